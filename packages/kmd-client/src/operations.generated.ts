@@ -65,5 +65,9 @@ export const routes = {
   ApprovePayment: { method: 'POST', path: '/latchkey/v1/approvals/approve' },
   DenyPayment: { method: 'POST', path: '/latchkey/v1/approvals/deny' },
   WaitForApproval: { method: 'POST', path: '/latchkey/v1/agent/approval' },
+  SearchAudit: { method: 'POST', path: '/latchkey/v1/audit/search' },
+  VerifyAudit: { method: 'POST', path: '/latchkey/v1/audit/verify' },
+  PrepareAnchor: { method: 'POST', path: '/latchkey/v1/audit/anchor' },
+  RecordAnchor: { method: 'POST', path: '/latchkey/v1/audit/anchored', once: true },
   SwaggerHandler: { method: 'GET', path: '/swagger.json' },
 } as const

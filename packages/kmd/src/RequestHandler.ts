@@ -21,6 +21,7 @@ import { isOpen, type Operation, Pending } from './api/Operation.js'
 import * as Operations from './api/Operations.js'
 import { statusOf } from './api/operationErrors.js'
 import { descriptionPath } from './api/serviceOperations.js'
+import type { Recorder } from './audit/Recorder.js'
 import * as ConsoleFiles from './console/files.js'
 import * as Permissions from './console/Permissions.js'
 import type { Session } from './console/Sessions.js'
@@ -41,6 +42,8 @@ export type RequestHandlerOptions = {
   /** Host names that are served beside those of the loopback interface. */
   hosts: ReadonlySet<string>
   metrics: Metrics
+  /** Records what is done. @default nothing is recorded */
+  recorder?: Recorder | undefined
   /** Replaces the console's own files. */
   consoleFile?: ConsoleFiles.Find
   /** Called for every request on a known path with a valid token: it keeps the daemon from going idle. */
@@ -49,6 +52,7 @@ export type RequestHandlerOptions = {
   onFailure?: (operation: string, error: unknown, requestId: string | undefined) => void
 }
 
+type Input = { readonly [name: string]: unknown }
 type Output = Wire.MembersOf<readonly Wire.Member[]>
 
 /** As the reference sends them. */
@@ -78,6 +82,7 @@ const exposedHeaders = [
   `${errorHeader}, ${refusalHeader}, ${approvalHeader}, Retry-After`,
 ]
 const emptyBody: Buffer = Buffer.alloc(0)
+const noInput: Input = {}
 
 /** Operations whose response is a secret. */
 const keyOperations = new Set(
@@ -114,15 +119,18 @@ export class RequestHandler {
     const { operation, caller, bodyLimit } = admitted
     const startedAt = performance.now()
     let body = emptyBody
+    let input: Input = noInput
     let response: RawResponse
     try {
       // What is here already is not awaited: at the rate of signatures each turn of the queue shows.
       const arriving = operation.method === 'GET' ? emptyBody : request.body(bodyLimit)
       body = arriving instanceof Promise ? await arriving : arriving
-      const result = this.#perform(operation, body, caller)
+      if (operation.method !== 'GET') input = JsonBody.read(body, operation.request, this.#options.wire)
+      const result = this.#perform(operation, input, caller)
       const output = result instanceof Promise ? await result : result
       response = this.#respond(operation, output, ['Content-Type', 'application/json', ...cors])
     } catch (error) {
+      if (isWrongPassword(error)) await this.#options.recorder?.wrongPassword(operation, input, caller)
       const explained = this.#explain(operation.id, error, request, bodyLimit)
       response = this.#errorResponse(explained, cors, operation)
       const approval = this.#approval(explained, operation, request)
@@ -199,14 +207,17 @@ export class RequestHandler {
     agentPresence.used(agent.agentId, request.ends?.())
     if (!AgentPermissions.mayUse(operationId)) {
       agents.release(agent)
+      void this.#options.recorder?.operationRefused(agents.get(agent.agentId), operationId)
       throw new KmdError('agent_operation_forbidden')
     }
     return { type: 'agent', agent, acceptsPending: prefersAsync.test(request.header('prefer') ?? '') }
   }
 
-  #perform(operation: Operation, body: Buffer, caller: Caller): Output | Pending | Promise<Output | Pending> {
-    const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
-    return operation.run(this.#options.context, input, caller)
+  #perform(operation: Operation, input: Input, caller: Caller): Output | Pending | Promise<Output | Pending> {
+    const { recorder, context } = this.#options
+    const recording = recorder?.find(operation, caller)
+    if (recorder === undefined || recording === undefined) return operation.run(context, input as never, caller)
+    return recorder.perform(recording, operation, input, caller) as Promise<Output>
   }
 
   #respond(operation: Operation, output: Output | Pending, headers: string[]): RawResponse {
@@ -384,6 +395,10 @@ function documentOf(path: string): string | undefined {
   if (path === descriptionPath) return 'SwaggerHandler'
   if (path === metricsPath) return 'GetMetrics'
   return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
+}
+
+function isWrongPassword(error: unknown): boolean {
+  return error instanceof KmdError && error.code === 'wrong_password'
 }
 
 /** Says what to add where. Only a name that a setting can hold is repeated. */

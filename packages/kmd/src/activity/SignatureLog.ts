@@ -163,6 +163,14 @@ const usualBytes = 512
 const nothing = new Uint8Array(0)
 const zeroKey = new Uint8Array(32)
 
+/** What the audit log has of a signature: the description would take most of the time. */
+export type SignedFacts = Omit<Facts, 'warnings'>
+
+/** The facts of a program that may act for an account. */
+export function programFacts(program: Uint8Array, account: Uint8Array): SignedFacts {
+  return factsOfProgram(Buffer.concat([Program.address(program), account]))
+}
+
 function factsOfProgram(hashAndAccount: Uint8Array): Facts {
   const sender = Address.encode(hashAndAccount.subarray(32))
   return {
@@ -175,6 +183,12 @@ function factsOfProgram(hashAndAccount: Uint8Array): Facts {
 }
 
 function factsOf(canonical: Uint8Array): Facts {
+  const { finalWarnings: warnings } = Description.describe(Transaction.decode(canonical))
+  return { ...transactionFacts(canonical), warnings }
+}
+
+/** The facts of a transaction in canonical form. */
+export function transactionFacts(canonical: Uint8Array): SignedFacts {
   const transaction = Transaction.decode(canonical)
   const common = {
     transactionId: Transaction.id(canonical),
@@ -182,7 +196,6 @@ function factsOf(canonical: Uint8Array): Facts {
     type: transaction.type,
     sender: Address.encode(transaction.snd),
     feeMicroAlgos: transaction.fee ?? 0n,
-    warnings: Description.describe(transaction).finalWarnings,
   }
   const receiver = (key: Uint8Array | undefined): string => Address.encode(key ?? zeroKey)
   switch (transaction.type) {

@@ -156,6 +156,22 @@ const ours: typeof documented = {
     'first_valid:int64 last_valid:int64 transaction_id:string',
     'explanation:string last_round:int64 round:int64 state:string',
   ],
+  SearchAudit: [
+    'post /latchkey/v1/audit/search',
+    'actor:string address:string after_ms:int64 after_number:int64 agent_id:string before_ms:int64 before_number:int64 count:int64 events:list(string) is_oldest_first:boolean text:string transaction_id:string wallet:string',
+    'continue_from:int64 head_hash:string head_number:int64 records:list(AuditRecord)',
+  ],
+  VerifyAudit: [
+    'post /latchkey/v1/audit/verify',
+    '',
+    'anchors:list(AuditAnchor) head_hash:string ok:boolean problem:string problem_number:int64 problem_type:string records:int64',
+  ],
+  PrepareAnchor: ['post /latchkey/v1/audit/anchor', '', 'hash:string note:string number:int64'],
+  RecordAnchor: [
+    'post /latchkey/v1/audit/anchored',
+    'address:string network:string note:string round:int64 transaction_id:string',
+    'recorded_as:int64',
+  ],
 }
 
 /** Their tests look at every member of what they return. */
@@ -167,7 +183,7 @@ const plain = { SwaggerHandler: 'get /swagger.json', GetMetrics: 'get /latchkey/
 const objects = [
   ...['APIV1Wallet', 'APIV1WalletHandle', 'Signing', 'Account', 'AccountAsset', 'TransactionState'],
   ...['DescribedTransaction', 'Asset', 'Holding'],
-  ...['DescribedTransaction', 'Contact'],
+  ...['DescribedTransaction', 'Contact', 'AuditRecord', 'AuditAnchor'],
 ]
 
 function nameOf(schema: Schema, definitions: Document['definitions']): string {

@@ -208,6 +208,30 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
         [{ asset_id: 'nonsense' }, 400, 'could not decode asset id'],
       ],
     },
+    SearchAudit: {
+      valid: { events: ['wallet_unlocked'], actor: 'owner', wallet: id, text: 'unlocked', count: 3 },
+      faults: [
+        [{ events: Array(99).fill('nonsense') }, 400, 'the audit log cannot be searched like this'],
+        [{ events: ['nonsense'] }, 400, 'there is no event nonsense'],
+        [{ count: 1001 }, 400, 'count is 1000 at most'],
+        noAddress,
+        [{ text: 'x'.repeat(257) }, 400, 'actor and text have 256 bytes at most'],
+      ],
+    },
+    VerifyAudit: { valid: {}, faults: [] },
+    PrepareAnchor: { valid: {}, faults: [] },
+    RecordAnchor: {
+      valid: {
+        ...{ note: (await app.post('/latchkey/v1/audit/anchor', {})).json.note, transaction_id: 'A'.repeat(52) },
+        ...{ address, network: base64(new Uint8Array(32)), round: 5 },
+      },
+      faults: [
+        [{ note: `latchkey/audit/1:1:${'0'.repeat(64)}` }, 400, 'the note is not an anchor of this log'],
+        [{ transaction_id: '../status' }, 400, 'could not decode transaction id'],
+        noAddress,
+        [{ network: 'nonsense' }, 400, 'network is not a genesis hash in base64'],
+      ],
+    },
   }
   return { app, cases }
 }
@@ -259,6 +283,7 @@ const withoutFile = [
   ...['CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
   ...['SimulateTransaction', 'SubmitTransaction', 'GetTransactionOutcome', 'GetAssets', 'GetHoldings', 'FundAccount'],
   ...['SetContact', 'DeleteContact', 'BackUpWallet', 'FinishWalletBackup'],
+  ...['SearchAudit', 'VerifyAudit', 'PrepareAnchor', 'RecordAnchor'],
 ]
 
 async function failsAll(app: TestApp, ids: string[], cases: { [operation: string]: Case }, message: string) {

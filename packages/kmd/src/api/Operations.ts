@@ -1,6 +1,7 @@
 /** Every operation of the API, in the order in which /swagger.json lists them. */
 import { agentOperations } from './agentOperations.js'
 import { approvalOperations } from './approvalOperations.js'
+import { auditOperations } from './auditOperations.js'
 import { backupOperations } from './backupOperations.js'
 import { consoleOperations } from './consoleOperations.js'
 import { contactOperations } from './contactOperations.js'
@@ -34,6 +35,7 @@ export const operations: readonly Operation[] = [
   ...agentOperations,
   ...ownAgentOperations,
   ...approvalOperations,
+  ...auditOperations,
 ]
 
 const byPath = new Map<string, Operation[]>()

@@ -4,9 +4,11 @@
  */
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
-import { type Head, hashOf, noHead } from './AuditChain.js'
+import { ChainCheck, type Head, hashOf, noHead } from './AuditChain.js'
 import { type AuditEvent, agentOf, canonical } from './AuditRecord.js'
 import type { HeadCopy } from './HeadCopy.js'
+import { type Found, type Query, searchLog } from './searchLog.js'
+import { type Verification, verifyLog } from './verifyLog.js'
 
 /**
  * The part of the schema that is the log's. `agent` repeats what the record says, for the list of what one agent did.
@@ -49,6 +51,7 @@ export class AuditLog {
   /** Whether the log was compared with what was noted of its head, since the start or the last rollback. */
   #isCompared = false
   #isCopyDue = false
+  #verification: Promise<Verification> | undefined
 
   constructor(options: AuditLogOptions) {
     this.#options = options
@@ -61,11 +64,15 @@ export class AuditLog {
     return this.#database.change(() => this.append(event))
   }
 
+  /** Runs `make`, which may append records, in a transaction that others may share. */
+  change<T>(make: () => T): Promise<T> {
+    return this.#database.change(make)
+  }
+
   /** Resolves once a write has reached the disk that changes nothing: what comes next can be recorded. */
   probe(): Promise<void> {
     return this.#database.change(() => {
-      this.#lastHead()
-      this.#database.statement('UPDATE audit_head SET number = number').run()
+      this.#noteHead(this.#lastHead())
     })
   }
 
@@ -84,6 +91,39 @@ export class AuditLog {
     this.#database.statement('INSERT OR REPLACE INTO audit_head (id, number, hash) VALUES (1, ?, ?)').run(number, hash)
     this.#head = { number, hash, atMs }
     this.#isCopyDue = true
+  }
+
+  #noteHead({ number, hash }: Head): void {
+    this.#database.statement('INSERT OR REPLACE INTO audit_head (id, number, hash) VALUES (1, ?, ?)').run(number, hash)
+  }
+
+  /** Newest first, or from `afterNumber` on. Creates no file. */
+  async search(query: Query): Promise<Found> {
+    if (!this.#database.exists) return { records: [], continueFrom: undefined }
+    return searchLog(this.#database, query)
+  }
+
+  /** Recomputes all of it. Calls at the same time share one check. */
+  verify(): Promise<Verification> {
+    this.#verification ??= this.#verify().finally(() => {
+      this.#verification = undefined
+    })
+    return this.#verification
+  }
+
+  async #verify(): Promise<Verification> {
+    const copy = this.#options.headCopy?.read()
+    if (this.#database.exists) return verifyLog(this.#database, { copy })
+    if (typeof copy !== 'object' || copy.number === 0) return { problem: undefined, head: noHead, anchors: [] }
+    const check = new ChainCheck([{ ...copy, source: 'the copy of the head' }])
+    return { problem: check.end(), head: noHead, anchors: [] }
+  }
+
+  /** The hash of a record; undefined if there is no such record. */
+  hashAt(number: number): Uint8Array | undefined {
+    if (!this.#database.exists) return undefined
+    const row = this.#database.statement('SELECT hash FROM audit WHERE number = ?').get(number)
+    return (row as { hash: Uint8Array } | undefined)?.hash
   }
 
   /** The last record; number 0 if there is none. Creates no file. */

@@ -7,7 +7,7 @@ import { wires } from '../wire/Wire.js'
 /** Keys and passwords stay where they are, and a session makes no other session. */
 const forbidden = new Set([
   ...['ExportKey', 'ExportMasterKey', 'DeleteKey', 'DeleteMultisig', 'DeleteWallet', 'ChangeWalletPassword'],
-  ...['CreateConsoleLink'],
+  ...['CreateConsoleLink', 'PrepareAnchor', 'RecordAnchor'],
 ])
 
 /** They need the token of an agent, whatever the console may do. */
@@ -22,7 +22,7 @@ const allowed = new Set([
   ...['GetAccounts', 'GetSignings', 'FindTransactions', 'DescribeTransaction'],
   // What is submitted was signed with a password; the faucet is a devnet's.
   ...['GetTransactionParameters', 'GetAssets', 'GetHoldings', 'SimulateTransaction', 'SubmitTransaction'],
-  ...['GetTransactionOutcome', 'FundAccount'],
+  ...['GetTransactionOutcome', 'FundAccount', 'SearchAudit', 'VerifyAudit'],
   // What widens a grant needs the password of the wallet.
   ...['ListAgents', 'CreateAgent', 'ShowAgent', 'PauseAgent', 'ResumeAgent', 'RevokeAgent', 'SetAgentRules'],
   ...['RotateAgentToken', 'TestAgent'],

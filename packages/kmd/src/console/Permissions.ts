@@ -9,6 +9,8 @@ const forbidden: ReadonlySet<string> = new Set([
   'DeleteWallet',
   'ChangeWalletPassword',
   'CreateConsoleLink',
+  'PrepareAnchor',
+  'RecordAnchor',
 ])
 
 export function mayUse(operationId: string): boolean {

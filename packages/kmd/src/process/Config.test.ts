@@ -38,6 +38,7 @@ test('every setting is read', () => {
     unix_socket: '/run/kmd.sock',
     unix_socket_group: 'kmd',
     unix_socket_uids: [0, 1000],
+    audit: 'all',
   }
   assert.deepEqual(parse(all), {
     walletsDir: '/w',
@@ -58,6 +59,7 @@ test('every setting is read', () => {
     unixSocket: '/run/kmd.sock',
     unixSocketGroup: 'kmd',
     unixSocketUids: [0, 1000],
+    audit: 'all',
   })
 })
 

@@ -1,12 +1,13 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
  * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `log_level`, `log_format`,
- * `approval_webhook` and `unix_socket` with its settings are additions, which the Go daemon ignores.
+ * `audit`, `approval_webhook` and `unix_socket` with its settings are additions, which the Go daemon ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
 import { type Format, formats, type Level, levels } from '@latchkey/system/log'
 import { isPrivate } from '../agents/approvals/Webhook.js'
+import { type AuditMode, auditModes } from '../audit/AuditMode.js'
 import { StartError } from '../errors.js'
 import { type Wire, wires } from '../wire/Wire.js'
 
@@ -48,6 +49,8 @@ export type Config = {
   logLevel: Level | undefined
   /** The form of kmd.log; undefined for the default of the command. */
   logFormat: Format | undefined
+  /** Whose signatures the audit log has: those of agents, or also the owner's. Everything else it has anyway. */
+  audit: AuditMode
 }
 
 /** The settings of an empty kmd_config.json. */
@@ -70,6 +73,7 @@ export const defaults: Config = {
   approvalWebhook: '',
   logLevel: undefined,
   logFormat: undefined,
+  audit: 'agents',
 }
 
 /** Each setting by its name in the file, and whether a running daemon takes it over on SIGHUP. */
@@ -93,6 +97,7 @@ export const settingNames: { readonly [setting in keyof Config]: { readonly name
     approvalWebhook: { name: 'approval_webhook', isLive: false },
     logLevel: { name: 'log_level', isLive: true },
     logFormat: { name: 'log_format', isLive: true },
+    audit: { name: 'audit', isLive: true },
   }
 
 /** Returns the content of kmd_config.json.example: every setting of the Go daemon, in its order. */
@@ -153,6 +158,7 @@ export function parse(text: string): Config {
     approvalWebhook: root.text('approval_webhook') ?? defaults.approvalWebhook,
     logLevel: oneOf(levels, 'log_level', root.text('log_level')),
     logFormat: oneOf(formats, 'log_format', root.text('log_format')),
+    audit: oneOf(auditModes, 'audit', root.text('audit')) ?? defaults.audit,
   }
 }
 
@@ -180,6 +186,7 @@ const settings: { readonly [section: string]: readonly string[] } = {
     'approval_webhook',
     'log_level',
     'log_format',
+    'audit',
   ],
   drivers: ['sqlite', 'ledger'],
   'drivers.sqlite': ['wallets_dir', 'allow_unsafe_scrypt', 'scrypt'],

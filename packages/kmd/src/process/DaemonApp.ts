@@ -13,7 +13,10 @@ import { Webhook } from '../agents/approvals/Webhook.js'
 import * as WebhookSecret from '../agents/approvals/webhookSecret.js'
 import { ReservationKeeper } from '../agents/ReservationKeeper.js'
 import { approvalJson } from '../api/approvalOperations.js'
+import type { Context } from '../api/Context.js'
 import { linkPath } from '../api/consoleOperations.js'
+import type { AuditEvent } from '../audit/AuditRecord.js'
+import { Recorder } from '../audit/Recorder.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { Contacts } from '../contacts/Contacts.js'
@@ -300,13 +303,16 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     })
     keeper.start()
     closers.add(() => keeper.close())
+    const recorder = openRecorder(context, config, log)
+    closers.add(() => recorder.close())
     const handler = new RequestHandler({
       context,
+      recorder,
       wire,
       token,
       isMetricsToken: (authorization) => MetricsToken.matches(dataDir, authorization),
       ...access(options, config),
-      metrics: makeMetrics({ handles, wallets, log }),
+      metrics: makeMetrics({ handles, wallets, log, recorder }),
       ...(onActivity && { onActivity }),
       onFailure: (operation, error, requestId) =>
         log.write('error', `${operation}: ${explain(error)}`, { request_id: requestId }),
@@ -321,15 +327,20 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       // The old token opened them.
       sessions.clear()
       tickets.clear()
+      void recorder.note({ event: 'token_changed', actor: { type: 'daemon' } })
     }
     stopWaiting.add(Token.follow(dataDir, { take: replaceToken, log }))
     const warnings = [...Settings.findWarnings(config), ...unknown]
     for (const warning of warnings) log.write('warning', warning)
+    let inForce = config
     const apply = (changed: Config.Config): void => {
       handles.configure(Settings.lifetimes(changed))
       agentParts.agentHandles.configure(Settings.lifetimes(changed))
       handler.configure(access(options, changed))
       log.configure(logSettings(options, changed))
+      recorder.configure(changed.audit)
+      void recorder.note(settingsChanged(inForce, changed))
+      inForce = changed
     }
     const replaceNode = (changed: Config.Config): void => {
       if (options.node !== undefined) return
@@ -450,7 +461,24 @@ function makeDirectory(directory: string): void {
   }
 }
 
-function makeMetrics({ handles, wallets, log }: { handles: Handles; wallets: Wallets; log: Log }): Metrics {
+function openRecorder(context: Context, { audit: mode }: Config.Config, log: Log): Recorder {
+  const onLost = ({ event }: AuditEvent, error: unknown): void =>
+    log.write('error', `the audit log has no record of this: ${event}: ${explain(error)}`)
+  return new Recorder({ log: context.audit, context, mode, onLost })
+}
+
+/** Their names only: a value may be the token of a node. */
+function settingsChanged(before: Config.Config, after: Config.Config): AuditEvent {
+  const changed = (Object.keys(Config.settingNames) as (keyof Config.Config)[]).filter(
+    (setting) => before[setting] !== after[setting],
+  )
+  const detail = { settings: changed.map((setting) => Config.settingNames[setting].name), audit: after.audit }
+  return { event: 'settings_changed', actor: { type: 'daemon' }, detail }
+}
+
+type Measured = { handles: Handles; wallets: Wallets; log: Log; recorder: Recorder }
+
+function makeMetrics({ handles, wallets, log, recorder }: Measured): Metrics {
   const metrics = new Metrics()
   metrics.gauge({ name: 'latchkey_open_handles', help: 'Wallet handles that are open.', read: () => handles.size })
   metrics.gauge({
@@ -462,6 +490,11 @@ function makeMetrics({ handles, wallets, log }: { handles: Handles; wallets: Wal
     name: 'latchkey_lost_log_lines',
     help: 'Lines that kmd.log did not take since the start, as on a full disk.',
     read: () => log.lostLines,
+  })
+  metrics.gauge({
+    name: 'latchkey_lost_audit_records',
+    help: 'Things that happened since the start and could not be recorded in the audit log, as on a full disk.',
+    read: () => recorder.lost,
   })
   metrics.gauge({
     name: 'process_resident_memory_bytes',

@@ -7,6 +7,8 @@ import { Access } from '@latchkey/http'
 import { SignatureLog } from '../activity/SignatureLog.js'
 import type { Context } from '../api/Context.js'
 import type { NodeClient } from '../api/NodeClient.js'
+import type { AuditMode } from '../audit/AuditMode.js'
+import { Recorder } from '../audit/Recorder.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { Contacts } from '../contacts/Contacts.js'
@@ -98,6 +100,9 @@ export type TestApp = {
   sessions: Sessions
   context: Context
   metrics: Metrics
+  recorder: Recorder
+  /** Where the daemon's own state is. */
+  stateDirectory: string
   /** The errors that the daemon would log. */
   failures: string[]
   /** Moves the clock of handles, throttle, tickets and sessions. */
@@ -118,11 +123,12 @@ export type TestAppOptions = Partial<
   maxLifetimeMs?: number
   node?: NodeClient
   derivation?: Pick<ScryptPool, 'derive'>
+  mode?: AuditMode
 }
 
 export function createApp(
   t: Pick<TestContext, 'after'>,
-  { lifetimeMs = 60_000, maxLifetimeMs, node, derivation, ...options }: TestAppOptions = {},
+  { lifetimeMs = 60_000, maxLifetimeMs, node, derivation, mode, ...options }: TestAppOptions = {},
 ): TestApp {
   let nowMs = 1_000_000
   const now = (): number => nowMs
@@ -134,8 +140,9 @@ export function createApp(
   const handles = new Handles({ lifetimeMs, maxLifetimeMs, now })
   t.after(() => handles.close())
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
+  const stateDirectory = temporaryDirectory(t)
   const { audit, agents, approvals, close } = openState({
-    directory: temporaryDirectory(t),
+    directory: stateDirectory,
     wallets,
     now,
     elapsed: now,
@@ -151,6 +158,7 @@ export function createApp(
   }
   const metrics = new Metrics()
   const failures: string[] = []
+  const recorder = new Recorder({ log: audit, context, mode, now })
   const app = new RequestHandler({
     context,
     wire: 'reference',
@@ -158,6 +166,7 @@ export function createApp(
     cors: { allowedOrigins: [], allowPrivateNetwork: false },
     hosts: new Set(),
     metrics,
+    recorder,
     onFailure: (operation, error) => failures.push(`${operation}: ${String(error)}`),
     ...options,
   })
@@ -202,6 +211,8 @@ export function createApp(
     sessions,
     context,
     metrics,
+    recorder,
+    stateDirectory,
     failures,
     advance,
     request,

@@ -1,0 +1,148 @@
+/**
+ * Searches the audit log. It works in slices, between which others are served: a million records that do not match take a
+ * second or two to pass, and signing must not wait for that.
+ */
+import { setImmediate } from 'node:timers/promises'
+import type { Statement } from '@latchkey/system/sqlite'
+import { type AuditEvent, type AuditRecord, parse } from './AuditRecord.js'
+
+/** The database of the daemon, or a copy of it that is read only. */
+export type LogReader = { statement: (sql: string) => Statement }
+
+/** What is searched for. Every member that is given has to match. */
+export type Query = {
+  readonly events?: readonly string[] | undefined
+  /** `owner`, `console`, `agent` or `daemon`; or the name or the id of an agent. */
+  readonly actor?: string | undefined
+  /** The id of an agent: what it did, and what was done to it. */
+  readonly agent?: string | undefined
+  readonly wallet?: string | undefined
+  readonly address?: string | undefined
+  readonly transaction?: string | undefined
+  /** Anywhere in the record, in either case of ASCII letters. */
+  readonly text?: string | undefined
+  readonly afterMs?: number | undefined
+  readonly beforeMs?: number | undefined
+  /** Records below this number, newest first. @default from the newest */
+  readonly beforeNumber?: number | undefined
+  /** Records above this number, oldest first. */
+  readonly afterNumber?: number | undefined
+  readonly count: number
+}
+
+/** A record with the text that its hash is over. */
+export type FoundRecord = AuditRecord & { readonly text: string }
+
+export type Found = {
+  readonly records: readonly FoundRecord[]
+  /** Where to go on, as `beforeNumber` or `afterNumber`; undefined if there is nothing more. */
+  readonly continueFrom: number | undefined
+}
+
+/** Numbers in one slice, and in one search: more is asked for again. */
+const sliceLength = 10_000
+const maxScanned = 250_000
+
+type Stored = { number: number; at_ms: number; previous: Uint8Array; record: string; hash: Uint8Array }
+
+export async function searchLog(reader: LogReader, query: Query): Promise<Found> {
+  const isAscending = query.afterNumber !== undefined
+  const { conditions, values } = conditionsOf(query)
+  const order = isAscending ? 'ASC' : 'DESC'
+  const statement = reader.statement(
+    `SELECT number, at_ms, previous, record, hash FROM audit WHERE number BETWEEN ? AND ?${conditions} ORDER BY number ${order} LIMIT ?`,
+  )
+  const { first, last } = rangeOf(reader, query)
+  const records: FoundRecord[] = []
+  let scanned = 0
+  // The number that comes next: from the lower end or from the upper one.
+  let at = isAscending ? first : last
+  while (at >= first && at <= last) {
+    if (scanned >= maxScanned) return { records, continueFrom: isAscending ? at - 1 : at + 1 }
+    const [low, high] = isAscending
+      ? [at, Math.min(last, at + sliceLength - 1)]
+      : [Math.max(first, at - sliceLength + 1), at]
+    const wanted = query.count - records.length
+    const rows = statement.all(low, high, ...values, wanted) as Stored[]
+    for (const row of rows) {
+      const found = toRecord(row)
+      if (found !== undefined && matches(found, query)) records.push(found)
+    }
+    const end = rows.at(-1)?.number
+    // Of a slice that is full, the rest comes next: what was dropped above made room.
+    const isFull = rows.length === wanted && end !== undefined
+    at = isAscending ? (isFull ? end + 1 : high + 1) : isFull ? end - 1 : low - 1
+    if (records.length >= query.count) return { records, continueFrom: at < first || at > last ? undefined : end }
+    scanned += high - low + 1
+    await setImmediate()
+  }
+  return { records, continueFrom: undefined }
+}
+
+export function toRecord({ number, at_ms, previous, record, hash }: Stored): FoundRecord | undefined {
+  const event = parse(record)
+  if (event === undefined) return undefined
+  return { ...event, number, atMs: at_ms, previous: hex(previous), hash: hex(hash), text: record }
+}
+
+/** Those that leave a record out by its bytes; what they let through is looked at again. */
+function conditionsOf(query: Query): { conditions: string; values: string[] } {
+  const texts = [query.wallet, query.address, query.transaction, query.actor].filter((text) => text !== undefined)
+  const values = texts.map((text) => JSON.stringify(text))
+  let conditions = ' AND instr(record, ?) > 0'.repeat(values.length)
+  const { events = [], text, agent } = query
+  if (events.length > 0) {
+    conditions += ' AND EXISTS (SELECT 1 FROM json_each(?) AS wanted WHERE instr(record, wanted.value) > 0)'
+    values.push(JSON.stringify(events.map((event) => `"event":${JSON.stringify(event)}`)))
+  }
+  if (text !== undefined) {
+    conditions += ' AND instr(lower(record), lower(?)) > 0'
+    values.push(JSON.stringify(text).slice(1, -1))
+  }
+  if (agent !== undefined) {
+    conditions += ' AND agent = ?'
+    values.push(agent)
+  }
+  return { conditions, values }
+}
+
+function matches(record: AuditEvent, { events = [], actor, wallet, address, transaction }: Query): boolean {
+  const isMember = (wanted: string | undefined, value: string | undefined): boolean =>
+    wanted === undefined || wanted === value
+  return (
+    (events.length === 0 || events.includes(record.event)) &&
+    (actor === undefined || isActor(record, actor)) &&
+    isMember(wallet, record.wallet) &&
+    isMember(address, record.address) &&
+    isMember(transaction, record.transaction)
+  )
+}
+
+function isActor({ actor }: AuditEvent, wanted: string): boolean {
+  return actor.type === wanted || (actor.type === 'agent' && (actor.id === wanted || actor.name === wanted))
+}
+
+/** The numbers to look at. Times never go back in the log, so that they are a range of numbers too. */
+function rangeOf(reader: LogReader, query: Query): { first: number; last: number } {
+  const row = reader.statement('SELECT max(number) AS number FROM audit').get() as { number: number | null }
+  const end = row.number ?? 0
+  const { afterNumber = 0, beforeNumber = end + 1, afterMs, beforeMs } = query
+  const first = Math.max(afterNumber + 1, afterMs === undefined ? 1 : firstAt(reader, afterMs, end))
+  const last = Math.min(beforeNumber - 1, end, beforeMs === undefined ? end : firstAt(reader, beforeMs, end) - 1)
+  return { first, last }
+}
+
+/** The first record of this time or later; one more than the last if there is none. */
+function firstAt(reader: LogReader, atMs: number, end: number): number {
+  const statement = reader.statement('SELECT at_ms FROM audit WHERE number >= ? ORDER BY number LIMIT 1')
+  let [low, high] = [1, end + 1]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const row = statement.get(middle) as { at_ms: number } | undefined
+    if (row !== undefined && row.at_ms < atMs) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

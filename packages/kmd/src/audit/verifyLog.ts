@@ -1,0 +1,128 @@
+/** Recomputes the whole chain of the audit log, in slices between which others are served. */
+import { setImmediate } from 'node:timers/promises'
+import { type Anchor, ChainCheck, type Checkpoint, type Head, type Problem, type Row, replaced } from './AuditChain.js'
+import { maxRecordBytes } from './AuditRecord.js'
+import type { Copy } from './HeadCopy.js'
+import type { LogReader } from './searchLog.js'
+
+/** What a check of the log found. */
+export type Verification = {
+  /** Undefined if every record is there, and as it was written. */
+  readonly problem: Problem | undefined
+  /** The last record that was found to be right. */
+  readonly head: Head
+  /** The anchors among the records that are right. */
+  readonly anchors: readonly Anchor[]
+}
+
+export type VerifyOptions = {
+  /** The copy of the head, read before the log is. @default not compared */
+  readonly copy?: Copy | undefined
+  /** Hashes from elsewhere, such as a ledger. */
+  readonly checkpoints?: readonly Checkpoint[] | undefined
+  /** Called after each slice. */
+  readonly onProgress?: ((number: number) => void) | undefined
+}
+
+const sliceLength = 500
+
+/**
+ * Checks the log as it was when this was called: later records are not looked at. Reads a bounded part of it at a time. With a
+ * reader that others write through, `copy` has to be read before.
+ */
+export async function verifyLog(reader: LogReader, options: VerifyOptions = {}): Promise<Verification> {
+  const { copy, checkpoints = [] } = options
+  let check = new ChainCheck()
+  try {
+    // In one step, so that records that others add meanwhile are in neither.
+    const [noted, last] = [readHead(reader), lastNumber(reader)]
+    const isEmpty = noted === undefined && copy === 'missing' && last === 0
+    check = new ChainCheck([...checkpoints, ...notedHeads(noted, copy)])
+    const problem =
+      checkTable(reader) ??
+      (await checkRows(reader, check, last, options)) ??
+      check.end() ??
+      checkEnd(check.head, noted) ??
+      (isEmpty ? undefined : checkCopy(copy)) ??
+      checkAnchors(reader, check.anchors)
+    return { problem, head: check.head, anchors: check.anchors }
+  } catch (error) {
+    const message = `the file cannot be read after record ${check.head.number}: ${(error as Error).message}`
+    return {
+      problem: { type: 'unreadable', number: check.head.number + 1, message },
+      head: check.head,
+      anchors: check.anchors,
+    }
+  }
+}
+
+function readHead(reader: LogReader): Head | undefined {
+  return reader.statement('SELECT number, hash FROM audit_head WHERE id = 1').get() as Head | undefined
+}
+
+function lastNumber(reader: LogReader): number {
+  return (reader.statement('SELECT max(number) AS number FROM audit').get() as { number: number | null }).number ?? 0
+}
+
+function notedHeads(noted: Head | undefined, copy: Copy | undefined): Checkpoint[] {
+  const heads: Checkpoint[] = []
+  if (noted !== undefined && noted.number > 0) heads.push({ ...noted, source: 'the table audit_head' })
+  if (typeof copy === 'object' && copy.number > 0) heads.push({ ...copy, source: 'the copy of the head' })
+  return heads
+}
+
+/** A view in the place of the table could make up rows without end. */
+function checkTable(reader: LogReader): Problem | undefined {
+  const found = reader.statement("SELECT type FROM sqlite_schema WHERE name IN ('audit', 'audit_head')").all()
+  const isTables = found.length === 2 && found.every((entry) => (entry as { type: string }).type === 'table')
+  if (isTables) return undefined
+  return { type: 'unreadable', number: 0, message: 'the file has no table of the audit log' }
+}
+
+async function checkRows(
+  reader: LogReader,
+  check: ChainCheck,
+  last: number,
+  { onProgress }: VerifyOptions,
+): Promise<Problem | undefined> {
+  const statement = reader.statement(
+    `SELECT number, at_ms, previous, substr(CAST(record AS BLOB), 1, ${maxRecordBytes + 1}) AS record, hash, agent
+     FROM audit WHERE number > ? AND number <= ? ORDER BY number LIMIT ${sliceLength}`,
+  )
+  for (;;) {
+    // From below the first possible number: one that was inserted before record 1 is found too.
+    const after = check.head.number === 0 ? Number.MIN_SAFE_INTEGER : check.head.number
+    const rows = statement.all(after, last) as Row[]
+    for (const row of rows) {
+      const problem = check.add(row)
+      if (problem !== undefined) return problem
+    }
+    if (rows.length < sliceLength) return undefined
+    onProgress?.(check.head.number)
+    await setImmediate()
+  }
+}
+
+/** The table has the very last record. */
+function checkEnd(head: Head, noted: Head | undefined): Problem | undefined {
+  if ((noted?.number ?? 0) === head.number) return undefined
+  const message = `the log ends with record ${head.number}, and not with ${noted?.number ?? 0} as the table audit_head says`
+  return { type: 'replaced', number: head.number, message }
+}
+
+function checkCopy(copy: Copy | undefined): Problem | undefined {
+  if (copy !== 'missing' && copy !== 'damaged') return undefined
+  const message = `the copy of the head, latchkey_audit.head, is ${copy}: records at the end may have been taken away or replaced`
+  return { type: 'truncated', number: 0, message }
+}
+
+/** An anchor in the log is of an earlier record. */
+function checkAnchors(reader: LogReader, anchors: readonly Anchor[]): Problem | undefined {
+  const statement = reader.statement('SELECT hash FROM audit WHERE number = ?')
+  for (const { number, hash, recordedAs } of anchors) {
+    const row = Number.isSafeInteger(number) ? (statement.get(number) as { hash: Uint8Array } | undefined) : undefined
+    const isSame = row !== undefined && Buffer.from(row.hash).toString('hex') === hash && number < recordedAs
+    if (!isSame) return replaced(number, `the anchor in record ${recordedAs}`)
+  }
+  return undefined
+}
