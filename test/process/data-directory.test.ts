@@ -228,6 +228,8 @@ suite('files after the end', { concurrency }, () => {
       'kmd.log',
       'kmd.token',
       'kmd_config.json',
+      'latchkey_audit.head',
+      'latchkey_state.db',
       'sqlite_wallets',
     ])
     assert.deepEqual(readdirSync(kmd.walletPath()), [`w.${id}.db`])
