@@ -129,7 +129,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     return async (name: string): Promise<Run[]> => {
       const runs = await withDaemon((own) => [...wallet(own), ...argsOf(), ...sending()])(name)
       const own = await funded()
-      const base = [name, ...wallet(own), '-d', kmd.dataDir]
+      const base = [...name.split(' '), ...wallet(own), '-d', kmd.dataDir]
       const more = [argsOf(), ...others()].flatMap((args) => [
         { args: [...base, ...sending(), ...args] },
         { args: [...base, ...sending(), ...args, '--json'] },
@@ -302,6 +302,25 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       const runs = await withDaemon(() => [receiver()])(name)
       return [...runs, { args: ['contact', 'delete', hostile, '-d', kmd.dataDir] }]
     },
+    'audit tail': withDaemon(() => []),
+    'audit search': withDaemon(() => [hostileName]),
+    'audit export': withDaemon(() => []),
+    'audit verify': async (name) => {
+      const files = join(hostileDirectory(), 'kmd-v0.5')
+      mkdirSync(files, { mode: 0o700 })
+      writeFileSync(join(files, 'latchkey_state.db'), hostile.repeat(500))
+      return [
+        ...(await withDaemon(() => ['--by-daemon'])(name)),
+        { args: ['audit', 'verify', '-d', kmd.dataDir] },
+        { args: ['audit', 'verify', '-d', files] },
+        { args: ['audit', 'verify', '-d', files, '--anchor', hostile] },
+        { args: ['audit', 'verify', '-d', kmd.dataDir, '--anchor', await hostileTransaction(), ...chain()] },
+      ]
+    },
+    'audit anchor': withMoney(
+      () => [],
+      () => [['--from', hostile]],
+    ),
     'wallet new': withDaemon(() => [`${count++}${hostileName}`, '--no-password']),
     'wallet list': withDaemon(() => []),
     'wallet backup': withDaemon((own) => [named(own), '--no-password', '--yes']),

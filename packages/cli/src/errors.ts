@@ -270,6 +270,11 @@ export const errors = {
     message: 'the indexer does not answer, or not as an indexer does',
     hint: 'give another one with --indexer',
   },
+  anchor_not_found: {
+    exit: 'failed',
+    message: 'the transaction is not in the ledger, or has no anchor of an audit log in its note',
+    hint: 'check the id and --network; give an indexer with --indexer for older ones',
+  },
   faucet_unavailable: {
     exit: 'failed',
     message: 'the network has no faucet that the command can use',

@@ -9,6 +9,7 @@ export const exitCodes = {
   password: 6,
   pending: 7,
   migrationDue: 8,
+  broken: 9,
   interrupted: 130,
 } as const
 
@@ -24,5 +25,6 @@ export const meanings: { readonly [code in ExitCode]: string } = {
   password: 'the password is wrong or missing',
   pending: 'a transaction was sent and is not confirmed yet; latchkey tx ID tells what became of it',
   migrationDue: 'migrations of a database are due',
+  broken: 'the audit log was altered, or records of it are missing',
   interrupted: 'interrupted (Ctrl-C) before it was done',
 }

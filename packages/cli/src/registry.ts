@@ -234,6 +234,31 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/completions.js')).completionsCommand,
   },
   {
+    name: 'audit tail',
+    summary: 'show the latest records of the audit log',
+    load: async () => (await import('./commands/audit/tail.js')).auditTailCommand,
+  },
+  {
+    name: 'audit search',
+    summary: 'find records of the audit log',
+    load: async () => (await import('./commands/audit/search.js')).auditSearchCommand,
+  },
+  {
+    name: 'audit export',
+    summary: 'write the audit log as JSON lines or CSV',
+    load: async () => (await import('./commands/audit/export.js')).auditExportCommand,
+  },
+  {
+    name: 'audit verify',
+    summary: 'check that nothing in the audit log was changed',
+    load: async () => (await import('./commands/audit/verify.js')).auditVerifyCommand,
+  },
+  {
+    name: 'audit anchor',
+    summary: 'write the hash of the audit log into a ledger',
+    load: async () => (await import('./commands/audit/anchor.js')).auditAnchorCommand,
+  },
+  {
     name: 'token rotate',
     summary: 'replace the API token of the key daemon',
     load: async () => (await import('./commands/token/rotate.js')).tokenRotateCommand,

@@ -2,6 +2,7 @@
 import { AgentClient } from './AgentClient.js'
 import { Agents } from './Agents.js'
 import { Approvals } from './Approvals.js'
+import { Audit } from './Audit.js'
 import { type CallOptions, Connection, type ConnectionOptions, read } from './Connection.js'
 import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
@@ -142,6 +143,8 @@ export class Kmd {
   readonly wallets: Wallets
   /** The address book. Latchkey's daemon only. */
   readonly contacts: Contacts
+  /** The audit log. Latchkey's daemon only. */
+  readonly audit: Audit
   /** The agents. Latchkey's daemon only. */
   readonly agents: Agents
   /** Payments of agents that wait for the owner. Latchkey's daemon only. */
@@ -152,6 +155,7 @@ export class Kmd {
     this.#connection = connection
     this.wallets = new Wallets(connection)
     this.contacts = new Contacts(connection)
+    this.audit = new Audit(connection)
     this.agents = new Agents(connection)
     this.approvals = new Approvals(connection)
   }

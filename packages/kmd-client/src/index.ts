@@ -8,6 +8,17 @@ export type {
 } from './Agents.js'
 export type { Approval, ApprovalList, ApprovalState, Approvals } from './Approvals.js'
 export type {
+  Audit,
+  AuditActor,
+  AuditAnchor,
+  AuditPage,
+  AuditQuery,
+  AuditRecord,
+  AuditVerification,
+  PreparedAnchor,
+  RecordAnchorOptions,
+} from './Audit.js'
+export type {
   Agent,
   AgentAsk,
   AgentDecision,

@@ -13,9 +13,15 @@ export type Database = DatabaseSyncInstance
 export type Statement = StatementSyncInstance
 
 const require = createRequire(import.meta.url)
-type Module = { DatabaseSync: new (location: string) => Database }
+type Module = { DatabaseSync: new (location: string, options?: OpenOptions) => Database }
 type Loaded = Module & { isBuiltIn: boolean }
 let loaded: Loaded | undefined
+
+/** Options of {@link open}. */
+export type OpenOptions = {
+  /** Whether it is opened for reading, and has to exist. @default false */
+  readonly readOnly?: boolean
+}
 
 /**
  * Opens a database, creating the file if it is missing. The first call loads SQLite.
@@ -23,9 +29,9 @@ let loaded: Loaded | undefined
  * @param location a path, or `:memory:`.
  * @throws SqliteError with the code `sqlite_missing`; errors of SQLite itself satisfy {@link isSqliteError}.
  */
-export function open(location: string): Database {
+export function open(location: string, options: OpenOptions = {}): Database {
   loaded ??= load()
-  return new loaded.DatabaseSync(location)
+  return new loaded.DatabaseSync(location, options)
 }
 
 function load(): Loaded {

@@ -64,6 +64,8 @@ export type Act = {
   readonly check: (feeMicroAlgos: bigint) => Promise<void>
   /** Asks for a typed word instead of yes. */
   readonly word?: string | undefined
+  /** Called when it is in the ledger, before that is reported. */
+  readonly onConfirmed?: (id: string, round: bigint | undefined) => Promise<void>
   /** What is added to the JSON. */
   readonly facts: { readonly [name: string]: string | null }
 }
@@ -162,10 +164,12 @@ async function send(
 
 type End = { readonly outcome: Outcome; readonly isRepeated: boolean; readonly isInterrupted: boolean }
 
-async function finish({ chain, options, facts }: Act, log: SentLog, { id }: Sent, end: End): Promise<number> {
+async function finish(given: Act, log: SentLog, { id }: Sent, end: End): Promise<number> {
+  const { chain, options, facts } = given
   const { outcome, isRepeated, isInterrupted } = end
   // A record that cannot be closed only leads to another look at the ledger.
   if (outcome.state !== 'pending') await log.close(id).catch(() => {})
+  if (outcome.state === 'confirmed') await given.onConfirmed?.(id, outcome.round)
   if (options.json) printJson({ id, ...resultOf(chain, outcome, id), repeated: isRepeated, ...facts })
   return reportOutcome(chain, [id], outcome, isInterrupted)
 }

@@ -175,7 +175,7 @@ const ours: typeof documented = {
 }
 
 /** Their tests look at every member of what they return. */
-const hasTestsOfItsOwn = (path: string): boolean => /^\/latchkey\/v1\/(agents?|approvals|audit)(\/|$)/.test(path)
+const hasTestsOfItsOwn = (path: string): boolean => /^\/latchkey\/v1\/(agents?|approvals)(\/|$)/.test(path)
 
 /** Answers that are no envelope. */
 const plain = { SwaggerHandler: 'get /swagger.json', GetMetrics: 'get /latchkey/v1/metrics' }

@@ -15,7 +15,7 @@ export type Actor =
 export type AuditEvent = {
   readonly event: EventName
   readonly actor: Actor
-  /** The id of the agent that it is about. @default the actor, if that is an agent */
+  /** The id of the agent that it is about. @default the actor, if that is an agent, or `agent_id` in the detail */
   readonly agent?: string | undefined
   /** The id of the wallet. */
   readonly wallet?: string | undefined
@@ -103,8 +103,11 @@ export function parse(text: string): AuditEvent | undefined {
 }
 
 /** The agent that a record is about. */
-export function agentOf({ actor, agent }: AuditEvent): string | undefined {
-  return agent ?? (actor.type === 'agent' ? actor.id : undefined)
+export function agentOf({ actor, agent, detail }: AuditEvent): string | undefined {
+  if (agent !== undefined) return agent
+  if (actor.type === 'agent') return actor.id
+  const named = detail?.['agent_id']
+  return typeof named === 'string' ? named : undefined
 }
 
 function sorted(value: unknown): unknown {

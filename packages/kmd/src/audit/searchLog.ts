@@ -40,12 +40,17 @@ export type Found = {
 }
 
 /** Numbers in one slice, and in one search: more is asked for again. */
-const sliceLength = 10_000
-const maxScanned = 250_000
+export type SearchLimits = { readonly sliceLength: number; readonly maxScanned: number }
+
+const usualLimits: SearchLimits = { sliceLength: 10_000, maxScanned: 250_000 }
 
 type Stored = { number: number; at_ms: number; previous: Uint8Array; record: string; hash: Uint8Array }
 
-export async function searchLog(reader: LogReader, query: Query): Promise<Found> {
+export async function searchLog(
+  reader: LogReader,
+  query: Query,
+  { sliceLength, maxScanned }: SearchLimits = usualLimits,
+): Promise<Found> {
   const isAscending = query.afterNumber !== undefined
   const { conditions, values } = conditionsOf(query)
   const order = isAscending ? 'ASC' : 'DESC'

@@ -34,12 +34,13 @@ export async function verifyLog(reader: LogReader, options: VerifyOptions = {}):
   const { copy, checkpoints = [] } = options
   let check = new ChainCheck()
   try {
+    const noTable = checkTable(reader)
+    if (noTable !== undefined) return { problem: noTable, head: check.head, anchors: [] }
     // In one step, so that records that others add meanwhile are in neither.
     const [noted, last] = [readHead(reader), lastNumber(reader)]
     const isEmpty = noted === undefined && copy === 'missing' && last === 0
     check = new ChainCheck([...checkpoints, ...notedHeads(noted, copy)])
     const problem =
-      checkTable(reader) ??
       (await checkRows(reader, check, last, options)) ??
       check.end() ??
       checkEnd(check.head, noted) ??

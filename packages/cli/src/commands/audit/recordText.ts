@@ -1,0 +1,62 @@
+/** A record of the audit log as a line of text, of JSON or of CSV. */
+import type { AuditRecord } from '@latchkey/kmd-client'
+import { quoted } from '../../format.js'
+
+/** One line: number, time, event, who, and what it is about. */
+export function lineOf(record: AuditRecord): string {
+  const { number, atMs, event, wallet, walletName, address, transaction, detail } = record
+  const about = [
+    ...(wallet === undefined ? [] : [`wallet ${quoted(walletName || wallet)}`]),
+    ...(address === undefined ? [] : [address]),
+    ...(transaction === undefined ? [] : [`transaction ${transaction}`]),
+    ...Object.entries(detail).map(
+      ([name, value]) => `${name}=${quoted(typeof value === 'string' ? value : value.join(', '))}`,
+    ),
+  ]
+  return `${number}  ${timeOf(atMs)}  ${event}  ${actorOf(record)}  ${about.join('  ')}`.trimEnd()
+}
+
+/** What `--json` prints of a record: `record` is what the hash is over. */
+export function jsonOf({ number, atMs, walletName, previous, hash, text }: AuditRecord): object {
+  const record: unknown = JSON.parse(text)
+  return { number, atMs, time: timeOf(atMs), ...(walletName !== '' && { walletName }), record, previous, hash }
+}
+
+const csvColumns = [
+  'number',
+  'time',
+  'event',
+  'actor',
+  'wallet',
+  'address',
+  'transaction',
+  'detail',
+  'previous',
+  'hash',
+]
+
+export const csvHead = `${csvColumns.join(',')}\r\n`
+
+/** One line by RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+export function csvOf(record: AuditRecord): string {
+  const { number, atMs, event, wallet = '', address = '', transaction = '', detail, previous, hash } = record
+  const cells = [
+    ...[`${number}`, timeOf(atMs), event, actorOf(record), wallet, address, transaction],
+    ...[Object.keys(detail).length === 0 ? '' : JSON.stringify(detail), previous, hash],
+  ]
+  return `${cells.map(cell).join(',')}\r\n`
+}
+
+function cell(text: string): string {
+  const safe = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /^[\w.:/-]*$/.test(safe) ? safe : `"${safe.replaceAll('"', '""')}"`
+}
+
+function actorOf({ actor }: AuditRecord): string {
+  return actor.type === 'agent' ? `agent ${quoted(actor.name ?? actor.id ?? '')}` : actor.type
+}
+
+/** A time that no clock has is shown as its number: a daemon may lie. */
+function timeOf(atMs: number): string {
+  return Math.abs(atMs) <= 8.64e15 ? new Date(atMs).toISOString() : `${atMs}`
+}

@@ -1,0 +1,173 @@
+/** `latchkey audit verify`: recomputes the chain of the audit log, and compares it with anchors in a ledger. */
+import { existsSync } from 'node:fs'
+import { type Anchor, AuditFile, type Problem } from '@latchkey/kmd'
+import type { Chain } from '@latchkey/x402/client'
+import { command, jsonOption } from '../../Command.js'
+import { chainOptions, openReadingChain } from '../../chain.js'
+import { daemonOptions, dataDirectory, withDaemon } from '../../daemon.js'
+import { CommandError, UsageError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { counted, quoted } from '../../format.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
+import * as Indexer from '../../money/Indexer.js'
+import { withProgress } from '../../progress.js'
+import { checkpointOf, findAnchor, isOf, type LedgerAnchor, requireAnchor } from './anchors.js'
+import { openFile } from './source.js'
+
+type Ledger = { readonly chain: Chain; readonly indexer: Indexer.Place | undefined }
+
+type Result = {
+  readonly problem: Pick<Problem, 'type' | 'number' | 'message'> | undefined
+  readonly records: number
+  readonly headHash: string
+  readonly anchors: readonly Anchor[]
+  /** Those that were found in the ledger and agree. */
+  readonly confirmed: readonly LedgerAnchor[]
+}
+
+export const auditVerifyCommand = command({
+  description: `Recomputes every hash of the audit log and names the first record that was altered, is missing or was moved. It reads the \
+file itself, so that no daemon is needed, and none is trusted.`,
+  options: {
+    anchor: {
+      type: 'string',
+      multiple: true,
+      placeholder: 'ID',
+      description: 'id of a transaction that anchored the log, as you noted it; repeat it for several',
+    },
+    'on-chain': { type: 'boolean', description: 'look the anchors that the log has up in the ledger' },
+    'by-daemon': { type: 'boolean', description: 'let the daemon check it, if its files cannot be read' },
+    ...chainOptions,
+    indexer: {
+      type: 'string',
+      placeholder: 'URL',
+      description: 'URL of an indexer of that network (INDEXER_URL, or a public one)',
+    },
+    ...daemonOptions,
+    ...jsonOption,
+  },
+  notes: `Whoever can write the files can make another log whose hashes are right. Only an anchor shows that, by its id from elsewhere \
+than this machine: latchkey audit anchor prints it, and --anchor takes it.`,
+  examples: [
+    'latchkey audit verify',
+    'latchkey audit verify -d /backup/kmd-v0.5 --json',
+    'latchkey audit verify --anchor ID --network testnet',
+  ],
+  exits: ['unreachable', 'broken'],
+  run: async ({ options }) => {
+    for (const id of options.anchor ?? []) checkId(id)
+    if (options['by-daemon'] && (options.anchor ?? options['on-chain']) !== undefined) {
+      throw new UsageError('--by-daemon does not go together with --anchor and --on-chain')
+    }
+    const result = options['by-daemon']
+      ? await verifyByDaemon(options)
+      : await verifyFile(dataDirectory(options['data-dir']), options.anchor ?? [], await openLedger(options))
+    return report(result, options.json ?? false)
+  },
+})
+
+function checkId(id: string): void {
+  if (/^[A-Z2-7]{52}$/.test(id)) return
+  throw new UsageError(`${quoted(id.slice(0, 80))} is not the id of a transaction`, {
+    code: 'invalid_value',
+    hint: 'an id has 52 letters and digits',
+  })
+}
+
+type LedgerValues = Parameters<typeof openReadingChain>[0] & {
+  readonly indexer?: string | undefined
+  readonly anchor?: string[] | undefined
+  readonly 'on-chain'?: boolean | undefined
+}
+
+async function openLedger(options: LedgerValues): Promise<Ledger | undefined> {
+  if (options.anchor === undefined && !options['on-chain']) return undefined
+  const chain = await openReadingChain(options, process.env)
+  await chain.parameters()
+  const isOwn = options.network === undefined || options.network === process.env['AVM_NETWORK']
+  return { chain, indexer: Indexer.choose(options.indexer, chain.caip2, process.env, isOwn) }
+}
+
+async function verifyFile(dataDir: string, ids: readonly string[], ledger: Ledger | undefined): Promise<Result> {
+  const given = await Promise.all(ids.map((id) => requireAnchor(ledger!.chain, ledger!.indexer, id)))
+  const checkpoints = given.map(checkpointOf)
+  if (!AuditFile.exists(dataDir)) return withoutFile(dataDir, given)
+  const file = openFile(dataDir)
+  try {
+    const verified = await withProgress('Checking the audit log', file.verify({ checkpoints }))
+    const { anchors, head } = verified
+    const looked = ledger === undefined ? undefined : await lookUpAll(anchors, ledger)
+    return {
+      problem: verified.problem ?? looked?.problem,
+      records: head.number,
+      headHash: Buffer.from(head.hash).toString('hex'),
+      anchors,
+      confirmed: verified.problem === undefined ? [...given, ...(looked?.confirmed ?? [])] : [],
+    }
+  } finally {
+    file.close()
+  }
+}
+
+/** No log at all is right where none was ever written, and wrong where one was anchored. */
+function withoutFile(dataDir: string, given: readonly LedgerAnchor[]): Result {
+  if (!existsSync(dataDir)) {
+    throw new CommandError('data_directory_missing', `${dataDir} does not exist`, { hint: 'give --data-dir' })
+  }
+  const [first] = given
+  const message = `there is no audit log, and ${first?.transaction} anchored one with ${counted(first?.number ?? 0, 'record')}`
+  const problem = first === undefined ? undefined : ({ type: 'truncated', number: 1, message } as const)
+  return { problem, records: 0, headHash: '0'.repeat(64), anchors: [], confirmed: [] }
+}
+
+async function lookUpAll(
+  anchors: readonly Anchor[],
+  { chain, indexer }: Ledger,
+): Promise<{ problem?: Result['problem']; confirmed: LedgerAnchor[] }> {
+  const confirmed: LedgerAnchor[] = []
+  for (const anchor of anchors) {
+    if (!(await isOf(anchor, chain))) continue
+    const found = await findAnchor(chain, indexer, anchor.transaction)
+    const isSame = found?.number === anchor.number && Buffer.from(found.hash).toString('hex') === anchor.hash
+    if (!isSame) {
+      const what = found === undefined ? 'is not in the ledger' : 'has another hash in the ledger'
+      const message = `the anchor of record ${anchor.number}, ${anchor.transaction}, ${what}`
+      return { problem: { type: 'replaced', number: anchor.recordedAs, message }, confirmed }
+    }
+    confirmed.push(found)
+  }
+  return { confirmed }
+}
+
+async function verifyByDaemon(options: { readonly 'data-dir'?: string | undefined }): Promise<Result> {
+  return withDaemon(options, async (kmd) => {
+    const verified = await withProgress('The daemon checks the audit log', kmd.audit.verify())
+    const { problem, records, headHash, anchors } = verified
+    return { problem: problem as Result['problem'], records, headHash, anchors, confirmed: [] }
+  })
+}
+
+function report({ problem, records, headHash, anchors, confirmed }: Result, isJson: boolean): number {
+  const found = confirmed.map(({ transaction, number, address, round }) => ({
+    ...{ transaction, number, address, round: round === undefined ? null : Number(round) },
+  }))
+  if (isJson) {
+    printJson({ ok: problem === undefined, records, headHash, problem: problem ?? null, anchors, confirmed: found })
+  } else if (problem === undefined) {
+    printLine(`The audit log is as it was written: ${counted(records, 'record')}, up to the hash ${headHash}.`)
+    for (const { number, address, transaction } of found) {
+      printLine(
+        `Record ${number} and all before it are in the ledger since the transaction ${transaction} of ${address}.`,
+      )
+    }
+    if (found.length === 0) {
+      printMessage(
+        'No anchor was compared: latchkey audit anchor writes one, and --anchor ID or --on-chain compares it.',
+      )
+    }
+  }
+  if (problem === undefined) return exitCodes.ok
+  printMessage(`latchkey audit verify: the audit log is broken: ${problem.message}.`)
+  printMessage(`${counted(records, 'record')} before that ${records === 1 ? 'is' : 'are'} as written.`)
+  return exitCodes.broken
+}
