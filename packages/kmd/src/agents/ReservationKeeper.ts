@@ -82,6 +82,7 @@ export class ReservationKeeper {
     if (live.length === 0) return
     const { genesisHash, lastRound } = await node.parameters()
     const network = Bytes.toBase64(genesisHash)
+    spending.noteRound(network, lastRound)
     const blocks = new Blocks(node)
     for (const stored of live) {
       if (this.#isClosed || blocks.isExhausted) return

@@ -2,7 +2,7 @@
  * Reserve, then sign: the decision, the reservation and its record are one transaction in the file, and only then is there a
  * signature. Sums are in memory, and agree with the file at the end of each transaction.
  */
-import { Transaction } from '@latchkey/algorand'
+import { Network, Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
@@ -31,6 +31,9 @@ export type SpendingRequest = {
 
 type Outcome = { readonly type: 'reserved' } | { readonly type: 'refused'; readonly error: KmdError }
 
+/** Shorter than a round of any public network. */
+const leastRoundMs = 2_000
+
 const reserved: Outcome = { type: 'reserved' }
 
 export type SpendingOptions = { database: StateDatabase; audit: AuditLog; clock: SpendingClock }
@@ -44,6 +47,8 @@ export class Spending {
   /** By the number of the agent. */
   readonly #sums = new Map<number, AgentSums>()
   readonly #lastAtMs = new Map<number, number>()
+  /** The last rounds of networks that a node told. */
+  readonly #rounds = new Map<string, { round: bigint; atMs: number }>()
   /** What takes back the sums of the transaction that is under way, the last first. */
   #undo: (() => void)[] = []
   #approvals: ApprovalGate | undefined
@@ -96,6 +101,13 @@ export class Spending {
     const read = this.#reservations.lastAtMs(agent)
     if (read !== undefined) this.#lastAtMs.set(agent, read)
     return read
+  }
+
+  /** Takes note of the last round of a network, as a node has it now. */
+  noteRound(network: string, round: bigint): void {
+    // A local network has rounds as quickly as payments come.
+    if (!Network.known.some(({ genesisHash }) => genesisHash === network)) return
+    this.#rounds.set(network, { round, atMs: performance.now() })
   }
 
   /** The limits of the agent are others now. */
@@ -218,9 +230,16 @@ export class Spending {
 
   #decide(stored: StoredAgent, facts: Facts | Refusal, nowMs: number): Decision {
     const sums = this.#sumsOf(stored, nowMs)
-    const decision = decide({ facts, agent: stored.agent, sums, nowMs })
+    const lastRound = isRefusal(facts) ? undefined : this.#lastRound(facts.network)
+    const decision = decide({ facts, agent: stored.agent, sums, nowMs, lastRound })
     if (decision.type === 'refused' || isRefusal(facts) || sums.hasRoomFor(countedOf(facts, nowMs))) return decision
     return { type: 'refused', refusal: tooLarge }
+  }
+
+  /** At most what it can be by now. */
+  #lastRound(network: string): bigint | undefined {
+    const noted = this.#rounds.get(network)
+    return noted && noted.round + BigInt(Math.ceil((performance.now() - noted.atMs) / leastRoundMs))
   }
 
   #isReserved(stored: StoredAgent, digest: Uint8Array): boolean {

@@ -103,6 +103,17 @@ test('fee and validity are allowed to their bound', () => {
   assert.equal(outcome(pay(1n, { fv: 2n ** 64n - 2n, lv: 2n ** 64n - 1n }), rules), 'agent_transaction_forbidden')
 })
 
+test('a payment that is valid only in the far future is refused where the round is known', () => {
+  const rules = rulesOf([algos], { maxValidRounds: 100 })
+  const outcomeAt = (firstValid: bigint): string => {
+    const facts = readFacts(pay(1n, { fv: firstValid, lv: firstValid }).bytes)
+    const agent = { addresses: [key.address], rules }
+    return decide({ facts, agent, sums: nothingSpent, nowMs: 1_000, lastRound: 5_000n }).type
+  }
+  assert.equal(outcomeAt(5_100n), 'allowed')
+  assert.equal(outcomeAt(5_101n), 'refused')
+})
+
 test('a denied payee is refused outright, an unknown one asks if the owner says so', () => {
   const payees = { allow: [payee.address], deny: [] }
   assert.equal(outcome(pay(1n), rulesOf([algos], { payees })), 'allowed')

@@ -23,12 +23,14 @@ export type DecideInput = {
   readonly agent: Pick<Agent, 'addresses' | 'rules'>
   readonly sums: Sums
   readonly nowMs: number
+  /** About the last round of the transaction's network. @default not known */
+  readonly lastRound?: bigint | undefined
 }
 
-export function decide({ facts, agent, sums, nowMs }: DecideInput): Decision {
+export function decide({ facts, agent, sums, nowMs, lastRound }: DecideInput): Decision {
   if (isRefusal(facts)) return { type: 'refused', refusal: facts }
   const { rules } = agent
-  const hard = hardRefusal(facts, agent)
+  const hard = hardRefusal(facts, agent) ?? postDatedRefusal(facts, rules, lastRound)
   if (hard !== undefined) return { type: 'refused', refusal: hard }
   const soft = [
     ...payeeRefusals(facts, rules),
@@ -76,6 +78,14 @@ function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: R
   const message = `The transaction is valid for ${rounds} rounds; this agent may sign for ${maxValidRounds}.`
   const amounts = { unit: 'rounds', asked: rounds, left: BigInt(maxValidRounds) }
   return { ...plain('agent_validity_too_long', rule, message), ...amounts }
+}
+
+/** Payments that are signed on many days, and are all valid on one, would be more than a limit of a day. */
+function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: bigint | undefined): Refusal | undefined {
+  if (lastRound === undefined || facts.firstValid <= lastRound + BigInt(maxValidRounds)) return undefined
+  const rule = `valid within ${maxValidRounds} rounds`
+  const message = `The transaction is not valid before round ${facts.firstValid}, which is too far ahead.`
+  return plain('agent_validity_too_long', rule, message)
 }
 
 /** What has to be named by the owner: applications, opt-ins, assets. And the payees that the owner denied. */
