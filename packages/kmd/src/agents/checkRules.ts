@@ -11,7 +11,7 @@ const most = { networks: 16, limits: 100, payees: 1_000, items: 100, keys: 100 }
 const maxCount = 2 ** 31
 /** No network keeps a transaction for longer. */
 const maxValidRounds = 1_000
-/** Ten Algos: a fee that nobody means to pay. */
+/** Ten Algos: ten thousand times the usual fee. */
 const maxFee = 10_000_000n
 
 /** @throws KmdError `bad_agent` */
