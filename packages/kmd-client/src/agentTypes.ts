@@ -61,6 +61,8 @@ export type AgentRules = {
   applications: AgentNetworkItem[]
   /** The assets that it may opt in to. */
   optIns: AgentNetworkItem[]
+  /** Assets with six decimals that are shown as dollars, on networks that are not public. */
+  dollars: AgentNetworkItem[]
   /** Of one transaction. */
   maxFeeMicroAlgos: bigint
   /** From first to last valid round. */
@@ -93,6 +95,13 @@ export type NewAgentRules = {
   applications?: readonly AgentNetworkItem[] | undefined
   /** @default none */
   optIns?: readonly AgentNetworkItem[] | undefined
+  /**
+   * Assets with six decimals that are shown as dollars in limits and refusals; at most one of a network. The public networks
+   * have their own.
+   *
+   * @default none
+   */
+  dollars?: readonly AgentNetworkItem[] | undefined
   /** @default 10_000n */
   maxFeeMicroAlgos?: bigint | undefined
   /** @default 1_000 */

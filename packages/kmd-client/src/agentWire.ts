@@ -32,6 +32,7 @@ export function writeRules(rules: NewAgentRules): Members {
     },
     applications: (rules.applications ?? []).map(writeItem),
     opt_ins: (rules.optIns ?? []).map(writeItem),
+    dollars: (rules.dollars ?? []).map(writeItem),
     max_fee_micro_algos: rules.maxFeeMicroAlgos === undefined ? undefined : String(rules.maxFeeMicroAlgos),
     max_valid_rounds: rules.maxValidRounds,
     ask: {
@@ -80,6 +81,7 @@ function readRules(body: ResponseBody): AgentRules {
     payees: { allow: payees.bool('allow_all') ? 'all' : payees.texts('allow'), deny: payees.texts('deny') },
     applications: body.objects('applications').map(readItem),
     optIns: body.objects('opt_ins').map(readItem),
+    dollars: body.objects('dollars').map(readItem),
     maxFeeMicroAlgos: body.bigint('max_fee_micro_algos'),
     maxValidRounds: body.integer('max_valid_rounds'),
     ask: {

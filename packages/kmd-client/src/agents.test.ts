@@ -21,6 +21,7 @@ const rules: NewAgentRules = {
     { per: 'total', network, type: 'amount', assetId: 7n, amount: 2n ** 60n, payee: Address.encode(genesisHash) },
   ],
   payees: { allow: 'all' },
+  dollars: [{ network, id: 7n }],
 }
 
 function payment(sender: string, amount: bigint): Uint8Array {

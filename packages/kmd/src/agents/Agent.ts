@@ -35,6 +35,8 @@ export type Rules = {
   /** Application ids that it may call, and assets that it may opt in to. Each of one network. */
   readonly applications: readonly NetworkItem[]
   readonly optIns: readonly NetworkItem[]
+  /** Assets that the owner named as dollars with six decimals, at most one of each network; public networks have theirs. */
+  readonly dollars: readonly NetworkItem[]
   /** Of one transaction. A hard rule. */
   readonly maxFeeMicroAlgos: bigint
   /** From first to last valid round. A hard rule. */

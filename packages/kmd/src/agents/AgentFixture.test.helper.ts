@@ -40,6 +40,7 @@ export function rulesOf(limits: readonly Limit[], rules: Partial<Rules> = {}): R
     payees: { allow: undefined, deny: [] },
     applications: [],
     optIns: [],
+    dollars: [],
     maxFeeMicroAlgos: 10_000n,
     maxValidRounds: 1_000,
     ask: { above: [], overLimit: false, unknownPayee: false, otherTypes: false },

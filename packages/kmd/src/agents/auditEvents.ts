@@ -3,7 +3,7 @@ import { Transaction } from '@latchkey/algorand'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
 import type { Agent, Refusal } from './Agent.js'
 import type { Claim } from './AgentsApi.js'
-import { amountText, limitText } from './limitText.js'
+import { amountText, type Dollars, limitText } from './limitText.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
 import type { OpenReservation } from './Reservations.js'
 
@@ -58,7 +58,7 @@ function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: 
   return {
     addresses,
     networks: rules.networks,
-    limits: rules.limits.map(limitText),
+    limits: rules.limits.map((limit) => limitText(limit, rules.dollars)),
     ...(payees.allow === undefined ? {} : { pay_to: payees.allow }),
     ...(payees.deny.length === 0 ? {} : { denied: payees.deny }),
     ...(expiresAtMs === undefined ? {} : { expires_at_ms: `${expiresAtMs}` }),
@@ -73,8 +73,8 @@ function common({ agent, sender, transactionId }: Signature): Omit<AuditEvent, '
   return { actor: actorOf(agent), wallet: agent.walletId, address: sender, transaction: transactionId }
 }
 
-function details({ facts, claim, leftOut: count }: Signature): { [member: string]: string } {
-  const detail: { [member: string]: string } = isRefusal(facts) ? {} : paymentDetails(facts)
+function details({ agent, facts, claim, leftOut: count }: Signature): { [member: string]: string } {
+  const detail: { [member: string]: string } = isRefusal(facts) ? {} : paymentDetails(facts, agent.rules.dollars)
   const [url, description] = [bounded(claim.url, maxClaimedUrl), bounded(claim.description, maxClaimedDescription)]
   if (url !== undefined) detail['claimed_url'] = url
   if (description !== undefined) detail['claimed_description'] = description
@@ -82,7 +82,7 @@ function details({ facts, claim, leftOut: count }: Signature): { [member: string
   return detail
 }
 
-function paymentDetails(facts: Facts): { [member: string]: string } {
+function paymentDetails(facts: Facts, dollars: Dollars): { [member: string]: string } {
   const { kind, network, payee, assetId, amount, applicationId, feeMicroAlgos, firstValid, lastValid } = facts
   const detail: { [member: string]: string } = {
     kind,
@@ -96,7 +96,7 @@ function paymentDetails(facts: Facts): { [member: string]: string } {
     detail['asset'] = `${assetId}`
     detail['amount'] = `${amount}`
     detail['payee'] = payee!
-    detail['text'] = amountText({ network, assetId }, amount)
+    detail['text'] = amountText({ network, id: assetId }, amount, dollars)
   }
   return detail
 }

@@ -3,7 +3,7 @@ import { Address, Bytes } from '@latchkey/algorand'
 import * as Label from '../contacts/Label.js'
 import { KmdError } from '../errors.js'
 import type { Limit, NetworkItem, Period, Rules } from './Agent.js'
-import { limitText } from './limitText.js'
+import { limitText, publicDollar } from './limitText.js'
 import { maxInteger } from './PaymentFacts.js'
 
 const periods: readonly Period[] = ['payment', 'hour', 'day', 'week', '30days', 'total']
@@ -16,7 +16,7 @@ const maxFee = 10_000_000n
 
 /** @throws KmdError `bad_agent` */
 export function checkRules(rules: Rules): void {
-  const { networks, limits, payees, applications, optIns, ask } = rules
+  const { networks, limits, payees, applications, optIns, dollars, ask } = rules
   requireCount('networks', networks, most.networks)
   if (networks.length === 0) throw bad('an agent needs at least one network')
   for (const network of networks) {
@@ -30,6 +30,7 @@ export function checkRules(rules: Rules): void {
   }
   for (const list of [applications, optIns, ask.above]) requireCount('entries of one rule', list, most.items)
   for (const item of [...applications, ...optIns]) checkItem(item, networks)
+  checkDollars(dollars, networks)
   for (const { network, assetId, amount } of ask.above) {
     requireAmount(amount)
     if (assetId !== 0n) checkItem({ network, id: assetId }, networks)
@@ -61,7 +62,7 @@ export function checkExpiry(expiresAtMs: number | undefined, nowMs: number): voi
   if (expiresAtMs <= nowMs) throw bad('the end is in the past')
 }
 
-function checkLimit(limit: Limit, { networks, limits }: Rules): void {
+function checkLimit(limit: Limit, { networks, limits, dollars }: Rules): void {
   requireNetwork(limit.network, networks)
   if (!periods.includes(limit.per)) throw bad(`a period is one of ${periods.join(', ')}`)
   if (limit.payee !== undefined) requireAddress(limit.payee)
@@ -74,7 +75,7 @@ function checkLimit(limit: Limit, { networks, limits }: Rules): void {
   if (limit.assetId < 0n || limit.assetId > maxInteger) throw bad('an asset id is a positive number')
   if (limit.per === 'payment' && !limits.some((other) => bounds(other, limit))) {
     throw bad(
-      `"${limitText(limit)}" does not bound what is spent in all; add a limit per hour, day, week, 30days or total`,
+      `"${limitText(limit, dollars)}" does not bound what is spent in all; add a limit per hour, day, week, 30days or total`,
     )
   }
 }
@@ -84,6 +85,19 @@ function bounds(other: Limit, each: Limit & { type: 'amount' }): boolean {
   if (other.per === 'payment' || other.network !== each.network) return false
   if (other.payee !== undefined && other.payee !== each.payee) return false
   return other.type === 'count' || other.assetId === each.assetId
+}
+
+/** The words of limits depend on them, so each is clear. */
+function checkDollars(dollars: readonly NetworkItem[], networks: readonly string[]): void {
+  requireCount('dollars', dollars, most.networks)
+  for (const dollar of dollars) {
+    checkItem(dollar, networks)
+    const known = publicDollar(dollar.network) ?? dollar.id
+    if (known !== dollar.id) throw bad(`the dollar of this network is asset ${known}`)
+  }
+  if (new Set(dollars.map(({ network }) => network)).size !== dollars.length) {
+    throw bad('a network has at most one dollar')
+  }
 }
 
 function checkItem({ network, id }: NetworkItem, networks: readonly string[]): void {

@@ -165,11 +165,11 @@ test('each limit is allowed to its last unit', () => {
   ]
   for (const [one, signed] of cases) {
     const rules = rulesOf([one])
-    assert.equal(outcome(signed(100n), rules), 'allowed', limitText(one))
-    assert.equal(outcome(signed(101n), rules), 'agent_limit_exceeded', limitText(one))
+    assert.equal(outcome(signed(100n), rules), 'allowed', limitText(one, []))
+    assert.equal(outcome(signed(101n), rules), 'agent_limit_exceeded', limitText(one, []))
     if (one.per === 'payment') continue
-    assert.equal(outcome(signed(60n), rules, spent(40n)), 'allowed', limitText(one))
-    assert.equal(outcome(signed(61n), rules, spent(40n)), 'agent_limit_exceeded', limitText(one))
+    assert.equal(outcome(signed(60n), rules, spent(40n)), 'allowed', limitText(one, []))
+    assert.equal(outcome(signed(61n), rules, spent(40n)), 'agent_limit_exceeded', limitText(one, []))
   }
   assert.equal(outcome(pay(1n), rulesOf([algos, count('day', 3)]), spent(2n)), 'allowed')
   assert.equal(outcome(pay(1n), rulesOf([algos, count('day', 3)]), spent(3n)), 'agent_limit_exceeded')
@@ -202,6 +202,27 @@ test('a limit that refuses takes precedence over one that asks, and the one that
   )
 })
 
+test('a network that is not public has the dollar that its owner named, and a public one its own', () => {
+  const local = Bytes.toBase64(new Uint8Array(32).fill(7))
+  const gh = Bytes.fromBase64(local)!
+  const dollar = { network: local, id: usdc }
+  const limits: Limit[] = [{ type: 'amount', per: 'day', network: local, assetId: usdc, amount: 1_000_000n }]
+  const ask = { ...rulesOf([]).ask, above: [{ network: local, assetId: usdc, amount: 250_000n }] }
+  const rules = rulesOf(limits, { networks: [local], dollars: [dollar], ask })
+  const beyond = decided(transfer(1_010_000n, { gh }).bytes, rules)
+  assert.ok(beyond.type === 'refused')
+  assert.deepEqual([beyond.refusal.rule, beyond.refusal.unit], ['$1/day', 'USDC'])
+  assert.equal(beyond.refusal.message, 'This payment needs $1.01; $1 is left of the limit $1/day.')
+  const asks = decided(transfer(260_000n, { gh }).bytes, rules)
+  assert.ok(asks.type === 'ask')
+  assert.deepEqual([asks.refusal.rule, asks.refusal.unit], ['ask above $0.25', 'USDC'])
+  const allowed = decided(transfer(1n, { gh }).bytes, rules)
+  assert.equal(allowed.type === 'allowed' && allowed.rule, '$1/day')
+  assert.equal(limitText(limits[0]!, []), `1000000 asset ${usdc}/day`)
+  // Nothing but its USDC is a dollar on a public network, even if rules came to say so.
+  assert.equal(limitText(limit('day', 5n, 123n), [{ network, id: 123n }]), '5 asset 123/day')
+})
+
 test('texts of limits', () => {
   const texts: [Limit, string][] = [
     [limit('day', 5_000_000n, usdc), '$5/day'],
@@ -212,5 +233,5 @@ test('texts of limits', () => {
     [count('hour', 20), '20 payments/hour'],
     [limit('30days', 1_500_000n, 0n, payee.address), `1.5 ALGO/30days to ${payee.address}`],
   ]
-  for (const [one, text] of texts) assert.equal(limitText(one), text)
+  for (const [one, text] of texts) assert.equal(limitText(one, []), text)
 })

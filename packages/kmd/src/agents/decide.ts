@@ -4,9 +4,10 @@
  * Hard rules come first: an approval never lifts them. Of the others, one that refuses outright takes precedence over one that
  * asks the owner.
  */
+import { Amount } from '@latchkey/algorand'
 import type { Agent, Limit, Refusal, Rules } from './Agent.js'
 import type { Decision } from './AgentsApi.js'
-import { amountText, assetUnit, limitText, unitOf } from './limitText.js'
+import { amountText, assetUnit, type Dollars, limitText, unitOf } from './limitText.js'
 import { type Facts, isRefusal, type Spending } from './PaymentFacts.js'
 
 /** What was spent already. */
@@ -55,9 +56,9 @@ function hardRefusal(facts: Facts, { addresses, rules }: DecideInput['agent']): 
   return feeRefusal(facts, rules) ?? validityRefusal(facts, rules) ?? grantRefusal(facts, rules)
 }
 
-function feeRefusal({ feeMicroAlgos, network }: Facts, { maxFeeMicroAlgos }: Rules): Refusal | undefined {
+function feeRefusal({ feeMicroAlgos }: Facts, { maxFeeMicroAlgos }: Rules): Refusal | undefined {
   if (feeMicroAlgos <= maxFeeMicroAlgos) return undefined
-  const most = amountText({ network, assetId: 0n }, maxFeeMicroAlgos)
+  const most = Amount.formatAlgos(maxFeeMicroAlgos)
   return {
     ...plain(
       'agent_fee_too_high',
@@ -118,12 +119,12 @@ function amountsOf({ kind, assetId, amount, spends }: Facts): readonly Spending[
   return isListed ? spends : [{ assetId, amount }, ...spends]
 }
 
-function withoutLimit(facts: Facts, { limits }: Rules, { assetId, amount }: Spending): Refusal | undefined {
+function withoutLimit(facts: Facts, { limits, dollars }: Rules, { assetId, amount }: Spending): Refusal | undefined {
   const isLimited = limits.some(
     (limit) => limit.type === 'amount' && limit.assetId === assetId && applies(limit, facts),
   )
   if (isLimited) return undefined
-  const unit = assetUnit(facts.network, assetId)
+  const unit = assetUnit({ network: facts.network, id: assetId }, dollars)
   const isFee = assetId === 0n && (facts.kind !== 'payment' || facts.assetId !== 0n)
   const what = isFee ? 'The fee is in ALGO, for which this agent has no limit' : `This agent has no limit for ${unit}`
   const refusal = plain('agent_asset_without_limit', `no limit for ${unit}`, `${what}, so it cannot spend it.`)
@@ -140,7 +141,7 @@ function payeeRefusals({ kind, payee }: Facts, { payees, ask }: Rules): Soft[] {
   return [{ asks: ask.unknownPayee, refusal: plain('agent_payee_unknown', 'pay-to', message) }]
 }
 
-function limitRefusals(facts: Facts, { limits, ask }: Rules, sums: Sums, nowMs: number): Soft[] {
+function limitRefusals(facts: Facts, { limits, dollars, ask }: Rules, sums: Sums, nowMs: number): Soft[] {
   const found: Soft[] = []
   for (const limit of limits) {
     if (!applies(limit, facts)) continue
@@ -151,7 +152,7 @@ function limitRefusals(facts: Facts, { limits, ask }: Rules, sums: Sums, nowMs: 
     if (used + asked <= most) continue
     const left = used < most ? most - used : 0n
     const resetsAtMs = asked > most ? undefined : sums.freeAt(limit, most - asked, nowMs)
-    found.push({ asks: ask.overLimit, refusal: limitRefusal(limit, asked, left, resetsAtMs) })
+    found.push({ asks: ask.overLimit, refusal: limitRefusal(limit, { asked, left, resetsAtMs }, dollars) })
   }
   // The one that is over last decides when to come back.
   return found.sort((a, b) => endOf(b.refusal) - endOf(a.refusal))
@@ -171,16 +172,19 @@ function askedOf(limit: Limit, { spends }: Facts): bigint {
   return spends.find(({ assetId }) => assetId === limit.assetId)?.amount ?? 0n
 }
 
-function limitRefusal(limit: Limit, asked: bigint, left: bigint, resetsAtMs: number | undefined): Refusal {
-  const rule = limitText(limit)
-  const shown = (amount: bigint): string => (limit.type === 'count' ? `${amount}` : amountText(limit, amount))
+type Excess = { readonly asked: bigint; readonly left: bigint; readonly resetsAtMs: number | undefined }
+
+function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars: Dollars): Refusal {
+  const rule = limitText(limit, dollars)
+  const shown = (amount: bigint): string =>
+    limit.type === 'count' ? `${amount}` : amountText({ network: limit.network, id: limit.assetId }, amount, dollars)
   const when = resetsAtMs === undefined ? '' : ` Enough is available at ${new Date(resetsAtMs).toISOString()}.`
   const fee = limit.type === 'amount' && limit.assetId === 0n ? ' (with the fee)' : ''
   const message = `This payment needs ${shown(asked)}${fee}; ${shown(left)} is left of the limit ${rule}.${when}`
-  return { code: 'agent_limit_exceeded', rule, unit: unitOf(limit), asked, left, resetsAtMs, message }
+  return { code: 'agent_limit_exceeded', rule, unit: unitOf(limit, dollars), asked, left, resetsAtMs, message }
 }
 
-function askRefusals({ kind, network, assetId, amount }: Facts, { ask }: Rules): Soft[] {
+function askRefusals({ kind, network, assetId, amount }: Facts, { ask, dollars }: Rules): Soft[] {
   if (kind !== 'payment') {
     if (!ask.otherTypes) return []
     const what = kind === 'opt_in' ? 'An opt-in' : 'A call of an application'
@@ -188,22 +192,24 @@ function askRefusals({ kind, network, assetId, amount }: Facts, { ask }: Rules):
     return [{ asks: true, refusal: plain('agent_approval_required', 'ask other-types', message) }]
   }
   const above = ask.above.filter((one) => one.network === network && one.assetId === assetId && amount > one.amount)
+  const asset = { network, id: assetId }
   return above.map((one) => {
-    const most = amountText(one, one.amount)
+    const most = amountText(asset, one.amount, dollars)
     const message = `A payment above ${most} needs the approval of the owner.`
     const refusal = plain('agent_approval_required', `ask above ${most}`, message)
-    return { asks: true, refusal: { ...refusal, unit: assetUnit(network, assetId), asked: amount, left: one.amount } }
+    return { asks: true, refusal: { ...refusal, unit: assetUnit(asset, dollars), asked: amount, left: one.amount } }
   })
 }
 
 /** For the log: the limits that the payment counts against. */
-function allowingRule(facts: Facts, { limits }: Rules): string {
+function allowingRule(facts: Facts, { limits, dollars }: Rules): string {
   if (facts.kind === 'application') return `application ${facts.applicationId}`
   if (facts.kind === 'opt_in') return `opt-in ${facts.assetId}`
   const counted = limits.filter(
     (limit) => limit.type === 'amount' && limit.assetId === facts.assetId && applies(limit, facts),
   )
-  return counted.map(limitText).slice(0, mostNamedLimits).join(', ')
+  const texts = counted.slice(0, mostNamedLimits).map((limit) => limitText(limit, dollars))
+  return texts.join(', ')
 }
 
 const mostNamedLimits = 4

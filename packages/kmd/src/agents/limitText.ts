@@ -1,34 +1,42 @@
 /** Rules in the words of the command line: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
 import { Network, SpendLimit } from '@latchkey/algorand'
-import type { Limit } from './Agent.js'
+import type { Limit, NetworkItem, Rules } from './Agent.js'
+
+/** The dollars that the owner named, beside those of the public networks. */
+export type Dollars = Rules['dollars']
 
 /** Each signature names its limits, and limits stay the same objects. */
-const texts = new WeakMap<Limit, string>()
+const texts = new WeakMap<Limit, { readonly dollars: Dollars; readonly text: string }>()
 
 /** A limit as the owner writes it. */
-export function limitText(limit: Limit): string {
+export function limitText(limit: Limit, dollars: Dollars): string {
   const known = texts.get(limit)
-  if (known !== undefined) return known
-  const text = SpendLimit.format(limit, { dollarAssetId: dollarOf(limit.network) })
-  texts.set(limit, text)
+  if (known?.dollars === dollars) return known.text
+  const text = SpendLimit.format(limit, { dollarAssetId: dollarOf(limit.network, dollars) })
+  texts.set(limit, { dollars, text })
   return text
 }
 
-/** An amount of an asset: `$0.50` of the network's USDC, `2 ALGO`, `10 asset 123` in its smallest unit. */
-export function amountText({ network, assetId }: { network: string; assetId: bigint }, amount: bigint): string {
-  return SpendLimit.formatAmount({ assetId, amount }, { dollarAssetId: dollarOf(network) })
+/** An amount of an asset: `$0.50` of the network's dollar, `2 ALGO`, `10 asset 123` in its smallest unit. */
+export function amountText({ network, id }: NetworkItem, amount: bigint, dollars: Dollars): string {
+  return SpendLimit.formatAmount({ assetId: id, amount }, { dollarAssetId: dollarOf(network, dollars) })
 }
 
 /** The unit of a limit for programs. */
-export function unitOf(limit: Limit): string {
-  return limit.type === 'count' ? 'payments' : assetUnit(limit.network, limit.assetId)
+export function unitOf(limit: Limit, dollars: Dollars): string {
+  return limit.type === 'count' ? 'payments' : assetUnit({ network: limit.network, id: limit.assetId }, dollars)
 }
 
-export function assetUnit(network: string, assetId: bigint): string {
-  if (assetId === 0n) return 'ALGO'
-  return assetId === dollarOf(network) ? 'USDC' : `asset ${assetId}`
+export function assetUnit({ network, id }: NetworkItem, dollars: Dollars): string {
+  if (id === 0n) return 'ALGO'
+  return id === dollarOf(network, dollars) ? 'USDC' : `asset ${id}`
 }
 
-function dollarOf(network: string): bigint | undefined {
+/** On a public network its USDC, whatever the owner named: nothing else is shown as dollars there. */
+export function dollarOf(network: string, dollars: Dollars): bigint | undefined {
+  return publicDollar(network) ?? dollars.find((dollar) => dollar.network === network)?.id
+}
+
+export function publicDollar(network: string): bigint | undefined {
   return Network.known.find(({ genesisHash }) => genesisHash === network)?.usdcAssetId
 }

@@ -10,5 +10,5 @@ export function read(text: string): Rules {
   const rules = JSON.parse(text, (_name, value) =>
     typeof value === 'string' && /^[0-9]{1,20}n$/.test(value) ? BigInt(value.slice(0, -1)) : value,
   )
-  return { ...rules, payees: { allow: undefined, ...rules.payees } }
+  return { dollars: [], ...rules, payees: { allow: undefined, ...rules.payees } }
 }

@@ -67,6 +67,12 @@ export const rulesField = {
         kind: list('rules.opt_ins', { type: 'object', fields: itemFields } as const, mostItems),
         about: 'Assets that it may opt in to',
       },
+      {
+        name: 'dollars',
+        kind: list('rules.dollars', { type: 'object', fields: itemFields } as const, mostNetworks),
+        about:
+          'Assets with six decimals that are shown as dollars, on networks that are not public; they allow nothing',
+      },
       { name: 'max_fee_micro_algos', kind: ascii, about: 'Of one transaction, as decimal text; absent is 10000' },
       { name: 'max_valid_rounds', kind: uint, about: 'From first to last valid round; 0 or absent is 1000' },
       {
@@ -164,6 +170,7 @@ const rulesShape = {
     { name: 'payees', shape: payeesShape },
     { name: 'applications', shape: { type: 'list', of: itemShape } },
     { name: 'opt_ins', shape: { type: 'list', of: itemShape } },
+    { name: 'dollars', shape: { type: 'list', of: itemShape } },
     { name: 'max_fee_micro_algos', shape: text },
     { name: 'max_valid_rounds', shape: integer },
     { name: 'ask', shape: askShape },
@@ -246,6 +253,7 @@ function writeRules(rules: Rules): MembersOf<typeof rulesShape.members> {
     },
     applications: rules.applications.map(writeItem),
     opt_ins: rules.optIns.map(writeItem),
+    dollars: rules.dollars.map(writeItem),
     max_fee_micro_algos: String(rules.maxFeeMicroAlgos),
     max_valid_rounds: rules.maxValidRounds,
     ask: {
@@ -274,10 +282,10 @@ function writeLimit(limit: Limit): MembersOf<typeof limitShape.members> {
   }
 }
 
-export function writeUse(use: LimitUse) {
+export function writeUse(use: LimitUse, { dollars }: Rules) {
   return {
     limit: writeLimit(use.limit),
-    text: limitText(use.limit),
+    text: limitText(use.limit, dollars),
     used: String(use.used),
     left: String(use.left),
     resets_at_ms: use.resetsAtMs ?? 0,

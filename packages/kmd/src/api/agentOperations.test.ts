@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Address } from '@latchkey/algorand'
+import { Address, Network } from '@latchkey/algorand'
 import { makeAgent, network, password, payment, rules } from '../testing/agents.test.helper.js'
 import { createApp, type TestApp, type TestResponse } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
@@ -9,6 +9,7 @@ const codeOf = ({ status, headers }: TestResponse): [number, string | undefined]
   status,
   headers.get('latchkey-error'),
 ]
+const testnet = Network.testnet.genesisHash
 const stranger = Address.encode(Buffer.alloc(32, 77))
 
 /** A wallet with a key, and a request to make an agent for it. */
@@ -39,6 +40,7 @@ for (const wire of wires) {
       payees: { allow: [stranger], deny: [address] },
       applications: [{ network, id: '12' }],
       opt_ins: [{ network, id: '13' }],
+      dollars: [{ network, id: '9223372036854775807' }],
       max_fee_micro_algos: '2000',
       max_valid_rounds: 500,
       ask: {
@@ -78,11 +80,12 @@ for (const wire of wires) {
       assert.deepEqual(
         shown.json.budget
           .map((use: { text: string; used: string; left: string }) => [use.text, use.used, use.left])
-          .slice(0, 3),
+          .slice(0, 4),
         [
           ['2 ALGO/day', '0', '2000000'],
           ['each 1 ALGO', '0', '1000000'],
           ['20 payments/hour', '0', '20'],
+          ['$9223372036854.775807/30days', '0', '9223372036854775807'],
         ],
       )
     }
@@ -157,6 +160,12 @@ const badRequests: { [member: string]: object } = {
   'rules.payees.deny is too long': { rules: { ...rules, payees: { deny: Array(1_001).fill(stranger) } } },
   'rules.applications[0].id must not': { rules: { ...rules, applications: [{ network, id: '0' }] } },
   'rules.opt_ins[0].network must be': { rules: { ...rules, opt_ins: [{ network: 'x', id: '1' }] } },
+  'rules.dollars[0].id must not': { rules: { ...rules, dollars: [{ network, id: '0' }] } },
+  'rules.dollars is too long': { rules: { ...rules, dollars: Array(9).fill({ network, id: '1' }) } },
+  'a network has at most one dollar': { rules: { ...rules, dollars: ['1', '2'].map((id) => ({ network, id })) } },
+  'the dollar of this network is asset 10458941': {
+    rules: { ...rules, networks: [network, testnet], dollars: [{ network: testnet, id: '1' }] },
+  },
   'rules.max_fee_micro_algos must be': { rules: { ...rules, max_fee_micro_algos: 'low' } },
   'rules.max_valid_rounds must be': { rules: { ...rules, max_valid_rounds: 1_001 } },
   'rules.ask.above[0].amount must be': { rules: { ...rules, ask: { above: [{ network, amount: '' }] } } },

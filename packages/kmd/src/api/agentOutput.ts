@@ -22,8 +22,8 @@ export async function describeAgent(context: Context, agent: Agent) {
   return described!
 }
 
-export function describeBudget({ agents }: Context, { id }: Agent) {
-  return agents.budget(id).map(writeUse)
+export function describeBudget({ agents }: Context, { id, rules }: Agent) {
+  return agents.budget(id).map((use) => writeUse(use, rules))
 }
 
 export function writeDecision(decision: Decision) {

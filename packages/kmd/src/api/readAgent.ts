@@ -52,6 +52,7 @@ export function readRules(given: RulesInput): Rules {
     payees: readPayees(given.payees),
     applications: readItems('rules.applications', given.applications, known),
     optIns: readItems('rules.opt_ins', given.opt_ins, known),
+    dollars: readItems('rules.dollars', given.dollars, known),
     maxFeeMicroAlgos:
       given.max_fee_micro_algos === ''
         ? defaultMaxFeeMicroAlgos
