@@ -1,6 +1,8 @@
 /** A devnet with a buyer, a seller and a facilitator, and pairs of clients and servers of the official SDK. */
 import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { serve } from '@hono/node-server'
 import { Devnet } from '@latchkey/devnet'
 import { Buyer, type BuyerOptions, Chain, type PaymentRequirements, Signer } from '@latchkey/x402/client'
 import { Facilitator } from '@latchkey/x402/facilitator'
@@ -99,4 +101,18 @@ export function requirementOf({ chain, payTo, feePayer }: Market): PaymentRequir
     maxTimeoutSeconds: 60,
     extra: { feePayer: feePayer.address },
   }
+}
+
+/** The address of a server that is gone after the test. */
+export async function listen(
+  t: TestContext,
+  fetch: (request: Request) => Response | Promise<Response>,
+): Promise<string> {
+  const server = serve({ fetch, port: 0, hostname: '127.0.0.1' })
+  await new Promise((resolve) => server.once('listening', resolve))
+  t.after(() => {
+    server.close()
+    if ('closeAllConnections' in server) server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
