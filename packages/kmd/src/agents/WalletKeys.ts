@@ -12,14 +12,19 @@ import type { Agent } from './Agent.js'
 
 export type Presence = 'present' | 'key_deleted' | 'wallet_deleted'
 
-type Known = { readonly entry: Entry; readonly publicKeys: ReadonlyMap<string, Uint8Array> }
+type Known = {
+  readonly entry: Entry
+  readonly publicKeys: readonly Uint8Array[]
+  /** The revision of the file that had all of them. */
+  presentIn: number | undefined
+}
 
 export class WalletKeys {
-  readonly #wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems'>
+  readonly #wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems' | 'revision'>
   /** Where the wallets of agents are, by agent: each signature asks. */
   readonly #known = new Map<string, Known>()
 
-  constructor(wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems'>) {
+  constructor(wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems' | 'revision'>) {
     this.#wallets = wallets
   }
 
@@ -56,8 +61,7 @@ export class WalletKeys {
       let entry: Entry | undefined
       try {
         entry = await this.#wallets.find(agent.walletId)
-        const publicKeys = new Map(agent.addresses.map((address) => [address, Address.decode(address)]))
-        const known = { entry, publicKeys }
+        const known: Known = { entry, publicKeys: agent.addresses.map(Address.decode), presentIn: undefined }
         const presence = this.#look(known)
         this.#known.set(agent.id, known)
         return presence
@@ -75,8 +79,12 @@ export class WalletKeys {
     }
   }
 
-  #look({ entry, publicKeys }: Known): Presence {
-    for (const publicKey of publicKeys.values()) if (!this.#wallets.hasKey(entry, publicKey)) return 'key_deleted'
+  #look(known: Known): Presence {
+    const { entry, publicKeys } = known
+    const revision = this.#wallets.revision(entry)
+    if (revision !== undefined && revision === known.presentIn) return 'present'
+    for (const publicKey of publicKeys) if (!this.#wallets.hasKey(entry, publicKey)) return 'key_deleted'
+    known.presentIn = revision
     return 'present'
   }
 }

@@ -68,6 +68,11 @@ export class Wallets {
     return this.#files.getWallet(entry.path, entry.id).hasKey(publicKey)
   }
 
+  /** As `WalletFile.revision`: while it stays the same, so does what `hasKey` says. @throws as `hasKey` */
+  revision(entry: Entry): number | undefined {
+    return this.#files.getWallet(entry.path, entry.id).revision()
+  }
+
   /** A new wallet. A blank name becomes the id; an all-zero or absent master derivation key becomes a random one. */
   async create(options: { name: Buffer; password: Buffer; masterDerivationKey: Buffer }): Promise<WalletInfo> {
     const id = Buffer.from(Secret.randomBytes(16).toString('hex'))
