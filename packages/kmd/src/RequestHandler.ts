@@ -17,7 +17,7 @@ import { type AgentCaller, type Caller, owner } from './api/Caller.js'
 import type { Context } from './api/Context.js'
 import { extraPrefix, metricsPath } from './api/latchkeyOperations.js'
 import { describe } from './api/OpenApi.js'
-import { isOpen, type Operation, Pending } from './api/Operation.js'
+import { isOpen, type Operation } from './api/Operation.js'
 import * as Operations from './api/Operations.js'
 import { statusOf } from './api/operationErrors.js'
 import { descriptionPath } from './api/serviceOperations.js'
@@ -210,21 +210,17 @@ export class RequestHandler {
       void this.#options.recorder?.operationRefused(agents.get(agent.agentId), operationId)
       throw new KmdError('agent_operation_forbidden')
     }
-    return { type: 'agent', agent, acceptsPending: prefersAsync.test(request.header('prefer') ?? '') }
+    return { type: 'agent', agent }
   }
 
-  #perform(operation: Operation, input: Input, caller: Caller): Output | Pending | Promise<Output | Pending> {
+  #perform(operation: Operation, input: Input, caller: Caller): Output | Promise<Output> {
     const { recorder, context } = this.#options
     const recording = recorder?.find(operation, caller)
     if (recorder === undefined || recording === undefined) return operation.run(context, input as never, caller)
     return recorder.perform(recording, operation, input, caller) as Promise<Output>
   }
 
-  #respond(operation: Operation, output: Output | Pending, headers: string[]): RawResponse {
-    if (output instanceof Pending) {
-      const body = Wire.write(this.#options.wire, operation.pending ?? [], output.output as Output)
-      return { status: 202, headers, body }
-    }
+  #respond(operation: Operation, output: Output, headers: string[]): RawResponse {
     return keyOperations.has(operation.id)
       ? { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
       : { status: 200, headers, body: this.#write(operation, output) }
@@ -370,9 +366,6 @@ function refusalOf({ headers }: KmdError, { path = '' }: Partial<Operation>): st
   const at = headers.indexOf(refusalHeader)
   return at < 0 || !path.startsWith(extraPrefix) ? undefined : headers[at + 1]
 }
-
-/** RFC 7240: a list of preferences, each with parameters. */
-const prefersAsync = /(?:^|,)\s*respond-async\s*(?:$|[,;=])/i
 
 /**
  * The token of an agent in a request. With another token beside it, it would be a guess who is meant.

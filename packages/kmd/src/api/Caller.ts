@@ -3,12 +3,7 @@ import type { AgentSession } from '../agents/AgentsApi.js'
 import type { Session } from '../console/Sessions.js'
 import { KmdError } from '../errors.js'
 
-export type AgentCaller = {
-  readonly type: 'agent'
-  readonly agent: AgentSession
-  /** Whether it takes 202 for a payment that waits for an approval (RFC 7240, 4.1: `Prefer: respond-async`). */
-  readonly acceptsPending: boolean
-}
+export type AgentCaller = { readonly type: 'agent'; readonly agent: AgentSession }
 
 export type Caller = { readonly type: 'owner' } | { readonly type: 'session'; readonly session: Session } | AgentCaller
 

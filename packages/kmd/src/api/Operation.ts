@@ -27,28 +27,13 @@ export type Operation<
   response: M
   /** The name of the response in /swagger.json. */
   responseName: string
-  /** The members of a response with the status 202, which `run` returns as {@link Pending}. */
-  pending?: readonly Member[]
   /** Error codes in addition to those that follow from its fields (see `errorsOf`). */
   errors?: readonly Code[]
   /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
   walletFailure?: 400 | 401 | 500
   /** Whether `run` returns the same object for the same output. It is then written once, and must not be changed. */
   reusesOutput?: true
-  run: (
-    context: Context,
-    input: FieldsOf<F>,
-    caller: Caller,
-  ) => MembersOf<M> | Pending | Promise<MembersOf<M> | Pending>
-}
-
-/** In place of the response: what was asked for waits for somebody. The status is 202, the members are `Operation.pending`. */
-export class Pending {
-  readonly output: { readonly [member: string]: unknown }
-
-  constructor(output: { readonly [member: string]: unknown }) {
-    this.output = output
-  }
+  run: (context: Context, input: FieldsOf<F>, caller: Caller) => MembersOf<M> | Promise<MembersOf<M>>
 }
 
 export function isOpen({ open }: Operation, wire: Wire): boolean {

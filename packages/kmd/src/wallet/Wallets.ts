@@ -167,8 +167,10 @@ export class Wallets {
   ): Promise<string> {
     const moment = new Date().toISOString().replaceAll(':', '-')
     const aside = join(dirname(entry.path), `${basename(entry.path)}.deleted-${moment}`)
-    await this.#withMasterKey(entry, password, (_masterKey, wrapped) =>
-      beforeRemove(() =>
+    await this.#withMasterKey(entry, password, async (_masterKey, wrapped) => {
+      // What `beforeRemove` ends must not end for a password that is no longer the right one.
+      if ((await Sqlite.retryWhileLocked(() => this.#readUnchanged(entry, wrapped))) === undefined) return rewrapped
+      return beforeRemove(() =>
         Sqlite.retryWhileLocked(() => {
           if (this.#readUnchanged(entry, wrapped) === undefined) return rewrapped
           this.#files.close(entry.path)
@@ -176,8 +178,8 @@ export class Wallets {
           onRemove()
           return undefined
         }),
-      ),
-    )
+      )
+    })
     await AtomicFile.syncDirectory(aside)
     this.#directory.touch(entry.file)
     return aside
