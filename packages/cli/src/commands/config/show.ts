@@ -99,6 +99,7 @@ function fileSettings({ options, config, given, file }: FileSettings): Setting[]
   const byOption: { readonly [setting in keyof Config.Config]?: readonly [option: string, value: string | undefined] } =
     {
       wire: ['--wire', options.wire],
+      unixSocket: ['--unix-socket', options['unix-socket']],
       logFormat: ['--log-format', options['log-format']],
       logLevel: ['--log-level', options['log-level']],
     }

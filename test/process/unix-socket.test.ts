@@ -1,0 +1,53 @@
+/** `latchkey kmd start --unix-socket`, an agent over the socket, and what `latchkey doctor` says of it. */
+import assert from 'node:assert/strict'
+import { existsSync, lstatSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Kmd } from '@latchkey/kmd-client'
+import { latchkey } from '../support/latchkey.test.helper.js'
+import { atEnd, dataDirectory, temporaryDirectory, until } from './commands.test.helper.js'
+
+const timeout = 120_000
+const skip = process.platform === 'linux' ? false : 'only Linux tells the user of a peer'
+
+test('an agent over a Unix socket is served, and doctor says that its user is the daemon’s', {
+  timeout,
+  skip,
+}, async (t) => {
+  const dataDir = dataDirectory(t)
+  const path = join(temporaryDirectory(t), 'kmd.sock')
+  const started = await latchkey(['kmd', 'start', '-d', dataDir, '--unix-socket', path, '--json'])
+  assert.equal(started.code, 0, started.stderr)
+  atEnd(t, () => latchkey(['kmd', 'stop', '-d', dataDir]))
+  assert.equal(lstatSync(path).mode & 0o777, 0o600)
+  const token = readFileSync(join(dataDir, 'kmd.token'), 'utf8')
+  const kmd = await Kmd.connect({ address: `unix:${path}`, token })
+  atEnd(t, () => kmd.close())
+  const { id: walletId } = await kmd.wallets.create({ name: 'purse', password: '' })
+  const address = await (await kmd.unlock({ id: walletId })).generateKey()
+  const network = Buffer.alloc(32, 7).toString('base64')
+  const limits = [{ per: 'day', network, type: 'amount', assetId: 0n, amount: 1_000_000n }] as const
+  const rules = { networks: [network], limits, payees: { allow: 'all' } } as const
+  const made = await kmd.agents.create({ name: 'shopper', walletId, addresses: [address], rules })
+  const doctor = async () => (await latchkey(['doctor', '-d', dataDir])).stdout
+  assert.doesNotMatch(await doctor(), /shopper/)
+  const agent = await Kmd.asAgent({ address: `unix:${path}`, token: made.token })
+  atEnd(t, () => agent.close())
+  await until('the user of the agent', async () => (await agent.self()).agent.isSameUser)
+  const said = await doctor()
+  assert.match(said, /^warning {2}agent shopper: used by the user of the daemon, or by root/m)
+  assert.match(said, /cure: run the daemon as a user of its own \(latchkey service install/)
+  assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), /runs as the user of the daemon/)
+  assert.equal((await latchkey(['kmd', 'stop', '-d', dataDir])).code, 0)
+  assert.equal(existsSync(path), false)
+})
+
+test('a socket in a directory that others can write to keeps the daemon from starting', {
+  timeout,
+  skip,
+}, async (t) => {
+  const dataDir = dataDirectory(t)
+  const { code, stderr } = await latchkey(['kmd', '-d', dataDir, '--unix-socket', '/tmp/latchkey-test.sock'])
+  assert.notEqual(code, 0)
+  assert.match(stderr, /other users can write to \/tmp/)
+})
