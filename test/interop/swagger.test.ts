@@ -238,6 +238,7 @@ async function callAgents(daemon: TestDaemon): Promise<Step[]> {
   await own('GetOwnAgent', 'GET', 'agent')
   await own('TestOwnAgent', 'POST', 'agent/test', { transaction })
   await own('SignAsAgent', 'POST', 'agent/sign', { transaction })
+  await own('ListOwnRecords', 'POST', 'agent/history', {})
   const asks = { ...rules, ask: { above: [{ network, amount: '1' }] } }
   await call('SetAgentRules', 'POST', 'agents/rules', { ...agent, rules: asks })
   const ask = async (amt: bigint): Promise<string> => {

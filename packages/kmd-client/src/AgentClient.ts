@@ -1,6 +1,7 @@
 /** The daemon as an agent uses it: with its own token, within its rules. */
 import { Address, Bytes } from '@latchkey/algorand'
 import { type Approval, readApproval } from './Approvals.js'
+import { type AuditRecord, readRecord } from './Audit.js'
 import type { Agent, AgentDecision, AgentLimitUse } from './agentTypes.js'
 import { readAgent, readBudget, readDecision } from './agentWire.js'
 import type { CallOptions, Connection } from './Connection.js'
@@ -28,6 +29,21 @@ export type AgentSignOptions = CallOptions & {
   approvalWaitMs?: number | undefined
   /** Called with the id of the approval before waiting for it. */
   onApproval?: ((approvalId: string) => void) | undefined
+}
+
+/** Options of `agent.history`. */
+export type AgentHistoryOptions = CallOptions & {
+  /** Records below this number. @default from the newest */
+  beforeNumber?: number | undefined
+  /** At most 1000. @default 100 */
+  count?: number | undefined
+}
+
+/** Records of an agent, newest first. */
+export type AgentHistory = {
+  records: AuditRecord[]
+  /** The next `beforeNumber`; undefined if there is no more. */
+  continueFrom: number | undefined
 }
 
 /** Options of `agent.waitForApproval`. */
@@ -116,6 +132,16 @@ export class AgentClient {
   async test(transaction: Uint8Array, options: CallOptions = {}): Promise<AgentDecision> {
     const members = { transaction: Bytes.toBase64(transaction) }
     return readDecision(await this.#connection.call('TestOwnAgent', { ...options, members }))
+  }
+
+  /** Lists the records of the audit log about the agent, newest first. */
+  async history({ beforeNumber, count, ...options }: AgentHistoryOptions = {}): Promise<AgentHistory> {
+    const members = { before_number: beforeNumber, count }
+    const response = await this.#connection.call('ListOwnRecords', { ...options, members })
+    return {
+      records: response.objects('records').map(readRecord),
+      continueFrom: response.integer('continue_from') || undefined,
+    }
   }
 
   /** Closes idle connections, which otherwise time out by themselves. */

@@ -1,5 +1,6 @@
 /** The agents of a daemon, for their owner. */
 import { Bytes } from '@latchkey/algorand'
+import { type AuditRecord, readRecord } from './Audit.js'
 import type { Agent, AgentDecision, AgentLimitUse, NewAgentRules } from './agentTypes.js'
 import { readAgent, readBudget, readDecision, writeRules } from './agentWire.js'
 import type { CallOptions, CallRequest, Connection } from './Connection.js'
@@ -34,6 +35,9 @@ export type AgentPasswordOptions = AgentOptions & {
 /** An agent with its token, which is shown once. */
 export type AgentWithToken = { agent: Agent; token: string }
 
+/** An agent with what is left of each limit, and its latest records. */
+export type ShownAgent = { agent: Agent; budget: AgentLimitUse[]; history: AuditRecord[] }
+
 /** The agents of a daemon: `kmd.agents`. Latchkey's daemon only. Every method throws {@link KmdClientError}. */
 export class Agents {
   readonly #connection: Connection
@@ -63,10 +67,11 @@ export class Agents {
     return readToken(await this.#callWithPassword('CreateAgent', password, { ...callOptions, members }))
   }
 
-  /** Describes an agent, with what is left of each limit. */
-  async show({ agent, ...options }: AgentOptions): Promise<{ agent: Agent; budget: AgentLimitUse[] }> {
+  /** Describes an agent, with what is left of each limit, and its latest 100 records in the audit log, newest first. */
+  async show({ agent, ...options }: AgentOptions): Promise<ShownAgent> {
     const response = await this.#connection.call('ShowAgent', { ...options, members: { agent } })
-    return { agent: readAgent(response.object('agent')), budget: readBudget(response) }
+    const history = response.objects('history').map(readRecord)
+    return { agent: readAgent(response.object('agent')), budget: readBudget(response), history }
   }
 
   /** Keeps an agent from signing until it is resumed. */

@@ -84,6 +84,18 @@ for (const target of targets.filter(({ isOurs }) => isOurs)) {
     const allowed = await self.test(payment(address, 1n))
     assert.deepEqual([allowed.decision, allowed.refusal], ['allowed', undefined])
 
+    const { records, continueFrom } = await self.history({ count: 2 })
+    assert.deepEqual(
+      records.map(({ event, actor }) => [event, actor.id]),
+      [
+        ['signature_refused', agent.id],
+        ['transaction_signed', agent.id],
+      ],
+    )
+    const { history } = await kmd.agents.show({ agent: agent.id })
+    assert.deepEqual([history.slice(0, 2), history.at(-1)?.event], [records, 'agent_created'])
+    assert.equal((await self.history({ beforeNumber: continueFrom })).records.length, 1)
+
     // The rest of the API knows an agent's token, too.
     const asOwner = await Kmd.connect({ address: at, token, ...target.client })
     const handle = await asOwner.unlock({ name: 'purse' })

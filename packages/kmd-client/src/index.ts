@@ -1,10 +1,17 @@
-export type { AgentClient, AgentSignOptions, WaitForApprovalOptions } from './AgentClient.js'
+export type {
+  AgentClient,
+  AgentHistory,
+  AgentHistoryOptions,
+  AgentSignOptions,
+  WaitForApprovalOptions,
+} from './AgentClient.js'
 export type {
   AgentOptions,
   AgentPasswordOptions,
   Agents,
   AgentWithToken,
   CreateAgentOptions,
+  ShownAgent,
 } from './Agents.js'
 export type { Approval, ApprovalList, ApprovalState, Approvals } from './Approvals.js'
 export type {

@@ -60,6 +60,7 @@ export const routes = {
   GetOwnAgent: { method: 'GET', path: '/latchkey/v1/agent' },
   SignAsAgent: { method: 'POST', path: '/latchkey/v1/agent/sign' },
   TestOwnAgent: { method: 'POST', path: '/latchkey/v1/agent/test' },
+  ListOwnRecords: { method: 'POST', path: '/latchkey/v1/agent/history' },
   ListApprovals: { method: 'POST', path: '/latchkey/v1/approvals/list' },
   WatchApprovals: { method: 'POST', path: '/latchkey/v1/approvals/watch' },
   ApprovePayment: { method: 'POST', path: '/latchkey/v1/approvals/approve' },

@@ -297,3 +297,27 @@ test('a key is not granted while it is being deleted', async (t) => {
     if (created!.status !== 200) assert.deepEqual(codeOf(created!), [400, 'key_not_found'])
   }
 })
+
+test('the history of an agent is its own, for itself and for its owner', async (t) => {
+  const app = createApp(t)
+  const [agent, other] = [await makeAgent(app), await makeAgent(app)]
+  for (const amt of [1n, 2n, 3n]) {
+    await agent.post('/latchkey/v1/agent/sign', { transaction: payment(agent.address, { amt }) })
+    await other.post('/latchkey/v1/agent/sign', { transaction: payment(other.address, { amt }) })
+  }
+  await agent.post('/latchkey/v1/agent/sign', { transaction: payment(agent.address, { amt: 10n ** 9n }) })
+  const { records } = (await agent.post('/latchkey/v1/agent/history', {})).json
+  const events = records.map(({ event }: { event: string }) => event)
+  assert.deepEqual(events, ['signature_refused', ...Array(3).fill('transaction_signed'), 'agent_created'])
+  for (const { record } of records) assert.ok(!record.includes(other.id) && !record.includes(other.address))
+  const shown = await app.post('/latchkey/v1/agents/show', { agent: agent.id })
+  assert.deepEqual(shown.json.history, records)
+  const page = await agent.post('/latchkey/v1/agent/history', { count: 2, before_number: records[0].number })
+  assert.deepEqual(
+    page.json.records.map(({ number }: { number: number }) => number),
+    [records[1].number, records[2].number],
+  )
+  const rest = await agent.post('/latchkey/v1/agent/history', { before_number: page.json.continue_from })
+  assert.equal(rest.json.records.length, 2)
+  assert.deepEqual(codeOf(await agent.post('/latchkey/v1/agent/history', { count: 1_001 })), [400, 'bad_audit_query'])
+})

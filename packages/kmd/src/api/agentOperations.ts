@@ -9,7 +9,15 @@ import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import { agentMember, agentShape, budgetMember, decisionMembers, rulesField } from './agentMembers.js'
-import { describeAgent, describeAgents, describeBudget, readTransaction, writeDecision } from './agentOutput.js'
+import {
+  describeAgent,
+  describeAgents,
+  describeBudget,
+  describeHistory,
+  readTransaction,
+  writeDecision,
+} from './agentOutput.js'
+import { auditRecord } from './auditOperations.js'
 import type { Caller } from './Caller.js'
 import type { Context } from './Context.js'
 import { extraPrefix } from './latchkeyOperations.js'
@@ -24,6 +32,8 @@ const tokenMember = {
   shape: { type: 'string' },
   about: 'Shown here once: the daemon does not keep it',
 } as const
+
+const mostHistory = 100
 
 const changeErrors = ['agent_not_found', 'agent_ended', 'state_not_written'] as const
 
@@ -84,14 +94,19 @@ export const agentOperations = [
     id: 'ShowAgent',
     method: 'POST',
     path: `${extraPrefix}/agents/show`,
-    about: 'Describes an agent, with what is left of each limit.',
+    about: 'Describes an agent, with what is left of each limit and its latest records in the audit log.',
     request: [agentField],
-    response: [agentMember, budgetMember],
+    response: [
+      agentMember,
+      budgetMember,
+      { name: 'history', shape: { type: 'list', of: auditRecord }, about: 'At most 100, newest first' },
+    ],
     responseName: 'ShowAgentResponse',
     errors: ['agent_not_found'],
     run: async (context, input) => {
       const agent = findAgent(context, input.agent)
-      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent) }
+      const { records } = await describeHistory(context, { agent: agent.id, count: mostHistory })
+      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent), history: records }
     },
   }),
   define({

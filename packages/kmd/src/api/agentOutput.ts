@@ -3,8 +3,10 @@ import type { Transaction } from '@latchkey/algorand'
 import type { Agent } from '../agents/Agent.js'
 import type { Decision } from '../agents/AgentsApi.js'
 import { refusalJson } from '../agents/refusalError.js'
+import type { Query } from '../audit/searchLog.js'
 import { KmdError } from '../errors.js'
 import { writeAgent, writeUse } from './agentMembers.js'
+import { recordOutputs } from './auditOperations.js'
 import type { Context } from './Context.js'
 import { readTransactions } from './transferOperations.js'
 
@@ -24,6 +26,12 @@ export async function describeAgent(context: Context, agent: Agent) {
 
 export function describeBudget({ agents }: Context, { id, rules }: Agent) {
   return agents.budget(id).map((use) => writeUse(use, rules))
+}
+
+/** Records of the audit log, newest first. */
+export async function describeHistory({ audit, wallets }: Context, query: Query) {
+  const { records, continueFrom = 0 } = await audit.search(query)
+  return { records: await recordOutputs(records, wallets), continue_from: continueFrom }
 }
 
 export function writeDecision(decision: Decision) {

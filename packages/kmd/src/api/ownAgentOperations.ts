@@ -1,11 +1,13 @@
 /** The operations that agents have beyond the wire of the reference. */
 import type { Claim } from '../agents/AgentsApi.js'
+import { KmdError } from '../errors.js'
 import { agentMember, budgetMember, decisionMembers } from './agentMembers.js'
-import { describeAgent, describeBudget, readTransaction, writeDecision } from './agentOutput.js'
+import { describeAgent, describeBudget, describeHistory, readTransaction, writeDecision } from './agentOutput.js'
 import * as AgentWallet from './agentWallet.js'
+import { auditRecord } from './auditOperations.js'
 import { requireAgent } from './Caller.js'
 import { extraPrefix } from './latchkeyOperations.js'
-import { bytes, define, publicKey, text } from './Operation.js'
+import { bytes, define, publicKey, text, uint } from './Operation.js'
 import { isZero } from './signing.js'
 
 const transaction = { name: 'transaction', kind: bytes, about: 'The msgpack of one transaction' } as const
@@ -61,7 +63,38 @@ export const ownAgentOperations = [
       return writeDecision(context.agents.test(agentId, readTransaction(input.transaction)))
     },
   }),
+  define({
+    id: 'ListOwnRecords',
+    method: 'POST',
+    path: `${extraPrefix}/agent/history`,
+    about: 'Lists the records of the audit log about the agent, newest first: its signatures, refusals and changes.',
+    request: [
+      { name: 'before_number', kind: uint, about: 'Below this number; 0 or absent for the newest' },
+      { name: 'count', kind: uint, about: 'At most 1000; absent for 100' },
+    ],
+    response: [
+      { name: 'records', shape: { type: 'list', of: auditRecord } },
+      {
+        name: 'continue_from',
+        shape: { type: 'uint', format: 'int64' },
+        about: 'The next before_number; 0 if there is no more',
+      },
+    ],
+    responseName: 'ListOwnRecordsResponse',
+    errors: ['agent_token_required', 'bad_audit_query'],
+    run: async (context, input, caller) => {
+      const { agentId } = requireAgent(caller).agent
+      if (input.count > mostRecords) {
+        throw new KmdError('bad_audit_query', { message: `count is ${mostRecords} at most` })
+      }
+      const beforeNumber = input.before_number === 0 ? undefined : input.before_number
+      return describeHistory(context, { agent: agentId, beforeNumber, count: input.count || defaultRecords })
+    },
+  }),
 ]
+
+const mostRecords = 1_000
+const defaultRecords = 100
 
 const maxUrlLength = 2_048
 const maxDescriptionLength = 1_024

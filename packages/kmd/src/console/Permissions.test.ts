@@ -11,7 +11,7 @@ const forbidden = new Set([
 ])
 
 /** They need the token of an agent, whatever the console may do. */
-const agentsOnly = ['GetOwnAgent', 'SignAsAgent', 'TestOwnAgent', 'WaitForApproval']
+const agentsOnly = ['GetOwnAgent', 'SignAsAgent', 'TestOwnAgent', 'ListOwnRecords', 'WaitForApproval']
 
 const allowed = new Set([
   ...['GetVersion', 'GetHealth', 'CreateWallet', 'ListWallets', 'RenameWallet', 'InitWalletHandleToken'],
