@@ -1,6 +1,6 @@
 /** Every edit of the log is found: 1,000 random ones, and with an anchor also the replacement of everything. */
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import * as Sqlite from '@latchkey/system/sqlite'
@@ -187,6 +187,12 @@ const edits: { readonly [name: string]: Edit } = {
       .run(number)
     relink(database, number)
   },
+  'a line replaced, with its right hash': (database, pick) => {
+    const { number, at_ms: atMs, previous, record } = rowAt(database, any(pick))
+    const changed = record.replace('"wallet', '"Wallet').replace('log_anchored', 'key_exported')
+    const hash = hashOf({ number, atMs, previous, record: changed })
+    database.prepare('UPDATE audit SET record = ?, hash = ? WHERE number = ?').run(changed, hash, number)
+  },
   'the note of the head': (database, pick) => {
     if (pick(2) === 0) database.prepare('UPDATE audit_head SET number = ?').run(pick(records))
     else database.prepare('UPDATE audit_head SET hash = ?').run(flipped(rowAt(database, records).hash, pick))
@@ -220,32 +226,47 @@ test('1,000 random edits of the rows are all found', async (t) => {
     found.set(problem.type, (found.get(problem.type) ?? 0) + 1)
   }
   assert.equal((await verifyLog(reader, { copy })).problem, undefined)
-  for (const type of ['altered', 'missing', 'truncated', 'replaced', 'unreadable']) assert.ok(found.has(type), type)
+  for (const type of ['altered', 'missing', 'broken_link', 'truncated', 'replaced', 'unreadable'])
+    assert.ok(found.has(type), type)
 })
+
+/** The files of a log; all of it is in the database, or in its write-ahead log. */
+function filesOf(directory: string, isInDatabase: boolean): Map<string, Buffer> {
+  if (isInDatabase) {
+    const database = Sqlite.open(join(directory, databaseName))
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    Sqlite.close(database)
+  }
+  const names = [databaseName, HeadCopy.fileName, ...(isInDatabase ? [] : [`${databaseName}-wal`])]
+  return new Map(names.map((name) => [name, readFileSync(join(directory, name))]))
+}
+
+function write(directory: string, files: Map<string, Buffer>): string {
+  mkdirSync(directory)
+  for (const [name, bytes] of files) writeFileSync(join(directory, name), bytes)
+  return directory
+}
 
 test('flipped bits and lost ends of the files themselves are found', async (t) => {
   const { directory } = await makeLog(t)
-  const bytes = readFileSync(join(directory, databaseName))
-  const texts = Array.from({ length: records - 3 }, (_, index) => `"amount":"${index * 7}"`)
   const broken = temporaryDirectory(t)
-  for (let run = 0; run < 200; run++) {
-    const pick = random(run + 5_000)
-    const target = join(broken, `${run}`)
-    mkdirSync(target)
-    copyFileSync(join(directory, HeadCopy.fileName), join(target, HeadCopy.fileName))
-    if (pick(4) === 0) {
-      // From the first page that has a record.
-      const kept = bytes.indexOf(texts.at(-1)!) - pick(2_000)
-      writeFileSync(join(target, databaseName), bytes.subarray(0, Math.max(100, kept)))
-    } else {
+  const texts = Array.from({ length: records - 3 }, (_, index) => `"amount":"${index * 7}"`)
+  for (const isInDatabase of [false, true]) {
+    const files = filesOf(directory, isInDatabase)
+    assert.equal(await verifyDirectory(write(join(broken, `${isInDatabase}`), files)), undefined)
+    const name = isInDatabase ? databaseName : `${databaseName}-wal`
+    for (let run = 0; run < 100; run++) {
+      const pick = random(run + 5_000)
+      const changed = Buffer.from(files.get(name)!)
       const text = texts[pick(texts.length)]!
-      const at = bytes.indexOf(text) + pick(text.length)
-      const changed = Buffer.from(bytes)
+      const at = changed.indexOf(text) + pick(text.length)
+      assert.ok(at >= text.length)
       changed[at] = changed[at]! ^ (1 << pick(8))
-      writeFileSync(join(target, databaseName), changed)
+      const kept = pick(4) === 0 ? files.get(name)!.subarray(0, at) : changed
+      const target = write(join(broken, `${isInDatabase} ${run}`), new Map([...files, [name, kept]]))
+      const problem = await verifyDirectory(target).catch((error: Error) => error)
+      assert.ok(problem !== undefined, `run ${run} in ${name}`)
     }
-    const problem = await verifyDirectory(target).catch((error: Error) => error)
-    assert.ok(problem !== undefined, `run ${run}`)
   }
 })
 
