@@ -1,5 +1,5 @@
 /** The wire of the reference as an agent sees it: one wallet, its own keys, handles without a password. */
-import { Address, type Transaction } from '@latchkey/algorand'
+import type { Transaction } from '@latchkey/algorand'
 import type { Agent } from '../agents/Agent.js'
 import type { Claim } from '../agents/AgentsApi.js'
 import { KmdError } from '../errors.js'
@@ -16,9 +16,9 @@ export async function listWallets({ wallets, agents }: Context, { agent }: Agent
 
 /** The password is not looked at. The response for any other wallet is the same, whether it exists or not. */
 export async function openHandle(context: Context, caller: AgentCaller, walletId: string) {
-  await findWallet(context, requireWallet(context, caller, walletId))
-  // The agent may have ended while the directory was read.
-  context.agents.get(caller.agent.agentId)
+  const { id } = requireWallet(context, caller, walletId)
+  // Ends the agent if its wallet or a key of it is gone.
+  await context.agents.requireKeys(id)
   return { wallet_handle_token: context.agentHandles.open(caller.agent) }
 }
 
@@ -46,8 +46,8 @@ export async function sign(
   { agent }: AgentCaller,
   { transaction, signer, claim }: AgentSignature,
 ): Promise<Uint8Array> {
-  const { addresses, walletId } = agents.get(agent.agentId)
-  if (signer.length !== 32 || !addresses.includes(Address.encode(signer))) throw new KmdError('agent_wallet_forbidden')
+  const { walletId } = agents.get(agent.agentId)
+  if (signer.length !== 32) throw new KmdError('agent_wallet_forbidden')
   const signed = await agents.sign(agent, transaction, signer, claim)
   signatureLog.add(walletId, transaction.bytes, false)
   return signed
