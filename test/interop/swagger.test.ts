@@ -262,6 +262,11 @@ async function callAgents(daemon: TestDaemon): Promise<Step[]> {
   await call('ResumeAgent', 'POST', 'agents/resume', agent)
   await call('RotateAgentToken', 'POST', 'agents/rotate', agent)
   await call('RevokeAgent', 'POST', 'agents/revoke', agent)
+  await call('SearchAudit', 'POST', 'audit/search', { count: 5 })
+  await call('VerifyAudit', 'POST', 'audit/verify', {})
+  const { note } = (await call('PrepareAnchor', 'POST', 'audit/anchor', {})).json
+  const anchored = { note, transaction_id: 'A'.repeat(52), address, network, round: 1 }
+  await call('RecordAnchor', 'POST', 'audit/anchored', anchored)
   return steps
 }
 
