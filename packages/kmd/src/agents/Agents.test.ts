@@ -49,6 +49,25 @@ test('two requests of one transaction of the database cannot both have the last 
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 10)
 })
 
+test('a payment that is rolled back with others of its transaction is neither signed nor counted', async (t) => {
+  const { create, sign, agents, database } = openAgents(t)
+  const { id, token } = await create([limit('total', 10n), limit('day', 10n)])
+  await sign(token, pay(1n))
+  const fail = (): never => {
+    assert.equal(agents.budget(id)[0]!.used, 3n, 'the payment is counted within the transaction')
+    database.statement('UPDATE clock SET highest_ms = highest_ms').run()
+    throw new Error('after a write')
+  }
+  const results = await Promise.allSettled([sign(token, pay(2n)), database.change(fail), sign(token, pay(3n))])
+  assert.ok(results.every(({ status }) => status === 'rejected'))
+  assert.deepEqual(
+    agents.budget(id).map(({ used }) => used),
+    [1n, 1n],
+  )
+  await sign(token, pay(9n))
+  await assert.rejects(sign(token, pay(1n)), { code: 'agent_limit_exceeded' })
+})
+
 test('a revoked agent signs nothing, and neither does one that is revoked while its reservation is written', async (t) => {
   const { create, sign, agents, stateFile } = openAgents(t)
   const { id, token } = await create([limit('total', 10n)])
