@@ -85,8 +85,8 @@ suite('environment and exit codes', () => {
     const codes = await run(['help', 'exit-codes'])
     const found = [...codes.stdout.matchAll(/^ {2}([0-9]+) +\S/gm)].map(([, code]) => Number(code))
     // Each is covered by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 7 with
-    // send and tx, 130 at prompts.
-    assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 7, 8, 130])
+    // send and tx, 8 with facilitator migrate, 9 with audit verify, 130 at prompts.
+    assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130])
   })
 
   test('exits with 5 without a daemon', async () => {
