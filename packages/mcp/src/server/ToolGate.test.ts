@@ -172,6 +172,30 @@ test('a tool that is paid first is charged when it fails, with a receipt, and is
   assert.deepEqual([balances, await earned(market)], [[cent, cent], cent])
 })
 
+test('a payment that was charged for a call that failed does not open a call with other arguments', async (t) => {
+  const market = await openMarket(t)
+  const price = (call: { arguments: unknown }) => `$0.0${(call.arguments as { n: number }).n}`
+  const tools = { search: { accepts: { price, payTo: market.payTo, paymentFlow: 'upfront' as const } } }
+  const gate = await openGate(t, market, { tools })
+  const ran: number[] = []
+  const inputSchema = fromJsonSchema<{ n: number }>({ type: 'object', properties: { n: { type: 'number' } } })
+  const client = await connect(t, (server) =>
+    gate.registerTool(server, 'search', { inputSchema }, ({ n }) => {
+      ran.push(n)
+      if (ran.length === 1) throw new Error('out of order')
+      return text(`found ${n}`)
+    }),
+  )
+  const search = (n: number, payment?: unknown) => forecast(client, payment, { n }, 'search')
+  const { first, again } = await payFor(buyerOf(market), await search(1))
+  assert.equal((await search(1, first)).isError, true)
+  const expensive = await search(9, again)
+  assert.deepEqual([expensive.isError, errorOf(expensive), ran], [true, 'payment_already_used', [1]])
+  assert.deepEqual(new Set(required(expensive).accepts.map(({ amount }) => amount)), new Set(['90000']))
+  assert.deepEqual((await search(1, again)).content, text('found 1').content)
+  assert.deepEqual([ran, await earned(market)], [[1, 1], cent])
+})
+
 test('a result that the schema of the tool does not allow is not charged', async (t) => {
   const market = await openMarket(t)
   const gate = await openGate(t, market)

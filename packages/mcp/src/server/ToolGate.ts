@@ -16,16 +16,8 @@ import { McpError } from '../errors.js'
 import { digestOf } from '../wire/boundedJson.js'
 import { checkToolName } from '../wire/toolUrl.js'
 import type { ToolCall, ToolGateOptions } from './ToolGateOptions.js'
-import { routeKey, routeOf, toolRequest, unpaidRequest } from './toolRequest.js'
-import {
-  answerOf,
-  errorResult,
-  isForOtherArguments,
-  isPaymentRequired,
-  paymentRequired,
-  resultOf,
-  withReceipt,
-} from './toolResults.js'
+import { routeKey, routeOf, toolRequest } from './toolRequest.js'
+import { answerOf, errorResult, resultOf, withReceipt } from './toolResults.js'
 
 const defaultMaxResultBytes = 10 * 1024 * 1024
 
@@ -49,7 +41,6 @@ type ToolResult = CallToolResult | InputRequiredResult
 /** One call that is decided on. */
 type Serving = {
   readonly call: ToolCall
-  readonly digest: string
   readonly request: Request
   readonly context: ServerContext
   readonly outputSchema: StandardSchemaWithJSON | undefined
@@ -118,10 +109,15 @@ export class ToolGate {
     const paid = (...parts: readonly unknown[]): Promise<ToolResult> => {
       const context = parts.at(-1) as ServerContext
       const call: ToolCall = { name, arguments: parts.length > 1 ? parts[0] : {} }
-      const digest = digestOf(call.arguments)
       const run = (): ToolResult | Promise<ToolResult> =>
         (handler as (...all: readonly unknown[]) => ToolResult)(...parts)
-      return this.#serve({ call, digest, request: toolRequest(call, digest, context), context, outputSchema, run })
+      return this.#serve({
+        call,
+        request: toolRequest(call, digestOf(call.arguments), context),
+        context,
+        outputSchema,
+        run,
+      })
     }
     return server.registerTool<Output, Input>(name, config, paid as unknown as ToolCallback<Input>)
   }
@@ -146,28 +142,20 @@ export class ToolGate {
     return this.#run(serving, decision)
   }
 
-  async #respond({ call, digest, request }: Serving, decision: Decision & { type: 'response' }): Promise<ToolResult> {
+  async #respond({ call, request }: Serving, decision: Decision & { type: 'response' }): Promise<ToolResult> {
     const { response, undelivered } = decision
-    if (!isForOtherArguments(response, digest)) {
-      if (request.signal.aborted) await undelivered?.()
-      return resultOf(response, call.name)
-    }
-    // The buyer still gets the answer that it paid for, with the same payment and the arguments of then.
-    await undelivered?.()
-    const unpaid = await this.#gate.decide(unpaidRequest(call, request))
-    const message = 'this payment is for a call of the tool with other arguments'
-    if (unpaid.type !== 'response') return errorResult({ error: 'payment_already_used', message })
-    const asked = await resultOf(unpaid.response, call.name)
-    const { structuredContent } = asked
-    if (!isPaymentRequired(structuredContent)) return asked
-    return paymentRequired({ ...structuredContent, error: 'payment_already_used' }, call.name, message)
+    if (request.signal.aborted) await undelivered?.()
+    return resultOf(response, call.name)
   }
 
   async #run(serving: Serving, { admission }: Decision & { type: 'paid' }): Promise<ToolResult> {
-    const { digest, run, call } = serving
+    const { run, call } = serving
     const { signal } = serving.context.mcpReq
     // A handler that never answers is given up in time.
-    signal.addEventListener('abort', () => void admission.disconnected().catch(() => {}), { once: true })
+    const disconnected = (): void => void admission.disconnected().catch(() => {})
+    signal.addEventListener('abort', disconnected, { once: true })
+    // It may have been while the payment was settled.
+    if (signal.aborted) disconnected()
     let result: ToolResult
     try {
       result = await (admission.run === undefined ? run() : admission.run(run))
@@ -183,7 +171,7 @@ export class ToolGate {
       if (admission.settled === undefined) throw error
       return withReceipt(failed(error), admission.headers)
     }
-    const answer = answerOf(result, digest)
+    const answer = answerOf(result)
     if (answer.body.length > this.#maxResultBytes) {
       await admission.cancel()
       return withReceipt(tooLarge(this.#maxResultBytes, admission.settled !== undefined), admission.headers)

@@ -1,6 +1,5 @@
 /** A call of a tool as the request that a gate decides on. */
 import type { Accept, Route } from '@latchkey/x402/server'
-import { passHeader } from '@latchkey/x402/server'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { boundsProblem, messageBounds, toHeader } from '../wire/boundedJson.js'
 import { paymentKey } from '../wire/metaKeys.js'
@@ -8,8 +7,8 @@ import type { PaidTool, ToolAccept, ToolCall, ToolDynamic } from './ToolGateOpti
 
 /** With the path of `mcp://tool/NAME`: the gate compares it with the resource that a payment names. */
 const origin = 'http://tool'
-/** Which arguments a price is for, and an answer. */
-export const argumentsHeader = 'Mcp-Tool-Arguments'
+/** Which arguments a price is for, and a payment. */
+const argumentsHeader = 'Mcp-Tool-Arguments'
 const paymentHeader = 'PAYMENT-SIGNATURE'
 /** A header that no gate can read, in place of a payment that is too large to be read. */
 const unreadable = '-'
@@ -30,7 +29,7 @@ export function routeOf({ accepts, description, settleFirstAbove }: PaidTool): R
     description,
     settleFirstAbove,
     mimeType: 'application/json',
-    varyBy: [argumentsHeader, 'Authorization'],
+    varyBy: [argumentsHeader],
     passes: false,
   }
 }
@@ -61,19 +60,7 @@ export function toolRequest(call: ToolCall, digest: string, { mcpReq, http }: Se
     const value = http?.req?.headers.get(name) ?? null
     if (value !== null) headers.set(name, value)
   }
-  return newRequest(call, headers, mcpReq.signal)
-}
-
-/** The request for the same call without a payment. */
-export function unpaidRequest(call: ToolCall, { headers, signal }: Request): Request {
-  const own = new Headers(headers)
-  own.delete(paymentHeader)
-  return newRequest(call, own, signal)
-}
-
-function newRequest(call: ToolCall, headers: Headers, signal: AbortSignal): Request {
-  headers.delete(passHeader)
-  const request = new Request(`${origin}/${call.name}`, { method: 'POST', headers, signal })
+  const request = new Request(`${origin}/${call.name}`, { method: 'POST', headers, signal: mcpReq.signal })
   calls.set(request, call)
   return request
 }

@@ -5,7 +5,6 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { fromHeader } from '../wire/boundedJson.js'
 import { paymentResponseKey } from '../wire/metaKeys.js'
 import { toolUrl } from '../wire/toolUrl.js'
-import { argumentsHeader } from './toolRequest.js'
 
 /** The whole result of a tool, as a gate holds it. */
 export type ToolAnswer = { readonly status: number; readonly headers: HeaderList; readonly body: Uint8Array }
@@ -23,23 +22,14 @@ export function withReceipt<T extends { _meta?: CallToolResult['_meta'] }>(resul
   return rest as T
 }
 
-/** A result as the gate holds it, with the arguments that it is the answer to. */
-export function answerOf(result: CallToolResult, digest: string): ToolAnswer {
+/** A result as the gate holds it. */
+export function answerOf(result: CallToolResult): ToolAnswer {
   const body = Bytes.fromUtf8(JSON.stringify(result))
   return {
     status: 200,
-    headers: [
-      ['Content-Type', 'application/json'],
-      [argumentsHeader, digest],
-    ],
+    headers: [['Content-Type', 'application/json']],
     body,
   }
-}
-
-/** Whether a response is an answer that was held, but for other arguments. */
-export function isForOtherArguments({ status, headers }: Response, digest: string): boolean {
-  const held = headers.get(argumentsHeader)
-  return status === 200 && held !== digest
 }
 
 /** What a tool answers where the gate responds in its place: a price, a refusal, an earlier result, or that it cannot now. */
@@ -72,10 +62,6 @@ export function paymentRequired(required: PaymentRequired, name: string, message
 /** Not a payment requirement: a buyer that is asked to pay again might do it. */
 export function errorResult(members: Json.Members): CallToolResult {
   return { isError: true, structuredContent: members, content: [{ type: 'text', text: JSON.stringify(members) }] }
-}
-
-export function isPaymentRequired(value: unknown): value is PaymentRequired {
-  return Json.isObject(value) && value['x402Version'] === 2 && Array.isArray(value['accepts'])
 }
 
 function messageIn(body: unknown): string | undefined {

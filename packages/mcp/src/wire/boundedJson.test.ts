@@ -43,3 +43,31 @@ test('the same arguments have the same digest, in any order of their members', (
   assert.notEqual(digestOf({ n: 1n }), digestOf({ n: 2n }))
   assert.equal(digestOf(undefined), digestOf(null))
 })
+
+test('arguments that a schema made something else of have digests of their own', () => {
+  const different = [
+    new Set([1]),
+    new Set([2]),
+    new Map([['a', 1]]),
+    new Map([['a', 2]]),
+    new Date(1),
+    new Date(2),
+    new URL('http://a.example'),
+    new URL('http://b.example'),
+    new Uint8Array([1]),
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    null,
+  ].map((value) => digestOf({ value }))
+  assert.equal(new Set(different).size, different.length)
+  class Hidden {
+    readonly #value: number
+    constructor(value: number) {
+      this.#value = value
+    }
+    get value(): number {
+      return this.#value
+    }
+  }
+  assert.throws(() => digestOf({ value: new Hidden(1) }), { code: 'invalid_tool_option', message: /Hidden/ })
+})

@@ -1,5 +1,6 @@
 /** Limits on values that another program sent: how large they are as JSON, how deep, and of how many parts. */
 import { Bytes, Hash, Json } from '@latchkey/algorand'
+import { McpError } from '../errors.js'
 
 export type Bounds = { readonly maxBytes: number; readonly maxDepth: number; readonly maxCount: number }
 
@@ -42,15 +43,35 @@ function isJson(value: unknown): boolean {
   return value === null || ['string', 'number', 'boolean', 'undefined', 'object'].includes(typeof value)
 }
 
-/** The same text for the same JSON, in whichever order the members of objects are. */
+/**
+ * The same text for the same JSON, in whichever order the members of objects are. The schema of a tool may have made something
+ * else of it, like a set: other arguments are another text all the same.
+ *
+ * @throws McpError for an object that shows nothing of what it is
+ */
 export function canonicalJson(value: unknown): string {
   const text = JSON.stringify(value, (_, inner: unknown) => {
     if (typeof inner === 'bigint') return `${inner}n`
+    if (typeof inner === 'number' && !Number.isFinite(inner)) return String(inner)
+    if (inner instanceof Map || inner instanceof Set) return [inner.constructor.name, ...inner]
+    if (isOpaque(inner)) {
+      const message = `arguments have an object of the class ${inner.constructor?.name}, which cannot be told from another one`
+      throw new McpError('invalid_tool_option', message, {
+        hint: 'Give it a method toJSON, or let the schema return JSON.',
+      })
+    }
     return Json.isObject(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
       : inner
   })
   return text ?? 'null'
+}
+
+/** Has a class, and no members. */
+function isOpaque(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || ArrayBuffer.isView(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype !== Object.prototype && prototype !== null && Object.keys(value).length === 0
 }
 
 /** Identifies the arguments of a call. */

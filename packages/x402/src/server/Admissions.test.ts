@@ -259,6 +259,24 @@ test('a payment that was claimed is good for its resource although the price has
   assert.deepEqual([held.status, await held.text()], [200, 'goods'])
 })
 
+test('a payment that was settled for a request that failed opens none with other headers of `varyBy`', async () => {
+  const ledger = newLedger()
+  const dear = { 'X-Quality': 'best' }
+  const accepts = {
+    ...price,
+    price: ({ headers }: Request) => (headers.get('X-Quality') === 'best' ? '$0.05' : '$0.01'),
+  }
+  const routes = { 'POST /a': { accepts, varyBy: ['X-Quality'] } } as const
+  const world = await stubGate({ routes, facilitators: stubFacilitator(ledger) }, ledger)
+  const post = (payment?: string, headers = {}) =>
+    world.gate.decide(ask('/a', payment, { method: 'POST', headers: { ...headers } }))
+  const { header } = paymentFor(requiredIn(responseOf(await post())), world.chain)
+  await admitted(await post(header)).cancel()
+  const refused = requiredIn(responseOf(await post(header, dear)))
+  assert.deepEqual([refused.error, refused.accepts[0]!.amount], ['payment_already_used', '50000'])
+  assert.ok(admitted(await post(header)).settled)
+})
+
 test('a malformed secret is refused, and a secret reaches no facilitator', async () => {
   const ledger = newLedger()
   const seen: unknown[] = []

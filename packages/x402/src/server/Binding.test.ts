@@ -16,6 +16,10 @@ test('a buyer with a secret is bound by its hash alone', () => {
   assert.notEqual(bindingOf(ask('/a', 'x'), { ...secret, hash: 'other' }, '1.1.1.1'), plain)
   assert.notEqual(bindingOf(ask('/a?b', 'x'), secret, '1.1.1.1'), plain)
   assert.notEqual(bindingOf(ask('/a', 'x', { method: 'HEAD' }), secret, '1.1.1.1'), plain)
+  assert.equal(bindingOf(ask('/a', 'x'), secret, '1.1.1.1', []), plain)
+  const variants = [['best'], ['good'], [null], ['best', null]]
+  const all = variants.map((variant) => bindingOf(ask('/a', 'x'), secret, '1.1.1.1', variant))
+  assert.equal(new Set([plain, ...all]).size, 5)
 })
 
 test('a buyer without one is bound by what an observer of the ledger does not know', () => {

@@ -9,8 +9,15 @@ import { urlOf } from './urlOf.js'
 /**
  * A digest of the resource and of the buyer: the hash of its secret; for a buyer without one, everything of the request
  * that an observer of the ledger does not know.
+ *
+ * @param variant the values of headers by which the resource has several prices: what was paid for one opens no other
  */
-export function bindingOf(request: Request, { hash }: Proof, clientAddress: string | undefined): string {
+export function bindingOf(
+  request: Request,
+  { hash }: Proof,
+  clientAddress: string | undefined,
+  variant: readonly (string | null)[] = [],
+): string {
   const { headers } = request
   const shown = [
     headers.get(Headers.paymentSignature),
@@ -21,7 +28,7 @@ export function bindingOf(request: Request, { hash }: Proof, clientAddress: stri
   // Each in its own place: where there is no proxy, the address of a connection cannot be forged by the header.
   const addresses = forwarded === undefined ? [null, clientAddress ?? null] : [forwarded, null]
   const buyer = hash ?? [...shown, ...addresses]
-  return digest([resourceOf(request), buyer])
+  return digest([resourceOf(request), buyer, ...(variant.length === 0 ? [] : [variant])])
 }
 
 /**

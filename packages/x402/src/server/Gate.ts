@@ -268,7 +268,8 @@ export class Gate {
       requirement,
       required,
       payment,
-      binding: bindingOf(request, proof, clientAddress),
+      // A route that does not say what its prices depend on has the same one for all of its buyers.
+      binding: bindingOf(request, proof, clientAddress, route.varyBy && pricedBy(request, route)),
       proof: proofOf(proof),
       claimant: claimantOf(this.#claims.id, request),
       claimsId: this.#claims.id,

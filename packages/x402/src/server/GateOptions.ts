@@ -25,7 +25,8 @@ export type Route = {
   readonly mimeType?: string | undefined
   /**
    * Headers that a `price` or `payTo` function depends on, besides method, host, path and query: a quote is valid only
-   * for requests with the same values.
+   * for requests with the same values. Where they are named here, a payment that was taken opens no request with other values, also
+   * if its own one failed.
    *
    * @default ['Authorization', 'Cookie']
    */
