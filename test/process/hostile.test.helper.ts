@@ -74,7 +74,8 @@ function refuse(status: number) {
 }
 
 /** What a command can show without the rest of it being unreadable. */
-const shown = /^(name|id|address|addresses|path|moved_to|version|message|wallet_name|label)$/
+const shown =
+  /^(name|id|address|addresses|path|moved_to|version|message|wallet_name|label|agent_name|claimed_url|claimed_description|description|warnings|reason|rule|text)$/
 
 export type Lies = 'shown' | 'all' | 'errors'
 

@@ -21,6 +21,7 @@ import {
   sellerPaths,
   unsafeIn,
 } from './hostile.test.helper.js'
+import { agentCommands, hostileAgent } from './hostileAgents.test.helper.js'
 import { hostileDirectories, operatingCommands, type Run, type Table } from './hostileDirectories.test.helper.js'
 
 type Registry = readonly { readonly name: string }[]
@@ -95,6 +96,18 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       ] as const) {
         const own = await fixture(dataDir)
         runs.push({ args: [...name.split(' '), ...argsOf(own), '-d', dataDir, ...more], typed: '\r\r\r\r' })
+      }
+      return runs
+    }
+
+  const withAgent =
+    (argsOf: (agent: string, approval: string, own: Fixture) => readonly string[]) =>
+    async (name: string): Promise<Run[]> => {
+      const runs = await withDaemon(() => [])(name)
+      for (const run of runs) {
+        const own = await fixture(kmd.dataDir)
+        const { agent, approval } = await hostileAgent(kmd, own)
+        run.args = [...run.args, ...argsOf(agent, approval, own)]
       }
       return runs
     }
@@ -343,6 +356,14 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     'multisig list': withDaemon(wallet),
     'multisig show': withDaemon((own) => [...wallet(own), own.multisig]),
     'multisig delete': withDaemon((own) => [...wallet(own), own.multisig]),
+    'agent new': withDaemon((own) => {
+      const limits = ['--limit', '1 ALGO/day', '--limit', '1 asset 7/day']
+      return [`agent ${count++}`, ...wallet(own), '--key', own.key, ...limits, ...chain()]
+    }),
+    ...agentCommands(withAgent, {
+      transactionOf,
+      newFile: () => join(directory, `${count++}.token`),
+    }),
     sign: async (name) => {
       const runs = await withDaemon((own) => [...wallet(own), transactionOf(own.key), '--yes', '--allow-warnings'])(
         name,

@@ -141,7 +141,7 @@ function units(number: string, decimals: number, text: string): bigint {
   throw new SpendLimitError(`the amount in ${quote(text)} is not ${most}`)
 }
 
-/** Text of somebody else, safe in a message. */
+/** Text of others, safe in a message. */
 function quote(text: string): string {
   return JSON.stringify(text.slice(0, maxLength)).replace(/[^ -~]/g, '?')
 }

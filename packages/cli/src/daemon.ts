@@ -153,6 +153,18 @@ const explanations: { readonly [Code in KmdClientErrorCode]?: Explanation } = {
   name_too_long: ['daemon_error', 'the name is too long', 'a wallet name has at most 64 bytes'],
   name_blank: ['daemon_error', 'a wallet needs a name'],
   wallet_not_found: ['wallet_not_found', 'the wallet no longer exists', 'latchkey wallet list shows those that do'],
+  agent_not_found: ['agent_not_found', 'there is no such agent', 'latchkey agent list --all shows them'],
+  agent_name_taken: [
+    'agent_exists',
+    'an agent of that name exists',
+    'choose another name, or revoke the one that has it',
+  ],
+  agent_ended: [
+    'agent_ended',
+    'the agent has ended: it was revoked, has expired, or its key is gone',
+    'latchkey agent new makes another',
+  ],
+  approval_not_found: ['approval_not_found', 'there is no such approval', 'latchkey approvals list --all shows them'],
   key_exists: ['key_exists', 'the wallet already has the key; nothing was done'],
   key_not_found: ['key_not_found', 'the wallet has no such key', 'latchkey key list shows them'],
   multisig_not_found: [
@@ -184,6 +196,8 @@ function explain({ code, message, retryAfterSeconds }: KmdClientError, dataDir: 
   if (code === 'wallet_name_ambiguous') {
     return ['wallet_ambiguous', message, 'give the id that latchkey wallet list shows']
   }
+  if (code === 'bad_agent') return ['invalid_agent', message]
+  if (code === 'approval_decided') return [code, message]
   // Its text says what to do.
   if (clientExits[code] === 'unreachable') return ['daemon_unreachable', message]
   if (retryAfterSeconds !== undefined) return ['daemon_busy', 'the daemon is busy', `try again in ${wait}`]

@@ -131,6 +131,32 @@ export const errors = {
     message: 'the address book has no such contact',
     hint: 'latchkey contact list shows them',
   },
+  agent_not_found: { exit: 'failed', message: 'there is no such agent', hint: 'latchkey agent list shows them' },
+  agent_exists: {
+    exit: 'failed',
+    message: 'an agent of that name exists',
+    hint: 'choose another name, or revoke the agent that has it',
+  },
+  agent_ended: {
+    exit: 'failed',
+    message: 'the agent has ended: it was revoked, has expired, or its key is gone',
+    hint: 'latchkey agent new makes another',
+  },
+  invalid_agent: {
+    exit: 'failed',
+    message: 'the daemon does not take the agent or its rules',
+    hint: 'the message says which part is wrong',
+  },
+  approval_not_found: {
+    exit: 'failed',
+    message: 'there is no such approval',
+    hint: 'latchkey approvals list --all shows them',
+  },
+  approval_decided: {
+    exit: 'failed',
+    message: 'the payment was decided before, or its approval has expired',
+    hint: 'latchkey approvals list --all shows how',
+  },
   key_exists: { exit: 'failed', message: 'the wallet already has the key', hint: 'nothing needs to be done' },
   multisig_not_found: {
     exit: 'failed',

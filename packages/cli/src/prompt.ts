@@ -2,7 +2,7 @@
  * Prompts on the terminal. They use /dev/tty even if stdin, stdout and stderr are pipes, so that
  * `latchkey key list > file` shows its prompt and the file has the output alone.
  */
-import { openSync, writeSync } from 'node:fs'
+import { openSync, readSync, writeSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { ReadStream } from 'node:tty'
 import { CommandError, UsageError } from './errors.js'
@@ -33,6 +33,16 @@ export function ask(prompt: string): Promise<string> {
 /** Reads a line without echo. */
 export function askHidden(prompt: string): Promise<string> {
   return readLine(prompt, false)
+}
+
+/**
+ * Reads a line, and nothing that was typed before the prompt was there: a command that asks hours later must not take an
+ * impatient key for the answer.
+ */
+export function askAfresh(prompt: string): Promise<string> {
+  const found = terminal()
+  if (found !== undefined) discardTyped(found)
+  return askWithoutTypeahead(prompt)
 }
 
 /** Asks for yes or no; anything but yes is no. */
@@ -67,6 +77,20 @@ export async function requireConfirmation(
 function askWithoutTypeahead(prompt: string): Promise<string> {
   typedAhead = ''
   return ask(prompt)
+}
+
+/** Byte by byte as they come in raw mode, so that a line without its end is discarded, too. */
+function discardTyped({ fd, input }: Terminal): void {
+  input.setRawMode(true)
+  input.read()
+  const piece = Buffer.alloc(1_024)
+  try {
+    while (readSync(fd, piece) > 0) piece.fill(0)
+  } catch {
+    // Nothing is left to read: the descriptor is non-blocking.
+  } finally {
+    input.setRawMode(false)
+  }
 }
 
 function terminal(): Terminal | undefined {

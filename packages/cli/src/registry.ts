@@ -174,6 +174,51 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/contact/delete.js')).contactDeleteCommand,
   },
   {
+    name: 'agent new',
+    summary: 'let a program spend from a key, within limits',
+    load: async () => (await import('./commands/agent/new.js')).agentNewCommand,
+  },
+  {
+    name: 'agent list',
+    summary: 'list the agents',
+    load: async () => (await import('./commands/agent/list.js')).agentListCommand,
+  },
+  {
+    name: 'agent show',
+    summary: 'show the rules of an agent, and what is left of each limit',
+    load: async () => (await import('./commands/agent/show.js')).agentShowCommand,
+  },
+  {
+    name: 'agent limit',
+    summary: 'change the limits and other rules of an agent',
+    load: async () => (await import('./commands/agent/limit.js')).agentLimitCommand,
+  },
+  {
+    name: 'agent test',
+    summary: 'say which rule of an agent would decide about a transaction',
+    load: async () => (await import('./commands/agent/test.js')).agentTestCommand,
+  },
+  {
+    name: 'agent pause',
+    summary: 'keep an agent from signing for now',
+    load: async () => (await import('./commands/agent/state.js')).agentPauseCommand,
+  },
+  {
+    name: 'agent resume',
+    summary: 'let a paused agent sign again',
+    load: async () => (await import('./commands/agent/state.js')).agentResumeCommand,
+  },
+  {
+    name: 'agent rotate',
+    summary: 'give an agent another token; the old one ends',
+    load: async () => (await import('./commands/agent/state.js')).agentRotateCommand,
+  },
+  {
+    name: 'agent revoke',
+    summary: 'end an agent for good',
+    load: async () => (await import('./commands/agent/state.js')).agentRevokeCommand,
+  },
+  {
     name: 'approvals list',
     summary: 'list the payments of agents that wait for your approval',
     load: async () => (await import('./commands/approvals/list.js')).approvalsListCommand,

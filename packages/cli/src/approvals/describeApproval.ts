@@ -1,6 +1,7 @@
 /** An approval in words, for the owner who decides: what is signed first, what the caller claims last and marked as that. */
-import { Amount } from '@latchkey/algorand'
 import type { Approval } from '@latchkey/kmd-client'
+import { timeText } from '../agents/timeText.js'
+import { unitText } from '../agents/unitText.js'
 import { printable, quoted } from '../format.js'
 
 /** The lines of one approval. Parts that others wrote are one line each. */
@@ -8,7 +9,7 @@ export function describeApproval(approval: Approval): string {
   const { id, agentName, state, description, warnings, reason, claimedUrl, claimedDescription, expiresAtMs } = approval
   const minutes = Math.max(0, Math.ceil((expiresAtMs - Date.now()) / 60_000))
   const lines = [
-    `${id}  ${stateText(state)}  agent ${quoted(agentName)}`,
+    `${printable(id)}  ${stateText(state)}  agent ${quoted(agentName)}`,
     ...description.map((line) => `  ${printable(line)}`),
     ...warnings.map((line) => `  Warning: ${printable(line)}`),
     `  Why you are asked: ${printable(reason)}`,
@@ -17,7 +18,7 @@ export function describeApproval(approval: Approval): string {
     ...(claimedDescription === '' ? [] : [`  The caller says: ${quoted(claimedDescription)} (not checked)`]),
     ...(state === 'open' ? [`  Expires in ${minutes} min.`] : []),
   ]
-  return lines.join('\n')
+  return lines.map((line) => `${line}\n`).join('')
 }
 
 /** An approval for programs. */
@@ -28,9 +29,9 @@ export function approvalJson(approval: Approval): object {
     asked: asked?.toString() ?? null,
     left: left?.toString() ?? null,
     transaction: Buffer.from(transaction).toString('base64'),
-    createdAt: new Date(createdAtMs).toISOString(),
-    expiresAt: new Date(expiresAtMs).toISOString(),
-    decidedAt: decidedAtMs === undefined ? null : new Date(decidedAtMs).toISOString(),
+    createdAt: timeText(createdAtMs),
+    expiresAt: timeText(expiresAtMs),
+    decidedAt: decidedAtMs === undefined ? null : timeText(decidedAtMs),
   }
 }
 
@@ -40,12 +41,5 @@ function stateText(state: Approval['state']): string {
 
 function leftLine({ rule, unit, asked, left }: Approval): string[] {
   if (asked === undefined || left === undefined) return []
-  return [`  Asked: ${amount(asked, unit)}. Left of ${printable(rule)}: ${amount(left, unit)}.`]
-}
-
-const sixDecimals = 6
-
-function amount(units: bigint, unit: string): string {
-  if (unit === 'USDC') return `$${Amount.format(units, sixDecimals)}`
-  return unit === 'ALGO' ? Amount.formatAlgos(units) : `${units} ${printable(unit)}`
+  return [`  Needs ${unitText(asked, unit)}; the rule ${printable(rule)} leaves ${unitText(left, unit)}.`]
 }

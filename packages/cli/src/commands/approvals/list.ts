@@ -19,7 +19,7 @@ export const approvalsListCommand = command({
       const { approvals } = await kmd.approvals.list({ all: options.all })
       if (options.json) printJson({ approvals: approvals.map(approvalJson) })
       else if (approvals.length === 0) printMessage('No payment waits for an approval.')
-      else printResult(approvals.map(describeApproval).join('\n\n'))
+      else printResult(approvals.map(describeApproval).join('\n'))
       return exitCodes.ok
     }),
 })

@@ -4,7 +4,7 @@ import { approvalJson, describeApproval } from '../../approvals/describeApproval
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
-import { ask, hasTerminal } from '../../prompt.js'
+import { askAfresh, hasTerminal } from '../../prompt.js'
 
 export const approvalsWatchCommand = command({
   description:
@@ -21,12 +21,16 @@ export const approvalsWatchCommand = command({
     withDaemon(options, async (kmd) => {
       const canAsk = !options.json && !options['no-input'] && hasTerminal()
       if (!options.json) printMessage('Waiting for payments that need your approval. Ctrl-C ends this.')
-      const seen = new Map<string, string>()
+      let seen: Map<string, string> | undefined
       let revision = ''
       for (;;) {
         const list = await kmd.approvals.watch({ revision, all: options.json === true })
         revision = list.revision
-        for (const approval of list.approvals.toReversed().filter((one) => isNews(seen, one))) {
+        // What was decided before the start is no news.
+        const isNews = ({ id, state }: Approval): boolean => (seen ? seen.get(id) !== state : state === 'open')
+        const news = list.approvals.toReversed().filter(isNews)
+        seen = new Map(list.approvals.map(({ id, state }) => [id, state]))
+        for (const approval of news) {
           if (options.json) printJson(approvalJson(approval))
           else await show(kmd, approval, canAsk)
         }
@@ -34,31 +38,26 @@ export const approvalsWatchCommand = command({
     }),
 })
 
-/** Whether the approval was not shown in this state before. */
-function isNews(seen: Map<string, string>, { id, state }: Approval): boolean {
-  if (seen.get(id) === state) return false
-  seen.set(id, state)
-  return true
-}
+const isOver: ReadonlySet<string> = new Set(['approval_decided', 'approval_not_found'])
 
 async function show(kmd: Kmd, approval: Approval, canAsk: boolean): Promise<void> {
-  printResult(`${describeApproval(approval)}\n`)
+  printResult(describeApproval(approval))
   if (!canAsk) {
     printMessage(`latchkey approvals approve ${approval.id}, or latchkey approvals deny ${approval.id}`)
     return
   }
-  const answer = (await ask('Approve this payment? [y]es, [n]o, [l]ater: ')).trim().toLowerCase()
+  const answer = (await askAfresh('Approve this payment? [y]es, [n]o, [l]ater: ')).trim().toLowerCase()
   try {
     if (answer === 'y' || answer === 'yes') {
-      await kmd.approvals.approve(approval)
+      await kmd.approvals.approve({ id: approval.id })
       printMessage('Approved. The agent can sign this transaction now.')
     } else if (answer === 'n' || answer === 'no') {
-      await kmd.approvals.deny(approval)
+      await kmd.approvals.deny({ id: approval.id })
       printMessage('Denied. The agent cannot sign this transaction.')
     } else printMessage(`Left open: latchkey approvals approve ${approval.id}, or deny`)
   } catch (error) {
     // It expired, or was decided elsewhere, while the question was open.
-    if (!(error instanceof KmdClientError) || error.code !== 'approval_decided') throw error
-    printMessage(error.message)
+    if (!(error instanceof KmdClientError) || !isOver.has(error.code)) throw error
+    printMessage(`Nothing was done: ${error.message}`)
   }
 }

@@ -1,0 +1,110 @@
+/** The rules of an agent with what the options of `latchkey agent limit` change. */
+import { SpendLimit } from '@latchkey/algorand'
+import type { AgentLimit, AgentNetworkItem, AgentRules, NewAgentRules } from '@latchkey/kmd-client'
+import type { Option } from '../Command.js'
+import { UsageError } from '../errors.js'
+import { quoted } from '../format.js'
+import type { RuleNetwork } from './ruleNetwork.js'
+import { addresses, askFrom, itemsFrom, limitsFrom, naming, type RuleValues, readFee } from './rulesFrom.js'
+
+export const changeOptions = {
+  'no-limit': {
+    type: 'string',
+    multiple: true,
+    placeholder: 'LIMIT',
+    description: "take this limit away, as latchkey agent show has it, such as '$5/day'; repeatable",
+  },
+  'pay-any': { type: 'boolean', description: 'let it pay every address that is not denied' },
+  remove: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ADDRESS',
+    description: 'take this address off the lists of --pay-to and --deny; repeatable',
+  },
+  'no-ask': { type: 'boolean', description: 'do not ask you: what the limits do not allow is refused' },
+} as const satisfies { [name: string]: Option }
+
+export type ChangeValues = RuleValues & {
+  readonly 'no-limit'?: string[] | undefined
+  readonly 'pay-any'?: boolean | undefined
+  readonly remove?: string[] | undefined
+  readonly 'no-ask'?: boolean | undefined
+}
+
+/** @throws UsageError that names the option */
+export function changeRules(rules: AgentRules, given: ChangeValues, network: RuleNetwork): NewAgentRules {
+  const kept = withoutLimits(rules.limits, given['no-limit'] ?? [], network)
+  const added = limitsFrom(given, network)
+  return {
+    ...rules,
+    limits: [...kept.filter((one) => !added.some((other) => isSame(one, other))), ...added],
+    payees: changePayees(rules, given),
+    applications: withItems(rules.applications, itemsFrom('--app', given.app, network)),
+    optIns: withItems(rules.optIns, itemsFrom('--opt-in', given['opt-in'], network)),
+    ...(given['max-fee'] !== undefined && { maxFeeMicroAlgos: readFee(given['max-fee']) }),
+    ask: changeAsk(rules, given, network),
+  }
+}
+
+function changePayees({ payees }: AgentRules, given: ChangeValues): NewAgentRules['payees'] {
+  const [more, removed] = [addresses('--pay-to', given['pay-to']), addresses('--remove', given.remove) ?? []]
+  if (given['pay-any'] && more !== undefined) {
+    throw new UsageError('--pay-any and --pay-to exclude each other')
+  }
+  for (const address of removed) {
+    if (payees.deny.includes(address) || (payees.allow !== 'all' && payees.allow.includes(address))) continue
+    throw new UsageError(`--remove ${address}: the address is on neither list of the agent`)
+  }
+  const without = (list: readonly string[]): string[] => list.filter((address) => !removed.includes(address))
+  const deny = [...new Set([...without(payees.deny), ...(addresses('--deny', given.deny) ?? [])])]
+  if (given['pay-any']) return { allow: 'all', deny }
+  // An agent that may pay every address may, with a list, pay those on it alone.
+  const listed = payees.allow === 'all' ? [] : without(payees.allow)
+  return {
+    allow: payees.allow === 'all' && more === undefined ? 'all' : [...new Set([...listed, ...(more ?? [])])],
+    deny,
+  }
+}
+
+function changeAsk({ ask }: AgentRules, given: ChangeValues, network: RuleNetwork): AgentRules['ask'] {
+  const asked = askFrom(given, network)
+  if (given['no-ask']) return { ...asked, otherTypes: false }
+  return {
+    ...ask,
+    above: given['ask-above'] === undefined ? ask.above : asked.above,
+    overLimit: ask.overLimit || asked.overLimit,
+    unknownPayee: ask.unknownPayee || asked.unknownPayee,
+  }
+}
+
+function withItems(items: readonly AgentNetworkItem[], more: readonly AgentNetworkItem[]): AgentNetworkItem[] {
+  const isNew = ({ network, id }: AgentNetworkItem): boolean =>
+    !items.some((item) => item.network === network && item.id === id)
+  return [...items, ...more.filter(isNew)]
+}
+
+function withoutLimits(limits: readonly AgentLimit[], texts: readonly string[], network: RuleNetwork): AgentLimit[] {
+  let left = [...limits]
+  const textOf = (limit: SpendLimit.SpendLimit): string => SpendLimit.format(limit, network)
+  for (const text of texts) {
+    const wanted = textOf(naming('--no-limit', () => SpendLimit.parse(text, network)))
+    const isWanted = (limit: AgentLimit): boolean => limit.network === network.network && textOf(limit) === wanted
+    if (!left.some(isWanted)) {
+      const has = left.map(textOf).join(', ')
+      throw new UsageError(`--no-limit: there is no limit ${quoted(wanted)}`, { hint: `the agent has ${has}` })
+    }
+    left = left.filter((limit) => !isWanted(limit))
+  }
+  return left
+}
+
+/** Whether one takes the place of the other. */
+function isSame(one: AgentLimit, other: AgentLimit): boolean {
+  const assetOf = (limit: AgentLimit): bigint | string => (limit.type === 'amount' ? limit.assetId : 'count')
+  return (
+    one.per === other.per &&
+    one.network === other.network &&
+    one.payee === other.payee &&
+    assetOf(one) === assetOf(other)
+  )
+}

@@ -1,0 +1,85 @@
+/** Agents in words and for programs. */
+import { Amount, SpendLimit } from '@latchkey/algorand'
+import type { Agent, AgentLimitUse, AgentRules } from '@latchkey/kmd-client'
+import { printable, quoted } from '../format.js'
+import { dollarOf, networkName } from './ruleNetwork.js'
+import { timeText } from './timeText.js'
+
+/** The lines of one agent, with what is left. */
+export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): string {
+  const { name, id, walletName, addresses, rules } = agent
+  const lines = [
+    `${quoted(name)}  ${stateText(agent)}  id ${printable(id)}`,
+    `  wallet ${quoted(walletName)}, ${addresses.length === 1 ? 'key' : 'keys'} ${printable(addresses.join(', '))}`,
+    `  network ${rules.networks.map(networkName).join(', ')}`,
+    ...budget.map((use) => `  ${limitLine(use, rules)}`),
+    ...ruleLines(rules).map((line) => `  ${line}`),
+    `  last used: ${agent.lastUsedAtMs === undefined ? 'never' : timeText(agent.lastUsedAtMs)}`,
+  ]
+  if (agent.isSameUser) {
+    lines.push(
+      '  Warning: it runs as the user of the daemon, so it can read the files of the daemon, and no limit holds. Run the daemon as a user of its own.',
+    )
+  }
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+/** An agent for programs: integers that can be large as decimal text, times in ISO 8601. */
+export function agentJson(agent: Agent, budget?: readonly AgentLimitUse[]): object {
+  const { createdAtMs, expiresAtMs, lastUsedAtMs, ...members } = agent
+  return {
+    ...plain(members),
+    createdAt: timeText(createdAtMs),
+    expiresAt: expiresAtMs === undefined ? null : timeText(expiresAtMs),
+    lastUsedAt: lastUsedAtMs === undefined ? null : timeText(lastUsedAtMs),
+    ...(budget && { budget: budget.map(useJson) }),
+  }
+}
+
+export function stateText({ state, expiresAtMs }: Agent): string {
+  if (state === 'key_deleted') return 'ended: its key was deleted'
+  if (state === 'wallet_deleted') return 'ended: its wallet was deleted'
+  const isLive = state === 'active' || state === 'paused'
+  return isLive && expiresAtMs !== undefined ? `${state} until ${timeText(expiresAtMs)}` : state
+}
+
+/** What is left of a limit, in its unit. */
+export function limitLine({ text, limit, used, left, resetsAtMs }: AgentLimitUse, rules: AgentRules): string {
+  if (limit.per === 'payment') return printable(text)
+  const amountText = (units: bigint): string => {
+    if (limit.type === 'count') return `${units}`
+    const dollarAssetId = dollarOf(rules, limit.network)
+    return SpendLimit.formatAmount({ assetId: limit.assetId, amount: units }, { dollarAssetId })
+  }
+  const more = resetsAtMs === undefined ? '' : `, more at ${timeText(resetsAtMs)}`
+  return `${printable(text)}: ${amountText(left)} left, ${amountText(used)} used${more}`
+}
+
+function ruleLines(rules: AgentRules): string[] {
+  const { payees, applications, optIns, maxFeeMicroAlgos, ask } = rules
+  const ids = (items: readonly { id: bigint }[]): string => items.map(({ id }) => id).join(', ')
+  return [
+    payees.allow === 'all' ? 'may pay every address' : `may pay ${printable(payees.allow.join(', ')) || 'nobody'}`,
+    ...(payees.deny.length === 0 ? [] : [`may never pay ${printable(payees.deny.join(', '))}`]),
+    ...(applications.length === 0 ? [] : [`may call applications ${ids(applications)}`]),
+    ...(optIns.length === 0 ? [] : [`may opt in to assets ${ids(optIns)}`]),
+    `fee of a transaction at most ${Amount.formatAlgos(maxFeeMicroAlgos)}`,
+    ...ask.above.map(({ network, ...amount }) => {
+      return `asks you above ${SpendLimit.formatAmount(amount, { dollarAssetId: dollarOf(rules, network) })}`
+    }),
+    ...(ask.overLimit ? ['asks you beyond a limit'] : []),
+    ...(ask.unknownPayee ? ['asks you about other payees'] : []),
+    ...(ask.otherTypes ? ['asks you about every application call and opt-in'] : []),
+  ]
+}
+
+function useJson({ limit, text, used, left, resetsAtMs }: AgentLimitUse): object {
+  const resetsAt = resetsAtMs === undefined ? null : timeText(resetsAtMs)
+  return { limit: plain(limit), text, used: `${used}`, left: `${left}`, resetsAt }
+}
+
+function plain(value: unknown): object {
+  return JSON.parse(
+    JSON.stringify(value, (_name, member: unknown) => (typeof member === 'bigint' ? `${member}` : member)),
+  ) as object
+}

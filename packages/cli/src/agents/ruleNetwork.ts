@@ -1,0 +1,51 @@
+/** The network that limits are for. */
+import { Bytes, Network } from '@latchkey/algorand'
+import type { Agent, AgentRules } from '@latchkey/kmd-client'
+import type { Chain } from '@latchkey/x402/client'
+import { UsageError } from '../errors.js'
+import { quoted } from '../format.js'
+
+/** A network as rules name it, and its dollar asset. */
+export type RuleNetwork = { readonly network: string; readonly dollarAssetId: bigint | undefined }
+
+export function networkOfChain({ genesisHash, dollarAssetId }: Chain): RuleNetwork {
+  return { network: Bytes.toBase64(genesisHash), dollarAssetId }
+}
+
+/** The dollar of a network: its own if it is public, else the one that the owner named. */
+export function dollarOf({ dollars }: Pick<AgentRules, 'dollars'>, network: string): bigint | undefined {
+  const known = Network.known.find(({ genesisHash }) => genesisHash === network)?.usdcAssetId
+  return known ?? dollars.find((dollar) => dollar.network === network)?.id
+}
+
+/** The network of an agent; the one that is given, if it has several. */
+export function networkOfAgent({ name, rules }: Agent, given: string | undefined): RuleNetwork {
+  const [only, ...others] = rules.networks
+  const network = given === undefined ? only : rules.networks.find((one) => isNamed(one, given))
+  if (network === undefined) {
+    throw new UsageError(`${quoted(name)} does not sign for the network ${quoted(given ?? '')}`, { hint: named(rules) })
+  }
+  if (given === undefined && others.length > 0) {
+    throw new UsageError(`${quoted(name)} signs for several networks`, {
+      hint: `say with --network which one: ${named(rules)}`,
+    })
+  }
+  return { network, dollarAssetId: dollarOf(rules, network) }
+}
+
+/** A public network by its name, any other by its CAIP-2 id. */
+export function networkName(genesisHash: string): string {
+  const caip2 = (): string => {
+    const hash = Bytes.fromBase64(genesisHash)
+    return hash?.length === 32 ? Network.caip2(hash) : 'unknown'
+  }
+  return Network.known.find((one) => one.genesisHash === genesisHash)?.name ?? caip2()
+}
+
+function named({ networks }: AgentRules): string {
+  return `it signs for ${networks.map(networkName).join(', ')}`
+}
+
+function isNamed(genesisHash: string, given: string): boolean {
+  return genesisHash === given || networkName(genesisHash) === given
+}

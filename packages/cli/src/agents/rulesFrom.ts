@@ -1,0 +1,160 @@
+/** The rules of an agent, from the options of a command. */
+import { Address, Network, SpendLimit } from '@latchkey/algorand'
+import type { AgentAsk, AgentLimit, AgentNetworkItem, NewAgentRules } from '@latchkey/kmd-client'
+import type { Option } from '../Command.js'
+import { UsageError } from '../errors.js'
+import { quoted } from '../format.js'
+import type { RuleNetwork } from './ruleNetwork.js'
+
+export const ruleOptions = {
+  limit: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'LIMIT',
+    description: "what it may spend: '$5/day', '2 ALGO/total', '10 asset 123/week', '20 payments/hour'; repeatable",
+  },
+  each: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'AMOUNT',
+    description: "the most for one payment, such as '$0.50'; repeat it for other assets",
+  },
+  'pay-to': {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ADDRESS',
+    description: 'an address that it may pay; repeatable. Without any it may pay every address',
+  },
+  deny: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ADDRESS',
+    description: 'an address that it may never pay; repeatable',
+  },
+  'ask-above': {
+    type: 'string',
+    multiple: true,
+    placeholder: 'AMOUNT',
+    description: 'a payment above this needs your approval; repeat it for other assets',
+  },
+  'ask-over-limit': { type: 'boolean', description: 'a payment beyond a limit asks you instead of being refused' },
+  'ask-unknown': { type: 'boolean', description: 'a payment to an address outside --pay-to asks you' },
+  'max-fee': {
+    type: 'string',
+    placeholder: 'AMOUNT',
+    description: 'the most for the fee of a transaction (0.01 ALGO)',
+  },
+  app: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ID',
+    description: 'an application that it may call; repeatable',
+  },
+  'opt-in': {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ID',
+    description: 'an asset that it may opt in to; repeatable',
+  },
+} as const satisfies { [name: string]: Option }
+
+export type RuleValues = {
+  readonly limit?: string[] | undefined
+  readonly each?: string[] | undefined
+  readonly 'pay-to'?: string[] | undefined
+  readonly deny?: string[] | undefined
+  readonly 'ask-above'?: string[] | undefined
+  readonly 'ask-over-limit'?: boolean | undefined
+  readonly 'ask-unknown'?: boolean | undefined
+  readonly 'max-fee'?: string | undefined
+  readonly app?: string[] | undefined
+  readonly 'opt-in'?: string[] | undefined
+}
+
+/** The rules of a new agent. @throws UsageError that names the option */
+export function rulesFrom(given: RuleValues, network: RuleNetwork): NewAgentRules {
+  const limits = limitsFrom(given, network)
+  if (!limits.some(({ type }) => type === 'amount')) {
+    throw new UsageError('an agent needs a limit on what it may spend', {
+      hint: "give --limit '$5/day' or --limit '2 ALGO/total'; an asset without a limit cannot be spent",
+    })
+  }
+  return {
+    networks: [network.network],
+    limits,
+    payees: { allow: addresses('--pay-to', given['pay-to']) ?? 'all', deny: addresses('--deny', given.deny) ?? [] },
+    applications: itemsFrom('--app', given.app, network),
+    optIns: itemsFrom('--opt-in', given['opt-in'], network),
+    dollars: dollarsFrom(network),
+    ...(given['max-fee'] !== undefined && { maxFeeMicroAlgos: readFee(given['max-fee']) }),
+    ask: askFrom(given, network),
+  }
+}
+
+/** A network that is not public has the dollar that the owner names. */
+function dollarsFrom({ network, dollarAssetId }: RuleNetwork): AgentNetworkItem[] {
+  const isPublic = Network.known.some(({ genesisHash }) => genesisHash === network)
+  return isPublic || dollarAssetId === undefined ? [] : [{ network, id: dollarAssetId }]
+}
+
+export function itemsFrom(
+  option: '--app' | '--opt-in',
+  ids: readonly string[] | undefined,
+  { network }: RuleNetwork,
+): AgentNetworkItem[] {
+  return [...new Set(ids)].map((id) => ({ network, id: readId(option, id) }))
+}
+
+/** The limits that the options give. */
+export function limitsFrom({ limit = [], each = [] }: RuleValues, network: RuleNetwork): AgentLimit[] {
+  const texts: readonly [string, string][] = [
+    ...limit.map((text): [string, string] => ['--limit', text]),
+    ...each.map((text): [string, string] => ['--each', `each ${text}`]),
+  ]
+  return texts.map(([option, text]) => {
+    const limit = naming(option, () => SpendLimit.parse(text, network))
+    if (limit.type === 'count' && limit.per === 'payment') {
+      throw new UsageError(`${option} ${quoted(text)} has a number of payments without a period`, {
+        hint: "write '20 payments/hour'",
+      })
+    }
+    return { ...limit, network: network.network }
+  })
+}
+
+export function askFrom(given: RuleValues, network: RuleNetwork): AgentAsk {
+  const above = (given['ask-above'] ?? []).map((text) => ({
+    network: network.network,
+    ...naming('--ask-above', () => SpendLimit.parseAmount(text, network)),
+  }))
+  const [overLimit, unknownPayee] = [given['ask-over-limit'] ?? false, given['ask-unknown'] ?? false]
+  return { above, overLimit, unknownPayee, otherTypes: false }
+}
+
+export function addresses(option: string, given: readonly string[] | undefined): string[] | undefined {
+  for (const address of given ?? []) {
+    if (!Address.isValid(address)) throw new UsageError(`${option} ${quoted(address)} is not an address`)
+  }
+  return given === undefined ? undefined : [...new Set(given)]
+}
+
+export function readFee(text: string): bigint {
+  const { assetId, amount } = naming('--max-fee', () => SpendLimit.parseAmount(text))
+  if (assetId === 0n) return amount
+  throw new UsageError('--max-fee is an amount of ALGO, such as 0.01 ALGO')
+}
+
+function readId(option: string, text: string): bigint {
+  if (/^[1-9][0-9]{0,19}$/.test(text)) return BigInt(text)
+  throw new UsageError(`${option} ${quoted(text)} is not an id: a whole number above 0`)
+}
+
+/** An error of a text as one of its option. */
+export function naming<T>(option: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof SpendLimit.SpendLimitError)) throw error
+    throw new UsageError(`${option}: ${error.message}`, { hint: error.hint })
+  }
+}

@@ -1,0 +1,29 @@
+/** `latchkey agent list`: the agents of the daemon. */
+import { agentJson, stateText } from '../../agents/describeAgent.js'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon } from '../../daemon.js'
+import { exitCodes } from '../../exitCodes.js'
+import { columns } from '../../format.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
+
+export const agentListCommand = command({
+  description: 'Lists the agents: one line each with name, state, wallet and id.',
+  options: {
+    all: { type: 'boolean', description: 'list those that have ended, too' },
+    ...daemonOptions,
+    ...jsonOption,
+  },
+  examples: ['latchkey agent list', "latchkey agent list --json | jq -r '.agents[].name'"],
+  exits: ['unreachable'],
+  run: ({ options }) =>
+    withDaemon(options, async (kmd) => {
+      const every = await kmd.agents.list()
+      const agents = every.filter(({ state }) => options.all || state === 'active' || state === 'paused')
+      if (options.json) printJson({ agents: agents.map((agent) => agentJson(agent)) })
+      else if (agents.length === 0) {
+        const ended = every.length === 0 ? '' : ' --all lists those that have ended.'
+        printMessage(`There is no agent; latchkey agent new makes one.${ended}`)
+      } else printResult(columns(agents.map((agent) => [agent.name, stateText(agent), agent.walletName, agent.id])))
+      return exitCodes.ok
+    }),
+})

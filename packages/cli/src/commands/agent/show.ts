@@ -1,0 +1,24 @@
+/** `latchkey agent show NAME`: the rules of an agent, and what is left. */
+import { agentJson, describeAgent } from '../../agents/describeAgent.js'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon } from '../../daemon.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printJson, printResult } from '../../messages.js'
+
+export const agentPositionals = [{ name: 'NAME', description: 'name or id of the agent' }] as const
+
+export const agentShowCommand = command({
+  description: 'Shows the rules of an agent, and what is left of each limit.',
+  positionals: agentPositionals,
+  options: { ...daemonOptions, ...jsonOption },
+  notes: 'latchkey audit search shows what it did.',
+  examples: ['latchkey agent show shopper', "latchkey agent show shopper --json | jq '.agent.budget[].left'"],
+  exits: ['unreachable'],
+  run: ({ options, args: [name] }) =>
+    withDaemon(options, async (kmd) => {
+      const { agent, budget } = await kmd.agents.show({ agent: name! })
+      if (options.json) printJson({ agent: agentJson(agent, budget) })
+      else printResult(describeAgent(agent, budget))
+      return exitCodes.ok
+    }),
+})

@@ -1,0 +1,92 @@
+/** `latchkey agent pause | resume | revoke | rotate NAME`: stops an agent, for now or for good, or gives it another token. */
+import type { Agent } from '@latchkey/kmd-client'
+import { agentJson } from '../../agents/describeAgent.js'
+import { withToken } from '../../agents/showToken.js'
+import { checkTokenFile, tokenFileOption } from '../../agents/TokenFile.js'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon, withPassword } from '../../daemon.js'
+import { exitCodes } from '../../exitCodes.js'
+import { quoted, shellWord } from '../../format.js'
+import { printJson, printMessage } from '../../messages.js'
+import { passwordOptions } from '../../password.js'
+import { withProgress } from '../../progress.js'
+import { checkCanConfirm, confirm, requireConfirmation } from '../../prompt.js'
+import { agentPositionals as positionals } from './show.js'
+
+export const agentPauseCommand = command({
+  description: 'Keeps an agent from signing, until it is resumed. Needs no password.',
+  positionals,
+  options: { ...daemonOptions, ...jsonOption },
+  examples: ['latchkey agent pause shopper'],
+  exits: ['unreachable'],
+  run: ({ options, args: [name] }) =>
+    withDaemon(options, async (kmd) => {
+      const agent = await kmd.agents.pause({ agent: name! })
+      say(
+        agent,
+        options.json,
+        `${quoted(agent.name)} signs nothing until you run: latchkey agent resume ${shellWord(agent.name)}`,
+      )
+      return exitCodes.ok
+    }),
+})
+
+export const agentResumeCommand = command({
+  description: 'Lets a paused agent sign again. Needs the password of its wallet.',
+  positionals,
+  options: { ...passwordOptions, ...daemonOptions, ...jsonOption },
+  examples: ['latchkey agent resume shopper'],
+  exits: ['unreachable', 'password', 'interrupted'],
+  run: ({ options, args: [name] }) =>
+    withDaemon(options, async (kmd) => {
+      const { id, walletName } = (await kmd.agents.show({ agent: name! })).agent
+      const agent = await withPassword(options, walletName, (password) => kmd.agents.resume({ agent: id, password }))
+      say(agent, options.json, `${quoted(agent.name)} can sign again, within its limits.`)
+      return exitCodes.ok
+    }),
+})
+
+export const agentRevokeCommand = command({
+  description: 'Ends an agent for good: its token works no more, and the daemon forgets its keys. Needs no password.',
+  positionals,
+  options: {
+    yes: { type: 'boolean', short: 'y', description: 'do not ask for confirmation' },
+    ...daemonOptions,
+    ...jsonOption,
+  },
+  examples: ['latchkey agent revoke shopper'],
+  exits: ['unreachable', 'declined', 'interrupted'],
+  run: ({ options, args: [name] }) =>
+    withDaemon(options, async (kmd) => {
+      checkCanConfirm(options.yes)
+      const found = (await kmd.agents.show({ agent: name! })).agent
+      await requireConfirmation(options.yes, () => confirm(`Revoke the agent ${quoted(found.name)} for good?`))
+      const agent = await kmd.agents.revoke({ agent: found.id })
+      say(agent, options.json, `${quoted(agent.name)} has ended.`)
+      return exitCodes.ok
+    }),
+})
+
+export const agentRotateCommand = command({
+  description:
+    'Gives an agent another token; the old one ends at once. Rules and what was spent stay. Needs the password of its wallet.',
+  positionals,
+  options: { ...tokenFileOption, ...passwordOptions, ...daemonOptions, ...jsonOption },
+  examples: ['latchkey agent rotate shopper --token-file shopper-2.token'],
+  exits: ['unreachable', 'password', 'interrupted'],
+  run: ({ options, args: [name] }) =>
+    withDaemon(options, async (kmd) => {
+      const tokenFile = checkTokenFile(options['token-file'])
+      const { id, name: shown, walletName } = (await kmd.agents.show({ agent: name! })).agent
+      await withPassword(options, walletName, (password) => {
+        const rotate = () => withProgress(`Rotating ${quoted(shown)}`, kmd.agents.rotate({ agent: id, password }))
+        return withToken(kmd, rotate, { tokenFile, isJson: options.json, onLost: 'keep' })
+      })
+      return exitCodes.ok
+    }),
+})
+
+function say(agent: Agent, isJson: boolean | undefined, text: string): void {
+  if (isJson) printJson({ agent: agentJson(agent) })
+  else printMessage(text)
+}

@@ -1,0 +1,86 @@
+/** `latchkey agent test NAME FILE`: which rule would decide about a transaction. */
+import { Address, Transaction } from '@latchkey/algorand'
+import type { AgentDecision, AgentRefusal } from '@latchkey/kmd-client'
+import { timeText } from '../../agents/timeText.js'
+import { unitText } from '../../agents/unitText.js'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon } from '../../daemon.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printable } from '../../format.js'
+import { printJson, printLine } from '../../messages.js'
+import { readAll, readTransactions } from '../sign/input.js'
+import { agentPositionals } from './show.js'
+
+export const agentTestCommand = command({
+  description:
+    'Says whether an agent could sign the transactions of a file now, and which rule decides, without signing or counting them.',
+  positionals: [
+    ...agentPositionals,
+    {
+      name: 'FILE',
+      description: 'file of a transaction or a group; stdin without one',
+      isOptional: true,
+      completes: 'file',
+    },
+  ],
+  options: { ...daemonOptions, ...jsonOption },
+  notes: `Transactions of a group that another account sends are for others to sign, and named as that. Each of the rest is looked at by itself: what the \
+first would spend is not taken off for the second. The exit code is 0 only if the agent could sign all of them without asking.`,
+  examples: ['latchkey agent test shopper payment.txn', 'latchkey agent test shopper group.txns --json'],
+  exits: ['unreachable'],
+  run: async ({ options, args: [name, file] }) => {
+    const members = readTransactions(await readAll(file), file)
+    return withDaemon(options, async (kmd) => {
+      const { agent } = await kmd.agents.show({ agent: name! })
+      const results: Result[] = []
+      for (const member of members) {
+        const isOwn = agent.addresses.includes(Address.encode(member.transaction.snd))
+        // One that is alone is meant for the agent.
+        const isAsked = isOwn || members.length === 1
+        const decided = isAsked ? await kmd.agents.test({ agent: agent.id, transaction: member.bytes }) : otherSigner
+        results.push({ id: Transaction.id(member.bytes), ...decided })
+      }
+      if (options.json) printJson({ decisions: results.map(resultJson) })
+      else for (const result of results) printLine(resultLine(result))
+      return isSignable(results) ? exitCodes.ok : exitCodes.failed
+    })
+  },
+})
+
+type Decided = Omit<AgentDecision, 'decision'> & { readonly decision: AgentDecision['decision'] | 'other_signer' }
+type Result = Decided & { readonly id: string }
+
+const otherSigner: Decided = { decision: 'other_signer', rule: '', refusal: undefined }
+
+/** A group without a transaction of the agent is none that it can sign. */
+function isSignable(results: readonly Result[]): boolean {
+  const own = results.filter(({ decision }) => decision !== 'other_signer')
+  return own.length > 0 && own.every(({ decision }) => decision === 'allowed')
+}
+
+function resultLine({ id, decision, rule, refusal }: Result): string {
+  if (decision === 'other_signer') return `${id}  is sent by another account, which signs it`
+  const by = rule === '' ? '' : ` by the rule ${printable(rule)}`
+  return `${id}  ${meanings[decision]}${by}${refusal === undefined ? '' : amounts(refusal)}`
+}
+
+const meanings = { allowed: 'allowed', ask: 'would ask you', refused: 'refused' } as const
+
+function amounts({ unit, asked, left, resetsAtMs }: AgentRefusal): string {
+  if (asked === undefined || left === undefined) return ''
+  const when = resetsAtMs === undefined ? '' : `, enough at ${timeText(resetsAtMs)}`
+  return `: asked ${unitText(asked, unit)}, left ${unitText(left, unit)}${when}`
+}
+
+function resultJson({ refusal, ...result }: Result): object {
+  if (refusal === undefined) return { ...result, refusal: null }
+  const { code, rule, unit, asked, left, resetsAtMs } = refusal
+  return {
+    ...result,
+    refusal: {
+      ...{ code, rule, unit: unit ?? null },
+      ...{ asked: asked?.toString() ?? null, left: left?.toString() ?? null },
+      resetsAt: resetsAtMs === undefined ? null : timeText(resetsAtMs),
+    },
+  }
+}

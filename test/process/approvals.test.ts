@@ -1,0 +1,218 @@
+/** `latchkey approvals ...`: payments that the owner decides, with an agent that waits for it. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { before, suite, test } from 'node:test'
+import { type AgentClient, KmdClientError } from '@latchkey/kmd-client'
+import type * as algosdk from 'algosdk'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import type { Outcome } from '../support/latchkey.test.helper.js'
+import { AgentPayments, asAgent, bytesOf, makeAgent } from './agentFixture.test.helper.js'
+import { atEnd, type Json, suiteScope, until } from './commands.test.helper.js'
+import { hostile, unsafeIn } from './hostile.test.helper.js'
+import { Money } from './money.test.helper.js'
+
+const cent = 10_000n
+const approvalWaitMs = 60_000
+
+suite('latchkey approvals', { timeout: 600_000 }, () => {
+  const scope = suiteScope()
+  let money: Money
+  let pay: AgentPayments
+  let client: AgentClient
+  let bob: string
+
+  before(async () => {
+    money = await Money.start(scope)
+    pay = new AgentPayments(money, await money.params())
+    bob = money.accounts.bob.address
+    const { token } = await makeAgent(money, 'asker', ['--limit', '$5/day', '--ask-above', '$0.25'])
+    client = await asAgent(scope, money, token)
+  })
+
+  const approvals = (...args: string[]): Promise<Outcome> => money.run(['approvals', ...args])
+
+  /** Asks for the signature, and returns the id of the approval that it needs. */
+  async function ask(transaction: algosdk.Transaction, claim: { url?: string; description?: string } = {}) {
+    const error: unknown = await client.sign(bytesOf(transaction), claim).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    assert.ok(error instanceof KmdClientError)
+    assert.equal(error.code, 'agent_approval_required')
+    assert.match(error.approvalId!, /^[a-z0-9]{16}$/)
+    return error.approvalId!
+  }
+
+  async function outcome(transaction: algosdk.Transaction): Promise<string> {
+    return client.sign(bytesOf(transaction)).then(
+      () => 'signed',
+      (error: KmdClientError) => error.code,
+    )
+  }
+
+  test('listed in the words of the transaction, approved, and signed once by the agent that waits', async () => {
+    const empty = await approvals('list')
+    assert.deepEqual([empty.code, empty.stdout], [0, ''])
+    assert.match(empty.stderr, /^No payment waits for an approval\.\n$/)
+    const payment = pay.dollars(60n * cent, bob)
+    const claim = { url: 'https://shop.example/report', description: 'a report' }
+    let asked = ''
+    const signing = client.sign(bytesOf(payment), {
+      ...claim,
+      approvalWaitMs,
+      onApproval: (id) => {
+        asked = id
+      },
+    })
+    const id = await until('the approval', () => asked || undefined)
+    const listed = await approvals('list')
+    assert.match(listed.stdout, new RegExp(`^${id} {2}waits for you {2}agent asker\n`))
+    assert.match(
+      listed.stdout,
+      new RegExp(`${bob}[\\s\\S]*Why you are asked: A payment above \\$0\\.25 needs the approval`),
+    )
+    assert.match(listed.stdout, / {2}Needs \$0\.60; the rule ask above \$0\.25 leaves \$0\.25\.\n/)
+    assert.match(listed.stdout, /The caller claims it is for: "https:\/\/shop\.example\/report" \(not checked\)\n/)
+    assert.match(listed.stdout, /The caller says: "a report" \(not checked\)\n {2}Expires in \d+ min\.\n$/)
+    const approved = await approvals('approve', id)
+    assert.equal(approved.code, 0)
+    assert.match(approved.stdout, new RegExp(`^${id} {2}approved {2}agent asker\n`))
+    assert.match(approved.stderr, /^Approved\. The agent can sign this transaction now\.\n$/)
+    await signing
+    assert.equal((await approvals('list')).stdout, '')
+    const all = JSON.parse((await approvals('list', '--all', '--json')).stdout).approvals
+    assert.deepEqual(
+      all.map((one: Json) => [one.id, one.state, one.transactionId, one.asked, one.unit, one.claimedUrl]),
+      [[id, 'used', payment.txID(), '600000', 'USDC', claim.url]],
+    )
+    assert.ok(Buffer.from(all[0].transaction, 'base64').equals(Buffer.from(bytesOf(payment))))
+    const again = await approvals('deny', id)
+    assert.deepEqual([again.code, again.stdout], [3, ''])
+    assert.match(again.stderr, /this approval is decided already: it is used/)
+    // The approval was for that payment alone.
+    await ask(pay.dollars(60n * cent, bob))
+  })
+
+  test('denied, it is refused for good; a limit is none that an approval lifts', async () => {
+    const payment = pay.dollars(30n * cent, bob)
+    const id = await ask(payment)
+    const denied = await approvals('deny', id, '--json')
+    assert.equal(JSON.parse(denied.stdout).approval.state, 'denied')
+    assert.equal(await outcome(payment), 'agent_approval_denied')
+    assert.equal((await approvals('approve', id)).code, 3)
+    assert.equal(await outcome(payment), 'agent_approval_denied')
+    assert.equal(await outcome(pay.dollars(501n * cent, bob)), 'agent_limit_exceeded')
+  })
+
+  test('an approval expires with its transaction, also one that was approved', async () => {
+    const { firstValid } = await money.params()
+    const short = { firstValid, lastValid: firstValid }
+    const [left, approved] = [pay.dollars(31n * cent, bob, short), pay.dollars(32n * cent, bob, short)]
+    const [leftId, approvedId] = [await ask(left), await ask(approved)]
+    assert.equal((await approvals('approve', approvedId)).code, 0)
+    const stateOf = async (id: string): Promise<string> =>
+      JSON.parse((await approvals('list', '--all', '--json')).stdout).approvals.find((one: Json) => one.id === id).state
+    await until(
+      'the end of both',
+      async () => (await stateOf(leftId)) === 'expired' && (await stateOf(approvedId)) === 'expired',
+    )
+    const late = await approvals('approve', leftId)
+    assert.deepEqual([late.code, late.stdout], [3, ''])
+    assert.match(late.stderr, /this approval has expired/)
+    for (const payment of [left, approved]) assert.notEqual(await outcome(payment), 'signed')
+  })
+
+  test('an id that is none', async () => {
+    for (const command of ['approve', 'deny']) {
+      const unknown = await approvals(command, 'aaaaaaaaaaaaaaaa')
+      assert.deepEqual([unknown.code, unknown.stdout], [3, ''])
+      assert.match(unknown.stderr, /there is no such approval; latchkey approvals list --all/)
+    }
+  })
+
+  test('watch asks on a terminal: yes signs, no denies, later leaves it open, and keys typed before do nothing', async (t) => {
+    for (const { id } of JSON.parse((await approvals('list', '--json')).stdout).approvals) await approvals('deny', id)
+    const terminal = money.open(t, ['approvals', 'watch'])
+    await terminal.sees('Waiting for payments that need your approval. Ctrl-C ends this.\n')
+    const question = 'Approve this payment? [y]es, [n]o, [l]ater: '
+    // Typed in impatience, with nothing to approve yet: the first must not answer the question that comes later.
+    terminal.type('y\ry\ry')
+    await terminal.sees('y')
+    const [first, second, third] = [33n, 34n, 35n].map((cents) => pay.dollars(cents * cent, bob))
+    const signing = client.sign(bytesOf(first!), { approvalWaitMs })
+    const shown = await terminal.sees(question)
+    assert.match(shown, /waits for you {2}agent asker\n[\s\S]*Needs \$0\.33;/)
+    const open = JSON.parse((await approvals('list', '--json')).stdout).approvals
+    assert.deepEqual([open.length, open[0].state], [1, 'open'])
+    terminal.type('y\r')
+    await terminal.sees('Approved. The agent can sign this transaction now.')
+    await signing
+    await ask(second!)
+    await terminal.sees(question)
+    terminal.type('n\r')
+    await terminal.sees('Denied. The agent cannot sign this transaction.')
+    assert.equal(await outcome(second!), 'agent_approval_denied')
+    const id = await ask(third!)
+    await terminal.sees(question)
+    terminal.type('\r')
+    await terminal.sees(`Left open: latchkey approvals approve ${id}, or deny`)
+    // One that is decided elsewhere while the question is open.
+    const fourth = await ask(pay.dollars(36n * cent, bob))
+    await terminal.sees(question)
+    assert.equal((await approvals('deny', fourth)).code, 0)
+    terminal.type('y\r')
+    await terminal.sees('Nothing was done: this approval is decided already: it is denied')
+    terminal.type('\u0003')
+    assert.deepEqual(await terminal.ended, { code: 130, isEchoOn: true, isByLine: true })
+  })
+
+  test('watch --json prints a line for each change, and what a caller claims stays text', async (t) => {
+    const env = { ...money.environment }
+    const child = spawn(process.execPath, [latchkeyCommand, 'approvals', 'watch', '--json'], { env, detached: true })
+    atEnd(t, () => child.kill('SIGKILL'))
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece
+    })
+    const lines = (): Json[] =>
+      text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
+    await until('what is open at the start', () => lines().some(({ state }) => state === 'open'))
+    assert.ok(
+      lines().every(({ state }) => state === 'open'),
+      'nothing that was decided before',
+    )
+    const payment = pay.dollars(40n * cent, bob)
+    const id = await ask(payment, { url: `https://${hostile}`, description: hostile })
+    const statesOf = (): string[] => lines().flatMap((one) => (one.id === id ? [one.state] : []))
+    await until('the question', () => statesOf().length === 1)
+    await approvals('approve', id)
+    await until('the approval', () => statesOf().length === 2)
+    assert.equal(await outcome(payment), 'signed')
+    await until('the signature', () => statesOf().length === 3)
+    assert.deepEqual(statesOf(), ['open', 'approved', 'used'])
+    assert.deepEqual(unsafeIn(text), [])
+    const listed = await approvals('list', '--all')
+    assert.match(listed.stdout, /The caller says: "PWN/)
+    assert.deepEqual(unsafeIn(listed.stdout), [])
+    assert.doesNotMatch(listed.stdout, /^latchkey: FAKE/m)
+  })
+
+  test('watch without a terminal, and of a daemon that ends', async (t) => {
+    const id = await ask(pay.dollars(41n * cent, bob))
+    const env = { ...money.environment }
+    const child = spawn(process.execPath, [latchkeyCommand, 'approvals', 'watch'], { env, detached: true })
+    atEnd(t, () => child.kill('SIGKILL'))
+    const exited = new Promise<number | null>((resolve) => child.on('close', resolve))
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+      said += piece
+    })
+    const advice = `latchkey approvals approve ${id}, or latchkey approvals deny ${id}\n`
+    await until('the advice', () => said.includes(advice))
+    await money.kmd.stop()
+    assert.equal(await exited, 5, said)
+  })
+})
