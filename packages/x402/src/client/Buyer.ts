@@ -89,6 +89,7 @@ const maxChecked = 16
 /** How many open payments are looked up when a limit is reached. */
 const maxReviewed = 16
 const maxUrlLength = 2_048
+const maxDescriptionLength = 500
 
 /**
  * Pays within limits, with a key that a signer holds.
@@ -170,7 +171,7 @@ export class Buyer {
       const reason = isReason(built) ? built : this.#reserve(offer, built, required, request)
       if (!isReason(reason)) {
         this.#funds.spend(offer.chain, this.address, offer.asset.assetId, offer.amount)
-        return this.#sign(offer, built as BuiltPayment, reason, required, signal)
+        return this.#sign(offer, built as BuiltPayment, { payment: reason, required, signal })
       }
       reasons.push(reasonFor(offer, reason))
     }
@@ -316,15 +317,15 @@ export class Buyer {
   async #sign(
     { requirement }: Offer,
     built: BuiltPayment,
-    payment: Payment,
-    required: PaymentRequired,
-    signal?: AbortSignal,
+    { payment, required, signal }: { payment: Payment; required: PaymentRequired; signal: AbortSignal | undefined },
   ): Promise<SignedPayment> {
-    const { transactionId } = payment
+    const { transactionId, url } = payment
     const transfer = built.transactions[built.paymentIndex]!
     const members = built.transactions.map((txn) => PaymentGroup.bareBytes(txn))
     try {
-      const sign = (): Promise<Uint8Array> => Signer.signTransaction(this.#signer, transfer)
+      const description = required.resource.description?.slice(0, maxDescriptionLength)
+      const purpose = { url, description, signal }
+      const sign = (): Promise<Uint8Array> => Signer.signTransaction(this.#signer, transfer, purpose)
       members[built.paymentIndex] = await (Tracing.isOn() ? traceSignature(payment, sign) : sign())
       signal?.throwIfAborted()
       const { resource, extensions } = required

@@ -6,6 +6,7 @@ export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/C
 export * as Funds from '../chain/Funds.js'
 export { type ErrorCode, errors, X402Error } from '../errors.js'
 export { type Money, PriceError } from '../Price.js'
+export { type AgentSignerOptions, fromAgent } from '../signer/Agent.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'

@@ -3,12 +3,21 @@ import { Address, Bytes, Ed25519, Mnemonic, Multisig, SignedTransaction, Transac
 import { isAddress } from '../chain/Chain.js'
 import { X402Error } from '../errors.js'
 
+/** What a signature is for. Both texts are claims, of the caller and of the seller: nothing confirms them. */
+export type SigningPurpose = {
+  /** The URL that is paid for. */
+  readonly url?: string | undefined
+  readonly description?: string | undefined
+  /** Ends the wait for an approval. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** Signs transactions for an address. */
 export type Signer = {
   /** The address of the key that signs. */
   readonly address: string
   /** Takes the canonical bytes of a transaction, returns the signed transaction. */
-  readonly sign: (transaction: Uint8Array) => Promise<Uint8Array> | Uint8Array
+  readonly sign: (transaction: Uint8Array, purpose?: SigningPurpose) => Promise<Uint8Array> | Uint8Array
   /**
    * The account that pays, if it is rekeyed to `address`.
    *
@@ -109,11 +118,16 @@ export function checkSender(signer: Pick<Signer, 'address' | 'sender'> | undefin
  *
  * @throws {@link SignerError}
  */
-export async function signTransaction(signer: Signer, txn: Transaction.Transaction): Promise<Uint8Array> {
+export async function signTransaction(
+  signer: Signer,
+  txn: Transaction.Transaction,
+  purpose?: SigningPurpose,
+): Promise<Uint8Array> {
   const bytes = Transaction.encode(txn)
   const own = ownSigners.get(signer.sign)
   // A copy of a signer may have been given another address, which is refused.
-  return own !== undefined && own.address === signer.address ? own.attach(bytes, txn.snd) : signChecked(signer, bytes)
+  const isOwn = own !== undefined && own.address === signer.address
+  return isOwn ? own.attach(bytes, txn.snd) : signChecked(signer, bytes, purpose)
 }
 
 /**
@@ -122,8 +136,12 @@ export async function signTransaction(signer: Signer, txn: Transaction.Transacti
  *
  * @throws {@link SignerError}
  */
-export async function signChecked(signer: Signer, transaction: Uint8Array): Promise<Uint8Array> {
-  const signed = await signer.sign(transaction)
+export async function signChecked(
+  signer: Signer,
+  transaction: Uint8Array,
+  purpose?: SigningPurpose,
+): Promise<Uint8Array> {
+  const signed = await signer.sign(transaction, purpose)
   const { txn, sig, msig, sgnr } = decode(signed)
   if (!Bytes.equal(Transaction.encode(txn), transaction)) {
     throw new SignerError('invalid_signature', 'the signer signed another transaction than it was given')
