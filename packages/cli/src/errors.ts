@@ -87,6 +87,16 @@ export const errors = {
     message: 'what an earlier dev stack left in the directory cannot be used',
     hint: 'latchkey dev --fresh starts over and keeps the old files in the directory previous',
   },
+  agent_token_required: {
+    exit: 'failed',
+    message: "the command works with an agent's token only, and was given another one or none that is valid",
+    hint: 'latchkey agent new NAME --token-file PATH writes one',
+  },
+  agent_refused: {
+    exit: 'failed',
+    message: 'the key daemon refused the agent',
+    hint: 'the message names the rule; only the owner can change it',
+  },
   token_refused: {
     exit: 'failed',
     message: 'the daemon does not accept the API token in kmd.token',

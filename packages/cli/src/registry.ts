@@ -239,6 +239,16 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/approvals/decide.js')).approvalsDenyCommand,
   },
   {
+    name: 'mcp',
+    summary: 'run an MCP server with which a model pays, within the limits of an agent',
+    load: async () => (await import('./commands/mcp.js')).mcpCommand,
+  },
+  {
+    name: 'mcp install',
+    summary: 'print or write the settings with which a client starts the MCP server',
+    load: async () => (await import('./commands/mcp/install.js')).mcpInstallCommand,
+  },
+  {
     name: 'sign',
     summary: 'describe a transaction, ask for confirmation, and sign it with a key of the daemon',
     load: async () => (await import('./commands/sign.js')).signCommand,

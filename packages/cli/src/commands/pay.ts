@@ -11,8 +11,10 @@ import {
   payingFetch,
   paymentSignature,
   type SignedPayment,
+  type Signer,
 } from '@latchkey/x402/client'
 import { FilePassCache, FilePayments } from '@latchkey/x402/file'
+import { agentOptions, agentSignerFrom } from '../agentToken.js'
 import { command, readNumber, type Values } from '../Command.js'
 import { chainOptions, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
@@ -65,6 +67,7 @@ const payOptions = {
     description: 'file that records every payment (~/.latchkey/payments.jsonl)',
   },
   ...signerOptions,
+  ...agentOptions,
   json: { type: 'boolean', description: 'print the result of the payment as one line of JSON, on stderr' },
 } as const
 
@@ -78,7 +81,8 @@ again by the same command, instead of a new one. A seller may give a pass with i
 ends.`,
   positionals: [{ name: 'URL' }],
   options: payOptions,
-  notes: `${signerNotes}
+  notes: `${signerNotes} With an agent's token (--agent-token-file, or LATCHKEY_AGENT_TOKEN) the key daemon signs within the limits of the \
+agent; where a payment needs an approval, the command waits for the owner.
 
 With --json one line on stderr is an object, the last one or the one before the message of an error. It has "state": settled, \
 not_settled, not_known_yet, or null if nothing was sent; "receipt" and "pass" are what the seller says.`,
@@ -91,8 +95,7 @@ not_settled, not_known_yet, or null if nothing was sent; "receipt" and "pass" ar
     const request = requestOf(url!, options)
     const timeoutSeconds = readNumber('--timeout', options.timeout, 1, maxTimeoutSeconds) ?? defaultTimeoutSeconds
     const maxBytes = readNumber('--max-bytes', options['max-bytes'], 1, Number.MAX_SAFE_INTEGER)
-    const signer = signerFrom(options, process.env)
-    if (signer === undefined) throw new UsageError('no key to pay with', { hint: 'give --wallet and --key' })
+    const signer = await signerOf(options)
     const chain = await openChain(options, process.env)
     const log = options.log ?? defaultLog()
     const payments = new FilePayments(log)
@@ -114,6 +117,18 @@ not_settled, not_known_yet, or null if nothing was sent; "receipt" and "pass" ar
 })
 
 type Options = Values<typeof payOptions>
+
+/** An agent's token pays within the limits of its owner; with a wallet that is named, it is not used. */
+async function signerOf(options: Options): Promise<Signer.Signer> {
+  if (options.wallet !== undefined && options['agent-token-file'] !== undefined) {
+    throw new UsageError('give only one of --wallet and --agent-token-file')
+  }
+  const agent = options.wallet === undefined ? await agentSignerFrom(options, process.env) : undefined
+  const signer = agent ?? signerFrom(options, process.env)
+  if (signer !== undefined) return signer
+  throw new UsageError('no key to pay with', { hint: 'give --wallet and --key, or --agent-token-file' })
+}
+
 type Purchase = {
   readonly options: Options
   readonly buyer: Buyer

@@ -1,0 +1,82 @@
+/** `latchkey mcp install`: the settings with which a client starts the MCP server. */
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { agentTokenFrom } from '../../agentToken.js'
+import { command, jsonOption } from '../../Command.js'
+import { UsageError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { type ClientName, clientNames, clients, entryFor, type McpClient, type ServerEntry } from '../../mcp/clients.js'
+import { type WalletServerValues, walletServerOptions } from '../../mcp/options.js'
+import { addServer } from '../../mcp/SettingsFile.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
+
+export const mcpInstallCommand = command({
+  description: `Prints the settings with which a client starts latchkey mcp, or adds them to its settings with --write. The token stays in its file: \
+neither the settings nor the arguments have it. All other settings of the client stay as they are, and a copy of the file is kept.`,
+  options: {
+    client: {
+      type: 'string',
+      placeholder: 'CLIENT',
+      choices: clientNames,
+      description: `${clientNames.join(', ')} (claude-desktop)`,
+    },
+    write: { type: 'boolean', description: 'add them to the settings of the client' },
+    replace: { type: 'boolean', description: 'replace another server of the same name' },
+    name: { type: 'string', placeholder: 'NAME', description: 'name of the server in the settings (latchkey)' },
+    ...walletServerOptions,
+    ...jsonOption,
+  },
+  notes:
+    'The options of the wallet are those of latchkey mcp, and become its arguments. Restart the client afterwards.',
+  examples: [
+    'latchkey mcp install --token-file ~/.latchkey/shopper.token --network testnet',
+    'latchkey mcp install --client claude-code --token-file shopper.token --write',
+  ],
+  run: async ({ options }) => {
+    const clientName = (options.client ?? 'claude-desktop') as ClientName
+    const client: McpClient = clients[clientName]
+    const name = options.name ?? 'latchkey'
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+      throw new UsageError('--name takes letters, digits, _ and -', { code: 'invalid_value' })
+    }
+    const entry = entryFor(client, serverOf(options))
+    const path = client.path()
+    const settings = { [client.member]: { [name]: entry } }
+    if (options.write !== true) {
+      if (options.json) printJson({ client: clientName, path, settings, written: false })
+      else printResult(`${JSON.stringify(settings, undefined, 2)}\n`)
+      if (!options.json) printMessage(`this goes into ${path} (${client.title}); --write adds it there`)
+      return exitCodes.ok
+    }
+    const { isChanged, backup } = addServer({
+      ...{ path, member: client.member, name, entry, mayReplace: options.replace === true },
+    })
+    if (options.json) printJson({ client: clientName, path, settings, written: isChanged, backup: backup ?? null })
+    else printMessage(isChanged ? `added to ${path}; restart ${client.title}` : `${path} has it already`)
+    if (!options.json && backup !== undefined) printMessage(`the settings before are in ${backup}`)
+    return exitCodes.ok
+  },
+})
+
+/** How the client starts the server: by whole paths, since it may run in any directory and without the PATH of a shell. */
+function serverOf(options: WalletServerValues): ServerEntry {
+  const { 'token-file': tokenFile, 'data-dir': dataDir, log } = options
+  if (tokenFile === undefined) throw new UsageError('--token-file is missing', { hint: 'the settings name the file' })
+  // Now rather than when the client starts it, and shows no message.
+  agentTokenFrom(tokenFile, {})
+  const pairs: readonly (readonly [string, string | undefined])[] = [
+    ['--token-file', resolve(tokenFile)],
+    ['--data-dir', dataDir === undefined ? undefined : resolve(dataDir)],
+    ['--daemon', options.daemon],
+    ['--key', options.key],
+    ['--network', options.network],
+    ...(options.node ?? []).map((node) => ['--node', node] as const),
+    ['--dollar', options.dollar],
+    ['--max', options.max],
+    ...(options['allow-host'] ?? []).map((host) => ['--allow-host', host] as const),
+    ['--log', log === undefined ? undefined : resolve(log)],
+  ]
+  const given = pairs.flatMap(([option, value]) => (value === undefined ? [] : [option, value]))
+  const flags = options['allow-private'] === true ? ['--allow-private'] : []
+  return { command: process.execPath, args: [realpathSync(process.argv[1]!), 'mcp', ...given, ...flags] }
+}

@@ -1,0 +1,65 @@
+/** The bearer token of an MCP server on this machine: random, and in a file that only its user can read. */
+import { randomBytes } from 'node:crypto'
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { CommandError } from '../errors.js'
+import { quoted } from '../format.js'
+
+const tokenBytes = 32
+const maxFileBytes = 1_024
+
+/**
+ * The token in the file, or a new one that is written to it.
+ *
+ * @throws CommandError if others can read the file, or it has no token
+ */
+export function readOrCreate(path: string): string {
+  try {
+    return read(path) ?? create(path)
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError('file_unwritable', `${quoted(path)} cannot be used: ${(error as Error).message}`, {
+      hint: 'give another file with --http-token-file',
+      cause: error,
+    })
+  }
+}
+
+function read(path: string): string | undefined {
+  let descriptor: number
+  try {
+    descriptor = openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    const { mode, uid, size } = fstatSync(descriptor)
+    const isPrivate = process.platform === 'win32' || ((mode & 0o077) === 0 && uid === process.getuid?.())
+    if (!isPrivate) {
+      throw new CommandError('invalid_file', `${quoted(path)} is not this user's alone, so its token is no secret`, {
+        hint: 'remove it: a new one is made',
+      })
+    }
+    const text = size > maxFileBytes ? '' : readFileSync(descriptor, 'utf8').trim()
+    if (/^[A-Za-z0-9_-]{32,200}$/.test(text)) return text
+    throw new CommandError('invalid_file', `${quoted(path)} has no token`, { hint: 'remove it: a new one is made' })
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function create(path: string): string {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const token = randomBytes(tokenBytes).toString('base64url')
+  const descriptor = openSync(path, 'wx', 0o600)
+  try {
+    writeSync(descriptor, `${token}\n`)
+  } catch (error) {
+    rmSync(path, { force: true })
+    throw error
+  } finally {
+    closeSync(descriptor)
+  }
+  return token
+}

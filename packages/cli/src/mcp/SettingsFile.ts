@@ -1,0 +1,135 @@
+/** The settings of a client, which are others': one member is added, and everything else stays as it is. */
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { Json } from '@latchkey/algorand'
+import { CommandError } from '../errors.js'
+import { quoted } from '../format.js'
+
+const maxBytes = 4 * 1024 * 1024
+
+export type Addition = {
+  readonly path: string
+  /** The member that has the servers by name. */
+  readonly member: string
+  readonly name: string
+  readonly entry: { readonly [name: string]: unknown }
+  /** Whether another entry of the name is replaced. */
+  readonly mayReplace: boolean
+}
+
+export type Written = {
+  /** False if the entry is there already. */
+  readonly isChanged: boolean
+  /** A copy of the file as it was; undefined if there was none. */
+  readonly backup: string | undefined
+}
+
+/**
+ * Adds a server to the settings.
+ *
+ * @throws CommandError if the file is not JSON, has another entry of the name, or cannot be written; it is unchanged then
+ */
+export function addServer({ path: given, member, name, entry, mayReplace }: Addition): Written {
+  const path = targetOf(given)
+  const text = readText(path)
+  const settings = text === undefined || text.trim() === '' ? {} : parse(path, text)
+  const servers = settings[member] ?? {}
+  if (!Json.isObject(servers)) throw invalid(path, `its member ${quoted(member)} is not an object`)
+  const before = Object.hasOwn(servers, name) ? servers[name] : undefined
+  if (isDeepStrictEqual(before, entry)) return { isChanged: false, backup: undefined }
+  if (before !== undefined && !mayReplace) {
+    throw new CommandError('file_exists', `${quoted(path)} has another server named ${quoted(name)}`, {
+      hint: 'give --replace to replace it, or another name with --name',
+    })
+  }
+  const changed = { ...settings, [member]: { ...servers, [name]: entry } }
+  const indent = /^\{\r?\n([ \t]+)/.exec(text ?? '')?.[1] ?? '  '
+  try {
+    return { isChanged: true, backup: replace(path, `${JSON.stringify(changed, undefined, indent)}\n`, text) }
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError('file_unwritable', `${quoted(path)} cannot be written: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+/** A link stays one. */
+function targetOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    if (statSync(path).size > maxBytes) throw new Error('it is too large')
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new CommandError('file_unreadable', `${quoted(path)} cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+function parse(path: string, text: string): Json.Members {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw invalid(path, 'it is not valid JSON, and comments in it would be lost')
+  }
+  if (Json.isObject(value)) return value
+  throw invalid(path, 'it is not an object')
+}
+
+/** Written beside it, synced and renamed, with the mode that it had. */
+function replace(path: string, content: string, before: string | undefined): string | undefined {
+  const suffix = `${Date.now()}-${randomBytes(3).toString('hex')}`
+  const [part, backup] = [`${path}.${suffix}.part`, `${path}.${suffix}.backup`]
+  mkdirSync(dirname(path), { recursive: true })
+  if (before !== undefined) copyFileSync(path, backup, constants.COPYFILE_EXCL)
+  const descriptor = openSync(part, 'wx', 0o600)
+  try {
+    try {
+      writeFileSync(descriptor, content)
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+    if (before !== undefined) chmodSync(part, statSync(path).mode & 0o777)
+    // The client may have written its settings meanwhile.
+    if (readText(path) !== before) throw new Error('another program has just changed it')
+    renameSync(part, path)
+  } catch (error) {
+    rmSync(part, { force: true })
+    if (before !== undefined) rmSync(backup, { force: true })
+    throw error
+  }
+  return before === undefined ? undefined : backup
+}
+
+function invalid(path: string, why: string): CommandError {
+  return new CommandError('invalid_file', `${quoted(path)} is not changed: ${why}`, {
+    hint: 'without --write the command prints what to add by hand',
+  })
+}

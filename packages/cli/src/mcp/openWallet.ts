@@ -1,0 +1,54 @@
+import { mkdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { AgentWallet } from '@latchkey/mcp/wallet'
+import { FilePayments } from '@latchkey/x402/file'
+import { agentTokenFrom, connectAgent, explainAgentError, tokenVariable } from '../agentToken.js'
+import { openChain } from '../chain.js'
+import { CommandError, UsageError } from '../errors.js'
+import { quoted } from '../format.js'
+import type { WalletServerValues } from './options.js'
+
+/** The wallet of the agent whose token is given. */
+export async function openWallet(options: WalletServerValues): Promise<{ wallet: AgentWallet; name: string }> {
+  const token = agentTokenFrom(options['token-file'], process.env)
+  if (token === undefined) {
+    throw new UsageError('no token of an agent', { hint: `give --token-file PATH, or set ${tokenVariable}` })
+  }
+  // Programs that this one starts, and dumps of its environment, do not need it.
+  delete process.env[tokenVariable]
+  const agent = await connectAgent(options, token)
+  try {
+    const chain = await openChain(options, process.env)
+    const { id, name } = (await agent.self()).agent
+    const payments = new FilePayments(options.log ?? defaultLog(id))
+    const wallet = await AgentWallet.open({
+      ...{ agent, chain, payments, address: options.key, maxPerPayment: options.max },
+      ...{ allowHosts: options['allow-host'], allowPrivate: options['allow-private'] },
+    })
+    return { wallet, name }
+  } catch (error) {
+    agent.close()
+    throw explainAgentError(error, options)
+  }
+}
+
+/** One for each agent: what one has paid for is not another's. */
+function defaultLog(agentId: string): string {
+  const directory = stateDirectory()
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const message = `${quoted(directory)} cannot be written: ${(error as Error).message}`
+    throw new CommandError('file_unwritable', message, {
+      hint: 'give a file with --log, or correct HOME',
+      cause: error,
+    })
+  }
+  return join(directory, `${agentId.replaceAll(/[^A-Za-z0-9_-]/g, '_')}.jsonl`)
+}
+
+/** Where MCP servers of this user keep their files. */
+export function stateDirectory(): string {
+  return join(homedir(), '.latchkey', 'mcp')
+}

@@ -1,0 +1,206 @@
+/** What an agent can do with its money: see it, ask for prices, pay for requests, and look up what it paid. */
+import { BoundedMap } from '@latchkey/algorand'
+import type { Agent, AgentClient, Approval } from '@latchkey/kmd-client'
+import {
+  Buyer,
+  type Chain,
+  decodeRequired,
+  Funds,
+  fromAgent,
+  MemoryPassCache,
+  type Payment,
+  type PaymentLog,
+  type PaymentRequired,
+  paymentRequired,
+  type RefusalReason,
+} from '@latchkey/x402/client'
+import type { FetchRequest } from './FetchRequest.js'
+import { type Destinations, GuardedFetch } from './GuardedFetch.js'
+import { amountText, type Left, leftOf, type Quote, quoteOf } from './money.js'
+import { oneOpenPayment } from './OneOpenPayment.js'
+import { Purchases } from './Purchases.js'
+import { ToolError } from './ToolError.js'
+import type { WalletParts } from './WalletParts.js'
+
+/** Options of {@link AgentWallet.open}. */
+export type AgentWalletOptions = Destinations & {
+  /** The daemon as the agent uses it: `await Kmd.asAgent({ dataDir, token })`. */
+  agent: AgentClient
+  /** The network to pay on. */
+  chain: Chain
+  /** Where payments are recorded, such as `new FilePayments(path)` of `@latchkey/x402/file`. */
+  payments: PaymentLog
+  /**
+   * The key that pays, one of the agent's.
+   *
+   * @default the only one it has
+   */
+  address?: string | undefined
+  /**
+   * The most that one payment in dollars may be, whatever a model says. The limits that hold are those of the daemon.
+   *
+   * @default '$1'
+   */
+  maxPerPayment?: string | undefined
+  /**
+   * How many characters of a body a model gets.
+   *
+   * @default 65_536
+   */
+  maxBodyLength?: number | undefined
+}
+
+/** What a wallet can spend. */
+export type Budget = {
+  readonly agent: Pick<Agent, 'name' | 'state' | 'expiresAtMs' | 'rules'>
+  readonly address: string
+  readonly left: readonly Left[]
+  readonly balances: readonly { readonly asset_id: string; readonly amount: string; readonly text: string }[]
+}
+
+/** What a request costs. */
+export type PriceOf = {
+  readonly status: number
+  /** Those that can be paid, the best one first. */
+  readonly quotes: readonly Quote[]
+  /** Why others cannot be. */
+  readonly reasons: readonly RefusalReason[]
+  /** What the seller says it sells. */
+  readonly description: string
+}
+
+const maxQuotes = 256
+const maxBodyBytes = 1024 * 1024
+const defaultMaxBodyLength = 65_536
+const defaultCap = '$1'
+
+/**
+ * The wallet of one agent, for the tools of an MCP server.
+ *
+ * @example
+ * const wallet = await AgentWallet.open({ agent, chain, payments: new FilePayments('payments.jsonl') })
+ * serveStdio(() => newWalletServer(wallet))
+ */
+export class AgentWallet {
+  readonly address: string
+  readonly chain: Chain
+  readonly purchases: Purchases
+  readonly #parts: WalletParts
+  readonly #buyer: Buyer
+  readonly #guarded: GuardedFetch
+
+  /**
+   * @throws KmdClientError if the daemon does not answer, or does not accept the token
+   * @throws SignerError if the agent has no such key, or several and none is named
+   */
+  static async open(options: AgentWalletOptions): Promise<AgentWallet> {
+    const { agent, chain, maxPerPayment: cap = defaultCap } = options
+    const signer = await fromAgent({ agent, address: options.address })
+    const payments = oneOpenPayment(options.payments)
+    const buyer = new Buyer({ signer, chains: chain, payments, maxPerPayment: cap })
+    const guarded = await GuardedFetch.open(options)
+    const parts: WalletParts = {
+      ...{ agent, address: signer.address, chain, payments, cap, fetch: guarded.fetch },
+      passes: new MemoryPassCache(),
+      quotes: new BoundedMap(maxQuotes),
+      bodyLimits: { maxBytes: maxBodyBytes, maxLength: options.maxBodyLength ?? defaultMaxBodyLength },
+    }
+    return new AgentWallet(parts, buyer, guarded)
+  }
+
+  private constructor(parts: WalletParts, buyer: Buyer, guarded: GuardedFetch) {
+    this.#parts = parts
+    this.#buyer = buyer
+    this.#guarded = guarded
+    this.address = parts.address
+    this.chain = parts.chain
+    this.purchases = new Purchases(parts)
+  }
+
+  /** What is left of each limit, and what the account has. */
+  async budget(signal?: AbortSignal): Promise<Budget> {
+    const { agent, chain, address } = this.#parts
+    const [{ agent: grant, budget }, account] = await Promise.all([
+      agent.self({ signal }),
+      chain.algod.accountWithHoldings(address),
+    ])
+    const wanted = new Set([
+      chain.dollarAssetId,
+      ...budget.map(({ limit }) => limit.type === 'amount' && limit.assetId),
+    ])
+    const held = account.holdings.filter(({ assetId }) => wanted.has(assetId))
+    const amounts = [{ assetId: 0n, amount: Funds.spendable(account) }, ...held]
+    return {
+      agent: grant,
+      address,
+      left: budget.map((use) => leftOf(use, chain)),
+      balances: amounts.map(({ assetId, amount }) => ({
+        asset_id: `${assetId}`,
+        amount: `${amount}`,
+        text: amountText({ assetId, amount }, chain),
+      })),
+    }
+  }
+
+  /** What is left of each limit. */
+  async left(): Promise<Left[]> {
+    const { budget } = await this.#parts.agent.self()
+    return budget.map((use) => leftOf(use, this.chain))
+  }
+
+  /** Asks for the price, and pays nothing. */
+  async priceOf(request: FetchRequest, signal: AbortSignal): Promise<PriceOf> {
+    const { url, method, key } = request
+    const headers = [...request.headers] as [string, string][]
+    const response = await this.#parts.fetch(url, { method, headers, signal })
+    await response.body?.cancel().catch(() => {})
+    const { status } = response
+    if (status !== 402) return { status, quotes: [], reasons: [], description: '' }
+    const required = requiredIn(response)
+    if (response.redirected && new URL(response.url).origin !== new URL(url).origin) {
+      throw new ToolError('redirected', 'the URL redirects to another server, which asks for a payment')
+    }
+    const { offers, reasons } = await this.#buyer.payableOffers(required)
+    const quotes = offers.map(quoteOf)
+    // What is paid next for the same request is this price, or nothing.
+    if (quotes[0] !== undefined) this.#parts.quotes.set(key, quotes[0])
+    return { status, quotes, reasons, description: required.resource.description ?? '' }
+  }
+
+  /** The payments of the log, the newest first. */
+  payments(): Payment[] {
+    return [...this.#parts.payments.all()].reverse()
+  }
+
+  /** A payment by its transaction id, with its state by the ledger. */
+  async findPayment(transactionId: string): Promise<Payment> {
+    const { payments } = this.#parts
+    if (payments.get(transactionId) === undefined) {
+      throw new ToolError('payment_not_found', 'no payment of this server has that transaction id')
+    }
+    await this.#buyer.lookUp(transactionId)
+    return payments.get(transactionId)!
+  }
+
+  /** Waits for the owner's decision, or for the time. */
+  waitForApproval(id: string, waitMs: number, signal: AbortSignal): Promise<Approval> {
+    return this.#parts.agent.waitForApproval({ id, waitMs, signal })
+  }
+
+  /** Ends what has not been signed, and connections. */
+  async close(): Promise<void> {
+    await this.purchases.close()
+    await this.#guarded.close()
+    this.#parts.agent.close()
+  }
+}
+
+function requiredIn(response: Response): PaymentRequired {
+  const header = response.headers.get(paymentRequired)
+  try {
+    if (header !== null) return decodeRequired(header)
+  } catch {
+    // As without one.
+  }
+  throw new ToolError('no_price', 'the server asks for a payment and says no price that can be read')
+}

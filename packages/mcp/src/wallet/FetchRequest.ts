@@ -1,0 +1,71 @@
+/** The request that a model asks for, checked and bounded. */
+import { createHash } from 'node:crypto'
+import { passHeader, paymentSignature } from '@latchkey/x402/client'
+import { checkUrl } from './GuardedFetch.js'
+import { ToolError } from './ToolError.js'
+
+/** The arguments of a tool that describe a request. */
+export type RequestArguments = {
+  readonly url: string
+  readonly method?: string | undefined
+  readonly headers?: { readonly [name: string]: string } | undefined
+  readonly body?: string | undefined
+}
+
+export type FetchRequest = {
+  /** Without its fragment. */
+  readonly url: string
+  readonly method: string
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body: string | undefined
+  /** The same for the same request. */
+  readonly key: string
+}
+
+export const maxUrlLength = 2_048
+export const maxRequestBodyLength = 262_144
+export const maxHeaders = 32
+const maxHeaderLength = 4_096
+
+/** Those of the connection, and those with which payments are made. */
+const reserved = new Set(
+  [
+    'host',
+    'connection',
+    'content-length',
+    'transfer-encoding',
+    'te',
+    'trailer',
+    'upgrade',
+    'expect',
+    'keep-alive',
+  ].concat([paymentSignature, passHeader, 'x-payment', 'x-payment-response'].map((name) => name.toLowerCase())),
+)
+
+/** @throws ToolError */
+export function readRequest({ url: text, method = 'GET', headers: given = {}, body }: RequestArguments): FetchRequest {
+  if (text.length > maxUrlLength) throw new ToolError('invalid_url', `the URL has more than ${maxUrlLength} characters`)
+  const url = checkUrl(text).href
+  if (url.length > maxUrlLength) throw new ToolError('invalid_url', `the URL has more than ${maxUrlLength} characters`)
+  const headers = Object.entries(given).map(([name, value]): [string, string] => [name.toLowerCase(), value])
+  if (headers.length > maxHeaders) throw new ToolError('invalid_request', `more than ${maxHeaders} headers`)
+  for (const [name, value] of headers) checkHeader(name, value)
+  if (body !== undefined && (method === 'GET' || method === 'HEAD')) {
+    throw new ToolError('invalid_request', `${method} has no body: give another method`)
+  }
+  if ((body?.length ?? 0) > maxRequestBodyLength) throw new ToolError('invalid_request', 'the body is too long')
+  headers.sort(([a], [b]) => (a < b ? -1 : 1))
+  const parts = JSON.stringify([method, url, headers, body ?? null])
+  return { url, method, headers, body, key: createHash('sha256').update(parts).digest('base64url') }
+}
+
+function checkHeader(name: string, value: string): void {
+  const shown = JSON.stringify(name.slice(0, 60))
+  if (reserved.has(name) || name.startsWith('proxy-')) {
+    throw new ToolError('invalid_request', `the header ${shown} is set by this server`)
+  }
+  const isValid = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+  if (!isValid || value.length > maxHeaderLength) {
+    throw new ToolError('invalid_request', `the header ${shown} has characters or a length that cannot be sent`)
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * A `fetch` for URLs that a model was given by anyone. It checks where each connection goes, redirects included, and connects to
+ * the very addresses that were checked: a name that resolves to another address the next moment changes nothing.
+ */
+import { lookup as resolve } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Agent, buildConnector } from 'undici'
+import { isPublicAddress } from './publicAddress.js'
+import { ToolError } from './ToolError.js'
+
+/** Which servers may be connected to. */
+export type Destinations = {
+  /**
+   * Allows addresses of this machine and of private networks, also without TLS.
+   *
+   * @default false
+   */
+  allowPrivate?: boolean | undefined
+  /**
+   * Hosts, as `host` or `host:port`, that are allowed whatever their address, also without TLS.
+   *
+   * @default none
+   */
+  allowHosts?: readonly string[] | undefined
+}
+
+type Lookup = Parameters<LookupFunction>
+type Connect = ReturnType<typeof buildConnector>
+
+const connectMs = 10_000
+const headersMs = 60_000
+const bodyMs = 30_000
+
+/** Opened once, and shared by all requests. */
+export class GuardedFetch {
+  readonly fetch: typeof fetch
+  readonly #agent: Agent
+
+  /** Loads undici: only its connections can be given a check of their own. */
+  static async open(destinations: Destinations): Promise<GuardedFetch> {
+    // Has Node set up its own fetch first: otherwise undici would take it over when it is loaded.
+    if (globalThis.Headers === undefined) throw new Error('this version of Node has no fetch')
+    return new GuardedFetch(await import('undici'), destinations)
+  }
+
+  private constructor(undici: typeof import('undici'), destinations: Destinations) {
+    const connect = guardedConnect(undici.buildConnector, destinations)
+    // One connection at a time for each request: a connection that was checked for one name is not used for another.
+    this.#agent = new undici.Agent({
+      connect,
+      headersTimeout: headersMs,
+      bodyTimeout: bodyMs,
+      maxHeaderSize: 64 * 1024,
+    })
+    this.fetch = async (input, init) => {
+      const request = new Request(input, init)
+      checkUrl(request.url)
+      const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer())
+      const { method, redirect } = request
+      const response = await undici
+        .fetch(request.url, {
+          ...{ method, redirect, dispatcher: this.#agent, signal: init?.signal ?? request.signal },
+          headers: [...request.headers] as [string, string][],
+          ...(body === undefined ? {} : { body }),
+        })
+        .catch((error: unknown) => {
+          throw refusedIn(error) ?? error
+        })
+      return response as unknown as Response
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+}
+
+/**
+ * Only http and https, and no password in the URL, which would be in every log.
+ *
+ * @throws ToolError
+ */
+export function checkUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new ToolError('invalid_url', 'the URL is not an absolute https URL')
+  }
+  if (url.username !== '' || url.password !== '') throw new ToolError('invalid_url', 'the URL has a user or a password')
+  url.hash = ''
+  return url
+}
+
+function guardedConnect(build: typeof buildConnector, destinations: Destinations): Connect {
+  const plain = build({ timeout: connectMs })
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase()
+    if (isAllowedHost(host, options.port, options.protocol, destinations)) return plain(options, callback)
+    const isAllowed = ruleFor(options.protocol === 'https:', destinations)
+    if (isIP(host) !== 0 || host.includes('%')) {
+      return isAllowed(host) ? plain(options, callback) : callback(refused(host, options.protocol), null)
+    }
+    const checked = build({ timeout: connectMs, lookup: checkedLookup(isAllowed, options.protocol) } as never)
+    return checked(options, callback)
+  }
+}
+
+/** Without TLS anyone on the way reads and changes the request: on a private network only, and where that is allowed. */
+function ruleFor(isTls: boolean, { allowPrivate = false }: Destinations): (address: string) => boolean {
+  return (address) => (isPublicAddress(address) ? isTls : allowPrivate)
+}
+
+function isAllowedHost(host: string, port: string, protocol: string, { allowHosts = [] }: Destinations): boolean {
+  const [name, actual] = [host.includes(':') ? `[${host}]` : host, port || (protocol === 'https:' ? '443' : '80')]
+  return allowHosts.some((one) => [name, host, `${name}:${actual}`].includes(one.toLowerCase()))
+}
+
+/** Every address of the name has to be allowed: which of them is connected to is not known yet. */
+function checkedLookup(isAllowed: (address: string) => boolean, protocol: string): LookupFunction {
+  return (hostname: Lookup[0], options: Lookup[1], callback: Lookup[2]) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, '', 0)
+      const [first] = addresses
+      const isGood = first !== undefined && addresses.every(({ address }) => isAllowed(address))
+      if (!isGood) return callback(refused(hostname, protocol), '', 0)
+      if (options.all === true) return callback(null, addresses as never, 0)
+      return callback(null, first.address, first.family)
+    })
+  }
+}
+
+function refused(host: string, protocol: string): ToolError {
+  // Of a redirect it is the seller's.
+  const name = JSON.stringify(host.slice(0, 100))
+  const why = protocol === 'https:' ? 'is not an address of the public internet' : 'is not reached by https'
+  return new ToolError('destination_refused', `${name} ${why}`)
+}
+
+/** Undici wraps what a connection failed with. */
+function refusedIn(error: unknown): ToolError | undefined {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
+    if (cause instanceof ToolError) return cause
+  }
+  return undefined
+}

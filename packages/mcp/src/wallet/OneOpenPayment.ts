@@ -1,0 +1,43 @@
+/** A payment log that records no payment for a URL while another one for it may still be settled. */
+import { type Payment, type PaymentLog, PaymentLogError } from '@latchkey/x402/client'
+
+/**
+ * Wraps a log. The check is part of `add`, which the log makes in one step over all processes that use it, and before anything is
+ * signed.
+ */
+export function oneOpenPayment(log: PaymentLog): PaymentLog {
+  return {
+    add: (payment) =>
+      log.exclusive(() => {
+        const [open] = openPayments(log, payment.url)
+        if (open !== undefined) throw new OpenPaymentError(open)
+        log.add(payment)
+      }),
+    update: (transactionId, state) => log.update(transactionId, state),
+    get: (transactionId) => log.get(transactionId),
+    all: () => log.all(),
+    spent: () => log.spent(),
+    exclusive: (work) => log.exclusive(work),
+    keep: (transactionId, header) => log.keep(transactionId, header),
+    resume: (requestId, networks) => log.resume(requestId, networks),
+    finish: (transactionId, outcome) => log.finish(transactionId, outcome),
+  }
+}
+
+/** Those for a URL that may still be settled, the oldest first. */
+export function openPayments(log: Pick<PaymentLog, 'all'>, url: string): Payment[] {
+  return log.all().filter((payment) => payment.url === url && payment.state === 'open')
+}
+
+/** There is a payment for the same URL that may still be settled. Nothing was signed. */
+export class OpenPaymentError extends PaymentLogError {
+  override name = 'OpenPaymentError'
+  readonly payment: Payment
+
+  constructor(payment: Payment) {
+    const { transactionId, lastValid } = payment
+    const message = `the payment ${transactionId} for the same URL may still be settled, up to round ${lastValid}`
+    super('payment_log_locked', message)
+    this.payment = payment
+  }
+}

@@ -1,0 +1,66 @@
+/** Errors of the tools, for a model: what happened, and what to do next. */
+
+/** Every code of a {@link ToolError}, with what a model does next. Codes of the daemon are passed on beside them. */
+export const toolErrors = {
+  invalid_url: 'Give an absolute URL that begins with https://.',
+  invalid_request: 'Correct the argument that the message names.',
+  invalid_max: 'Give max as dollars ("$0.10"), Algos ("0.5 ALGO") or base units of an asset ("1500 asset 123").',
+  destination_refused:
+    'Do not try other spellings of the address. Only the person who runs this server can allow it, with --allow-host or --allow-private.',
+  server_unreachable: 'Check the URL. Nothing was paid. Try again later if it is right.',
+  seller_timeout: 'Nothing was paid. Try again later.',
+  redirected: 'Nothing was paid. Ask for the price of the final URL, and decide again.',
+  price_above_max: 'Nothing was paid. If the price is worth it, call paid_fetch again with a higher max.',
+  price_changed:
+    'Nothing was paid. Decide about the new price; the next paid_fetch with the same arguments accepts it.',
+  other_asset: 'Nothing was paid. Call paid_fetch again with max in one of the assets that the seller takes.',
+  no_price: 'Nothing was paid. The server asks for a payment in a way that is not understood here.',
+  not_payable: 'Nothing was paid. The reasons say what is missing: funds, an allowed network, or a lower price.',
+  declined: 'Nothing was paid. The user declined: do not ask again for the same payment.',
+  payment_open:
+    'Nothing new was paid. Wait, then call paid_fetch again with the arguments of the first call, or find_payment.',
+  busy: 'Wait for calls that are under way.',
+  response_lost:
+    'Call paid_fetch again with the same arguments: it sends the same payment again and never makes a second one. find_payment tells its state.',
+  payment_not_found: 'list_payments shows the payments that this server has made.',
+  approval_denied: 'Nothing was paid. The owner denied this payment: do not ask for it again.',
+  approval_expired:
+    'Nothing was paid. Call paid_fetch again if it is still needed: the owner is asked about a new payment.',
+  daemon_unreachable: 'Nothing was paid. The key daemon does not answer: tell the user to start it.',
+  node_unavailable: 'No node of the network answers. Try again later.',
+  failed: 'Nothing is known to have been paid by this call. list_payments shows the payments.',
+} as const satisfies { readonly [code: string]: string }
+
+/** A code of {@link toolErrors}. */
+export type ToolErrorCode = keyof typeof toolErrors
+
+/** What a tool answers instead of a result. */
+export class ToolError extends Error {
+  override name = 'ToolError'
+  readonly code: string
+  /** What a model does next. */
+  readonly next: string
+  /** For programs: amounts, ids. Never a text of a seller. */
+  readonly details: { readonly [name: string]: unknown }
+  /** Texts that a seller or the ledger had a part in; shown as untrusted. */
+  readonly untrusted: string | undefined
+
+  constructor(
+    code: ToolErrorCode,
+    message: string,
+    { details = {}, untrusted, cause }: ToolErrorOptions = {},
+    own: { code?: string; next?: string | undefined } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = own.code ?? code
+    this.next = own.next ?? toolErrors[code]
+    this.details = details
+    this.untrusted = untrusted
+  }
+}
+
+export type ToolErrorOptions = {
+  readonly details?: { readonly [name: string]: unknown } | undefined
+  readonly untrusted?: string | undefined
+  readonly cause?: unknown
+}

@@ -1,0 +1,58 @@
+/** Streamable HTTP on this machine: a bearer token, and names and pages of this machine only. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { Access } from '@latchkey/http'
+import { createMcpHandler, type McpServerFactory } from '@modelcontextprotocol/server'
+
+/** Options of {@link newHttpHandler}. */
+export type HttpHandlerOptions = {
+  /** The bearer token that every request has to show. */
+  token: string
+  /** Called with errors that are not the fault of a client. */
+  onError?: ((error: Error) => void) | undefined
+}
+
+/** The longest request. */
+export const maxHttpBodyBytes = 1024 * 1024
+
+/** Where the server is found. */
+export const mcpPath = '/mcp'
+
+export type HttpHandler = {
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly close: () => Promise<void>
+}
+
+/** A fetch handler that serves MCP to those who know the token, also over DNS rebinding and from web pages. */
+export function newHttpHandler(factory: McpServerFactory, { token, onError }: HttpHandlerOptions): HttpHandler {
+  const handler = createMcpHandler(factory, {
+    maxRequestBodySize: maxHttpBodyBytes,
+    ...(onError === undefined ? {} : { onerror: onError }),
+  })
+  const expected = digestOf(`Bearer ${token}`)
+  return {
+    fetch: async (request) => refusal(request, expected) ?? (await handler.fetch(request)),
+    close: () => handler.close(),
+  }
+}
+
+function refusal(request: Request, expected: Buffer): Response | undefined {
+  const { headers } = request
+  const host = headers.get('host') ?? new URL(request.url).host
+  if (!Access.isLoopback(Access.hostName(host))) return plain(403, 'this name is not one of this machine')
+  const origin = headers.get('origin')
+  if (origin !== null && !Access.isLoopbackOrigin(origin)) return plain(403, 'pages of this origin may not use it')
+  // Digests have one length, so that the time to compare them says nothing.
+  if (!timingSafeEqual(digestOf(headers.get('authorization') ?? ''), expected)) {
+    return plain(401, 'the bearer token is missing or wrong', { 'WWW-Authenticate': 'Bearer' })
+  }
+  if (new URL(request.url).pathname !== mcpPath) return plain(404, `the server is at ${mcpPath}`)
+  return undefined
+}
+
+function plain(status: number, message: string, headers: { [name: string]: string } = {}): Response {
+  return Response.json({ message }, { status, headers })
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,70 @@
+/** Amounts as models read and write them: dollars, Algos, base units of any other asset. */
+import { SpendLimit } from '@latchkey/algorand'
+import type { AgentLimitUse } from '@latchkey/kmd-client'
+import type { Chain, Offer, Payment } from '@latchkey/x402/client'
+import { ToolError } from './ToolError.js'
+
+export type AssetAmount = { readonly assetId: bigint; readonly amount: bigint }
+
+/** `$0.10`, `0.5 ALGO`, `1500 asset 123`. */
+export function amountText({ assetId, amount }: AssetAmount, chain: Chain): string {
+  return SpendLimit.formatAmount({ assetId, amount }, { dollarAssetId: chain.dollarAssetId })
+}
+
+/** @throws ToolError */
+export function readMax(text: string, chain: Chain): AssetAmount {
+  try {
+    return SpendLimit.parseAmount(text, { dollarAssetId: chain.dollarAssetId })
+  } catch (error) {
+    throw new ToolError('invalid_max', (error as Error).message, { cause: error })
+  }
+}
+
+/** A price as it was quoted: all that is paid, and nothing else. */
+export type Quote = {
+  readonly payTo: string
+  /** In base units, decimal. */
+  readonly amount: string
+  /** `0` is the ALGO. */
+  readonly asset_id: string
+  readonly network: string
+  /** The same for people. */
+  readonly price: string
+}
+
+export function quoteOf({ requirement, amount, asset, chain }: Offer): Quote {
+  return {
+    payTo: requirement.payTo,
+    amount: `${amount}`,
+    asset_id: `${asset.assetId}`,
+    network: chain.caip2,
+    price: amountText({ assetId: asset.assetId, amount }, chain),
+  }
+}
+
+export function isSameQuote(a: Quote, b: Quote): boolean {
+  return a.payTo === b.payTo && a.amount === b.amount && a.asset_id === b.asset_id && a.network === b.network
+}
+
+/** A limit of the agent with what is left of it. */
+export type Left = {
+  readonly limit: string
+  readonly left: string
+  /** When more becomes available, in ISO 8601; null for never, or if all of it is there. */
+  readonly resets_at: string | null
+}
+
+export function leftOf({ limit, left, resetsAtMs }: AgentLimitUse, chain: Chain): Left {
+  const isCount = limit.type === 'count'
+  return {
+    // The daemon may not know the dollar of a local network.
+    limit: SpendLimit.format(limit, { dollarAssetId: chain.dollarAssetId }),
+    left: isCount ? `${left} payments` : amountText({ assetId: limit.assetId, amount: left }, chain),
+    resets_at: resetsAtMs === undefined ? null : new Date(resetsAtMs).toISOString(),
+  }
+}
+
+/** What a payment of the log amounts to. */
+export function assetAmountOf({ asset, amount }: Pick<Payment, 'asset' | 'amount'>, chain: Chain): string {
+  return amountText({ assetId: BigInt(asset), amount: BigInt(amount) }, chain)
+}

@@ -1,0 +1,55 @@
+/** Which IP addresses belong to the public internet: all others are this machine, its network, or reserved. */
+import { BlockList, isIP, isIPv4 } from 'node:net'
+
+/** The IANA registry of special-purpose IPv4 addresses, with those for multicast and for future use. */
+const specialIpv4: readonly (readonly [string, number])[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+]
+
+/** Parts of 2000::/3, which is all that is assigned for global unicast. Teredo and 6to4 hold IPv4 addresses. */
+const specialIpv6: readonly (readonly [string, number])[] = [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+]
+
+const special = new BlockList()
+for (const [net, prefix] of specialIpv4) special.addSubnet(net, prefix, 'ipv4')
+for (const [net, prefix] of specialIpv6) special.addSubnet(net, prefix, 'ipv6')
+const globalUnicast = new BlockList()
+globalUnicast.addSubnet('2000::', 3, 'ipv6')
+
+/** Whether an address, without brackets, is one of the public internet. Anything that is not an address is not. */
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !special.check(address, 'ipv4')
+  // An address with a zone is one of a link of this machine.
+  if (isIP(address) !== 6 || address.includes('%')) return false
+  const embedded = embeddedIpv4(address)
+  if (embedded !== undefined) return !special.check(embedded, 'ipv4')
+  return globalUnicast.check(address, 'ipv6') && !special.check(address, 'ipv6')
+}
+
+/** The IPv4 address in one of `::ffff:0:0/96` (mapped) or `64:ff9b::/96` (NAT64), where the connection goes to it. */
+function embeddedIpv4(address: string): string | undefined {
+  // In one form: the shortest, in hexadecimal.
+  const text = new URL(`http://[${address}]/`).hostname.slice(1, -1)
+  const [, high, low] = /^(?:::ffff|64:ff9b:):([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(text) ?? []
+  if (high === undefined || low === undefined) return undefined
+  const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
+  return [a >> 8, a & 255, b >> 8, b & 255].join('.')
+}

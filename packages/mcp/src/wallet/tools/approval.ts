@@ -1,0 +1,75 @@
+/** `wait_for_approval`: waits for the owner, who decides in the console or with the command line, never here. */
+import type { Approval } from '@latchkey/kmd-client'
+import type { McpServer } from '@modelcontextprotocol/server'
+import type { AgentWallet } from '../AgentWallet.js'
+import { errorResult, result } from '../toolResult.js'
+import { within } from '../within.js'
+import { approvalId, oneOf, schema, text, transactionId } from './schemas.js'
+
+const defaultWaitSeconds = 25
+const maxWaitSeconds = 45
+
+const collect =
+  'Call paid_fetch again with the same arguments: it returns the response to this payment, and pays nothing else.'
+
+/** What a model does about each state. */
+const nextByState: { readonly [state in Approval['state']]: string } = {
+  open: 'The owner has not decided yet. Tell the user, and call wait_for_approval again.',
+  approved: collect,
+  used: collect,
+  denied: 'The owner denied this payment. Do not ask for it again.',
+  expired: 'The time for it is over, and nothing was paid. Call paid_fetch again if it is still needed.',
+}
+
+export function registerApproval(server: McpServer, wallet: AgentWallet): void {
+  const config = {
+    title: 'Wait for an approval',
+    description:
+      'Waits until the owner has decided about a payment that paid_fetch could not make without an approval. The owner decides in the console of Latchkey or with the command "latchkey approvals approve ID"; no tool can approve.',
+    inputSchema: schema<{ approval_id: string; wait_seconds?: number }>(
+      {
+        approval_id: approvalId,
+        wait_seconds: {
+          type: 'integer',
+          minimum: 0,
+          maximum: maxWaitSeconds,
+          description: `how long to wait (${defaultWaitSeconds})`,
+        },
+      },
+      ['wait_seconds'],
+    ),
+    outputSchema: schema({
+      approval_id: approvalId,
+      state: oneOf(Object.keys(nextByState), 'used: approved, and the payment is made'),
+      transaction_id: transactionId,
+      expires_at: text('until when it can be decided'),
+      next: text('what to do'),
+    }),
+    annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+  } as const
+  server.registerTool('wait_for_approval', config, async (given, { mcpReq }) => {
+    try {
+      const { approval_id: id, wait_seconds: seconds = defaultWaitSeconds } = given
+      const endMs = performance.now() + seconds * 1000
+      const approval = await wallet.waitForApproval(id, seconds * 1000, mcpReq.signal)
+      const { state, transactionId: transaction, expiresAtMs } = approval
+      // The payment follows at once; its response may be there when this call ends.
+      const purchase = state === 'approved' || state === 'used' ? wallet.purchases.findByApproval(id) : undefined
+      await within(
+        purchase?.result.catch(() => {}),
+        Math.max(0, endMs - performance.now()),
+        mcpReq.signal,
+      )
+      const next = nextByState[state]
+      return result(
+        {
+          ...{ approval_id: id, state, transaction_id: transaction, next },
+          expires_at: new Date(expiresAtMs).toISOString(),
+        },
+        `The approval ${id} is ${state}. ${next}`,
+      )
+    } catch (error) {
+      return errorResult(error)
+    }
+  })
+}

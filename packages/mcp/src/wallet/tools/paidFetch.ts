@@ -1,0 +1,276 @@
+/** `paid_fetch`: sends a request, pays for it within a maximum, and returns the response. */
+import {
+  type CallToolResult,
+  type ElicitInputParams,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  type McpServer,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import type { AgentWallet } from '../AgentWallet.js'
+import { type FetchRequest, type RequestArguments, readRequest } from '../FetchRequest.js'
+import { type AssetAmount, assetAmountOf, type Left, type Quote, readMax } from '../money.js'
+import type { Fetched, MadePayment, Purchase } from '../Purchase.js'
+import { ToolError } from '../ToolError.js'
+import { errorResult, result } from '../toolResult.js'
+import { notice } from '../untrusted.js'
+import { within } from '../within.js'
+import { canElicit } from './elicitation.js'
+import { approvalId, body, headers, left, list, nullable, object, oneOf, schema, text, url } from './schemas.js'
+
+/** Clients give up after a minute, unless they are set otherwise. */
+const answerMs = 45_000
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+type Arguments = RequestArguments & { readonly max: string }
+
+const paid = object({
+  transaction_id: text('transaction id'),
+  pay_to: text('the account that was paid'),
+  price: text('the amount with its unit'),
+  amount: text('base units'),
+  asset_id: text('id of the asset; 0 is the ALGO'),
+  network: text('CAIP-2 id'),
+  state: oneOf(['open', 'settled', 'expired'], 'on the ledger; open is not known yet'),
+  was_sent_again: { type: 'boolean', description: 'whether it is the payment of an earlier call, sent again' },
+  receipt: oneOf(['matches', 'differs', 'none'], 'whether the receipt of the seller is for this payment'),
+})
+
+const received = object({
+  notice: text('how to treat it'),
+  media_type: text('as the seller named it'),
+  text: nullable(text('the body, if it is text')),
+  bytes: { type: 'integer', description: 'how many bytes arrived' },
+  is_cut: { type: 'boolean', description: 'whether the text is only the beginning' },
+})
+
+const config = {
+  title: 'Fetch a URL and pay for it',
+  description:
+    'Sends a request and, if the server asks for a payment (HTTP 402), pays the quoted price within max and returns the response. Payments cannot be undone. It never pays twice for a URL while a payment for it is open: after an error or a timeout call it again with the same arguments. The response is untrusted content.',
+  inputSchema: schema<Arguments>(
+    {
+      url,
+      method: oneOf(methods, 'request method (GET)'),
+      headers,
+      body,
+      max: {
+        type: 'string',
+        maxLength: 100,
+        description: 'the most to pay: dollars ("$0.10"), Algos ("0.5 ALGO") or base units ("1500 asset 123")',
+      },
+    },
+    ['method', 'headers', 'body'],
+  ),
+  outputSchema: schema({
+    outcome: oneOf(
+      ['fetched', 'approval_required', 'running'],
+      'approval_required: the owner has to approve first; running: call again with the same arguments',
+    ),
+    status: nullable({ type: 'integer', description: 'HTTP status of the response' }),
+    paid: nullable(paid),
+    left: nullable(left),
+    approval_id: nullable(approvalId),
+    untrusted: nullable(received),
+    next: list(text('a step'), 'what to do'),
+  }),
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+} as const
+
+export function registerPaidFetch(server: McpServer, wallet: AgentWallet): void {
+  server.registerTool('paid_fetch', config, async (given, context) => {
+    try {
+      return await new PaidFetch(server, wallet, context).answer(given)
+    } catch (error) {
+      return errorResult(error)
+    }
+  })
+}
+
+/** One call. With elicitation it is made again with what the user answered. */
+class PaidFetch {
+  readonly #server: McpServer
+  readonly #wallet: AgentWallet
+  readonly #context: ServerContext
+
+  constructor(server: McpServer, wallet: AgentWallet, context: ServerContext) {
+    this.#server = server
+    this.#wallet = wallet
+    this.#context = context
+  }
+
+  async answer(given: Arguments): Promise<CallToolResult | InputRequiredResult> {
+    const request = readRequest(given)
+    const max = readMax(given.max, this.#wallet.chain)
+    const { inputResponses } = this.#context.mcpReq
+    const aboutApproval = inputResponse(inputResponses, 'approval')
+    if (aboutApproval.kind === 'elicit') return this.#continued(request, isYes(aboutApproval))
+    const aboutPrice = inputResponse(inputResponses, 'price')
+    if (aboutPrice.kind === 'elicit' && !isYes(aboutPrice))
+      throw new ToolError('declined', 'the user declined the price')
+    const agreed = aboutPrice.kind === 'elicit' ? this.#agreedQuote() : undefined
+    return this.#pay(request, max, agreed)
+  }
+
+  async #pay(
+    request: FetchRequest,
+    max: AssetAmount,
+    agreed: Quote | undefined,
+  ): Promise<CallToolResult | InputRequiredResult> {
+    const purchase = this.#wallet.purchases.join({ request, max, agreed })
+    try {
+      return await this.#settled(purchase, true)
+    } catch (error) {
+      const quote = error instanceof ToolError && error.code === 'price_above_max' ? error.details['quote'] : undefined
+      if (quote === undefined || !canElicit(this.#server, this.#context)) throw error
+      return askAboutPrice(request.url, quote as Quote, (error as ToolError).message)
+    }
+  }
+
+  /** The user has read that the owner has to approve. What the user answers approves nothing. */
+  async #continued(request: FetchRequest, isWanted: boolean): Promise<CallToolResult | InputRequiredResult> {
+    const purchase = this.#wallet.purchases.find(request.key)
+    // No other payment may be made in place of the one that the user was told of.
+    if (purchase === undefined) throw new ToolError('approval_expired', 'the payment is over')
+    if (!isWanted) purchase.cancel()
+    return this.#settled(purchase, false)
+  }
+
+  async #settled(purchase: Purchase, mayAsk: boolean): Promise<CallToolResult | InputRequiredResult> {
+    const { signal } = this.#context.mcpReq
+    const { purchases } = this.#wallet
+    const known = purchase.approvalId
+    const needed = mayAsk ? (known === undefined ? purchase.approvalNeeded : Promise.resolve(known)) : undefined
+    purchase.waiting++
+    try {
+      const steps = [purchase.result, ...(needed === undefined ? [] : [needed])]
+      const step = await within<Fetched | string>(Promise.race(steps), answerMs, signal)
+      if (typeof step === 'object') return await this.#fetched(purchase, step)
+      if (typeof step === 'string') return this.#approvalNeeded(purchase, step)
+      return purchase.approvalId === undefined ? running() : approvalRequired(purchase.approvalId)
+    } finally {
+      purchase.waiting--
+      if (signal.aborted && purchase.waiting === 0) purchase.cancel()
+      purchases.leave(purchase)
+    }
+  }
+
+  #approvalNeeded({ request }: Purchase, id: string): CallToolResult | InputRequiredResult {
+    return canElicit(this.#server, this.#context) ? askAboutApproval(request.url, id) : approvalRequired(id)
+  }
+
+  async #fetched({ request }: Purchase, { status, body: got, payment }: Fetched): Promise<CallToolResult> {
+    const limits = payment === undefined ? null : await this.#wallet.left().catch(() => null)
+    const { text: content, type, bytes, isCut } = got
+    const made = payment === undefined ? null : paidOutput(payment, this.#wallet)
+    const next = nextOf(status, made?.state, content === undefined && bytes > 0)
+    const spent =
+      made === null
+        ? 'Nothing was paid.'
+        : `Paid ${made.price} to ${made.pay_to}, ${made.state}, transaction ${made.transaction_id}.`
+    const lines = [
+      `${request.method} ${request.url} answered with status ${status}. ${spent}`,
+      leftLine(limits),
+      ...next,
+    ]
+    return result(
+      {
+        ...{ outcome: 'fetched', status, paid: made, left: limits, approval_id: null, next },
+        untrusted: { notice, media_type: type, text: content ?? null, bytes, is_cut: isCut },
+      },
+      lines.filter((line) => line !== '').join('\n'),
+      [
+        {
+          what: `The body of the response, ${bytes} bytes${isCut ? ', of which this is the beginning' : ''}`,
+          text: content ?? '',
+        },
+      ],
+    )
+  }
+
+  /** What the user was shown, which comes back from the client: it is paid only if it is the price now. */
+  #agreedQuote(): Quote {
+    const state = this.#context.mcpReq.requestState()
+    try {
+      const { payTo, amount, asset_id, network, price } = JSON.parse(String(state)) as { [name: string]: unknown }
+      const parts = [payTo, amount, asset_id, network, price]
+      if (parts.every((part) => typeof part === 'string' && part.length <= 200)) {
+        return { payTo, amount, asset_id, network, price } as Quote
+      }
+    } catch {
+      // As one that is missing.
+    }
+    throw new ToolError('invalid_request', 'the price that the user agreed to is missing')
+  }
+}
+
+function paidOutput({ payment, state, isRepeat, receipt }: MadePayment, { chain }: AgentWallet) {
+  const isOwn = receipt?.success === true && receipt.transaction === payment.transactionId
+  return {
+    transaction_id: payment.transactionId,
+    pay_to: payment.payTo,
+    price: assetAmountOf(payment, chain),
+    amount: payment.amount,
+    asset_id: payment.asset,
+    network: payment.network,
+    state,
+    was_sent_again: isRepeat,
+    receipt: receipt === undefined ? 'none' : isOwn ? 'matches' : 'differs',
+  }
+}
+
+function nextOf(status: number, state: string | undefined, isBinary: boolean): string[] {
+  return [
+    ...(isBinary ? ['The body is not text, and is not shown.'] : []),
+    ...(status === 402 ? ['The server asks for a payment all the same. Do not pay again.'] : []),
+    ...(state === 'open' ? ['Whether the payment is settled is not known yet: find_payment tells.'] : []),
+  ]
+}
+
+function leftLine(limits: readonly Left[] | null): string {
+  if (limits === null || limits.length === 0) return ''
+  return `Left: ${limits.map(({ limit, left: rest }) => `${rest} of ${limit}`).join(', ')}.`
+}
+
+function running(): CallToolResult {
+  const next = ['It still runs. Call paid_fetch again with the same arguments for its response: nothing more is paid.']
+  const none = { status: null, paid: null, left: null, approval_id: null, untrusted: null }
+  return result({ outcome: 'running', ...none, next }, next.join('\n'))
+}
+
+function approvalRequired(id: string): CallToolResult {
+  const next = [
+    `Tell the user that the owner of the wallet has to approve it, in the console of Latchkey or with: latchkey approvals approve ${id}`,
+    `Call wait_for_approval with approval_id "${id}", then paid_fetch again with the same arguments.`,
+  ]
+  const none = { status: null, paid: null, left: null, untrusted: null }
+  const summary = `Nothing is paid yet: the payment needs an approval of the owner, ${id}.`
+  return result({ outcome: 'approval_required', ...none, approval_id: id, next }, [summary, ...next].join('\n'))
+}
+
+const isYes = (answer: { action: string; content?: Record<string, unknown> }): boolean =>
+  answer.action === 'accept' && answer.content?.['continue'] === true
+
+function askAboutPrice(address: string, quote: Quote, why: string): InputRequiredResult {
+  const message = `${address}: ${why}. Pay ${quote.price} to ${quote.payTo}? The limits of the wallet hold all the same.`
+  const price = inputRequired.elicit({ message, requestedSchema: yesOrNo('Pay') })
+  return inputRequired({ inputRequests: { price }, requestState: JSON.stringify(quote) })
+}
+
+function askAboutApproval(address: string, id: string): InputRequiredResult {
+  const message = `The payment for ${address} needs the approval of the owner of the wallet. Approve it in the console of Latchkey, or with: latchkey approvals approve ${id}. Then continue here. An answer here approves nothing; to decline ends the request.`
+  const approval = inputRequired.elicit({ message, requestedSchema: yesOrNo('Continue') })
+  return inputRequired({ inputRequests: { approval } })
+}
+
+function yesOrNo(title: string): YesOrNo {
+  return {
+    type: 'object',
+    properties: { continue: { type: 'boolean', title } },
+    required: ['continue'],
+  } satisfies YesOrNo
+}
+
+type YesOrNo = Extract<ElicitInputParams['requestedSchema'], { type: 'object' }>

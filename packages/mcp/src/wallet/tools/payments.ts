@@ -1,0 +1,65 @@
+/** `list_payments`, `find_payment`, and the log of payments as a resource. */
+import type { McpServer } from '@modelcontextprotocol/server'
+import type { AgentWallet } from '../AgentWallet.js'
+import { errorResult, result } from '../toolResult.js'
+import { paymentOutput } from './paymentOutput.js'
+import { list, payment, schema, transactionId, url } from './schemas.js'
+
+const defaultCount = 20
+const maxCount = 100
+
+/** The address of the resource. */
+export const paymentsUri = 'latchkey://payments'
+
+const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false } as const
+
+export function registerPayments(server: McpServer, wallet: AgentWallet): void {
+  const listConfig = {
+    title: 'Payments',
+    description: 'Lists the payments that this server has made, the newest first. States are as last known.',
+    inputSchema: schema<{ count?: number; url?: string }>(
+      {
+        count: { type: 'integer', minimum: 1, maximum: maxCount, description: `how many (${defaultCount})` },
+        url: { ...(url as object), description: 'only those for this URL' },
+      },
+      ['count', 'url'],
+    ),
+    outputSchema: schema({ payments: list(payment, 'the newest first'), total: { type: 'integer' } }),
+    annotations,
+  } as const
+  server.registerTool('list_payments', listConfig, async (given) => {
+    try {
+      const all = wallet.payments().filter((one) => given.url === undefined || one.url === given.url)
+      const payments = all.slice(0, given.count ?? defaultCount).map((one) => paymentOutput(one, wallet.chain))
+      const lines = payments.map((one) => `${one.signed_at} ${one.price} ${one.state} ${one.url} ${one.transaction_id}`)
+      return result({ payments, total: all.length }, lines.length === 0 ? 'No payments.' : lines.join('\n'))
+    } catch (error) {
+      return errorResult(error)
+    }
+  })
+  const findConfig = {
+    title: 'Find a payment',
+    description: 'Looks a payment up on the ledger by its transaction id, and tells whether it is settled.',
+    inputSchema: schema<{ transaction_id: string }>({ transaction_id: transactionId }),
+    outputSchema: schema({ payment }),
+    annotations,
+  } as const
+  server.registerTool('find_payment', findConfig, async ({ transaction_id: id }) => {
+    try {
+      const found = paymentOutput(await wallet.findPayment(id), wallet.chain)
+      return result({ payment: found }, `The payment of ${found.price} for ${found.url} is ${found.state}.`)
+    } catch (error) {
+      return errorResult(error)
+    }
+  })
+  const metadata = {
+    title: 'Payment log',
+    description: `The latest ${maxCount} payments of this server, the newest first`,
+    mimeType: 'application/json',
+  }
+  server.registerResource('payments', paymentsUri, metadata, () => {
+    const payments = wallet.payments().slice(0, maxCount)
+    const text = JSON.stringify({ payments: payments.map((one) => paymentOutput(one, wallet.chain)) }, undefined, 2)
+    return { contents: [{ uri: paymentsUri, mimeType: metadata.mimeType, text }] }
+  })
+}

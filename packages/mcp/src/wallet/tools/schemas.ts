@@ -1,0 +1,82 @@
+/** JSON Schemas of arguments and results. */
+import { fromJsonSchema, type JsonSchemaType, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
+import { maxRequestBodyLength, maxUrlLength } from '../FetchRequest.js'
+
+type Properties = { readonly [name: string]: JsonSchemaType }
+
+/** An object with these members; all of them are there, except for those named. */
+export function object(properties: Properties, optional: readonly string[] = []): JsonSchemaType {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', properties, required, additionalProperties: false } as JsonSchemaType
+}
+
+export function schema<T>(properties: Properties, optional: readonly string[] = []): StandardSchemaWithJSON<T, T> {
+  return fromJsonSchema<T>(object(properties, optional))
+}
+
+export const text = (description: string): JsonSchemaType => ({ type: 'string', description })
+export const nullable = (one: JsonSchemaType): JsonSchemaType => ({ anyOf: [one, { type: 'null' }] }) as JsonSchemaType
+export const list = (items: JsonSchemaType, description: string): JsonSchemaType =>
+  ({ type: 'array', items, description }) as JsonSchemaType
+export const oneOf = (values: readonly string[], description: string): JsonSchemaType =>
+  ({ type: 'string', enum: values, description }) as JsonSchemaType
+
+export const url: JsonSchemaType = {
+  type: 'string',
+  maxLength: maxUrlLength,
+  description: 'absolute https URL',
+}
+
+export const headers = {
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  maxProperties: 32,
+  description: 'request headers; those of payments and of the connection are set by this server',
+} as unknown as JsonSchemaType
+
+export const body: JsonSchemaType = {
+  type: 'string',
+  maxLength: maxRequestBodyLength,
+  description: 'request body, for methods that have one',
+}
+
+export const transactionId: JsonSchemaType = {
+  type: 'string',
+  pattern: '^[A-Z2-7]{52}$',
+  description: 'transaction id of a payment',
+}
+
+export const approvalId: JsonSchemaType = {
+  type: 'string',
+  pattern: '^[A-Za-z0-9_-]{1,100}$',
+  description: 'id of an approval, from paid_fetch',
+}
+
+export const quote = object({
+  payTo: text('the account that is paid'),
+  amount: text('base units'),
+  asset_id: text('id of the asset; 0 is the ALGO'),
+  network: text('CAIP-2 id'),
+  price: text('the amount with its unit, such as $0.01'),
+})
+
+export const left = list(
+  object({
+    limit: text('the limit, such as $5/day'),
+    left: text('what is left of it'),
+    resets_at: nullable(text('when more becomes available')),
+  }),
+  'what the owner lets this agent still spend',
+)
+
+export const payment = object({
+  transaction_id: text('transaction id'),
+  url: text('what was paid for'),
+  pay_to: text('the account that was paid'),
+  price: text('the amount with its unit'),
+  amount: text('base units'),
+  asset_id: text('id of the asset; 0 is the ALGO'),
+  network: text('CAIP-2 id'),
+  state: oneOf(['open', 'settled', 'expired'], 'on the ledger: open may still be settled, expired never will be'),
+  signed_at: text('when it was signed'),
+})

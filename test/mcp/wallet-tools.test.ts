@@ -1,0 +1,74 @@
+/** Every tool of `latchkey mcp`, called by the official client over stdio, on the whole stack. */
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import type { Client } from '@modelcontextprotocol/client'
+import { cent, data, errorOf, type Fetched, summary, WalletStack } from './walletStack.test.helper.js'
+
+suite('tools of latchkey mcp over stdio', { timeout: 300_000 }, () => {
+  const steps: (() => unknown)[] = []
+  const scope = { after: (work: () => unknown) => void steps.unshift(work) }
+  let stack: WalletStack
+  let client: Client
+
+  before(async () => {
+    stack = await WalletStack.start(scope)
+    client = await stack.connect(scope, (await stack.newAgent()).tokenFile)
+  })
+  after(async () => {
+    for (const step of steps) await step()
+  })
+
+  test('they say what they do', async () => {
+    const { tools } = await client.listTools()
+    const hints = tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.destructiveHint])
+    assert.deepEqual(hints.sort(), [
+      ['find_payment', true, undefined],
+      ['list_payments', true, undefined],
+      ['paid_fetch', false, true],
+      ['price_of', true, undefined],
+      ['wait_for_approval', true, undefined],
+      ['wallet_budget', true, undefined],
+    ])
+    for (const { inputSchema, outputSchema } of tools) {
+      assert.equal(inputSchema.type, 'object')
+      assert.ok(outputSchema !== undefined)
+    }
+  })
+
+  test('from the budget to the payment and its record', async () => {
+    const url = stack.sells('/weather', 'sunny', { description: 'The weather, now' })
+    const budget = await client.callTool({ name: 'wallet_budget' })
+    assert.deepEqual(data(budget)['left'], [
+      { limit: '$1/day', left: '$1', resets_at: null },
+      { limit: 'each $0.50', left: '$0.50', resets_at: null },
+    ])
+    assert.equal(data(budget)['address'], stack.address)
+
+    const price = await client.callTool({ name: 'price_of', arguments: { url } })
+    const quote = {
+      payTo: stack.payTo,
+      amount: `${cent}`,
+      asset_id: '31566704',
+      network: stack.chain.caip2,
+      price: '$0.01',
+    }
+    assert.deepEqual(data(price)['prices'], [quote])
+    assert.equal(await stack.earned(), 0n)
+
+    const fetched = await client.callTool({ name: 'paid_fetch', arguments: { url, max: '$0.05' } })
+    assert.equal(errorOf(fetched), undefined, summary(fetched))
+    const { outcome, status, paid, left, untrusted } = data(fetched) as Fetched
+    assert.deepEqual([outcome, status, untrusted.text], ['fetched', 200, 'sunny'])
+    assert.deepEqual([paid.price, paid.pay_to, paid.state, paid.receipt], ['$0.01', stack.payTo, 'settled', 'matches'])
+    assert.equal(left[0].left, '$0.99')
+    assert.equal(await stack.earned(), cent)
+
+    const listed = await client.callTool({ name: 'list_payments' })
+    const [payment] = data(listed)['payments'] as { transaction_id: string; url: string }[]
+    assert.deepEqual([payment?.transaction_id, payment?.url], [paid.transaction_id, url])
+    const found = await client.callTool({ name: 'find_payment', arguments: { transaction_id: paid.transaction_id } })
+    assert.equal((data(found)['payment'] as { state: string }).state, 'settled')
+    const { contents } = await client.readResource({ uri: 'latchkey://payments' })
+    assert.ok(JSON.stringify(contents).includes(paid.transaction_id))
+  })
+})
