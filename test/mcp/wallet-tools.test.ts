@@ -60,7 +60,7 @@ suite('tools of latchkey mcp over stdio', { timeout: 300_000 }, () => {
     const { outcome, status, paid, left, untrusted } = data(fetched) as Fetched
     assert.deepEqual([outcome, status, untrusted.text], ['fetched', 200, 'sunny'])
     assert.deepEqual([paid.price, paid.pay_to, paid.state, paid.receipt], ['$0.01', stack.payTo, 'settled', 'matches'])
-    assert.equal(left[0].left, '$0.99')
+    assert.equal(left[0]?.left, '$0.99')
     assert.equal(await stack.earned(), cent)
 
     const listed = await client.callTool({ name: 'list_payments' })

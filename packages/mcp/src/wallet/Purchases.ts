@@ -1,4 +1,4 @@
-/** The requests that are being paid for: one at a time for a URL, whoever asks, and found again by the next call. */
+/** The requests that are being paid for: one at a time for a URL, for all callers, and found again by the next call. */
 import { Purchase, type PurchaseOptions } from './Purchase.js'
 import { ToolError } from './ToolError.js'
 import type { WalletParts } from './WalletParts.js'
