@@ -74,12 +74,11 @@ export class Connection {
     this.#about.payment = payment
   }
   readonly #onClose = (listener: () => void): void => this.#addCloseListener(listener)
-  readonly #ends: NonNullable<RawRequest['ends']>
+  readonly #ends = lazyEnds(() => this.#socket)
 
   constructor(options: ConnectionOptions) {
     this.#options = options
     this.#socket = options.socket
-    this.#ends = lazyEnds(options.socket)
     this.#usedAt = performance.now()
     this.#deadline = this.#usedAt + options.limits.headersMs
     this.#socket.on('data', (chunk) => this.#receive(chunk))

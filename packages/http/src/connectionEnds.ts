@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import type { ConnectionEnds } from './Message.js'
 
 /** Returns the same object each time, also after the connection was closed. */
-export function lazyEnds(socket: Socket): () => ConnectionEnds {
+export function lazyEnds(socket: () => Socket): () => ConnectionEnds {
   let ends: ConnectionEnds | undefined
   return () => {
-    ends ??= read(socket)
+    ends ??= read(socket())
     return ends
   }
 }

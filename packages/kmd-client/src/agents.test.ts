@@ -175,7 +175,7 @@ test('a Unix socket of the daemon, with the token of the owner and of an agent',
   const { token } = await kmd.agents.create({ name: 'shopper', walletId, addresses: [address], rules })
   const agent = await Kmd.asAgent({ address: at, token })
   assert.ok((await agent.sign(payment(address, 1n))).length > 0)
-  // Nobody but the user of the daemon can connect to this socket.
+  // Only the user of the daemon can connect to this socket.
   const isSeen = async (): Promise<boolean> => (await kmd.agents.show({ agent: 'shopper' })).agent.isSameUser
   for (const giveUpAt = Date.now() + 20_000; !(await isSeen()) && Date.now() < giveUpAt; ) await agent.self()
   assert.equal(await isSeen(), true)

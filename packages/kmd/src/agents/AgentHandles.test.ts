@@ -78,5 +78,5 @@ test('the user of a connection is looked up once, and told once an hour for each
   // Another agent over the same connection.
   presence.used('e', own)
   assert.equal(told.at(-1), 'e')
-  assert.equal(presence.of('nobody'), undefined)
+  assert.equal(presence.of('unknown'), undefined)
 })

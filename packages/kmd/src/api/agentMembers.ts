@@ -47,7 +47,7 @@ export const rulesField = {
       },
       {
         name: 'payees',
-        about: 'Who may be paid; absent is nobody',
+        about: 'Who may be paid; absent is no address at all',
         kind: {
           type: 'object',
           fields: [

@@ -189,7 +189,7 @@ test('what cannot be is refused by the name of the member', async (t) => {
   assert.deepEqual((await app.request('GET', '/latchkey/v1/agents')).json.agents ?? [], [])
 })
 
-test('without rules on payees, nobody can be paid', async (t) => {
+test('without rules on payees, no address can be paid', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app, { rules: { ...rules, payees: undefined } })
   const refused = await agent.post('/latchkey/v1/agent/sign', { transaction: payment(agent.address) })

@@ -84,7 +84,7 @@ function headersOf(name: string, value: string): Record<string, string> {
   return { 'x-kmd-api-token': undefined as unknown as string, [name]: value }
 }
 
-test('a token beside that of an agent is refused, whoever has it', async (t) => {
+test('a token beside that of an agent is refused, also that of the owner', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const bearer = `Bearer ${agent.token}`

@@ -1,7 +1,7 @@
 /**
  * Connections of the Unix socket: which user made one, and whether that user may use it. The kernel lets only those connect whom
  * the mode of the socket allows; a list of users is checked here on top of it, and where a user cannot be determined, a list
- * lets nobody in.
+ * lets none in.
  */
 import type { ConnectionEnds, RawHandler, RawResponse } from '@latchkey/http'
 import type { PeerUsers } from './PeerUsers.js'
@@ -28,7 +28,7 @@ export class UnixConnections {
     return this.#ends.has(ends)
   }
 
-  /** Nobody but the user of the daemon, and root, can connect to a socket that is not shared. */
+  /** Only the user of the daemon, and root, can connect to a socket that is not shared. */
   async userOf(ends: ConnectionEnds): Promise<number | undefined> {
     const { peers, isShared, ownUser } = this.#options
     return isShared ? peers.ofUnix(ends) : ownUser
