@@ -157,3 +157,28 @@ test('the connections of fetch stay those of Node, and idle ones do not keep a p
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
   assert.equal(stdout.trim(), 'untouched')
 })
+
+test('with another undici than it knows, a program goes on as before', { timeout }, async (t) => {
+  const { server } = await setUp(t, (_, response) => void response.end('{}'))
+  const { port } = server.address() as AddressInfo
+  // As version 6: it refuses handlers without `onConnect` and `onError`.
+  const other = `export const buildConnector = () => () => {}
+    export class Pool {
+      destroy() { return Promise.resolve() }
+      dispatch(options, handler) { if (typeof handler.onError !== 'function') throw new Error('invalid onError method') }
+    }`
+  const hooks = `export const resolve = (name, context, next) => name === 'undici'
+    ? { url: ${JSON.stringify(`data:text/javascript,${encodeURIComponent(other)}`)}, shortCircuit: true } : next(name, context)`
+  const program = `
+    const { register } = await import('node:module')
+    register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hooks)}`)})
+    const { createTransport } = await import(${JSON.stringify(new URL('./node.js', import.meta.url).href)})
+    const url = new URL('http://127.0.0.1:${port}')
+    const transport = createTransport()
+    for (let count = 0; count < 200; count++) {
+      await transport.send({ url, path: '/', method: 'GET', headers: {}, timeoutMs: 50_000, maxResponseBytes: 9, once: false })
+    }
+    console.log(typeof (await import('undici')).Pool.prototype.dispatch, 'served')`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  assert.equal(stdout.trim(), 'function served')
+})

@@ -17,12 +17,16 @@ export class Pools {
   readonly #connections: number
   readonly #byOrigin = new Map<string, Pool>()
 
-  /** Undefined if undici is not installed. It takes 100 ms to load: as long as some hundred exchanges. */
+  /**
+   * Undefined if undici is not installed, or one that works in another way: many packages bring some version of it. It takes
+   * 100 ms to load: as long as some hundred exchanges.
+   */
   static async load(connections: number): Promise<Pools | undefined> {
     // Has Node set up its own fetch first: otherwise undici would take it over when it is loaded.
     if (globalThis.Headers === undefined) return undefined
     try {
-      return new Pools(await import('undici'), connections)
+      const undici = await import('undici')
+      return isUsable(undici) ? new Pools(undici, connections) : undefined
     } catch {
       return undefined
     }
@@ -62,6 +66,18 @@ export class Pools {
     }
     return pool
   }
+}
+
+/** Versions call different methods of a handler. A pool that is destroyed calls one of them at once, without a connection. */
+function isUsable({ Pool, buildConnector }: Undici): boolean {
+  let isCalled = false
+  const pool = new Pool('http://127.0.0.1')
+  pool.destroy().catch(() => {})
+  const onResponseError = (): void => {
+    isCalled = true
+  }
+  pool.dispatch({ path: '/', method: 'GET' }, { onRequestStart() {}, onResponseError })
+  return isCalled && typeof buildConnector === 'function'
 }
 
 /** Errors of connections that have served a request before. */
