@@ -76,6 +76,8 @@ const maxWaiting = 10_000
 const marginMs = 2_000
 /** A new one takes the server about 20 ms, to start and to plan its statements: as much as seven single payments. */
 const idleMs = 10 * 60_000
+/** Before what is between drops an idle connection without a word, some after four minutes: the next payment would wait on it. */
+const keepAliveMs = 60_000
 const oldestVersion = 150_000
 const [firstPauseMs, maxPauseMs] = [25, 500]
 
@@ -291,6 +293,7 @@ function poolConfig(address: PostgresAddress.PostgresAddress, usesTls: boolean, 
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     idleTimeoutMillis: idleMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + marginMs,
     lock_timeout: options.lockTimeoutMs ?? 3_000,
