@@ -1,7 +1,7 @@
 /** `latchkey service`, with a stand-in for systemctl: there is no session of systemd in a test. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
@@ -66,4 +66,30 @@ test('without systemd it says what to do', { skip: process.platform !== 'linux' 
     /systemctl --user daemon-reload failed: .*the file is written.*Without systemd: latchkey kmd start/,
   )
   assert.ok(existsSync(unit))
+})
+
+test('a service of the machine is written below a directory, and refused for programs of a user', {
+  skip: process.platform !== 'linux',
+}, async (t) => {
+  const { home, run } = prepare(t, '#!/bin/sh\necho "$@" >> "$HOME/calls"\nexit 0\n')
+  const image = join(home, 'image')
+  const { code, stdout, stderr } = await run('install', '--system', '--root', image)
+  const program = [process.execPath, realpathSync(latchkeyCommand)]
+  if (program.some((path) => /^\/(home|root|tmp|var\/tmp)\//.test(path))) {
+    assert.equal(code, 2)
+    assert.match(stderr, /is in a directory of a user.*install Node and Latchkey for the machine/)
+    return
+  }
+  assert.equal(code, 0, stderr)
+  for (const name of ['etc/systemd/system/latchkey-kmd.service', 'etc/sysusers.d/latchkey-kmd.conf']) {
+    assert.ok(stdout.includes(readFileSync(join(image, name), 'utf8')), name)
+  }
+  assert.match(stdout, /To start it:\n {2}systemd-sysusers .*\n[\s\S]*sudo -u latchkey-kmd latchkey wallet new NAME/)
+  assert.equal(existsSync(join(home, 'calls')), false, 'nothing is started')
+  assert.equal((await run('install', '--system', '-d', home)).code, 2)
+  assert.equal((await run('install', '--root', home)).code, 2)
+  const json = JSON.parse((await run('install', '--system', '--dry-run', '--json')).stdout)
+  assert.deepEqual([json.written, json.started, json.files.length], [false, false, 2])
+  writeFileSync(join(image, 'etc/sysusers.d/latchkey-kmd.conf'), 'u other - -\n')
+  assert.equal((await run('install', '--system', '--root', image)).code, 3)
 })

@@ -1,4 +1,4 @@
-/** Calls of the service manager of the user. Nothing here needs root. */
+/** Calls of the service manager: of the user, which need no root, and for a service of the machine, which do. */
 import { spawnSync } from 'node:child_process'
 import { agentLabel, type ServiceManager, unitName } from './serviceFile.js'
 
@@ -21,21 +21,23 @@ export function startCommands(manager: ServiceManager, path: string): string[][]
 }
 
 /** The commands that stop the daemon, before the file is removed. */
-export function stopCommands(manager: ServiceManager): string[][] {
+export function stopCommands(manager: ServiceManager, isSystem = false): string[][] {
+  if (isSystem) return [['systemctl', 'disable', '--now', unitName]]
   if (manager === 'launchd') return [['launchctl', 'bootout', `${domain()}/${agentLabel}`]]
   return [['systemctl', '--user', 'disable', '--now', unitName]]
 }
 
 /** The commands after the file is removed. */
-export function forgetCommands(manager: ServiceManager): string[][] {
+export function forgetCommands(manager: ServiceManager, isSystem = false): string[][] {
+  if (isSystem) return [['systemctl', 'daemon-reload']]
   return manager === 'systemd' ? [['systemctl', '--user', 'daemon-reload']] : []
 }
 
 /** `active`, `inactive`, `failed` and so on; undefined if the manager does not answer. */
-export function stateOf(manager: ServiceManager): string | undefined {
+export function stateOf(manager: ServiceManager, isSystem = false): string | undefined {
   const command =
     manager === 'systemd'
-      ? ['systemctl', '--user', 'is-active', unitName]
+      ? ['systemctl', ...(isSystem ? [] : ['--user']), 'is-active', unitName]
       : ['launchctl', 'print', `${domain()}/${agentLabel}`]
   const { stdout, status, error } = call(command)
   if (error !== undefined) return undefined

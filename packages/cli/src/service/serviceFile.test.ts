@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type ServiceOptions, servicePath, serviceText } from './serviceFile.js'
+import { serviceUser, socketGroup, systemDataDir, systemFiles, systemSocket } from './systemService.js'
 
 const options: ServiceOptions = {
   program: [process.execPath, '/opt/latchkey/latchkey.js'],
@@ -49,4 +50,68 @@ test('systemd accepts the unit, also with the sandbox', { skip: !isVerifiable },
   const broken = join(directory, 'latchkey-broken.service')
   writeFileSync(broken, serviceText('systemd', options).replace('UMask=0077', 'Umaks=77'))
   assert.match(spawnSync('systemd-analyze', ['verify', '--man=no', broken], { encoding: 'utf8' }).stderr, /Umaks/)
+})
+
+const program = ['/usr/bin/node', '/opt/latchkey/packages/cli/bin/latchkey.js'] as const
+
+function systemTexts(): { unit: string; users: string } {
+  const [unit, users] = systemFiles({ program, args: ['--log-level=warning'] })
+  assert.equal(unit!.path, '/etc/systemd/system/latchkey-kmd.service')
+  assert.equal(users!.path, '/etc/sysusers.d/latchkey-kmd.conf')
+  return { unit: unit!.text, users: users!.text }
+}
+
+test('the service of the machine runs as a user of its own, with a directory for it alone and a socket for a group', () => {
+  const { unit } = systemTexts()
+  for (const line of [
+    ...[`User=${serviceUser}`, `SupplementaryGroups=${socketGroup}`, 'StateDirectoryMode=0700', 'UMask=0077'],
+    ...['NoNewPrivileges=yes', 'ProtectHome=yes', 'ProtectSystem=strict', 'WantedBy=multi-user.target'],
+    `ExecStart=/usr/bin/node /opt/latchkey/packages/cli/bin/latchkey.js kmd --data-dir ${systemDataDir} --log-level=warning`,
+  ]) {
+    assert.ok(unit.includes(`\n${line}\n`), line)
+  }
+  // It would make all users look like one.
+  assert.doesNotMatch(unit, /^PrivateUsers=/m)
+})
+
+test('what a user could replace is not run for the machine', () => {
+  for (const path of ['/home/me/latchkey.js', '/root/latchkey.js', '/tmp/latchkey.js']) {
+    const given = { program: ['/usr/bin/node', path] as const, args: [] }
+    assert.throws(() => systemFiles(given), { code: 'invalid_usage', message: /directory of a user/ })
+  }
+})
+
+test('the first start writes settings with the socket, and a later one leaves them alone', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-service-'))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  const [, quoted] = /^ExecStartPre=\/bin\/sh -c "(.*)"$/m.exec(systemTexts().unit)!
+  const script = quoted!.replace(/\\([\\"])/g, '$1').replaceAll(systemDataDir, directory)
+  const file = join(directory, 'kmd_config.json')
+  assert.equal(spawnSync('sh', ['-c', script]).status, 0)
+  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), {
+    unix_socket: systemSocket,
+    unix_socket_group: socketGroup,
+  })
+  writeFileSync(file, '{}')
+  assert.equal(spawnSync('sh', ['-c', script]).status, 0)
+  assert.equal(readFileSync(file, 'utf8'), '{}')
+})
+
+test('systemd accepts the unit of the machine, and makes its user and group', { skip: !isVerifiable }, (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-service-'))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  const { unit, users } = systemTexts()
+  const path = join(directory, 'latchkey-kmd.service')
+  writeFileSync(path, unit.replaceAll('/opt/latchkey/packages/cli/bin/latchkey.js', process.execPath))
+  const verified = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' })
+  assert.doesNotMatch(verified.stderr, /latchkey-kmd\.service/, verified.stderr)
+  mkdirSync(join(directory, 'etc', 'sysusers.d'), { recursive: true })
+  writeFileSync(join(directory, 'etc', 'sysusers.d', 'latchkey-kmd.conf'), users)
+  const made = spawnSync('systemd-sysusers', [`--root=${directory}`, 'latchkey-kmd.conf'], { encoding: 'utf8' })
+  assert.equal(made.status, 0, made.stderr)
+  assert.match(
+    readFileSync(join(directory, 'etc', 'passwd'), 'utf8'),
+    /^latchkey-kmd:.*:\/var\/lib\/latchkey-kmd:.*nologin$/m,
+  )
+  assert.match(readFileSync(join(directory, 'etc', 'group'), 'utf8'), /^latchkey-agents:.*:latchkey-kmd$/m)
 })

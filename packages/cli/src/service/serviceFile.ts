@@ -40,23 +40,15 @@ export function serviceText(manager: ServiceManager, options: ServiceOptions): s
 }
 
 /** A line break would end the line of a unit, and begin a setting of its own. */
-function checkWord(word: string): void {
+export function checkWord(word: string): void {
   if (!/\p{Cc}/u.test(word)) return
   throw new UsageError('a path or an option has a control character, which a service file cannot hold', {
     code: 'invalid_value',
   })
 }
 
-function unit(words: readonly string[], { dataDir, isSandboxed }: ServiceOptions): string {
-  return `# ${marker}. latchkey service uninstall removes it.
-[Unit]
-Description=Latchkey key daemon
-Documentation=man:systemd.service(5)
-
-[Service]
-Type=exec
-ExecStart=${words.map(unitWord).join(' ')}
-# Opens kmd.log again and takes over settings that need no restart.
+/** How the daemon is run and kept from what it does not need, whoever it runs as. */
+export const restrictions = `# Opens kmd.log again and takes over settings that need no restart.
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=1
@@ -74,7 +66,18 @@ RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
 SystemCallArchitectures=native
 # V8 protects its code with memory protection keys. It compiles at run time, so MemoryDenyWriteExecute must not be set.
 SystemCallFilter=@system-service @pkey
-SystemCallErrorNumber=EPERM
+SystemCallErrorNumber=EPERM`
+
+function unit(words: readonly string[], { dataDir, isSandboxed }: ServiceOptions): string {
+  return `# ${marker}. latchkey service uninstall removes it.
+[Unit]
+Description=Latchkey key daemon
+Documentation=man:systemd.service(5)
+
+[Service]
+Type=exec
+ExecStart=${words.map(unitWord).join(' ')}
+${restrictions}
 ${isSandboxed ? sandbox(dataDir) : ''}
 [Install]
 WantedBy=default.target
@@ -98,7 +101,7 @@ ProtectClock=yes
 }
 
 /** systemd.service(5): only a command line has variables, whose dollar sign is doubled. */
-function unitWord(word: string): string {
+export function unitWord(word: string): string {
   return quotedWord(withSpecifiers(word).replaceAll('$', '$$$$'))
 }
 

@@ -1,25 +1,42 @@
 /** `latchkey service install`: lets the service manager of the user run the key daemon. */
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { command, jsonOption } from '../../Command.js'
 import { dataDirectory } from '../../daemon.js'
-import { CommandError } from '../../errors.js'
+import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable } from '../../format.js'
 import { printJson, printResult, printWarning } from '../../messages.js'
 import { runAll, type Step, startCommands } from '../../service/manage.js'
 import { managerOf, marker, type ServiceManager, servicePath, serviceText } from '../../service/serviceFile.js'
+import {
+  serviceUser,
+  socketGroup,
+  systemDataDir,
+  systemFiles,
+  systemOption,
+  systemSocket,
+  systemStartCommands,
+} from '../../service/systemService.js'
 import { createDirectory, kmdOptions } from '../kmd/options.js'
 
 export const serviceInstallCommand = command({
   description: `Writes a service file for the key daemon, prints it, and starts the daemon with it: a systemd user unit on Linux, a launchd agent on \
-macOS. The daemon then starts with the session of the user, and again if it fails. Needs no root.`,
+macOS. The daemon then starts with the session of the user, and again if it fails. Needs no root. With --system it is a service of the machine, \
+under a user of its own, whose files no program of yours can read: then the limits of agents hold against programs that run as you.`,
   options: {
     ...kmdOptions,
     sandbox: {
       type: 'boolean',
       description: 'on Linux: also let the daemon write nowhere but in its directory; needs user namespaces',
+    },
+    ...systemOption,
+    root: {
+      type: 'string',
+      placeholder: 'DIR',
+      completes: 'directory',
+      description: 'with --system: write below this directory, as for an image, and start nothing',
     },
     'dry-run': { type: 'boolean', description: 'print the file and write nothing' },
     'no-start': { type: 'boolean', description: 'write the file and start nothing' },
@@ -28,16 +45,22 @@ macOS. The daemon then starts with the session of the user, and again if it fail
   },
   notes: `Without a session, as on a server, systemd starts user units only after: loginctl enable-linger. A wallet stays locked until a program \
 opens it with its password, which is in no service file.`,
-  examples: ['latchkey service install', 'latchkey service install --dry-run', 'latchkey service install --sandbox'],
+  examples: [
+    'latchkey service install',
+    'latchkey service install --dry-run',
+    'latchkey service install --sandbox',
+    'sudo latchkey service install --system',
+  ],
   run: async ({ options }) => {
     const manager = managerOf(process.platform) ?? unsupported()
+    if (options.system) return installSystem(manager, options)
+    if (options.root !== undefined) throw new UsageError('--root is for --system')
     const dataDir = dataDirectory(options['data-dir'])
     const path = servicePath(manager, process.env)
-    const passedOn = ['timeout', 'wire', 'node', 'log-format', 'log-level'] as const
     const text = serviceText(manager, {
       program: [process.execPath, realpathSync(process.argv[1]!)],
       dataDir,
-      args: passedOn.flatMap((name) => (options[name] === undefined ? [] : [`--${name}=${options[name]}`])),
+      args: passedOnFrom(options),
       isSandboxed: options.sandbox ?? false,
     })
     const isDry = options['dry-run'] === true
@@ -59,6 +82,52 @@ opens it with its password, which is in no service file.`,
   },
 })
 
+const passedOn = ['timeout', 'wire', 'node', 'log-format', 'log-level'] as const
+
+type PassedOn = { readonly [name in (typeof passedOn)[number]]?: string | undefined }
+
+/** The options that the daemon is started with. */
+function passedOnFrom(options: PassedOn): string[] {
+  return passedOn.flatMap((name) => (options[name] === undefined ? [] : [`--${name}=${options[name]}`]))
+}
+
+type SystemGiven = PassedOn & {
+  readonly [name in 'data-dir' | 'unix-socket' | 'root']?: string | undefined
+} & { readonly [name in 'sandbox' | 'dry-run' | 'no-start' | 'force' | 'json']?: boolean | undefined }
+
+/** As a service of the machine, under a user of its own. */
+function installSystem(manager: ServiceManager, options: SystemGiven): number {
+  if (manager !== 'systemd') throw new UsageError('--system needs systemd')
+  if (options['data-dir'] !== undefined || options['unix-socket'] !== undefined) {
+    throw new UsageError(`with --system the directory is ${systemDataDir}, and the socket ${systemSocket}`)
+  }
+  const root = options.root === undefined ? undefined : resolve(options.root)
+  const program = [process.execPath, realpathSync(process.argv[1]!)] as const
+  const files = systemFiles({ program, args: passedOnFrom(options), root })
+  const isDry = options['dry-run'] === true
+  if (!isDry) {
+    for (const { path } of files) checkOwner(path, options.force ?? false)
+    for (const { path, text } of files) write(path, text, 'run it as root: sudo latchkey service install --system')
+  }
+  const steps = isDry || options['no-start'] || root !== undefined ? [] : runAll(systemStartCommands)
+  const failed = steps.find(({ isOk }) => !isOk)
+  const isStarted = steps.length > 0 && failed === undefined
+  if (options.json) printJson({ manager, files, written: !isDry, started: isStarted, steps })
+  else {
+    const shown = files.map(
+      ({ path, text }) => `${isDry ? 'It would write' : 'Wrote'} ${printable(path)}:\n\n${text}\n`,
+    )
+    printResult(`${shown.join('')}${outcome(steps, systemStartCommands, isDry)}${isDry ? '' : systemAdvice}`)
+  }
+  if (failed !== undefined) printWarning(`${failed.command.join(' ')} failed: ${failed.problem}; the files are written`)
+  return failed === undefined ? exitCodes.ok : exitCodes.failed
+}
+
+const systemAdvice = `You use it as its user:
+  sudo -u ${serviceUser} latchkey wallet new NAME -d ${systemDataDir}
+Programs connect to 127.0.0.1:7833 with the token of an agent; those of the group ${socketGroup} also to ${systemSocket}.
+`
+
 function unsupported(): never {
   throw new CommandError('service_unsupported', `there are no user services on ${process.platform}`, {
     hint: 'latchkey kmd start runs the daemon in the background',
@@ -77,18 +146,17 @@ function checkOwner(path: string, isForced: boolean): void {
   throw new CommandError('file_exists', `${path} exists and is not of latchkey service install`, { hint })
 }
 
-function write(path: string, text: string): void {
+function write(path: string, text: string, hint?: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true })
     AtomicFile.replaceSync(path, text)
   } catch (cause) {
-    throw new CommandError('file_unwritable', `the service file cannot be written: ${(cause as Error).message}`, {
-      cause,
-    })
+    const message = `the service file cannot be written: ${(cause as Error).message}`
+    throw new CommandError('file_unwritable', message, { hint, cause })
   }
 }
 
-function outcome(steps: readonly Step[], commands: readonly string[][], isDry: boolean): string {
+function outcome(steps: readonly Step[], commands: readonly (readonly string[])[], isDry: boolean): string {
   if (isDry) return ''
   if (steps.length === 0) return `To start it:\n${commands.map((words) => `  ${words.join(' ')}\n`).join('')}`
   return steps.some(({ isOk }) => !isOk) ? '' : 'The key daemon runs. latchkey service status shows it.\n'

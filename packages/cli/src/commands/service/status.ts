@@ -6,17 +6,19 @@ import { printable } from '../../format.js'
 import { printJson, printResult } from '../../messages.js'
 import { stateOf } from '../../service/manage.js'
 import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
+import { systemOption, systemPaths } from '../../service/systemService.js'
 
 export const serviceStatusCommand = command({
   description: 'Says whether the service of the key daemon is installed, and what the service manager says about it.',
-  options: { ...jsonOption },
+  options: { ...systemOption, ...jsonOption },
   examples: ['latchkey service status', 'latchkey service status --json'],
   exits: ['unreachable'],
   run: async ({ options }) => {
     const manager = managerOf(process.platform) ?? null
-    const path = manager === null ? null : servicePath(manager, process.env)
+    const isSystem = options.system === true
+    const path = manager === null ? null : isSystem ? systemPaths().unit : servicePath(manager, process.env)
     const text = path === null ? undefined : readText(path)
-    const state = manager === null || text === undefined ? null : (stateOf(manager) ?? null)
+    const state = manager === null || text === undefined ? null : (stateOf(manager, isSystem) ?? null)
     const facts = { manager, path, installed: text !== undefined, own: text?.includes(marker) ?? false, state }
     if (options.json) printJson(facts)
     else printResult(`${printable(describe(facts))}\n`)

@@ -7,26 +7,28 @@ import { printable } from '../../format.js'
 import { printJson, printResult, printWarning } from '../../messages.js'
 import { forgetCommands, runAll, stopCommands } from '../../service/manage.js'
 import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
+import { systemOption, systemPaths } from '../../service/systemService.js'
 
 export const serviceUninstallCommand = command({
   description: 'Stops the service of the key daemon and removes its file. Wallets, token and settings stay.',
-  options: { ...jsonOption },
+  options: { ...systemOption, ...jsonOption },
   examples: ['latchkey service uninstall'],
   exits: ['unreachable'],
   run: async ({ options }) => {
     const manager = managerOf(process.platform)
     if (manager === undefined)
       throw new CommandError('service_unsupported', `there are no user services on ${process.platform}`)
-    const path = servicePath(manager, process.env)
+    const isSystem = options.system === true
+    const path = isSystem ? systemPaths().unit : servicePath(manager, process.env)
     const text = readText(path)
     if (text === undefined) throw new CommandError('service_not_installed', `${path} does not exist`)
     if (!text.includes(marker))
       throw new CommandError('file_exists', `${path} is not of latchkey service install and stays`, {
         hint: 'remove it by hand',
       })
-    const stopping = runAll(stopCommands(manager))
-    rmSync(path, { force: true })
-    const steps = [...stopping, ...runAll(forgetCommands(manager))]
+    const stopping = runAll(stopCommands(manager, isSystem))
+    remove(isSystem ? [path, systemPaths().users] : [path])
+    const steps = [...stopping, ...runAll(forgetCommands(manager, isSystem))]
     if (options.json) printJson({ manager, path, removed: true, steps })
     else printResult(`Removed ${printable(path)}.\n`)
     const failed = steps.find(({ isOk }) => !isOk)
@@ -35,6 +37,15 @@ export const serviceUninstallCommand = command({
     return exitCodes.ok
   },
 })
+
+function remove(paths: readonly string[]): void {
+  try {
+    for (const path of paths) rmSync(path, { force: true })
+  } catch (cause) {
+    const message = `the service file cannot be removed: ${(cause as Error).message}`
+    throw new CommandError('file_unwritable', message, { hint: 'run it as root', cause })
+  }
+}
 
 function readText(path: string): string | undefined {
   try {
