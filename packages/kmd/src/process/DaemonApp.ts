@@ -23,7 +23,6 @@ import { Contacts } from '../contacts/Contacts.js'
 import { ScryptPool } from '../derivation/index.js'
 import { KmdError, StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
-import { Metrics } from '../Metrics.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
 import { openState, type State } from '../state/openState.js'
 import { version } from '../version.js'
@@ -38,6 +37,7 @@ import * as Config from './Config.js'
 import * as Lock from './Lock.js'
 import { Log, type LogSettings } from './Log.js'
 import * as MetricsToken from './MetricsToken.js'
+import { makeMetrics } from './makeMetrics.js'
 import { PeerUsers } from './PeerUsers.js'
 import * as Settings from './Settings.js'
 import * as StateFiles from './StateFiles.js'
@@ -474,34 +474,6 @@ function settingsChanged(before: Config.Config, after: Config.Config): AuditEven
   )
   const detail = { settings: changed.map((setting) => Config.settingNames[setting].name), audit: after.audit }
   return { event: 'settings_changed', actor: { type: 'daemon' }, detail }
-}
-
-type Measured = { handles: Handles; wallets: Wallets; log: Log; recorder: Recorder }
-
-function makeMetrics({ handles, wallets, log, recorder }: Measured): Metrics {
-  const metrics = new Metrics()
-  metrics.gauge({ name: 'latchkey_open_handles', help: 'Wallet handles that are open.', read: () => handles.size })
-  metrics.gauge({
-    name: 'latchkey_wallet_problems',
-    help: 'Files in the wallets directory that are refused or damaged, as of the last list.',
-    read: () => wallets.problems().length,
-  })
-  metrics.gauge({
-    name: 'latchkey_lost_log_lines',
-    help: 'Lines that kmd.log did not take since the start, as on a full disk.',
-    read: () => log.lostLines,
-  })
-  metrics.gauge({
-    name: 'latchkey_lost_audit_records',
-    help: 'Things that happened since the start and could not be recorded in the audit log, as on a full disk.',
-    read: () => recorder.lost,
-  })
-  metrics.gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Memory of the process.',
-    read: () => process.memoryUsage.rss(),
-  })
-  return metrics
 }
 
 function explain(error: unknown): string {
