@@ -64,14 +64,15 @@ export class Recorder {
     const { context, log } = this.#options
     const run = async (): Promise<Members> => operation.run(context, input as never, caller) as Promise<Members>
     const isRequired = recording.required === 'always' || this.#mode === 'all'
-    let subject: Partial<AuditEvent>
+    let subject: Partial<AuditEvent> = {}
     try {
       subject = await recording.subject(context, input)
-    } catch {
-      // A request that names nothing that there is: the operation says what is wrong with it.
-      return run()
+      if (isRequired && recording.isChange) await log.probe()
+    } catch (error) {
+      if (error instanceof KmdError && error.code === 'state_not_written') throw error
+      // The request names nothing that there is, and the operation says so. Should it succeed all the same, it is recorded
+      // as far as it is known.
     }
-    if (isRequired && recording.isChange) await log.probe()
     const output = await run()
     const result = recording.result?.(input, output) ?? {}
     const event = {

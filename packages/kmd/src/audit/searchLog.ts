@@ -54,9 +54,7 @@ export async function searchLog(
   const isAscending = query.afterNumber !== undefined
   const { conditions, values } = conditionsOf(query)
   const order = isAscending ? 'ASC' : 'DESC'
-  const statement = reader.statement(
-    `SELECT number, at_ms, previous, record, hash FROM audit WHERE number BETWEEN ? AND ?${conditions} ORDER BY number ${order} LIMIT ?`,
-  )
+  const sql = `SELECT number, at_ms, previous, record, hash FROM audit WHERE number BETWEEN ? AND ?${conditions} ORDER BY number ${order} LIMIT ?`
   const { first, last } = rangeOf(reader, query)
   const records: FoundRecord[] = []
   let scanned = 0
@@ -68,7 +66,7 @@ export async function searchLog(
       ? [at, Math.min(last, at + sliceLength - 1)]
       : [Math.max(first, at - sliceLength + 1), at]
     const wanted = query.count - records.length
-    const rows = statement.all(low, high, ...values, wanted) as Stored[]
+    const rows = reader.statement(sql).all(low, high, ...values, wanted) as Stored[]
     for (const row of rows) {
       const found = toRecord(row)
       if (found !== undefined && matches(found, query)) records.push(found)

@@ -1,5 +1,6 @@
 /** Recomputes the whole chain of the audit log, in slices between which others are served. */
 import { setImmediate } from 'node:timers/promises'
+import { KmdError } from '../errors.js'
 import { type Anchor, ChainCheck, type Checkpoint, type Head, type Problem, type Row, replaced } from './AuditChain.js'
 import { maxRecordBytes } from './AuditRecord.js'
 import type { Copy } from './HeadCopy.js'
@@ -48,6 +49,8 @@ export async function verifyLog(reader: LogReader, options: VerifyOptions = {}):
       checkAnchors(reader, check.anchors)
     return { problem, head: check.head, anchors: check.anchors }
   } catch (error) {
+    // The daemon is stopping, which says nothing about the log.
+    if (error instanceof KmdError) throw error
     const message = `the file cannot be read after record ${check.head.number}: ${(error as Error).message}`
     return {
       problem: { type: 'unreadable', number: check.head.number + 1, message },
@@ -86,14 +89,12 @@ async function checkRows(
   last: number,
   { onProgress }: VerifyOptions,
 ): Promise<Problem | undefined> {
-  const statement = reader.statement(
-    `SELECT number, at_ms, previous, substr(CAST(record AS BLOB), 1, ${maxRecordBytes + 1}) AS record, hash, agent
-     FROM audit WHERE number > ? AND number <= ? ORDER BY number LIMIT ${sliceLength}`,
-  )
+  const sql = `SELECT number, at_ms, previous, substr(CAST(record AS BLOB), 1, ${maxRecordBytes + 1}) AS record, hash, agent
+     FROM audit WHERE number > ? AND number <= ? ORDER BY number LIMIT ${sliceLength}`
   for (;;) {
     // From below the first possible number: one that was inserted before record 1 is found too.
     const after = check.head.number === 0 ? Number.MIN_SAFE_INTEGER : check.head.number
-    const rows = statement.all(after, last) as Row[]
+    const rows = reader.statement(sql).all(after, last) as Row[]
     for (const row of rows) {
       const problem = check.add(row)
       if (problem !== undefined) return problem

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as Sqlite from '@latchkey/system/sqlite'
 import { KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { StateDatabase, type StateListener } from './StateDatabase.js'
@@ -9,7 +11,7 @@ import { StateDatabase, type StateListener } from './StateDatabase.js'
 const migrations = ['CREATE TABLE entries (name TEXT PRIMARY KEY) STRICT;']
 
 function open(t: TestContext, file = join(temporaryDirectory(t), 'state.db')) {
-  const database = new StateDatabase({ file, migrations })
+  const database = new StateDatabase({ file, migrations, eraseAgainMs: 5 })
   t.after(() => database.close())
   const add = (name: string) => (): void => {
     database.statement('INSERT INTO entries VALUES (?)').run(name)
@@ -93,4 +95,50 @@ test('a file of a later version is not touched', async (t) => {
     older.change(() => {}),
     /later version/,
   )
+})
+
+test('nothing is opened again after the end', async (t) => {
+  const { database, add, names } = open(t)
+  await database.change(add('a'))
+  await database.close()
+  assert.throws(names, { code: 'state_not_written', message: 'the daemon is stopping' })
+})
+
+const secret = 'a-sealed-key'
+const isIn = (path: string): boolean => readFileSync(path).includes(secret)
+
+async function erase(database: StateDatabase): Promise<void> {
+  await database.change(
+    () => {
+      database.statement('DELETE FROM entries WHERE name = ?').run(secret)
+    },
+    { erases: true },
+  )
+}
+
+test('what is erased leaves the log too, as soon as no other program reads it', { timeout: 60_000 }, async (t) => {
+  const { database, file, add } = open(t)
+  await database.change(add(secret))
+  const reader = Sqlite.open(file, { readOnly: true })
+  reader.exec('BEGIN')
+  reader.prepare('SELECT name FROM entries').all()
+  await erase(database)
+  assert.ok(isIn(`${file}-wal`), 'the reader needs it')
+  Sqlite.close(reader)
+  while (isIn(`${file}-wal`)) await sleep(5)
+  assert.ok(!isIn(file))
+})
+
+test('a daemon that was killed before the log was emptied does so at its next start', async (t) => {
+  const { database, file, add } = open(t)
+  await database.change(add(secret))
+  // Without the erasure, as if it was killed right after the commit.
+  await database.change(() => {
+    database.statement('DELETE FROM entries WHERE name = ?').run(secret)
+  })
+  const copy = join(temporaryDirectory(t), 'state.db')
+  for (const end of ['', '-wal']) cpSync(`${file}${end}`, `${copy}${end}`)
+  assert.ok(isIn(`${copy}-wal`))
+  open(t, copy).names()
+  assert.ok(!isIn(`${copy}-wal`) && !isIn(copy))
 })

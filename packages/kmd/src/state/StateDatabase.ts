@@ -43,6 +43,8 @@ export type StateDatabaseOptions = {
   file: string
   /** The whole schema: step n brings version n to n + 1. */
   migrations: readonly Migration[]
+  /** When to try again to empty the log, which a program that reads the file prevents. @default 5000 */
+  eraseAgainMs?: number
 }
 
 export type ChangeOptions = {
@@ -68,7 +70,12 @@ export class StateDatabase {
   #opened: Opened | undefined
   #batch: Change[] = []
   #running: Promise<void> | undefined
+  /** Until the log has nothing any more that was deleted. */
+  #eraser: NodeJS.Timeout | undefined
+  /** No more changes are taken. */
   #isClosed = false
+  /** What waited was written, and the file is not opened any more. */
+  #isEnded = false
 
   constructor(options: StateDatabaseOptions) {
     this.#options = options
@@ -91,14 +98,18 @@ export class StateDatabase {
    * @throws KmdError `state_not_written` if the transaction failed; nothing of it may be relied on.
    */
   change<T>(make: () => T, { erases = false }: ChangeOptions = {}): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new KmdError('state_not_written', { message: 'the daemon is stopping' }))
+    if (this.#isClosed) return Promise.reject(stopping())
     return new Promise((resolve, reject) => {
       this.#batch.push({ make, erases, resolve: resolve as Change['resolve'], reject })
       this.#running ??= this.#run()
     })
   }
 
-  /** A statement, prepared once. */
+  /**
+   * A statement, prepared once. It is asked for again after every await: the file may have been opened again meanwhile.
+   *
+   * @throws KmdError `state_not_written` if the file cannot be opened, or was closed
+   */
   statement(sql: string): Sqlite.Statement {
     const known = this.#statements.get(sql)
     if (known !== undefined) return known
@@ -111,6 +122,7 @@ export class StateDatabase {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#running
+    this.#isEnded = true
     await this.#closeFile()
   }
 
@@ -177,8 +189,21 @@ export class StateDatabase {
   /** Moves all of the log into the file and empties it, so that nothing is left of what was deleted. */
   #eraseLog(): void {
     const { database, log } = this.#opened!
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    const isEmpty = emptyLog(database)
     extend(log)
+    if (!isEmpty) this.#eraseLater()
+  }
+
+  /** Another program that reads the file keeps the log as it is, and a full disk may. */
+  #eraseLater(): void {
+    clearTimeout(this.#eraser)
+    this.#eraser = setTimeout(() => {
+      try {
+        this.#eraseLog()
+      } catch {
+        this.#eraseLater()
+      }
+    }, this.#options.eraseAgainMs ?? 5_000).unref()
   }
 
   /** The log could not be written: on a full disk it has no room beyond its end, but may have at its beginning. */
@@ -206,6 +231,7 @@ export class StateDatabase {
   async #closeFile(): Promise<void> {
     const opened = this.#opened
     if (opened === undefined) return
+    clearTimeout(this.#eraser)
     this.#statements.clear()
     this.#opened = undefined
     await promisify(close)(opened.log)
@@ -214,28 +240,33 @@ export class StateDatabase {
 
   #open(): Opened {
     if (this.#opened !== undefined) return this.#opened
+    if (this.#isEnded) throw stopping()
     const { file, migrations } = this.#options
     try {
-      this.#opened = openFile(file, migrations)
-      return this.#opened
+      const { isLogEmpty, ...opened } = openFile(file, migrations)
+      this.#opened = opened
+      if (!isLogEmpty) this.#eraseLater()
+      return opened
     } catch (error) {
       throw notWritten(error)
     }
   }
 }
 
-function openFile(file: string, migrations: readonly Migration[]): Opened {
+function openFile(file: string, migrations: readonly Migration[]): Opened & { isLogEmpty: boolean } {
   closeSync(openSync(file, 'a', 0o600))
   for (const each of [file, `${file}-wal`, `${file}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
   const database = Sqlite.open(file)
   try {
     database.exec(settings)
     migrate(database, file, migrations)
+    // The daemon may have been killed before it emptied the log.
+    const isLogEmpty = wasEmptied(database)
     const log = openSync(`${file}-wal`, 'r+')
     extend(log)
     // The names of the file and of its log have to be on the disk, too.
     AtomicFile.syncDirectorySync(file)
-    return { database, log }
+    return { database, log, isLogEmpty }
   } catch (error) {
     database.close()
     throw error
@@ -244,6 +275,20 @@ function openFile(file: string, migrations: readonly Migration[]): Opened {
 
 const settings =
   'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL'
+
+/** Whether all of the log is in the file now, and nothing in the log: not while another program reads. */
+function emptyLog(database: Sqlite.Database): boolean {
+  return (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }).busy === 0
+}
+
+function wasEmptied(database: Sqlite.Database): boolean {
+  try {
+    return emptyLog(database)
+  } catch {
+    // As on a full disk, from which the file can still be read.
+    return false
+  }
+}
 
 /** The log begins again from its start after a thousand pages. */
 const logBytes = 4_200_000
@@ -270,6 +315,10 @@ type Attempt = { value: unknown } | { error: unknown }
 function rejectAll(batch: readonly Change[], error: unknown): void {
   const failure = notWritten(error)
   for (const { reject } of batch) reject(failure)
+}
+
+function stopping(): KmdError {
+  return new KmdError('state_not_written', { message: 'the daemon is stopping' })
 }
 
 function notWritten(error: unknown): KmdError {

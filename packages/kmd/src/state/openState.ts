@@ -51,7 +51,6 @@ export function openState({ directory, wallets, now, elapsed, onProblem, onAppro
     ...(onProblem && { onFailure: onProblem }),
   })
   agents.useApprovals(approvals)
-  agents.onEnd((agentId) => void approvals.endAgent(agentId).catch((error: unknown) => onProblem?.(error)))
   const close = async (): Promise<void> => {
     approvals.close()
     await database.close()
