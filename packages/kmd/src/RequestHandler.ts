@@ -190,7 +190,7 @@ export class RequestHandler {
     const agent = this.#agent(request, operation?.id ?? documentOf(path))
     if (agent !== undefined) return agent
     if (operation === undefined || isOpen(operation, this.#options.wire) || this.#hasToken(request)) return owner
-    const session = this.#session(request)
+    const session = this.#session(request, operation)
     if (session === undefined) throw new KmdError('invalid_token')
     if (!Permissions.mayUse(operation.id)) throw new KmdError('console_refused')
     return { type: 'session', session }
@@ -300,8 +300,9 @@ export class RequestHandler {
     return this.#hasToken(request) || this.#session(request) !== undefined
   }
 
-  #session(request: RawRequest): Session | undefined {
-    const session = this.#options.context.sessions.use(request.header(tokenHeader))
+  #session(request: RawRequest, operation?: Operation): Session | undefined {
+    const isWaiting = operation?.waits === true
+    const session = this.#options.context.sessions.use(request.header(tokenHeader), { isWaiting })
     if (session !== undefined) request.authenticated?.()
     return session
   }
@@ -337,8 +338,14 @@ export class RequestHandler {
     const prefers = /(^|[,\s])respond-async\s*($|[,;])/i.test(request.header('prefer') ?? '')
     const approvalId = headers[headers.indexOf(approvalHeader) + 1]
     if ((id !== 'SignAsAgent' && !prefers) || approvalId === undefined) return undefined
-    const approval = approvalMember(this.#options.context.approvals.get(approvalId))
-    return Wire.write(this.#options.wire, [{ name: 'approval', shape: approvalShape }], { approval })
+    try {
+      const approval = approvalMember(this.#options.context.approvals.get(approvalId))
+      return Wire.write(this.#options.wire, [{ name: 'approval', shape: approvalShape }], { approval })
+    } catch (error) {
+      // The error says which approval it is, too.
+      this.#options.onFailure?.(id, error, request.id)
+      return undefined
+    }
   }
 
   #errorResponse(error: KmdError, headers: string[], operation: Partial<Operation> = {}): RawResponse {

@@ -55,6 +55,7 @@ export class Agents implements AgentsApi {
   readonly #store: AgentStore
   readonly #mostAgents: number
   readonly #walletKeys: WalletKeys | undefined
+  #approvals: ApprovalGate | undefined
   readonly #endListeners: ((agentId: string) => void)[] = []
   /** What agents have reserved. */
   readonly spending: Spending
@@ -73,6 +74,7 @@ export class Agents implements AgentsApi {
 
   /** Decides what the rules ask the owner about. @default such transactions are refused */
   useApprovals(gate: ApprovalGate): void {
+    this.#approvals = gate
     this.spending.useApprovals(gate)
   }
 
@@ -180,7 +182,10 @@ export class Agents implements AgentsApi {
       agentId,
       'agent_rotated',
       actor,
-      (stored) => this.#store.replaceKeys(stored, sealed.verifier, sealed.keys),
+      (stored) => {
+        this.#store.replaceKeys(stored, sealed.verifier, sealed.keys)
+        this.#approvals?.endAgent(agentId)
+      },
       { erases: true },
     )
     this.#tellEnd(agentId)
@@ -294,6 +299,7 @@ export class Agents implements AgentsApi {
           this.#store.setState(stored, state)
           this.#store.deleteKeys(stored)
           this.#audit.append(AuditEvents.changed('agent_ended', stored.agent, actor))
+          this.#approvals?.endAgent(agentId)
           return this.#shown(stored)
         }),
       { erases: true },

@@ -28,4 +28,6 @@ export type ApprovalAnswer =
 export type ApprovalGate = {
   /** Asks the owner, or says what was decided. An approval is used up by this call. @throws KmdError `too_many_approvals` */
   answer(request: ApprovalRequest): ApprovalAnswer
+  /** Ends what an agent asked for: it has ended, or has another token. */
+  endAgent(agentId: string): void
 }

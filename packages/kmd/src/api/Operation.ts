@@ -31,6 +31,8 @@ export type Operation<
   errors?: readonly Code[]
   /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
   walletFailure?: 400 | 401 | 500
+  /** It waits for something to happen, and pages send it by themselves: no use of the console. */
+  waits?: true
   /** Whether `run` returns the same object for the same output. It is then written once, and must not be changed. */
   reusesOutput?: true
   run: (context: Context, input: FieldsOf<F>, caller: Caller) => MembersOf<M> | Promise<MembersOf<M>>

@@ -130,9 +130,20 @@ test('approvals end with their agent', async (t) => {
   await decide(app, 'approve', id)
   await app.post('/latchkey/v1/agents/revoke', { agent: agent.id })
   assert.deepEqual(codeOf(await sign(agent)), [403, 'agent_ended'])
-  const { revision } = await list(app)
-  if ((await list(app, true)).approvals[0].state !== 'expired') {
-    await app.post('/latchkey/v1/approvals/watch', { revision, wait_seconds: 5 })
-  }
   assert.equal((await list(app, true)).approvals[0].state, 'expired')
+  const { history } = (await app.post('/latchkey/v1/agents/show', { agent: agent.id })).json
+  const events: string[] = history.map(({ event }: { event: string }) => event)
+  assert.ok(events.includes('approval_approved'), events.join(' '))
+})
+
+test('a console that waits for approvals is idle, and its session ends', async (t) => {
+  const app = createApp(t)
+  const headers = { 'x-kmd-api-token': app.sessions.open() }
+  const watch = (): Promise<TestResponse> =>
+    app.request('POST', '/latchkey/v1/approvals/watch', { body: { revision: '', wait_seconds: 30 }, headers })
+  for (let minutes = 0; minutes < 30; minutes++) {
+    assert.equal((await watch()).status, 200)
+    app.advance(60_000)
+  }
+  assert.equal((await watch()).status, 401)
 })

@@ -83,7 +83,7 @@ export const approvalOperations = [
     id: 'ListApprovals',
     method: 'POST',
     path: `${path}/list`,
-    about: 'Lists the payments of agents that wait for the owner.',
+    about: 'Lists the payments of agents that wait for the owner, the newest 1,000 of them at most.',
     request: [all],
     response: approvalList,
     responseName: 'ListApprovalsResponse',
@@ -93,6 +93,7 @@ export const approvalOperations = [
     id: 'WatchApprovals',
     method: 'POST',
     path: `${path}/watch`,
+    waits: true,
     about: 'Lists them once something has changed since the revision, or after the time.',
     request: [{ name: 'revision', kind: ascii, about: 'From the last list; blank for at once' }, waitSeconds, all],
     response: approvalList,
@@ -142,7 +143,7 @@ export const approvalOperations = [
       const { agentId } = requireAgent(caller).agent
       // One of another agent does not exist for this one.
       if (approvals.get(input.approval_id).agentId !== agentId) throw new KmdError('approval_not_found')
-      const decided = await approvals.decided(input.approval_id, waitMs(input.wait_seconds))
+      const decided = await approvals.decided(input.approval_id, waitMs(input.wait_seconds), agentId)
       return { approval: approvalMember(decided) }
     },
   }),

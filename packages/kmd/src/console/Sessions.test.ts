@@ -69,3 +69,13 @@ test('closing ends one session, clearing all', () => {
   sessions.clear()
   assert.ok(!sessions.use(two) && !sessions.use(three))
 })
+
+test('a page that waits by itself keeps no session alive', () => {
+  const { sessions, advance } = withClock()
+  const token = sessions.open()
+  for (let waited = 0; waited < idleMs; waited += 30_000) {
+    assert.ok(sessions.use(token, { isWaiting: true }))
+    advance(30_000)
+  }
+  assert.equal(sessions.use(token, { isWaiting: true }), undefined)
+})

@@ -35,8 +35,12 @@ export class Sessions {
     return token
   }
 
-  /** Returns the live session of a token and counts as a use of it. */
-  use(token: string | undefined): Session | undefined {
+  /**
+   * Returns the live session of a token and counts as a use of it.
+   *
+   * @param options `isWaiting`: a page waits for something by itself, which is no use: nobody may be sitting there.
+   */
+  use(token: string | undefined, { isWaiting = false }: { isWaiting?: boolean } = {}): Session | undefined {
     const fingerprint = Bearer.fingerprint(token)
     const session = fingerprint === undefined ? undefined : this.#sessions.touch(fingerprint)
     if (session === undefined) return undefined
@@ -45,7 +49,7 @@ export class Sessions {
       this.close(session)
       return undefined
     }
-    session.usedAtMs = now
+    if (!isWaiting) session.usedAtMs = now
     return session
   }
 

@@ -8,11 +8,7 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { reportingLog } from '../activity/reportSignatures.js'
 import { SignatureLog, type SignatureRecord } from '../activity/SignatureLog.js'
-import type { Approval } from '../agents/approvals/Approval.js'
-import { Webhook } from '../agents/approvals/Webhook.js'
-import * as WebhookSecret from '../agents/approvals/webhookSecret.js'
 import { ReservationKeeper } from '../agents/ReservationKeeper.js'
-import { approvalJson } from '../api/approvalOperations.js'
 import type { Context } from '../api/Context.js'
 import { linkPath } from '../api/consoleOperations.js'
 import type { AuditEvent } from '../audit/AuditRecord.js'
@@ -24,7 +20,6 @@ import { ScryptPool } from '../derivation/index.js'
 import { KmdError, StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
-import { openState, type State } from '../state/openState.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
@@ -34,6 +29,8 @@ import type { Wire } from '../wire/Wire.js'
 import { openAgentParts } from './agentParts.js'
 import { Closers } from './Closers.js'
 import * as Config from './Config.js'
+import { openDaemonState } from './daemonState.js'
+import { explain } from './explain.js'
 import * as Lock from './Lock.js'
 import { Log, type LogSettings } from './Log.js'
 import * as MetricsToken from './MetricsToken.js'
@@ -273,10 +270,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     closers.add(() => handles.close())
     const node = openNode(options.node ?? config.algod)
     closers.add(() => context.node?.close())
-    const webhook = openWebhook(config, dataDir, log)
-    closers.add(() => webhook?.close())
-    const { audit, agents, approvals, ...state } = openDatabase(dataDir, log, { wallets, webhook })
-    closers.add(state.close)
+    const { audit, agents, approvals } = openDaemonState({ dataDir, config, log, wallets, closers })
     const peers = new PeerUsers()
     const { unixSocketUids: users, unixSocketGroup } = config
     const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '' })
@@ -379,23 +373,6 @@ function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendin
   }
 }
 
-/** Nothing is read or made before the first record. */
-function openDatabase(dataDir: string, log: Log, { wallets, webhook }: StateParts): State {
-  const onProblem = (error: unknown): void => log.write('error', `latchkey_state.db: ${explain(error)}`)
-  const onApproval = webhook && ((approval: Approval): void => webhook.send(approval))
-  return openState({ directory: dataDir, wallets, onProblem, onApproval })
-}
-
-type StateParts = { wallets: Wallets; webhook: Webhook | undefined }
-
-/** Tells the owner's program about approvals, if there is one. */
-function openWebhook({ approvalWebhook: url }: Config.Config, dataDir: string, log: Log): Webhook | undefined {
-  if (url === '') return undefined
-  const secret = WebhookSecret.readOrCreate(dataDir)
-  const onFailure = (message: string): void => log.write('error', message)
-  return new Webhook({ url, secret, body: approvalJson, onFailure })
-}
-
 function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {
   if (onSignature === undefined) return new SignatureLog()
   return reportingLog((signature) => {
@@ -474,10 +451,4 @@ function settingsChanged(before: Config.Config, after: Config.Config): AuditEven
   )
   const detail = { settings: changed.map((setting) => Config.settingNames[setting].name), audit: after.audit }
   return { event: 'settings_changed', actor: { type: 'daemon' }, detail }
-}
-
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ''
-  return `${error.message}${cause}`
 }

@@ -42,6 +42,9 @@ type Setup = {
   approvals: Approvals
   request: (amount: number, by?: Agent) => Promise<Approval>
   events: () => string[]
+  change: StateDatabase['change']
+  /** What is filed under the agent. */
+  history: () => string[]
   clock: { ms: number }
   changes: Approval[]
   reopen: () => Approvals
@@ -68,7 +71,13 @@ function setUp(t: TestContext): Setup {
       .statement('SELECT record FROM audit ORDER BY number')
       .all()
       .map((row) => (JSON.parse((row as { record: string }).record) as { event: string }).event)
-  return { approvals, request, events, clock, changes, reopen: open }
+  const history = (): string[] =>
+    database
+      .statement('SELECT record FROM audit WHERE agent = ? ORDER BY number')
+      .all(agent.id)
+      .map((row) => (JSON.parse((row as { record: string }).record) as { event: string }).event)
+  const change: Setup['change'] = (make) => database.change(make)
+  return { approvals, request, events, change, history, clock, changes, reopen: open }
 }
 
 test('an approval is asked for once for each transaction, approved once, then used', async (t) => {
@@ -150,12 +159,102 @@ test('waiting ends with the decision, or with the time', async (t) => {
 })
 
 test('approvals of an agent that ends expire', async (t) => {
-  const { approvals, request } = setUp(t)
+  const { approvals, request, change } = setUp(t)
   const { id, transactionId } = await request(1)
   await approvals.approve(id, owner)
-  await approvals.endAgent(agent.id)
+  await change(() => approvals.endAgent(agent.id))
   assert.equal(approvals.find(agent.id, transactionId), undefined)
   assert.equal(approvals.get(id).state, 'expired')
+})
+
+test('each record about an approval is among those of its agent', async (t) => {
+  const { approvals, request, history, change } = setUp(t)
+  await approvals.approve((await request(1)).id, owner)
+  await approvals.deny((await request(2)).id, owner)
+  await request(3)
+  await change(() => approvals.endAgent(agent.id))
+  const asked = 'approval_requested'
+  assert.deepEqual(history(), [asked, 'approval_approved', asked, 'approval_denied', asked, 'approval_expired'])
+})
+
+test('what expired while no daemon ran is recorded at the start, and what is open is told again', async (t) => {
+  const { request, events, clock, reopen, changes } = setUp(t)
+  const first = await request(1)
+  clock.ms += 5_000
+  const second = await request(2)
+  clock.ms = first.expiresAtMs + 1
+  changes.length = 0
+  const again = reopen()
+  await again.resume()
+  assert.deepEqual(events().slice(2), ['approval_expired'])
+  assert.deepEqual(
+    changes.map(({ id, state }) => [id, state]),
+    [
+      [first.id, 'expired'],
+      [second.id, 'open'],
+    ],
+  )
+  again.close()
+})
+
+test('payments that expire one after the other are asked about a hundred times an hour', async (t) => {
+  const { approvals, request, clock } = setUp(t)
+  let amount = 0
+  const askUntilRefused = async (): Promise<number> => {
+    for (let asked = 0; asked < 500; asked++) {
+      // Each expires after 10 rounds, long before the next.
+      clock.ms += 30_000
+      try {
+        await request(++amount)
+      } catch (error) {
+        assert.equal((error as { code?: string }).code, 'too_many_approvals')
+        return asked
+      }
+    }
+    return 500
+  }
+  assert.equal(await askUntilRefused(), 100)
+  clock.ms += 3_600_000
+  await approvals.deny((await request(++amount)).id, owner)
+  assert.equal(await askUntilRefused(), 100, 'what the owner decided takes no room')
+})
+
+test('one transaction that is asked about again and again counts each time', async (t) => {
+  const { request, events, clock } = setUp(t)
+  let asked = 0
+  const isTaken = async (): Promise<boolean> => {
+    clock.ms += 30_000
+    return request(1).then(
+      () => true,
+      () => false,
+    )
+  }
+  while (asked < 500 && (await isTaken())) asked++
+  assert.equal(asked, 100)
+  assert.equal(events().filter((event) => event === 'approval_expired').length, 99)
+})
+
+test('the end of the daemon ends every wait, and those that begin later', { timeout: 60_000 }, async (t) => {
+  const { approvals, request } = setUp(t)
+  const { id } = await request(1)
+  const waiting = [approvals.decided(id, 3_600_000), approvals.changed(approvals.revision, 3_600_000)]
+  approvals.close()
+  await Promise.all(waiting)
+  assert.equal((await approvals.decided(id, 3_600_000)).state, 'open')
+  await approvals.changed(approvals.revision, 3_600_000)
+})
+
+test('an agent that waits often enough to fill the daemon keeps neither the owner nor others from waiting', async (t) => {
+  const { approvals, request } = setUp(t)
+  const { id } = await request(1)
+  const waiting = Array.from({ length: 50 }, () => approvals.decided(id, 3_600_000, agent.id))
+  await assert.rejects(approvals.decided(id, 3_600_000, agent.id), { code: 'too_many_approvals' })
+  waiting.push(approvals.decided(id, 3_600_000, 'agent-2'))
+  const changed = approvals.changed(approvals.revision, 3_600_000)
+  await approvals.approve(id, owner)
+  await changed
+  for (const { state } of await Promise.all(waiting)) assert.equal(state, 'approved')
+  assert.equal((await approvals.decided((await request(2)).id, 1, agent.id)).state, 'open', 'there is room again')
 })
 
 test('an unknown id is not found, whatever it is', (t) => {

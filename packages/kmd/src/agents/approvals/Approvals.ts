@@ -14,17 +14,18 @@ import type { Agent, Refusal } from '../Agent.js'
 import type { Claim } from '../AgentsApi.js'
 import type { ApprovalAnswer, ApprovalGate, ApprovalRequest as GateRequest } from '../ApprovalGate.js'
 import type { Approval, ApprovalState, StoredRefusal } from './Approval.js'
-import { type ApprovalRow, approvalOf } from './approvalRow.js'
+import { ApprovalTable } from './ApprovalTable.js'
+import { AskCounts } from './AskCounts.js'
 import { claimText } from './claimText.js'
 import { expiryOf } from './expiry.js'
-import { Watchers } from './Watchers.js'
+import { type Waiter, Watchers } from './Watchers.js'
 
 export type ApprovalsOptions = {
   database: StateDatabase
   audit: AuditLog
   /** Milliseconds since 1970. */
   now?: () => number
-  /** Called after each approval that was asked for or decided, once it is on the disk. */
+  /** Called after each change of an approval, once it is on the disk; and by `resume` for those that are open. */
   onChange?: (approval: Approval) => void
   /** Called when an approval that expired could not be recorded. */
   onFailure?: (error: unknown) => void
@@ -39,19 +40,26 @@ export type ApprovalRequest = {
   readonly claim: Claim
 }
 
-const maxOpenPerAgent = 100
+/** Open ones, and those of the last hour that the owner has not decided. */
+const maxPerAgent = 100
 /** Decided and expired ones are listed for the owner; the audit log has all. */
 const maxListed = 200
+const maxOpenListed = 1_000
+const keptMs = 30 * 24 * 3_600_000
 const idBytes = 10
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const longestTimerMs = 3_600_000
+/** After a failure to write, as on a full disk. */
+const retryMs = 60_000
 
 export class Approvals implements ApprovalGate {
   readonly #options: ApprovalsOptions
   readonly #database: StateDatabase
+  readonly #table: ApprovalTable
   readonly #now: () => number
   readonly #watchers = new Watchers()
-  /** Those that have not expired, by agent and transaction id. */
+  readonly #asked = new AskCounts()
+  /** Those that have not expired, and those whose end is not recorded yet, by agent and transaction id. */
   #live: Map<string, Approval> | undefined
   /** Those that the transaction under way has changed. */
   #changed: Approval[] = []
@@ -60,6 +68,7 @@ export class Approvals implements ApprovalGate {
   constructor(options: ApprovalsOptions) {
     this.#options = options
     this.#database = options.database
+    this.#table = new ApprovalTable(options.database)
     this.#now = options.now ?? Date.now
     const forget = (): void => {
       this.#changed = []
@@ -82,13 +91,16 @@ export class Approvals implements ApprovalGate {
    * @throws KmdError `too_many_approvals`, before anything is written.
    */
   request(request: ApprovalRequest): Approval {
-    const { agent, transactionId, refusal } = request
+    const { agent, transactionId } = request
     const known = this.find(agent.id, transactionId)
     if (known !== undefined) return known
     this.#checkCount(agent.id)
+    // One for the same transaction that has expired, and of which that is not recorded yet.
+    const over = this.#load().get(keyOf(agent.id, transactionId))
+    if (over !== undefined) this.#expire(over)
     const approval = this.#create(request)
-    this.#insert(approval)
-    this.#record('approval_requested', approval, { type: 'agent', id: agent.id, name: agent.name }, refusal.message)
+    this.#table.insert(approval)
+    this.#record('approval_requested', approval, { type: 'agent', id: agent.id, name: agent.name })
     this.#keep(approval)
     return approval
   }
@@ -114,19 +126,16 @@ export class Approvals implements ApprovalGate {
 
   /** @throws KmdError `approval_not_found` */
   get(id: string): Approval {
-    const row = this.#database.exists
-      ? this.#database.statement(`${select} WHERE id = ?`).get(id.toLowerCase())
-      : undefined
-    if (row === undefined) throw new KmdError('approval_not_found')
-    return this.#current(approvalOf(row as ApprovalRow))
+    const found = this.#table.get(id.toLowerCase())
+    if (found === undefined) throw new KmdError('approval_not_found')
+    return this.#current(found)
   }
 
-  /** Newest first: those that wait for the owner, or all of the latest. */
+  /** Newest first: those that wait for the owner, or all of the latest. Of very many, the newest. */
   list({ onlyOpen }: { onlyOpen: boolean }): readonly Approval[] {
-    if (!this.#database.exists) return []
-    if (onlyOpen) return [...this.#load().values()].filter((one) => this.#isOpen(one)).reverse()
-    const rows = this.#database.statement(`${select} ORDER BY created_ms DESC, rowid DESC LIMIT ?`).all(maxListed)
-    return (rows as ApprovalRow[]).map((row) => this.#current(approvalOf(row)))
+    if (!onlyOpen) return this.#table.latest(maxListed).map((one) => this.#current(one))
+    const open = [...this.#load().values()].filter((one) => this.#isOpen(one))
+    return open.slice(-maxOpenListed).reverse()
   }
 
   /** Changes with every approval that is asked for, decided, used or expires. */
@@ -134,33 +143,40 @@ export class Approvals implements ApprovalGate {
     return this.#watchers.revision
   }
 
-  /** Resolves when something changed since the revision, or after the time. */
-  changed(revision: string, waitMs: number): Promise<void> {
-    return this.#watchers.changed(revision, waitMs)
+  /** Resolves when something changed since the revision, or after the time. @throws KmdError `too_many_approvals` */
+  changed(revision: string, waitMs: number, waiter?: Waiter): Promise<void> {
+    return this.#watchers.changed(revision, waitMs, waiter)
   }
 
-  /** Resolves with an approval once it is decided, or after the time. @throws KmdError `approval_not_found` */
-  async decided(id: string, waitMs: number): Promise<Approval> {
+  /**
+   * Resolves with an approval once it is decided, or after the time.
+   *
+   * @throws KmdError `approval_not_found`; `too_many_approvals` if too many requests wait already
+   */
+  async decided(id: string, waitMs: number, waiter?: Waiter): Promise<Approval> {
     const giveUpAtMs = performance.now() + waitMs
     for (;;) {
       const { revision } = this
       const approval = this.get(id)
       const leftMs = giveUpAtMs - performance.now()
-      if (approval.state !== 'open' || leftMs <= 0) return approval
-      await this.changed(revision, Math.min(leftMs, Math.max(0, approval.expiresAtMs - this.#now()) + 1))
+      if (approval.state !== 'open' || leftMs <= 0 || this.#watchers.isClosed) return approval
+      await this.changed(revision, Math.min(leftMs, Math.max(0, approval.expiresAtMs - this.#now()) + 1), waiter)
     }
   }
 
-  /** Ends what the agent asked for: it has ended, or has another token. */
-  async endAgent(agentId: string): Promise<void> {
-    const isLive = (one: Approval): boolean =>
-      one.agentId === agentId && (one.state === 'open' || one.state === 'approved')
-    if (![...this.#load().values()].some(isLive)) return
-    await this.#database.change(() => {
-      for (const approval of [...this.#load().values()].filter(isLive)) {
-        this.#setState(approval, 'expired', approval.decidedAtMs)
-      }
-    })
+  endAgent(agentId: string): void {
+    for (const approval of [...this.#load().values()]) if (approval.agentId === agentId) this.#expire(approval)
+  }
+
+  /** After a start: ends those that expired meanwhile, and tells about those that are open once more. */
+  async resume(): Promise<void> {
+    if (!this.#database.exists) return
+    await this.#sweep()
+    if (this.#watchers.isClosed) return
+    for (const approval of this.list({ onlyOpen: true })) {
+      this.#asked.add(approval)
+      this.#options.onChange?.(approval)
+    }
   }
 
   close(): void {
@@ -195,28 +211,8 @@ export class Approvals implements ApprovalGate {
     }
   }
 
-  #insert(one: Approval): void {
-    this.#database
-      .statement('INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)')
-      .run(
-        one.id,
-        one.agentId,
-        one.agentName,
-        one.state,
-        one.transactionId,
-        one.transaction,
-        JSON.stringify(one.refusal),
-        one.claimedUrl,
-        one.claimedDescription,
-        one.createdAtMs,
-        one.expiresAtMs,
-      )
-  }
-
   #setState(approval: Approval, state: ApprovalState, decidedAtMs: number | undefined): Approval {
-    this.#database
-      .statement('UPDATE approvals SET state = ?, decided_ms = ? WHERE id = ?')
-      .run(state, decidedAtMs ?? null, approval.id)
+    this.#table.setState(approval.id, state, decidedAtMs)
     const changed = { ...approval, state, decidedAtMs }
     this.#keep(changed)
     return changed
@@ -233,22 +229,29 @@ export class Approvals implements ApprovalGate {
   #tell(): void {
     if (this.#changed.length === 0) return
     const changed = this.#changed.splice(0)
+    for (const approval of changed) {
+      if (approval.state === 'open') this.#asked.add(approval)
+      else if (approval.decidedAtMs !== undefined) this.#asked.remove(approval)
+    }
     this.#watchers.notify()
     for (const approval of changed) this.#options.onChange?.(approval)
     this.#sweepLater()
   }
 
-  #record(event: EventName, approval: Approval, actor: Actor, reason = approval.refusal.message): void {
-    const { id, agentId, agentName, transactionId, claimedUrl, claimedDescription } = approval
-    const claims = { ...(claimedUrl && { claimedUrl }), ...(claimedDescription && { claimedDescription }) }
-    const detail = { approval: id, agent: agentName, agentId, reason, ...claims }
+  #record(event: EventName, approval: Approval, actor: Actor): void {
+    const { id, agentId, agentName, transactionId, refusal, claimedUrl, claimedDescription } = approval
+    const claims = {
+      ...(claimedUrl && { claimed_url: claimedUrl }),
+      ...(claimedDescription && { claimed_description: claimedDescription }),
+    }
+    const detail = { approval: id, agent_id: agentId, agent_name: agentName, reason: refusal.message, ...claims }
     this.#options.audit.append({ event, actor, transaction: transactionId, detail })
   }
 
   #checkCount(agentId: string): void {
     let open = 0
     for (const one of this.#load().values()) if (one.agentId === agentId && this.#isOpen(one)) open++
-    if (open >= maxOpenPerAgent) throw new KmdError('too_many_approvals')
+    if (Math.max(open, this.#asked.count(agentId, this.#now())) >= maxPerAgent) throw new KmdError('too_many_approvals')
   }
 
   #isOpen({ state, expiresAtMs }: Approval): boolean {
@@ -262,43 +265,46 @@ export class Approvals implements ApprovalGate {
   }
 
   #load(): Map<string, Approval> {
-    if (this.#live !== undefined) return this.#live
-    this.#live = new Map()
-    if (!this.#database.exists) return this.#live
-    const rows = this.#database
-      .statement(`${select} WHERE state <> 'expired' AND expires_ms >= ? ORDER BY created_ms, rowid`)
-      .all(this.#now()) as ApprovalRow[]
-    for (const row of rows) this.#live.set(keyOf(row.agent_id, row.transaction_id), approvalOf(row))
+    this.#live ??= new Map(this.#table.live(this.#now()).map((one) => [keyOf(one.agentId, one.transactionId), one]))
     return this.#live
   }
 
-  #sweepLater(): void {
+  #sweepLater(leastMs = 0): void {
     clearTimeout(this.#sweeper)
-    const next = Math.min(...[...this.#load().values()].map(({ expiresAtMs }) => expiresAtMs))
-    if (!Number.isFinite(next)) return
-    const delayMs = Math.min(longestTimerMs, Math.max(0, next - this.#now()) + 1)
+    if (this.#watchers.isClosed) return
+    let next = Number.POSITIVE_INFINITY
+    for (const { expiresAtMs } of this.#load().values()) next = Math.min(next, expiresAtMs)
+    if (next === Number.POSITIVE_INFINITY) return
+    const delayMs = Math.min(longestTimerMs, Math.max(leastMs, next - this.#now() + 1, 1))
     this.#sweeper = setTimeout(() => void this.#sweep(), delayMs).unref()
   }
 
-  /** Ends those that have expired, with a record for each that was never decided. */
   async #sweep(): Promise<void> {
+    if (this.#watchers.isClosed) return
     try {
       await this.#database.change(() => {
-        for (const approval of [...this.#load().values()].filter(({ expiresAtMs }) => this.#now() > expiresAtMs)) {
-          if (approval.state === 'open') this.#record('approval_expired', approval, { type: 'daemon' })
-          if (approval.state === 'open' || approval.state === 'approved') {
-            this.#setState(approval, 'expired', approval.decidedAtMs)
-          } else this.#load().delete(keyOf(approval.agentId, approval.transactionId))
+        for (const approval of [...this.#load().values()]) {
+          if (this.#now() > approval.expiresAtMs) this.#expire(approval)
         }
+        this.#table.deleteBefore(this.#now() - keptMs)
       })
+      this.#sweepLater()
     } catch (error) {
+      if (this.#watchers.isClosed) return
       this.#options.onFailure?.(error)
+      this.#sweepLater(retryMs)
     }
-    this.#sweepLater()
+  }
+
+  /** With a record for one that was never decided. A denied one and a used one stay what they are. */
+  #expire(approval: Approval): void {
+    const { state, agentId, transactionId, decidedAtMs, expiresAtMs } = approval
+    if (state === 'open') this.#record('approval_expired', approval, { type: 'daemon' })
+    if (state === 'open' || state === 'approved') this.#setState(approval, 'expired', decidedAtMs)
+    else if (this.#now() > expiresAtMs) this.#load().delete(keyOf(agentId, transactionId))
   }
 }
 
-const select = 'SELECT * FROM approvals'
 const maxUrlLength = 300
 const maxDescriptionLength = 300
 

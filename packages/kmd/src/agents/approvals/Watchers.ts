@@ -2,16 +2,29 @@
 import { randomBytes } from 'node:crypto'
 import { KmdError } from '../../errors.js'
 
-const maxWaiting = 1_000
+/** Of one agent, and of the owner. A client that has gone waits on until its time is over. */
+const maxOfOne = 50
+/** An agent takes nothing of the room for others, and all of them nothing of the owner's. */
+const maxOfAgents = 1_000
+
+/** Who waits: the id of an agent, or undefined for the owner. */
+export type Waiter = string | undefined
 
 export class Watchers {
   /** Another one after a restart: a client that shows an old revision is told at once. */
   readonly #start = randomBytes(6).toString('hex')
   readonly #waiting = new Set<() => void>()
+  readonly #counts = new Map<Waiter, number>()
   #number = 0
+  #isClosed = false
 
   get revision(): string {
     return `${this.#start}-${this.#number}`
+  }
+
+  /** Whether every wait ends at once. */
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   notify(): void {
@@ -24,15 +37,19 @@ export class Watchers {
    *
    * @throws KmdError `too_many_approvals` if too many requests wait already.
    */
-  changed(revision: string, waitMs: number): Promise<void> {
-    if (revision !== this.revision || waitMs <= 0) return Promise.resolve()
-    if (this.#waiting.size >= maxWaiting) {
+  changed(revision: string, waitMs: number, waiter?: Waiter): Promise<void> {
+    if (revision !== this.revision || waitMs <= 0 || this.#isClosed) return Promise.resolve()
+    const count = this.#counts.get(waiter) ?? 0
+    const ofAgents = this.#waiting.size - (this.#counts.get(undefined) ?? 0)
+    if (count >= maxOfOne || (waiter !== undefined && ofAgents >= maxOfAgents)) {
       return Promise.reject(new KmdError('too_many_approvals', { message: 'too many requests wait for approvals' }))
     }
+    this.#counts.set(waiter, count + 1)
     return new Promise((resolve) => {
       const wake = (): void => {
         clearTimeout(timer)
         this.#waiting.delete(wake)
+        this.#uncount(waiter)
         resolve()
       }
       const timer = setTimeout(wake, waitMs)
@@ -40,8 +57,15 @@ export class Watchers {
     })
   }
 
-  /** Ends every wait: the daemon is stopping. */
+  /** Ends every wait, also those to come: the daemon is stopping. */
   close(): void {
+    this.#isClosed = true
     for (const wake of [...this.#waiting]) wake()
+  }
+
+  #uncount(waiter: Waiter): void {
+    const count = this.#counts.get(waiter)! - 1
+    if (count === 0) this.#counts.delete(waiter)
+    else this.#counts.set(waiter, count)
   }
 }

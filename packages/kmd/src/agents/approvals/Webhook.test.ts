@@ -8,8 +8,10 @@ import type { Approval } from './Approval.js'
 import { isPrivate, Webhook } from './Webhook.js'
 
 const secret = Buffer.alloc(32, 5)
-const approval = (id: string, expiresInMs = 3_600_000): Approval =>
-  ({ id, state: 'open', expiresAtMs: Date.now() + expiresInMs }) as Approval
+const approval = (id: string, expiresInMs = 3_600_000, state: Approval['state'] = 'open'): Approval =>
+  ({ id, state, expiresAtMs: Date.now() + expiresInMs }) as Approval
+const typesOf = (received: readonly Received[]): string[] =>
+  received.map(({ body }) => (JSON.parse(body) as { type: string }).type)
 
 type Received = { headers: IncomingMessage['headers']; body: string }
 
@@ -43,12 +45,18 @@ async function receive(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received, arrived }
 }
 
-function open(t: TestContext, url: string, failures: string[] = []): Webhook {
+function open(
+  t: TestContext,
+  url: string,
+  failures: string[] = [],
+  options: Partial<ConstructorParameters<typeof Webhook>[0]> = {},
+): Webhook {
   const webhook = new Webhook({
     url,
     secret,
     body: ({ id }) => ({ id }),
     onFailure: (message) => void failures.push(message),
+    ...options,
   })
   t.after(() => webhook.close())
   return webhook
@@ -91,6 +99,85 @@ test('a redirect is not followed, and a delivery ends with its approval', async 
   await failed
   assert.match(failures[0]!, /^approval short \(open\) was not delivered/)
   assert.equal(other.received.length, 0)
+})
+
+test('a receiver that answers without an end holds up nothing, and its words are not read', async (t) => {
+  let written = 0
+  const { url, arrived } = await receive(t, (_request, response) => {
+    response.writeHead(200)
+    const more = (): void => {
+      if (response.destroyed) return
+      written += 65_536
+      response.write(Buffer.alloc(65_536), more)
+    }
+    more()
+  })
+  const webhook = open(t, url)
+  for (let number = 0; number < 12; number++) webhook.send(approval(`endless ${number}`))
+  await arrived(12)
+  assert.ok(written < 64 * 1024 * 1024)
+})
+
+test('a receiver that never answers is given up after a time, and tried again', async (t) => {
+  const { url, arrived } = await receive(t, (_request, response, count) => {
+    if (count > 1) response.end()
+  })
+  open(t, url, [], { timeoutMs: 50 }).send(approval('slow'))
+  await arrived(2)
+})
+
+test('the end of the daemon ends deliveries that are under way', async (t) => {
+  const { url, arrived } = await receive(t, () => {})
+  const failures: string[] = []
+  let end = (): void => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const watched: typeof fetch = async (...request) => {
+    try {
+      return await fetch(...request)
+    } finally {
+      end()
+    }
+  }
+  const webhook = open(t, url, failures, { fetch: watched, timeoutMs: 3_600_000 })
+  webhook.send(approval('one'))
+  await arrived(1)
+  webhook.close()
+  await ended
+  webhook.send(approval('two'))
+  assert.deepEqual(failures, [])
+})
+
+test('a newer state takes the place of an older one, also of one that is under way and fails', async (t) => {
+  let fail = (): void => {}
+  const { url, received, arrived } = await receive(t, (request, response, count) => {
+    if (count === 1) fail = () => request.socket.destroy()
+    else response.end()
+  })
+  const webhook = open(t, url)
+  webhook.send(approval('one'))
+  await arrived(1)
+  webhook.send(approval('one', 3_600_000, 'approved'))
+  webhook.send(approval('one', 3_600_000, 'used'))
+  webhook.send(approval('two'))
+  await arrived(2)
+  assert.deepEqual(typesOf(received), ['approval.open', 'approval.open'], 'one delivery of an approval at a time')
+  fail()
+  await arrived(3)
+  assert.equal(typesOf(received)[2], 'approval.used')
+})
+
+test('of more than a thousand deliveries that wait, the oldest are given up', async (t) => {
+  const { url } = await receive(t, () => {})
+  const failures: string[] = []
+  const webhook = open(t, url, failures)
+  for (let number = 0; number < 1_010; number++) webhook.send(approval(`${number}`))
+  // Four are under way.
+  assert.deepEqual(
+    failures.map((text) => /^approval (\d+) /.exec(text)?.[1]),
+    ['4', '5', '6', '7', '8', '9'],
+  )
 })
 
 test('only an address whose traffic stays private is taken', () => {

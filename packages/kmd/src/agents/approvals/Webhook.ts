@@ -1,6 +1,9 @@
 /**
- * Tells a program of the owner about approvals: a POST with a signed body for each that is asked for or decided. What cannot
- * be delivered is tried again until the approval has expired; the owner can always decide in the console or on the command line.
+ * Tells a program of the owner about approvals: a POST with a signed body for each change of one. What cannot be delivered is
+ * tried again until the approval has expired; the owner can always decide in the console or on the command line.
+ *
+ * Of one approval there is one delivery at a time, with its latest state: a receiver never gets an older state after a newer one.
+ * It may get the same one twice, as after a response that was lost, or after a restart.
  */
 import { createHmac } from 'node:crypto'
 import type { Approval } from './Approval.js'
@@ -16,26 +19,30 @@ export type WebhookOptions = {
   onFailure?: (message: string) => void
   /** Milliseconds since 1970. */
   now?: () => number
+  /** How long a receiver may take to answer. @default 10000 */
+  timeoutMs?: number
   fetch?: typeof fetch
 }
 
 /** The header with the time and the signature of a body. */
 export const signatureHeader = 'Latchkey-Signature'
 
-const timeoutMs = 10_000
+const usualTimeoutMs = 10_000
 const firstRetryMs = 1_000
 const longestRetryMs = 60_000
 const maxWaiting = 1_000
 const maxConcurrent = 4
 
-type Delivery = { approval: Approval; attempt: number; atMs: number }
+/** When it is due by the monotonic clock: a clock that is set back delays nothing. */
+type Delivery = { readonly approval: Approval; readonly attempt: number; readonly dueAtMs: number }
 
 export class Webhook {
   readonly #options: WebhookOptions
   readonly #now: () => number
   readonly #abort = new AbortController()
-  #waiting: Delivery[] = []
-  #running = 0
+  /** By the id of the approval, the oldest first. */
+  readonly #waiting = new Map<string, Delivery>()
+  readonly #running = new Set<string>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: WebhookOptions) {
@@ -43,49 +50,62 @@ export class Webhook {
     this.#now = options.now ?? Date.now
   }
 
-  /** Queues a delivery. The oldest is dropped if too many wait. */
+  /** Queues a delivery, in the place of one of an older state. The oldest is dropped if too many wait. */
   send(approval: Approval): void {
     if (this.#abort.signal.aborted) return
-    if (this.#waiting.length >= maxWaiting) this.#giveUp(this.#waiting.shift()!, 'too many deliveries wait')
-    this.#waiting.push({ approval, attempt: 1, atMs: this.#now() })
+    this.#waiting.delete(approval.id)
+    const [oldest] = this.#waiting.values()
+    if (oldest !== undefined && this.#waiting.size >= maxWaiting) {
+      this.#waiting.delete(oldest.approval.id)
+      this.#giveUp(oldest, 'too many deliveries wait')
+    }
+    this.#waiting.set(approval.id, { approval, attempt: 1, dueAtMs: performance.now() })
     this.#run()
   }
 
   close(): void {
     clearTimeout(this.#timer)
-    this.#waiting = []
+    this.#waiting.clear()
     this.#abort.abort()
   }
 
   #run(): void {
     clearTimeout(this.#timer)
-    while (this.#running < maxConcurrent) {
-      const index = this.#waiting.findIndex(({ atMs }) => atMs <= this.#now())
-      if (index < 0) break
-      const [delivery] = this.#waiting.splice(index, 1)
-      this.#running++
-      void this.#deliver(delivery!).finally(() => {
-        this.#running--
-        this.#run()
-      })
+    let next = Number.POSITIVE_INFINITY
+    for (const [id, delivery] of this.#waiting) {
+      if (this.#running.size >= maxConcurrent) return
+      if (this.#running.has(id)) continue
+      if (delivery.dueAtMs > performance.now()) next = Math.min(next, delivery.dueAtMs)
+      else this.#start(delivery)
     }
-    const next = Math.min(...this.#waiting.map(({ atMs }) => atMs))
-    if (!Number.isFinite(next) || this.#running >= maxConcurrent) return
-    this.#timer = setTimeout(() => this.#run(), Math.max(1, next - this.#now())).unref()
+    if (next === Number.POSITIVE_INFINITY) return
+    this.#timer = setTimeout(() => this.#run(), Math.max(1, next - performance.now())).unref()
+  }
+
+  #start(delivery: Delivery): void {
+    const { id } = delivery.approval
+    this.#waiting.delete(id)
+    this.#running.add(id)
+    void this.#deliver(delivery).finally(() => {
+      this.#running.delete(id)
+      this.#run()
+    })
   }
 
   async #deliver(delivery: Delivery): Promise<void> {
     const problem = await this.#post(delivery).catch((error: unknown) => reasonOf(error))
     if (problem === undefined || this.#abort.signal.aborted) return
-    const delayMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (delivery.attempt - 1))
-    const atMs = this.#now() + delayMs
-    if (atMs > delivery.approval.expiresAtMs) this.#giveUp(delivery, problem)
-    else this.#waiting.push({ ...delivery, attempt: delivery.attempt + 1, atMs })
+    const { approval, attempt } = delivery
+    // A newer state is on its way instead.
+    if (this.#waiting.has(approval.id)) return
+    const delayMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (attempt - 1))
+    if (this.#now() + delayMs > approval.expiresAtMs) this.#giveUp(delivery, problem)
+    else this.#waiting.set(approval.id, { approval, attempt: attempt + 1, dueAtMs: performance.now() + delayMs })
   }
 
   /** Returns what went wrong. Every answer but 2xx is a failure, a redirect too: the body is for this address only. */
   async #post({ approval }: Delivery): Promise<string | undefined> {
-    const { url, secret, body, fetch: send = fetch } = this.#options
+    const { url, secret, body, timeoutMs = usualTimeoutMs, fetch: send = fetch } = this.#options
     const text = JSON.stringify({ type: `approval.${approval.state}`, approval: body(approval) })
     const response = await send(url, {
       method: 'POST',
@@ -94,6 +114,7 @@ export class Webhook {
       body: text,
       signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)]),
     })
+    // Nothing of what it says is read, however much that is.
     await response.body?.cancel()
     return response.ok ? undefined : `the status is ${response.status}`
   }
