@@ -239,6 +239,31 @@ test('a client that gives up gets the answer later, with the same payment, which
   assert.deepEqual([runs(), await earned(market)], [1, cent])
 })
 
+test('a tool that is updated has to be paid for as before, and is checked with the schema of now', async (t) => {
+  const market = await openMarket(t)
+  const gate = await openGate(t, market)
+  let runs = 0
+  const object = { type: 'object', properties: { sky: { type: 'string' } }, required: ['sky'] } as const
+  const client = await connect(t, (server) => {
+    const tool = gate.registerTool(server, 'forecast', { description: 'old' }, () => text('old'))
+    tool.update({
+      callback: () => ({ ...text('new'), structuredContent: ++runs === 1 ? { sky: 1 } : { sky: 'blue' } }),
+      outputSchema: fromJsonSchema(object),
+      description: 'new',
+    })
+    tool.disable()
+    tool.enable()
+  })
+  assert.equal((await client.listTools()).tools[0]!.description, 'new')
+  const asked = await forecast(client)
+  assert.deepEqual([asked.isError, errorOf(asked), runs], [true, 'Payment required', 0])
+  const { first } = await payFor(buyerOf(market), asked)
+  assert.equal((await forecast(client, first)).isError, true)
+  assert.equal(await earned(market), 0n)
+  assert.deepEqual((await forecast(client, first)).structuredContent, { sky: 'blue' })
+  assert.deepEqual([runs, await earned(market)], [2, cent])
+})
+
 test('a result that is too large is not charged', async (t) => {
   const { client, market, buyer } = await openShop(t, { maxResultBytes: 1_000, serve: () => text('x'.repeat(1_000)) })
   const { first } = await payFor(buyer, await forecast(client))

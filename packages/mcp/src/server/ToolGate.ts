@@ -37,6 +37,7 @@ export type ToolConfig<
 }
 
 type ToolResult = CallToolResult | InputRequiredResult
+type AnyHandler = (...parts: readonly unknown[]) => ToolResult | Promise<ToolResult>
 
 /** One call that is decided on. */
 type Serving = {
@@ -88,8 +89,8 @@ export class ToolGate {
   }
 
   /**
-   * Registers a tool that has to be paid for: `server.registerTool`, with the gate in front of the handler. The result is
-   * checked with `outputSchema` before it is charged.
+   * Registers a tool that has to be paid for: `server.registerTool`, with the gate in front of the handler, also of one that
+   * `update` of the registered tool sets later. The result is checked with `outputSchema` before it is charged.
    *
    * @throws McpError for a tool that was not among `tools` of {@link ToolGate.open}
    */
@@ -104,22 +105,23 @@ export class ToolGate {
         hint: 'Add it to `tools` of ToolGate.open, or register it with the server if it is free.',
       })
     }
-    const { outputSchema } = config
+    let current = handler as AnyHandler
     // With an `inputSchema` the arguments come before the context.
     const paid = (...parts: readonly unknown[]): Promise<ToolResult> => {
       const context = parts.at(-1) as ServerContext
       const call: ToolCall = { name, arguments: parts.length > 1 ? parts[0] : {} }
-      const run = (): ToolResult | Promise<ToolResult> =>
-        (handler as (...all: readonly unknown[]) => ToolResult)(...parts)
-      return this.#serve({
-        call,
-        request: toolRequest(call, digestOf(call.arguments), context),
-        context,
-        outputSchema,
-        run,
-      })
+      const request = toolRequest(call, digestOf(call.arguments), context)
+      const [run, { outputSchema }] = [() => current(...parts), registered]
+      return this.#serve({ call, request, context, outputSchema, run })
     }
-    return server.registerTool<Output, Input>(name, config, paid as unknown as ToolCallback<Input>)
+    const registered = server.registerTool<Output, Input>(name, config, paid as unknown as ToolCallback<Input>)
+    const { update } = registered
+    // Another handler is behind the gate, too.
+    registered.update = ({ callback, ...others }) => {
+      if (callback !== undefined) current = callback as AnyHandler
+      update(others)
+    }
+    return registered
   }
 
   /**
