@@ -7,7 +7,7 @@ const files = ['packages', 'examples', 'bench', 'test'].flatMap(sources).filter(
 
 /** Names that were replaced by those of the field. */
 const oldNames =
-  /\b(?:Doors|Tale|Estate|entrust\w*|caretaker\w*|holdBack|maxInAll|Selling|Facilitating|Signings|Asked|Kept|Lot|Trouble|slowly|hush|expectLeave|fate)\b/
+  /\b(?:Doors|Tale|Estate|entrust\w*|caretaker\w*|holdBack|maxInAll|Selling|Facilitating|Signings|Asked|Kept|Lot|Refusal|Trouble|slowly|hush|expectLeave|fate)\b/
 
 const oldPhrases = /\b(?:nobody|whoever|somebody|anew|unless told|overhears)\b/i
 

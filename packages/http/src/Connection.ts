@@ -8,6 +8,8 @@ import {
   dropConnection,
   type HostHandler,
   type HostResponse,
+  isSecret,
+  isSource,
   type RawRequest,
   type RawResponse,
 } from './Message.js'
@@ -479,14 +481,6 @@ export class Connection {
     this.#closeListeners = undefined
     for (const listener of listeners ?? []) listener()
   }
-}
-
-function isSource(body: Exclude<HostResponse, symbol>['body']): body is BodySource {
-  return typeof body === 'object' && 'next' in body
-}
-
-function isSecret(response: Exclude<HostResponse, symbol>): response is RawResponse & { body: Uint8Array } {
-  return 'wipe' in response && response.wipe === true && response.body instanceof Uint8Array
 }
 
 /** RFC 9110, section 6.4.1. */

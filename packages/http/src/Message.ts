@@ -112,3 +112,13 @@ export type HostResponse =
   | typeof dropConnection
 
 export type HostHandler = (request: RawRequest) => HostResponse | Promise<HostResponse>
+
+/** Whether a body is written in parts. */
+export function isSource(body: Exclude<HostResponse, symbol>['body']): body is BodySource {
+  return typeof body === 'object' && 'next' in body
+}
+
+/** Whether the body has to be wiped once it is written. */
+export function isSecret(response: Exclude<HostResponse, symbol>): response is RawResponse & { body: Uint8Array } {
+  return 'wipe' in response && response.wipe === true && response.body instanceof Uint8Array
+}

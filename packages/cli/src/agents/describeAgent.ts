@@ -59,7 +59,7 @@ function ruleLines(rules: AgentRules): string[] {
   const { payees, applications, optIns, maxFeeMicroAlgos, ask } = rules
   const ids = (items: readonly { id: bigint }[]): string => items.map(({ id }) => id).join(', ')
   return [
-    payees.allow === 'all' ? 'may pay every address' : `may pay ${printable(payees.allow.join(', ')) || 'nobody'}`,
+    payees.allow === 'all' ? 'may pay every address' : `may pay ${printable(payees.allow.join(', ')) || 'no address'}`,
     ...(payees.deny.length === 0 ? [] : [`may never pay ${printable(payees.deny.join(', '))}`]),
     ...(applications.length === 0 ? [] : [`may call applications ${ids(applications)}`]),
     ...(optIns.length === 0 ? [] : [`may opt in to assets ${ids(optIns)}`]),

@@ -83,7 +83,7 @@ export type AskRules = {
 }
 
 /** Why a signature was refused: for programs by its members, for people by `message`. */
-export type Refusal = {
+export type AgentRefusal = {
   readonly code: RefusalCode
   /** The rule in words of the command line, such as `$5/day`, `each $0.50`, `pay-to`, `no close-out`. */
   readonly rule: string

@@ -1,7 +1,7 @@
 /** The contract between the operations of the API and the agents. */
 import type { Transaction } from '@latchkey/algorand'
 import type { Actor } from '../audit/AuditRecord.js'
-import type { Agent, Limit, Refusal, Rules } from './Agent.js'
+import type { Agent, AgentRefusal, Limit, Rules } from './Agent.js'
 
 /** A request with the token of an agent. It is checked again before each signature: the agent may have ended since. */
 export type AgentSession = {
@@ -16,8 +16,8 @@ export type Claim = { readonly url?: string | undefined; readonly description?: 
 /** What the rules say of a transaction. */
 export type Decision =
   | { readonly type: 'allowed'; readonly rule: string }
-  | { readonly type: 'ask'; readonly refusal: Refusal }
-  | { readonly type: 'refused'; readonly refusal: Refusal }
+  | { readonly type: 'ask'; readonly refusal: AgentRefusal }
+  | { readonly type: 'refused'; readonly refusal: AgentRefusal }
 
 /** A limit with what is left of it. */
 export type LimitUse = {

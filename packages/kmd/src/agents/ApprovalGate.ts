@@ -1,5 +1,5 @@
 /** The seam to approvals: what decides where the rules ask the owner. */
-import type { Agent, Refusal } from './Agent.js'
+import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim } from './AgentsApi.js'
 import type { Facts } from './PaymentFacts.js'
 
@@ -12,7 +12,7 @@ export type ApprovalRequest = {
   /** Canonical. */
   readonly bytes: Uint8Array
   readonly facts: Facts
-  readonly refusal: Refusal
+  readonly refusal: AgentRefusal
   readonly claim: Claim
   readonly nowMs: number
 }

@@ -3,7 +3,7 @@
  * refused, so that a later version of the protocol adds nothing that an agent may sign.
  */
 import { Address, BoundedMap, Bytes, Transaction } from '@latchkey/algorand'
-import type { Refusal } from './Agent.js'
+import type { AgentRefusal } from './Agent.js'
 
 /** An amount of one asset that leaves the sender. Asset 0 is Algos. */
 export type Spending = { readonly assetId: bigint; readonly amount: bigint }
@@ -99,7 +99,7 @@ export const maxInteger = 2n ** 63n - 1n
  *
  * @throws Msgpack.DecodeError if the bytes are no transaction
  */
-export function readFacts(canonicalBytes: Uint8Array): Facts | Refusal {
+export function readFacts(canonicalBytes: Uint8Array): Facts | AgentRefusal {
   const fields = Transaction.decode(canonicalBytes)
   const forbidden = findForbidden(fields)
   if (forbidden !== undefined) return forbidden
@@ -119,11 +119,11 @@ export function readFacts(canonicalBytes: Uint8Array): Facts | Refusal {
 }
 
 /** Whether {@link readFacts} refused. */
-export function isRefusal(facts: Facts | Refusal): facts is Refusal {
+export function isRefusal(facts: Facts | AgentRefusal): facts is AgentRefusal {
   return 'code' in facts
 }
 
-function findForbidden(fields: Fields): Refusal | undefined {
+function findForbidden(fields: Fields): AgentRefusal | undefined {
   const type = fields.type as Type
   if (!everyType.includes(type)) {
     const shown = /^[a-z]{1,7}$/.test(type) ? type : 'unknown'
@@ -181,10 +181,10 @@ export function addressText(publicKey: Uint8Array): string {
   return text
 }
 
-function forbid(rule: string, message: string): Refusal {
+function forbid(rule: string, message: string): AgentRefusal {
   return refuse('agent_transaction_forbidden', rule, message)
 }
 
-function refuse(code: Refusal['code'], rule: string, message: string): Refusal {
+function refuse(code: AgentRefusal['code'], rule: string, message: string): AgentRefusal {
   return { code, rule, unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined, message }
 }

@@ -6,7 +6,7 @@ import { Network, Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
-import type { Refusal } from './Agent.js'
+import type { AgentRefusal } from './Agent.js'
 import type { StoredAgent } from './AgentStore.js'
 import { AgentSums } from './AgentSums.js'
 import type { Claim, Decision, LimitUse } from './AgentsApi.js'
@@ -20,7 +20,7 @@ import { refusalError } from './refusalError.js'
 import type { SpendingClock } from './SpendingClock.js'
 
 export type SpendingRequest = {
-  readonly facts: Facts | Refusal
+  readonly facts: Facts | AgentRefusal
   /** The transaction, canonical. */
   readonly bytes: Uint8Array
   readonly sender: string
@@ -192,7 +192,7 @@ export class Spending {
     return reserved
   }
 
-  #ask(stored: StoredAgent, request: SpendingRequest, refusal: Refusal, nowMs: number): Outcome {
+  #ask(stored: StoredAgent, request: SpendingRequest, refusal: AgentRefusal, nowMs: number): Outcome {
     const answer = this.#approvals?.answer({
       agent: stored.agent,
       agentNumber: stored.number,
@@ -212,7 +212,13 @@ export class Spending {
     return this.#refuse(stored, request, refusalError(refusal, { code }), refusal, nowMs)
   }
 
-  #refuse(stored: StoredAgent, request: SpendingRequest, error: KmdError, refusal: Refusal, nowMs: number): Outcome {
+  #refuse(
+    stored: StoredAgent,
+    request: SpendingRequest,
+    error: KmdError,
+    refusal: AgentRefusal,
+    nowMs: number,
+  ): Outcome {
     this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.refused(signature, refusal))
     return { type: 'refused', error }
   }
@@ -228,7 +234,7 @@ export class Spending {
     else this.#audit.append(event(signatureOf(stored, request, this.#flood.record(id, nowMs))))
   }
 
-  #decide(stored: StoredAgent, facts: Facts | Refusal, nowMs: number): Decision {
+  #decide(stored: StoredAgent, facts: Facts | AgentRefusal, nowMs: number): Decision {
     const sums = this.#sumsOf(stored, nowMs)
     const lastRound = isRefusal(facts) ? undefined : this.#lastRound(facts.network)
     const decision = decide({ facts, agent: stored.agent, sums, nowMs, lastRound })
@@ -274,7 +280,7 @@ export class Spending {
   }
 }
 
-const tooLarge: Refusal = {
+const tooLarge: AgentRefusal = {
   code: 'agent_limit_exceeded',
   rule: 'no such amount',
   ...{ unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined },

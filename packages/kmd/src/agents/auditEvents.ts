@@ -1,7 +1,7 @@
 /** The records that agents leave in the audit log. */
 import { Transaction } from '@latchkey/algorand'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
-import type { Agent, Refusal } from './Agent.js'
+import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim } from './AgentsApi.js'
 import { amountText, type Dollars, limitText } from './limitText.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
@@ -13,7 +13,7 @@ export const maxClaimedDescription = 500
 /** What a transaction was signed or refused for. */
 export type Signature = {
   readonly agent: Agent
-  readonly facts: Facts | Refusal
+  readonly facts: Facts | AgentRefusal
   readonly sender: string
   readonly transactionId: string
   readonly claim: Claim
@@ -29,7 +29,7 @@ export function repeated(signature: Signature): AuditEvent {
   return { ...common(signature), event: 'transaction_signed', detail: { ...details(signature), rule: 'signed before' } }
 }
 
-export function refused(signature: Signature, { code, rule, message }: Refusal): AuditEvent {
+export function refused(signature: Signature, { code, rule, message }: AgentRefusal): AuditEvent {
   return { ...common(signature), event: 'signature_refused', detail: { ...details(signature), code, rule, message } }
 }
 

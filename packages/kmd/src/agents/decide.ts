@@ -5,7 +5,7 @@
  * asks the owner.
  */
 import { Amount } from '@latchkey/algorand'
-import type { Agent, Limit, Refusal, Rules } from './Agent.js'
+import type { Agent, AgentRefusal, Limit, Rules } from './Agent.js'
 import type { Decision } from './AgentsApi.js'
 import { amountText, assetUnit, type Dollars, limitText, unitOf } from './limitText.js'
 import { type Facts, isRefusal, type Spending } from './PaymentFacts.js'
@@ -20,7 +20,7 @@ export type Sums = {
 
 /** No sum: what a rule without one says is the same at any time. */
 export type DecideInput = {
-  readonly facts: Facts | Refusal
+  readonly facts: Facts | AgentRefusal
   readonly agent: Pick<Agent, 'addresses' | 'rules'>
   readonly sums: Sums
   readonly nowMs: number
@@ -44,9 +44,9 @@ export function decide({ facts, agent, sums, nowMs, lastRound }: DecideInput): D
   return { type: 'allowed', rule: allowingRule(facts, rules) }
 }
 
-type Soft = { readonly asks: boolean; readonly refusal: Refusal }
+type Soft = { readonly asks: boolean; readonly refusal: AgentRefusal }
 
-function hardRefusal(facts: Facts, { addresses, rules }: DecideInput['agent']): Refusal | undefined {
+function hardRefusal(facts: Facts, { addresses, rules }: DecideInput['agent']): AgentRefusal | undefined {
   if (!addresses.includes(facts.sender)) {
     return plain('agent_transaction_forbidden', 'own keys', 'The sender is not an address of this agent.')
   }
@@ -56,7 +56,7 @@ function hardRefusal(facts: Facts, { addresses, rules }: DecideInput['agent']): 
   return feeRefusal(facts, rules) ?? validityRefusal(facts, rules) ?? grantRefusal(facts, rules)
 }
 
-function feeRefusal({ feeMicroAlgos }: Facts, { maxFeeMicroAlgos }: Rules): Refusal | undefined {
+function feeRefusal({ feeMicroAlgos }: Facts, { maxFeeMicroAlgos }: Rules): AgentRefusal | undefined {
   if (feeMicroAlgos <= maxFeeMicroAlgos) return undefined
   const most = Amount.formatAlgos(maxFeeMicroAlgos)
   return {
@@ -69,7 +69,7 @@ function feeRefusal({ feeMicroAlgos }: Facts, { maxFeeMicroAlgos }: Rules): Refu
   }
 }
 
-function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: Rules): Refusal | undefined {
+function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: Rules): AgentRefusal | undefined {
   const rule = `valid for ${maxValidRounds} rounds`
   if (lastValid < firstValid) {
     return plain('agent_validity_too_long', rule, 'The last valid round is before the first.')
@@ -82,7 +82,11 @@ function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: R
 }
 
 /** Payments that are signed on many days, and are all valid on one, would be more than a limit of a day. */
-function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: bigint | undefined): Refusal | undefined {
+function postDatedRefusal(
+  facts: Facts,
+  { maxValidRounds }: Rules,
+  lastRound: bigint | undefined,
+): AgentRefusal | undefined {
   if (lastRound === undefined || facts.firstValid <= lastRound + BigInt(maxValidRounds)) return undefined
   const rule = `valid within ${maxValidRounds} rounds`
   const message = `The transaction is not valid before round ${facts.firstValid}, which is too far ahead.`
@@ -90,7 +94,7 @@ function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: bi
 }
 
 /** What has to be named by the owner: applications, opt-ins, assets. And the payees that the owner denied. */
-function grantRefusal(facts: Facts, rules: Rules): Refusal | undefined {
+function grantRefusal(facts: Facts, rules: Rules): AgentRefusal | undefined {
   const { kind, network, payee, assetId, applicationId } = facts
   const isNamed = (items: Rules['optIns'], wanted: bigint): boolean =>
     items.some((item) => item.network === network && item.id === wanted)
@@ -119,7 +123,11 @@ function amountsOf({ kind, assetId, amount, spends }: Facts): readonly Spending[
   return isListed ? spends : [{ assetId, amount }, ...spends]
 }
 
-function withoutLimit(facts: Facts, { limits, dollars }: Rules, { assetId, amount }: Spending): Refusal | undefined {
+function withoutLimit(
+  facts: Facts,
+  { limits, dollars }: Rules,
+  { assetId, amount }: Spending,
+): AgentRefusal | undefined {
   const isLimited = limits.some(
     (limit) => limit.type === 'amount' && limit.assetId === assetId && applies(limit, facts),
   )
@@ -158,7 +166,7 @@ function limitRefusals(facts: Facts, { limits, dollars, ask }: Rules, sums: Sums
   return found.sort((a, b) => endOf(b.refusal) - endOf(a.refusal))
 }
 
-function endOf({ resetsAtMs }: Refusal): number {
+function endOf({ resetsAtMs }: AgentRefusal): number {
   return resetsAtMs ?? Number.POSITIVE_INFINITY
 }
 
@@ -174,7 +182,7 @@ function askedOf(limit: Limit, { spends }: Facts): bigint {
 
 type Excess = { readonly asked: bigint; readonly left: bigint; readonly resetsAtMs: number | undefined }
 
-function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars: Dollars): Refusal {
+function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars: Dollars): AgentRefusal {
   const rule = limitText(limit, dollars)
   const shown = (amount: bigint): string =>
     limit.type === 'count' ? `${amount}` : amountText({ network: limit.network, id: limit.assetId }, amount, dollars)
@@ -214,6 +222,6 @@ function allowingRule(facts: Facts, { limits, dollars }: Rules): string {
 
 const mostNamedLimits = 4
 
-function plain(code: Refusal['code'], rule: string, message: string): Refusal {
+function plain(code: AgentRefusal['code'], rule: string, message: string): AgentRefusal {
   return { code, rule, unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined, message }
 }

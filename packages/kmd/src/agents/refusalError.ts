@@ -1,6 +1,6 @@
 /** A refusal as the response of the API: an error with the refusal for programs in a header. */
 import { type Code, KmdError } from '../errors.js'
-import type { Refusal } from './Agent.js'
+import type { AgentRefusal } from './Agent.js'
 
 /** The header with the refusal as JSON, in ASCII. */
 export const refusalHeader = 'Latchkey-Refusal'
@@ -17,7 +17,7 @@ export type RefusalJson = {
   readonly resetsAt: string | null
 }
 
-export function refusalJson({ code, rule, unit, asked, left, resetsAtMs }: Refusal): RefusalJson {
+export function refusalJson({ code, rule, unit, asked, left, resetsAtMs }: AgentRefusal): RefusalJson {
   return {
     code,
     rule,
@@ -30,7 +30,7 @@ export function refusalJson({ code, rule, unit, asked, left, resetsAtMs }: Refus
 
 /** The error for a refusal. `code` is another one where an approval decides. */
 export function refusalError(
-  refusal: Refusal,
+  refusal: AgentRefusal,
   { code = refusal.code, approvalId }: RefusalErrorOptions = {},
 ): KmdError {
   const approval = approvalId === undefined ? [] : [approvalHeader, approvalId]

@@ -38,10 +38,10 @@ export function idOf(request: PaidRequest, payer: string): string {
   return id
 }
 
-/** Of requests that nobody changes any more, the ids by payer: several parts of a payment ask for one. */
+/** Of requests that are final, the ids by payer: several parts of a payment ask for one. */
 const idsOfFixed = new WeakMap<PaidRequest, Map<string, string>>()
 
-/** A request that nobody changes any more, and neither its headers nor its body. */
+/** A request that is final, and so are its headers and its body. */
 export function fixed(request: PaidRequest): PaidRequest {
   idsOfFixed.set(request, new Map())
   return request

@@ -46,7 +46,7 @@ file itself, so that no daemon is needed, and none is trusted.`,
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: `Whoever can write the files can make another log whose hashes are right. Only an anchor shows that, by its id from elsewhere \
+  notes: `A program that can write the files can make another log whose hashes are right. Only an anchor shows that, by its id from elsewhere \
 than this machine: latchkey audit anchor prints it, and --anchor takes it.`,
   examples: [
     'latchkey audit verify',

@@ -1,5 +1,5 @@
 /** An approval: the owner's decision about one transaction of one agent. */
-import type { Refusal } from '../Agent.js'
+import type { AgentRefusal } from '../Agent.js'
 
 /** `open` waits for the owner. The last two are final, `approved` until it is used. */
 export type ApprovalState = 'open' | 'approved' | 'denied' | 'expired' | 'used'
@@ -26,5 +26,5 @@ export type Approval = {
 
 /** A refusal as it is stored: integers as decimal text. */
 export type StoredRefusal = {
-  readonly [member in Exclude<keyof Refusal, 'message' | 'resetsAtMs'>]?: string
+  readonly [member in Exclude<keyof AgentRefusal, 'message' | 'resetsAtMs'>]?: string
 } & { readonly message: string }

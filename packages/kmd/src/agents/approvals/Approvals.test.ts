@@ -6,12 +6,12 @@ import { type TestContext, test } from 'node:test'
 import { Transaction } from '@latchkey/algorand'
 import { AuditLog, auditSchema } from '../../audit/AuditLog.js'
 import { StateDatabase } from '../../state/StateDatabase.js'
-import type { Agent, Refusal } from '../Agent.js'
+import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Approval } from './Approval.js'
 import { Approvals } from './Approvals.js'
 import { approvalSchema } from './approvalRow.js'
 
-const refusal: Refusal = {
+const refusal: AgentRefusal = {
   code: 'agent_approval_required',
   rule: 'ask above $0.25',
   unit: 'USDC',

@@ -10,7 +10,7 @@ import type { Actor, EventName } from '../../audit/AuditRecord.js'
 import { KmdError } from '../../errors.js'
 import type { StateDatabase } from '../../state/StateDatabase.js'
 import * as Secret from '../../wallet/Secret.js'
-import type { Agent, Refusal } from '../Agent.js'
+import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Claim } from '../AgentsApi.js'
 import type { ApprovalAnswer, ApprovalGate, ApprovalRequest as GateRequest } from '../ApprovalGate.js'
 import type { Approval, ApprovalState, StoredRefusal } from './Approval.js'
@@ -36,7 +36,7 @@ export type ApprovalRequest = {
   readonly agent: Agent
   readonly transactionId: string
   readonly transaction: Uint8Array
-  readonly refusal: Refusal
+  readonly refusal: AgentRefusal
   readonly claim: Claim
 }
 
@@ -322,7 +322,7 @@ function createId(): string {
   return id
 }
 
-function storedRefusal({ code, rule, unit, asked, left, message }: Refusal): StoredRefusal {
+function storedRefusal({ code, rule, unit, asked, left, message }: AgentRefusal): StoredRefusal {
   const amounts = { ...(asked !== undefined && { asked: `${asked}` }), ...(left !== undefined && { left: `${left}` }) }
   return { code, rule, ...(unit !== undefined && { unit }), ...amounts, message }
 }

@@ -133,7 +133,7 @@ export function sign(body: string, secret: Uint8Array, nowMs: number): string {
   return `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`
 }
 
-/** Whether nobody can read a body on its way to the address. */
+/** Whether a body cannot be read on its way to the address. */
 export function isPrivate(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:') return url?.protocol === 'https:'
