@@ -1,5 +1,6 @@
 /** A payment log that records no payment for a URL while another one for it may still be settled. */
-import { type Payment, type PaymentLog, PaymentLogError } from '@latchkey/x402/client'
+import type { Payment, PaymentLog } from '@latchkey/x402/client'
+import { McpError } from '../errors.js'
 
 /**
  * Wraps a log. The check is part of `add`, which the log makes in one step over all processes that use it, and before anything is
@@ -30,14 +31,14 @@ export function openPayments(log: Pick<PaymentLog, 'all'>, url: string): Payment
 }
 
 /** There is a payment for the same URL that may still be settled. Nothing was signed. */
-export class OpenPaymentError extends PaymentLogError {
+export class OpenPaymentError extends McpError {
   override name = 'OpenPaymentError'
   readonly payment: Payment
 
   constructor(payment: Payment) {
     const { transactionId, lastValid } = payment
     const message = `the payment ${transactionId} for the same URL may still be settled, up to round ${lastValid}`
-    super('payment_log_locked', message)
+    super('tool_payment_open', message)
     this.payment = payment
   }
 }

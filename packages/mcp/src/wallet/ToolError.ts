@@ -1,5 +1,7 @@
 /** Errors of the tools, for a model: what happened, and what to do next. */
 
+import { LatchkeyError } from '@latchkey/algorand'
+
 /** Every code of a {@link ToolError}, with what a model does next. Codes of the daemon are passed on beside them. */
 export const toolErrors = {
   invalid_url: 'Give an absolute URL that begins with https://.',
@@ -34,10 +36,9 @@ export const toolErrors = {
 /** A code of {@link toolErrors}. */
 export type ToolErrorCode = keyof typeof toolErrors
 
-/** What a tool answers instead of a result. */
-export class ToolError extends Error {
+/** What a tool answers instead of a result. Its code is one of {@link toolErrors}, or one of the daemon's. */
+export class ToolError extends LatchkeyError {
   override name = 'ToolError'
-  readonly code: string
   /** What a model does next. */
   readonly next: string
   /** For programs: amounts, ids. Never a text of a seller. */
@@ -51,8 +52,7 @@ export class ToolError extends Error {
     { details = {}, untrusted, cause }: ToolErrorOptions = {},
     own: { code?: string; next?: string | undefined } = {},
   ) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = own.code ?? code
+    super(own.code ?? code, message, { cause })
     this.next = own.next ?? toolErrors[code]
     this.details = details
     this.untrusted = untrusted
