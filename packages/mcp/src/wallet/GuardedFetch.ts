@@ -2,7 +2,7 @@
  * A `fetch` for URLs that a model was given by anyone. It checks where each connection goes, redirects included, and connects to
  * the very addresses that were checked: a name that resolves to another address the next moment changes nothing.
  */
-import { lookup as resolve } from 'node:dns'
+import { type LookupAddress, lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Agent, buildConnector } from 'undici'
 import { isPublicAddress } from './publicAddress.js'
@@ -25,6 +25,12 @@ export type Destinations = {
 }
 
 type Lookup = Parameters<LookupFunction>
+/** As `lookup` of `node:dns`, for all addresses. */
+export type Resolve = (
+  hostname: string,
+  options: { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
 type Connect = ReturnType<typeof buildConnector>
 
 const connectMs = 10_000
@@ -37,14 +43,14 @@ export class GuardedFetch {
   readonly #agent: Agent
 
   /** Loads undici: only its connections can be given a check of their own. */
-  static async open(destinations: Destinations): Promise<GuardedFetch> {
+  static async open(destinations: Destinations, resolve: Resolve = lookup): Promise<GuardedFetch> {
     // Has Node set up its own fetch first: otherwise undici would take it over when it is loaded.
     if (globalThis.Headers === undefined) throw new Error('this version of Node has no fetch')
-    return new GuardedFetch(await import('undici'), destinations)
+    return new GuardedFetch(await import('undici'), destinations, resolve)
   }
 
-  private constructor(undici: typeof import('undici'), destinations: Destinations) {
-    const connect = guardedConnect(undici.buildConnector, destinations)
+  private constructor(undici: typeof import('undici'), destinations: Destinations, resolve: Resolve) {
+    const connect = guardedConnect(undici.buildConnector, destinations, resolve)
     // One connection at a time for each request: a connection that was checked for one name is not used for another.
     this.#agent = new undici.Agent({
       connect,
@@ -90,16 +96,19 @@ export function checkUrl(text: string): URL {
   return url
 }
 
-function guardedConnect(build: typeof buildConnector, destinations: Destinations): Connect {
+function guardedConnect(build: typeof buildConnector, destinations: Destinations, resolve: Resolve): Connect {
   const plain = build({ timeout: connectMs })
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase()
     if (isAllowedHost(host, options.port, options.protocol, destinations)) return plain(options, callback)
-    const isAllowed = ruleFor(options.protocol === 'https:', destinations)
+    const isTls = options.protocol === 'https:'
+    // Without asking for its address, which would tell the name server what is being fetched.
+    if (!isTls && destinations.allowPrivate !== true) return callback(refused(host, options.protocol), null)
+    const isAllowed = ruleFor(isTls, destinations)
     if (isIP(host) !== 0 || host.includes('%')) {
       return isAllowed(host) ? plain(options, callback) : callback(refused(host, options.protocol), null)
     }
-    const checked = build({ timeout: connectMs, lookup: checkedLookup(isAllowed, options.protocol) } as never)
+    const checked = build({ timeout: connectMs, lookup: checkedLookup(isAllowed, options.protocol, resolve) } as never)
     return checked(options, callback)
   }
 }
@@ -115,7 +124,7 @@ function isAllowedHost(host: string, port: string, protocol: string, { allowHost
 }
 
 /** Every address of the name has to be allowed: which of them is connected to is not known yet. */
-function checkedLookup(isAllowed: (address: string) => boolean, protocol: string): LookupFunction {
+function checkedLookup(isAllowed: (address: string) => boolean, protocol: string, resolve: Resolve): LookupFunction {
   return (hostname: Lookup[0], options: Lookup[1], callback: Lookup[2]) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, '', 0)
