@@ -7,6 +7,11 @@ const payee = new Uint8Array(32).fill(7)
 const genesisHash = Bytes.fromBase64(Network.testnet.genesisHash)!
 const start = BigInt(Date.now()) * 1_000n
 
+/** The first valid round of a transaction that is made at a time: rounds go on as those of a network do. */
+export function roundAt(ms: number): bigint {
+  return BigInt(Math.floor(ms / 2_800))
+}
+
 export class SignRequests {
   static #made = 0n
   readonly #port: number
@@ -29,7 +34,8 @@ export class SignRequests {
 
   #make({ token, handle, password, publicKey }: Signer): Uint8Array {
     const note = Bytes.fromUtf8(`${start + SignRequests.#made++}`)
-    const fields = { type: 'pay', snd: publicKey, rcv: payee, amt: 1n, fv: 1n, lv: 1_000n, gh: genesisHash, note }
+    const fv = roundAt(Date.now())
+    const fields = { type: 'pay', snd: publicKey, rcv: payee, amt: 1n, fv, lv: fv + 1_000n, gh: genesisHash, note }
     const transaction = Bytes.toBase64(Transaction.encode(fields))
     const body = JSON.stringify({ wallet_handle_token: handle, transaction, wallet_password: password })
     const head = `POST /v1/transaction/sign HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\nX-KMD-API-Token: ${token}\r\n`

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
+import { roundAt } from './SignRequests.js'
 
 type Head = { number: number; hash: Uint8Array }
 
@@ -20,7 +21,7 @@ export function fillLog(dataDir: string, records: number): void {
   database.exec('DELETE FROM reservations; DELETE FROM audit')
   let head: Head = { number: 0, hash: new Uint8Array(32) }
   const insertRecord = database.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)')
-  const insertReservation = database.prepare('INSERT INTO reservations VALUES (?, ?, ?, ?, 1, 1, 1000, ?, 1, 0, 0, 0)')
+  const insertReservation = database.prepare('INSERT INTO reservations VALUES (?, ?, ?, ?, 1, ?, ?, ?, 1, 0, 0, 0)')
   const startMs = Date.now() - spanMs
   const payee = 'A'.repeat(58)
   for (let index = 0; index < records; index++) {
@@ -36,7 +37,8 @@ export function fillLog(dataDir: string, records: number): void {
     })
     const hash = hashOf(number, atMs, head.hash, record)
     insertRecord.run(number, atMs, head.hash, record, hash, agent.id)
-    insertReservation.run(agent.number, Math.floor(index / agents.length) + 1, randomBytes(32), atMs, payee)
+    const [numberOfAgent, round] = [Math.floor(index / agents.length) + 1, roundAt(atMs)]
+    insertReservation.run(agent.number, numberOfAgent, randomBytes(32), atMs, round, round + 1_000n, payee)
     head = { number, hash }
   }
   database.prepare('INSERT OR REPLACE INTO audit_head (id, number, hash) VALUES (1, ?, ?)').run(head.number, head.hash)

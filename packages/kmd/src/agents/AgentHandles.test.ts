@@ -3,7 +3,11 @@ import { test } from 'node:test'
 import { AgentHandles, maxHandles } from './AgentHandles.js'
 import { AgentPresence } from './AgentPresence.js'
 
-const session = (agentId: string, key: number) => ({ agentId, sealingKey: Buffer.alloc(32, key) })
+const session = (agentId: string, key: number) => ({
+  agentId,
+  sealingKey: Buffer.alloc(32, key),
+  verifier: Buffer.alloc(32, key),
+})
 
 test('a handle is bound to the token, not only to the agent', () => {
   const handles = new AgentHandles({ lifetimeMs: 1_000 })

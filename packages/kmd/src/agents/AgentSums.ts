@@ -86,10 +86,10 @@ export class AgentSums implements Sums {
     }
   }
 
-  giveBack(counted: Counted): void {
+  giveBack(all: readonly Counted[]): void {
     for (const { of, series } of this.#series.values()) {
-      const amount = amountIn(of, counted)
-      if (amount !== 0n) series.giveBack(counted.atMs, amount)
+      const amounts = all.map((counted) => ({ atMs: counted.atMs, amount: amountIn(of, counted) }))
+      series.giveBack(amounts.filter(({ amount }) => amount !== 0n))
     }
   }
 }

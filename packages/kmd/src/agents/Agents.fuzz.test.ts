@@ -138,5 +138,5 @@ async function giveBack({ agents }: ReturnType<typeof openAgents>, { id }: Payme
   const network = stored.agent.rules.networks[0]!
   const open = agents.spending.over(stored.number, { network, lastValid: 10_000n, after: 0, count: 1_000 })
   const reservation = open.find(({ transactionId }) => Transaction.encodeId(transactionId) === id)
-  await agents.spending.giveBack(stored, reservation!)
+  await agents.spending.giveBack(stored, [reservation!])
 }

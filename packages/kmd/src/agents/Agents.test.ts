@@ -7,6 +7,7 @@ import {
   key,
   keyOf,
   limit,
+  network,
   openAgents,
   pay,
   rulesOf,
@@ -175,4 +176,38 @@ test('a key that was not granted, and one that is not of its address, are refuse
   const rules = rulesOf([limit('total', 10n)])
   const grant = { name: 'x', walletId, keys: [wrong], rules, expiresAtMs: undefined }
   await assert.rejects(agents.create(grant), { code: 'bad_agent' })
+})
+
+test('a token that is replaced while it signs reserves nothing, and says so', async (t) => {
+  const { agents, create } = openAgents(t)
+  const { id, token } = await create([limit('total', 10n)])
+  const session = agents.authenticate(token)!
+  t.after(() => agents.release(session))
+  const rotating = agents.rotate(id, [key])
+  const code = 'agent_ended'
+  await assert.rejects(agents.sign(session, pay(1n), key.publicKey, {}), { code, message: /replaced/ })
+  await rotating
+  await assert.rejects(agents.sign(session, pay(1n), key.publicKey, {}), { code, message: /replaced/ })
+  assert.equal(agents.budget(id)[0]!.left, 10n)
+})
+
+test('many reservations that are alike, of one moment, are given back at once', async (t) => {
+  const { agents, clock, create, sign, close, directory } = openAgents(t)
+  const { id, token } = await create([limit('day', 100n), limit('total', 100n), count('hour', 20)])
+  for (const amount of [5n, 5n, 7n, 5n]) await sign(token, pay(amount))
+  clock.nowMs += 1_000
+  await sign(token, pay(11n))
+  const [stored] = agents.live
+  const open = agents.spending.over(stored!.number, { network, lastValid: 1_000n, after: 0, count: 10 })
+  await agents.spending.giveBack(stored!, [open[0]!, open[3]!, open[2]!])
+  const left = agents.budget(id).map((use) => use.left)
+  assert.deepEqual(left, [84n, 84n, 18n])
+  await close()
+  const again = openAgents(t, directory)
+  again.clock.nowMs = clock.nowMs
+  assert.deepEqual(
+    again.agents.budget(id).map((use) => use.left),
+    left,
+    'as the file has it',
+  )
 })

@@ -95,7 +95,7 @@ export class Agents implements AgentsApi {
         this.#requireActive(stored)
         const sealingKey = Secret.allocate(sealingKeyLength)
         sealingKey.set(derived.sealingKey)
-        return { agentId: parts.id, sealingKey }
+        return { agentId: parts.id, sealingKey, verifier: stored.verifier }
       } finally {
         Secret.wipe(derived.sealingKey)
       }
@@ -219,7 +219,11 @@ export class Agents implements AgentsApi {
   /** What is to be done now and then: agents whose time has come or whose keys are gone end; what was left out is recorded. */
   async tidy(): Promise<void> {
     await this.#endExpired()
-    for (const { agent } of this.live) await this.requireKeys(agent.id).catch(ignoreUnreadable)
+    for (const { agent } of this.live) {
+      // With thousands of agents, requests have their turn in between.
+      await new Promise((resolve) => setImmediate(resolve))
+      if (this.#walletKeys?.isPresent(agent) !== true) await this.requireKeys(agent.id).catch(ignoreUnreadable)
+    }
     await this.spending.recordLeftOut([...this.#store.all().values()])
   }
 
@@ -237,9 +241,9 @@ export class Agents implements AgentsApi {
     signer: Uint8Array,
     claim: Claim,
   ): Promise<Uint8Array> {
-    const { agentId, sealingKey } = session
+    const { agentId, sealingKey, verifier } = session
     const address = addressText(signer)
-    const { agent } = this.#requireGranted(agentId, address)
+    const { agent } = this.#requireGranted(agentId, address, verifier)
     if (this.#walletKeys?.isPresent(agent) === false) await this.requireKeys(agentId)
     const request = {
       facts: readFacts(transaction.bytes),
@@ -249,8 +253,8 @@ export class Agents implements AgentsApi {
       claim,
     }
     // The agent is looked up again in the transaction, and once more after it: what ended it meanwhile wins.
-    await this.spending.reserve(() => this.#requireGranted(agentId, address), request)
-    const sealed = this.#requireGranted(agentId, address).keys.get(address)!
+    await this.spending.reserve(() => this.#requireGranted(agentId, address, verifier), request)
+    const sealed = this.#requireGranted(agentId, address, verifier).keys.get(address)!
     const signature = SealedKeys.sign(sealed, sealingKey, signer, Transaction.bytesToSign(transaction.bytes))
     return SignedTransaction.attach(transaction.bytes, transaction.sender, signature, signer)
   }
@@ -331,10 +335,11 @@ export class Agents implements AgentsApi {
     if (isTaken || this.#store.get(name) !== undefined) throw new KmdError('agent_name_taken')
   }
 
-  #requireGranted(agentId: string, address: string): StoredAgent {
+  #requireGranted(agentId: string, address: string, verifier: Buffer): StoredAgent {
     const stored = this.#store.get(agentId)
     if (stored === undefined) throw new KmdError('agent_ended')
     this.#requireActive(stored)
+    if (!stored.verifier.equals(verifier)) throw new KmdError('agent_ended', { message: replaced })
     if (!stored.keys.has(address)) throw new KmdError('agent_wallet_forbidden')
     return stored
   }
@@ -360,6 +365,7 @@ export class Agents implements AgentsApi {
 }
 
 const sealingKeyLength = 32
+const replaced = 'this token was replaced by another one for the same agent'
 
 /** A wallet that cannot be read now is looked at again later; meanwhile nothing is signed for its agents. */
 function ignoreUnreadable(error: unknown): void {

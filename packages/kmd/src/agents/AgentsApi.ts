@@ -8,6 +8,8 @@ export type AgentSession = {
   readonly agentId: string
   /** Opens the sealed keys. Wiped by `Agents.release` at the end of the request. */
   readonly sealingKey: Buffer
+  /** What the daemon recognised the token by: another one means that the token was replaced. */
+  readonly verifier: Buffer
 }
 
 /** What the caller says a payment is for. Never trusted: bounded, and shown as the caller's claim. */

@@ -104,6 +104,18 @@ test('a node that is exchanged during the search, or that fails, gives nothing b
   }
 })
 
+test('an agent whose payments take all blocks of a search does not keep another from its turn', async (t) => {
+  const { create, agents, keeper, ledger, sign, token, left } = await open(t)
+  for (let first = 1n; first < 10_000n; first += 1_000n) await sign(token, pay(1n, { fv: first, lv: first + 999n }))
+  const other = await create([limit('total', 100n)], { name: 'other' })
+  await sign(other.token, pay(60n, { fv: 20_000n, lv: 20_010n }))
+  ledger.lastRound = 30_000n
+  await keeper.run()
+  assert.equal(left(), 94n, 'four are given back')
+  await keeper.run()
+  assert.equal(agents.budget(other.id)[0]!.left, 100n)
+})
+
 test('one that is valid for longer is decided later, though it came first', async (t) => {
   const { keeper, ledger, sign, token, left } = await open(t)
   await sign(token, pay(10n, { fv: 5n, lv: 500n }))

@@ -34,6 +34,8 @@ export class ReservationKeeper {
   readonly #options: ReservationKeeperOptions
   /** By agent and network: up to this number there is nothing left that this node can decide. */
   readonly #decidedUpTo = new Map<string, number>()
+  /** The number of the agent with which the blocks of one go were used up. */
+  #lastAgent = 0
   #timer: NodeJS.Timeout | undefined
   #interval: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
@@ -84,8 +86,10 @@ export class ReservationKeeper {
     const network = Bytes.toBase64(genesisHash)
     spending.noteRound(network, lastRound)
     const blocks = new Blocks(node)
-    for (const stored of live) {
-      if (this.#isClosed || blocks.isExhausted) return
+    for (const [index, stored] of this.#inTurn(live).entries()) {
+      // Others have their turn, too.
+      if (index % 100 === 99) await new Promise((resolve) => setImmediate(resolve))
+      if (this.#isClosed) return
       const key = `${stored.number} ${network}`
       const after = this.#decidedUpTo.get(key) ?? 0
       const over = { network, lastValid: lastRound - marginRounds, after, count: mostReservations }
@@ -93,10 +97,19 @@ export class ReservationKeeper {
       if (reservations.length === 0) continue
       const valid = spending.firstValid(stored.number, over)
       await this.#decide(stored, reservations, blocks)
-      if (blocks.isExhausted) return
+      if (blocks.isExhausted) {
+        this.#lastAgent = stored.number
+        return
+      }
       // Those that stayed open are of blocks that this node does not have, and never will have again.
       this.#decidedUpTo.set(key, Math.min(reservations.at(-1)!.number, (valid ?? Number.POSITIVE_INFINITY) - 1))
     }
+  }
+
+  /** The one that used up the blocks comes last: it cannot keep the others from theirs. */
+  #inTurn(live: readonly StoredAgent[]): readonly StoredAgent[] {
+    const first = live.findIndex(({ number }) => number > this.#lastAgent)
+    return first < 0 ? live : [...live.slice(first), ...live.slice(0, first)]
   }
 
   async #decide(stored: StoredAgent, reservations: readonly OpenReservation[], blocks: Blocks): Promise<void> {
@@ -111,7 +124,7 @@ export class ReservationKeeper {
     if (found.length > 0) await spending.confirm(stored, found)
     // The node may have been exchanged for one of another network meanwhile.
     if (absent.length === 0 || !(await blocks.isStillOf(absent[0]!.network))) return
-    for (const reservation of absent) await spending.giveBack(stored, reservation)
+    await spending.giveBack(stored, absent)
   }
 }
 

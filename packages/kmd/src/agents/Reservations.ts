@@ -23,18 +23,16 @@ export type OverQuery = {
 /** Whether the transaction is in the ledger. */
 export const outcomes = { unknown: 0, confirmed: 1, returned: 2 } as const
 
-type Row = {
-  number: bigint
-  transaction_id: Uint8Array
+type CountedRow = {
   at_ms: bigint
   network: bigint
-  first_valid: bigint
-  last_valid: bigint
   payee: string | null
   micro_algos: bigint
   asset_id: bigint
   asset_amount: bigint
 }
+
+type Row = CountedRow & { number: bigint; transaction_id: Uint8Array; first_valid: bigint; last_valid: bigint }
 
 export class Reservations {
   readonly #database: StateDatabase
@@ -55,9 +53,10 @@ export class Reservations {
   }
 
   /** Whether the agent has a reservation for the transaction that was not given back. */
-  has(agent: number, transactionId: Uint8Array): boolean {
-    const sql = 'SELECT 1 AS found FROM reservations WHERE transaction_id = ? AND agent = ? AND outcome <> 2'
-    return this.#database.statement(sql).get(transactionId, agent) !== undefined
+  has(agent: number, transactionId: Uint8Array, { lastValid }: Pick<Facts, 'lastValid'>): boolean {
+    const isIt = 'last_valid = ? AND transaction_id = ? AND agent = ? AND outcome <> 2'
+    const sql = `SELECT 1 AS found FROM reservations WHERE ${isIt}`
+    return this.#database.statement(sql).get(lastValid, transactionId, agent) !== undefined
   }
 
   /** Writes a reservation. Only within `StateDatabase.change`. */
@@ -90,8 +89,9 @@ export class Reservations {
 
   /** Adds what the agent spent within the longest period. What is older comes by `sumBefore`. */
   addTo(sums: AgentSums, agent: number, first: number): void {
-    const sql = `SELECT ${columns} FROM reservations WHERE agent = ? AND number >= ? AND outcome <> 2 ORDER BY number`
-    for (const row of this.#bigints(sql).iterate(agent, first)) sums.add(this.#counted(row as Row))
+    const isRecent = 'agent = ? AND number >= ? AND outcome <> 2'
+    const sql = `SELECT ${countedColumns} FROM reservations WHERE ${isRecent} ORDER BY number`
+    for (const row of this.#bigints(sql).iterate(agent, first)) sums.add(this.#counted(row as CountedRow))
   }
 
   /** The number of the first reservation within the longest period. Times never fall from one number to the next. */
@@ -160,7 +160,7 @@ export class Reservations {
     return statement
   }
 
-  #counted(row: Row): Counted {
+  #counted(row: CountedRow): Counted {
     return {
       atMs: Number(row.at_ms),
       network: this.#networkName(row.network),
@@ -203,8 +203,8 @@ export class Reservations {
   }
 }
 
-const columns =
-  'number, transaction_id, at_ms, network, first_valid, last_valid, payee, micro_algos, asset_id, asset_amount'
+const countedColumns = 'at_ms, network, payee, micro_algos, asset_id, asset_amount'
+const columns = `number, transaction_id, first_valid, last_valid, ${countedColumns}`
 
 /** What a transaction counts as. */
 export function countedOf({ network, payee, assetId, spends }: Facts, atMs: number): Counted {

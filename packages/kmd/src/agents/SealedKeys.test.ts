@@ -65,7 +65,8 @@ test('the files without the token, and the token without the files, sign nothing
   cpSync(first.directory, copy, { recursive: true })
   const stolen = openAgents(t, copy)
   assert.equal(stolen.agents.authenticate(AgentToken.create(id).token), undefined)
-  const forged = { agentId: id, sealingKey: Buffer.alloc(32) }
+  const { verifier } = stolen.database.statement('SELECT verifier FROM agents').get() as { verifier: Uint8Array }
+  const forged = { agentId: id, sealingKey: Buffer.alloc(32), verifier: Buffer.from(verifier) }
   await assert.rejects(stolen.agents.sign(forged, pay(1n), key.publicKey, {}), { code: 'agent_ended' })
   assert.equal(openAgents(t).agents.authenticate(token), undefined)
 })

@@ -6,6 +6,8 @@
 /** Sums are kept modulo 2^64: the total never gets there, so that differences are exact. */
 const mostTotal = 2n ** 63n - 1n
 
+export type Added = { readonly atMs: number; readonly amount: bigint }
+
 export class Series {
   #atMs = new Float64Array(16)
   #upTo = new BigUint64Array(16)
@@ -46,12 +48,23 @@ export class Series {
     this.#length--
   }
 
-  /** Gives back an amount that was added at a time. */
-  giveBack(atMs: number, amount: bigint): void {
-    // Older ones are in the sum before the first.
-    const isOld = this.#length === 0 || atMs < this.#atMs[0]!
-    if (isOld) this.#before -= amount
-    for (let index = isOld ? 0 : this.#find(atMs, amount); index < this.#length; index++) this.#upTo[index]! -= amount
+  /** Gives back amounts that were added, in one pass: each changes the sums up to all that came after it. */
+  giveBack(amounts: readonly Added[]): void {
+    const found = new Map<number, bigint>()
+    let [removed, first] = [0n, this.#length]
+    for (const { atMs, amount } of amounts) {
+      // Older ones are in the sum before the first.
+      const isOld = this.#length === 0 || atMs < this.#atMs[0]!
+      const index = isOld ? 0 : this.#find(atMs, amount, found)
+      if (isOld) removed += amount
+      else found.set(index, amount)
+      first = Math.min(first, index)
+    }
+    this.#before -= removed
+    for (let index = first; index < this.#length; index++) {
+      removed += found.get(index) ?? 0n
+      this.#upTo[index]! -= removed
+    }
   }
 
   /** The sum of the amounts after a time. */
@@ -82,10 +95,10 @@ export class Series {
     this.#length -= first
   }
 
-  /** The index of an amount; of several that are alike, it does not matter which. */
-  #find(atMs: number, amount: bigint): number {
+  /** The index of an amount that is not found yet; of several that are alike, it does not matter which. */
+  #find(atMs: number, amount: bigint, found: ReadonlyMap<number, bigint>): number {
     for (let index = this.#firstAfter(atMs) - 1; index >= 0 && this.#atMs[index] === atMs; index--) {
-      if (this.#upTo[index]! - this.#sumBefore(index) === amount) return index
+      if (!found.has(index) && this.#upTo[index]! - this.#sumBefore(index) === amount) return index
     }
     throw new RangeError('an amount is given back that was not added')
   }

@@ -85,7 +85,7 @@ export class Spending {
 
   /** What `reserve` would do. */
   test(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): Decision {
-    if (this.#isReserved(stored, digest)) return { type: 'allowed', rule: 'signed before' }
+    if (this.#isReserved(stored, { facts, digest })) return { type: 'allowed', rule: 'signed before' }
     return this.#decide(stored, facts, this.#clock.now())
   }
 
@@ -132,14 +132,16 @@ export class Spending {
     })
   }
 
-  /** The transaction can never be in the ledger: what it reserved is available again. */
-  async giveBack(stored: StoredAgent, reservation: OpenReservation): Promise<void> {
+  /** The transactions can never be in the ledger: what they reserved is available again. */
+  async giveBack(stored: StoredAgent, reservations: readonly OpenReservation[]): Promise<void> {
     await this.#database.change(() => {
-      if (!this.#reservations.setOutcome(stored.number, reservation.number, outcomes.returned)) return
-      this.#audit.append(AuditEvents.returned(stored.agent, reservation))
       // Not taken back step by step: it is rare, and the file has it.
-      this.#sums.get(stored.number)?.giveBack(reservation)
       this.#undo.push(() => this.forget(stored.number))
+      const returned = reservations.filter(({ number }) =>
+        this.#reservations.setOutcome(stored.number, number, outcomes.returned),
+      )
+      for (const reservation of returned) this.#audit.append(AuditEvents.returned(stored.agent, reservation))
+      this.#sums.get(stored.number)?.giveBack(returned)
     })
   }
 
@@ -159,11 +161,11 @@ export class Spending {
   }
 
   /** In a flood, what would be refused again is refused without a record. */
-  #refuseInFlood(stored: StoredAgent, { facts, digest }: SpendingRequest): void {
+  #refuseInFlood(stored: StoredAgent, request: SpendingRequest): void {
     const nowMs = this.#clock.now()
     const { id } = stored.agent
-    if (!this.#flood.isFull(id, nowMs) || this.#isReserved(stored, digest)) return
-    const decision = this.#decide(stored, facts, nowMs)
+    if (!this.#flood.isFull(id, nowMs) || this.#isReserved(stored, request)) return
+    const decision = this.#decide(stored, request.facts, nowMs)
     if (decision.type !== 'refused') return
     this.#flood.leaveOut(id)
     throw refusalError(decision.refusal)
@@ -171,7 +173,7 @@ export class Spending {
 
   #reserveNow(stored: StoredAgent, request: SpendingRequest): Outcome {
     const nowMs = this.#clock.now()
-    if (this.#isReserved(stored, request.digest)) {
+    if (this.#isReserved(stored, request)) {
       this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.repeated(signature))
       return reserved
     }
@@ -248,8 +250,8 @@ export class Spending {
     return noted && noted.round + BigInt(Math.ceil((performance.now() - noted.atMs) / leastRoundMs))
   }
 
-  #isReserved(stored: StoredAgent, digest: Uint8Array): boolean {
-    return this.#reservations.has(stored.number, digest)
+  #isReserved({ number }: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): boolean {
+    return !isRefusal(facts) && this.#reservations.has(number, digest, facts)
   }
 
   #sumsOf({ number, agent }: StoredAgent, nowMs: number): AgentSums {

@@ -3,7 +3,8 @@
 /**
  * Reservations are kept by agent and in the order of their times, so that the sums of one agent are read in one go. A reservation
  * has at most one asset beside Algos: what the transaction pays, and its fee. `outcome` is 0 while it is not known whether the
- * transaction is in the ledger, 1 if it is, and 2 if it never can be and was given back.
+ * transaction is in the ledger, 1 if it is, and 2 if it never can be and was given back. Transactions are found by their last
+ * valid round first, which grows with time: by their ids alone, each would change another page of the index.
  */
 export const agentSchema = `
   CREATE TABLE agents (
@@ -46,7 +47,7 @@ export const agentSchema = `
     outcome INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (agent, number)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX reservations_by_transaction ON reservations (transaction_id);
+  CREATE INDEX reservations_by_transaction ON reservations (last_valid, transaction_id);
 
   CREATE TABLE clock (
     one INTEGER PRIMARY KEY CHECK (one = 1),
