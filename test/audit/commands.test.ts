@@ -1,6 +1,6 @@
 /** `latchkey audit ...`: with a daemon and without one, and with anchors on a devnet. */
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as Sqlite from '@latchkey/system/sqlite'
@@ -99,6 +99,13 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     assert.match(broken.stderr, /the audit log is broken: record 1 was altered/)
     sql(files, 'DELETE FROM audit')
     assert.equal((await audit('verify', '-d', files)).code, 9)
+    for (const name of readdirSync(files)) if (name.startsWith(databaseName)) rmSync(join(files, name))
+    const gone = await audit('verify', '-d', files)
+    assert.equal(gone.code, 9)
+    assert.match(
+      gone.stderr,
+      /there is no audit log, and the file latchkey_audit.head says that there was one with \d+/,
+    )
     const usage = await audit('verify', '--anchor', 'nonsense')
     assert.deepEqual([usage.code, usage.stdout], [2, ''])
   })

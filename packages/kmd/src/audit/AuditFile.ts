@@ -43,6 +43,15 @@ export class AuditFile {
   }
 
   /**
+   * The number of the last record by the copy of the head, which is a file of its own: without a log it says that there was one.
+   * 0 if there is no copy, or none that can be read.
+   */
+  static notedRecords(dataDir: string): number {
+    const copy = HeadCopy.read(join(dataDir, HeadCopy.fileName))
+    return typeof copy === 'object' ? copy.number : 0
+  }
+
+  /**
    * Opens the log of a data directory as it is now: what the daemon adds later is not seen.
    *
    * @throws the error of SQLite if it cannot be read

@@ -52,6 +52,16 @@ for (const mode of ['agents', 'all'] as const) {
   })
 }
 
+test('a deletion is recorded although it could not be found out what is deleted', async (t) => {
+  const { app, id } = await prepare(t)
+  const { wallets } = app.context
+  const { find } = wallets
+  t.mock.method(wallets, 'find', find).mock.mockImplementationOnce(() => Promise.reject(new Error('EMFILE')))
+  const { status } = await app.post('/latchkey/v1/wallet/delete', { wallet_id: id, ...password })
+  assert.equal(status, 200)
+  assert.equal((await recordsOf(app)).at(-1)!.event, 'wallet_deleted')
+})
+
 test('the owner works on without a log, and the log says afterwards how much it missed', async (t) => {
   const { app, id, held, transaction } = await prepare(t)
   const release = block(app)

@@ -85,6 +85,15 @@ test('what waits at the end is written, and later changes are refused', async (t
   assert.deepEqual(open(t, file).names(), ['a'])
 })
 
+test('a copy of the file alone is whole once it is closed', async (t) => {
+  const { database, file, add } = open(t)
+  await database.change(add('a'))
+  await database.close()
+  const copy = join(temporaryDirectory(t), 'state.db')
+  cpSync(file, copy)
+  assert.deepEqual(open(t, copy).names(), ['a'])
+})
+
 test('a file of a later version is not touched', async (t) => {
   const { database, file, add } = open(t)
   await database.change(add('a'))

@@ -118,11 +118,12 @@ export class StateDatabase {
     return prepared
   }
 
-  /** Writes what waits, and closes the file. */
+  /** Writes what waits, and closes the file, which has everything then: its log is empty, unless another program reads it. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#running
     this.#isEnded = true
+    if (this.#opened !== undefined) wasEmptied(this.#opened.database)
     await this.#closeFile()
   }
 

@@ -109,14 +109,19 @@ async function verifyFile(dataDir: string, ids: readonly string[], ledger: Ledge
   }
 }
 
-/** No log at all is right where none was ever written, and wrong where one was anchored. */
+/** No log at all is right where none was ever written, and wrong where one was noted or anchored. */
 function withoutFile(dataDir: string, given: readonly LedgerAnchor[]): Result {
   if (!existsSync(dataDir)) {
     throw new CommandError('data_directory_missing', `${dataDir} does not exist`, { hint: 'give --data-dir' })
   }
+  const noted = AuditFile.notedRecords(dataDir)
   const [first] = given
-  const message = `there is no audit log, and ${first?.transaction} anchored one with ${counted(first?.number ?? 0, 'record')}`
-  const problem = first === undefined ? undefined : ({ type: 'truncated', number: 1, message } as const)
+  const had =
+    first === undefined
+      ? `the file latchkey_audit.head says that there was one with ${counted(noted, 'record')}`
+      : `${first.transaction} anchored one with ${counted(first.number, 'record')}`
+  const message = `there is no audit log, and ${had}`
+  const problem = first === undefined && noted === 0 ? undefined : ({ type: 'truncated', number: 1, message } as const)
   return { problem, records: 0, headHash: '0'.repeat(64), anchors: [], confirmed: [] }
 }
 
