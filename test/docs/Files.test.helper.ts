@@ -14,6 +14,7 @@ const settingNames = new Set([
   ...['drivers', 'sqlite', 'wallets_dir', 'allow_unsafe_scrypt', 'scrypt', 'scrypt_n', 'scrypt_r', 'scrypt_p'],
   ...['ledger', 'disable', 'session_lifetime_secs', 'address', 'allowed_origins', 'allow_header_pna'],
   ...['session_max_lifetime_secs', 'wire', 'allowed_hosts', 'algod', 'url', 'token', 'audit'],
+  'approval_webhook',
 ])
 
 /** Settings are those that the daemon knows, since it passes over others, and it starts with them. */

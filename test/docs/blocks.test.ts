@@ -13,6 +13,10 @@ import { environmentFor, openWorld, provide, type World } from './Provided.test.
 import { followedElsewhere, generatedPages, notRun, pictures } from './rules.test.helper.js'
 import { commandsIn, Shell } from './Shell.test.helper.js'
 
+type Obtained = { readonly python?: string; readonly problem?: string }
+const script = new URL('../../../scripts/python.mjs', import.meta.url).href
+const { obtainPython } = (await import(script)) as { obtainPython: (requirements: string) => Obtained }
+
 const timeout = 120_000
 
 const written = pages().filter((page) => !generatedPages.includes(page))
@@ -30,6 +34,8 @@ class Reader {
   #shell: Promise<Shell> | undefined
   /** What was printed last, which a block without a language may show. */
   #printed: string | undefined
+  /** Whether what it shows was not run, for want of a program. */
+  #isLeftOut = false
 
   constructor(scope: Scope) {
     this.#scope = scope
@@ -37,12 +43,19 @@ class Reader {
   }
 
   read(t: TestContext, block: Block): void | Promise<void> {
+    if (this.#isLeftOut && block.language === '') {
+      t.skip('what prints it was not run')
+      return
+    }
+    this.#isLeftOut = false
     switch (block.language) {
       case 'ts':
       case 'js':
         return this.#runCode(t, block, compiled.get(block)!)
       case 'sh':
         return this.#runCommands(block)
+      case 'python':
+        return this.#runPython(t, block)
       case 'json':
         return checkJson(t, block)
       case 'ini':
@@ -95,6 +108,22 @@ class Reader {
       assert.equal(code, 0, `${command}\nended with ${code} and printed:\n${output}`)
       this.#printed = shell.asOnPage(output)
     }
+  }
+
+  /** With the packages of the interop tests, in the directory and with the environment of the commands before it. */
+  async #runPython(t: TestContext, { text }: Block): Promise<void> {
+    const { python, problem } = obtainPython('requirements-avm.txt')
+    if (python === undefined) {
+      this.#isLeftOut = true
+      t.skip(problem)
+      return
+    }
+    this.#shell ??= Shell.open(this.#scope)
+    const shell = await this.#shell
+    shell.write('program.py', text)
+    const [ran] = await shell.run(`PYTHONDONTWRITEBYTECODE=1 ${python} program.py`)
+    assert.equal(ran!.code, 0, `it ended with ${ran!.code} and printed:\n${ran!.output}`)
+    this.#printed = shell.asOnPage(ran!.output)
   }
 
   #compare({ page, text }: Block): void {

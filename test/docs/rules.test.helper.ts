@@ -82,7 +82,7 @@ export const notRun: readonly (readonly [RegExp, string])[] = [
   [/^npm (test|run (bench|build|coverage|docs|format|pack|test))\b/, 'it is what runs this test, or takes minutes'],
   [/^node scripts\/build/, 'it was done before the tests began'],
   [
-    /^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|kubectl|install|useradd)\b|^npm install --global/,
+    /^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|kubectl|install|useradd|latchkey service)\b|^npm install --global/,
     'it changes the machine',
   ],
   [/^(npx )?latchkey dev -- npm test$/, 'it is what runs this test'],

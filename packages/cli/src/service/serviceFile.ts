@@ -47,7 +47,7 @@ export function checkWord(word: string): void {
   })
 }
 
-/** How the daemon is run and kept from what it does not need, whoever it runs as. */
+/** How the daemon is run and kept from what it does not need, as any user. */
 export const restrictions = `# Opens kmd.log again and takes over settings that need no restart.
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
