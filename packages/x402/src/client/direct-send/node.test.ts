@@ -313,3 +313,26 @@ test('methods that may have a body say that there is none', { timeout }, async (
     assert.equal(await response.text(), `${method} 0 undefined`)
   }
 })
+
+test('a request on a connection that the server has closed is sent again on a new one, unless it may change something', {
+  timeout,
+}, async (t) => {
+  const methods: string[] = []
+  const url = await listen(t, ({ method, socket }, response) => {
+    methods.push(method!)
+    // As if the connection had been closed while the request was on its way.
+    if (socket.bytesWritten > 0) socket.destroy()
+    else response.end('served')
+  })
+  const send = async (method: string): Promise<string> => (await sendDirectly(requestTo(url, { method }))!).text()
+  // A connection is free once what handles the end of its response has returned.
+  const isFree = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve))
+  assert.equal(await send('GET'), 'served')
+  await isFree()
+  assert.equal(await send('GET'), 'served')
+  assert.deepEqual(methods, ['GET', 'GET', 'GET'])
+  assert.equal(await send('GET'), 'served')
+  await isFree()
+  await assert.rejects(send('POST'), { name: 'TypeError', message: 'fetch failed' })
+  assert.deepEqual(methods.slice(3), ['GET', 'POST'])
+})

@@ -33,7 +33,21 @@ const methodsWithoutBody = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
 const hopHeaders = ['connection', 'expect', 'host', 'keep-alive', 'te', 'transfer-encoding', 'upgrade']
 const statusesWithoutBody = new Set([101, 204, 205, 304])
 
-export const sendDirectly: DirectSend = (request) => (isDirect(request) ? exchange(request) : undefined)
+/** RFC 9110, 9.2.2: they may be sent again by themselves. */
+const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+export const sendDirectly: DirectSend = (request) => {
+  if (!isDirect(request)) return undefined
+  const response = exchange(request)
+  if (!repeatable.has(request.method)) return response
+  return response.catch((error: object) => {
+    if (staleFailures.has(error)) return exchange(request, false)
+    throw error
+  })
+}
+
+/** Failures on connections that servers closed after an earlier response, without saying so. */
+const staleFailures = new WeakSet<object>()
 
 function isDirect({ url, redirect, headers }: DirectRequest): boolean {
   if (redirect !== 'manual' || !/^https?:/.test(url) || hopHeaders.some((name) => headers.has(name))) return false
@@ -51,12 +65,14 @@ function protocolOf(name: string): Protocol {
   return protocol
 }
 
-function exchange({ url: address, method, headers, body, signal }: DirectRequest): Promise<Response> {
+/** @param isKept whether a connection is used that was kept, and is kept after it */
+function exchange({ url: address, method, headers, body, signal }: DirectRequest, isKept = true): Promise<Response> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const url = new URL(address)
     const { start, agent } = protocolOf(url.protocol)
-    const request = start({ ...optionsOf(url, method), headers: headerList(url, method, headers, body), agent })
+    const list = headerList(url, method, headers, body)
+    const request = start({ ...optionsOf(url, method), headers: list, agent: isKept && agent })
     const abort = (): void => void request.destroy(signal!.reason as Error)
     signal?.addEventListener('abort', abort)
     request.on('socket', (socket) => limitConnecting(request, socket, url.protocol))
@@ -70,7 +86,12 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
       // As after a change of the protocol, which Node does not report. After a response or an error this does nothing.
       reject(signal?.aborted ? signal.reason : failure('fetch failed', new Error('other side closed')))
     })
-    request.on('error', (error) => reject(signal?.aborted ? signal.reason : failure('fetch failed', error)))
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const failed = failure('fetch failed', error)
+      if (request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) staleFailures.add(failed)
+      reject(failed)
+    })
     const respond = (message: IncomingMessage): void => {
       try {
         if (message.destroyed && !message.complete) return
