@@ -37,7 +37,19 @@ async function listed(): Promise<string[]> {
 suite('every command', () => {
   test('the help lists it', async () => {
     const names = await listed()
-    const expected = ['dev', 'kmd', 'devnet', 'facilitator', 'pay', 'sign', 'console', 'doctor', 'completions']
+    const expected = [
+      'dev',
+      'kmd',
+      'devnet',
+      'facilitator',
+      'pay',
+      'sign',
+      'console',
+      'doctor',
+      'completions',
+      'mcp',
+      'mcp install',
+    ]
     const money = ['send', 'opt-in', 'opt-out', 'fund', 'balance', 'tx', 'sales']
     const groups = ['wallet new', 'wallet list', 'wallet rename', 'wallet password', 'wallet delete', 'wallet backup']
     const keys = ['wallet recover', 'key new', 'key list', 'key import', 'key export', 'key delete', 'token rotate']

@@ -9,8 +9,10 @@ type Own = { readonly name: string; readonly key: string }
 
 let agents = 0
 
+export type HostileAgent = { readonly agent: string; readonly approval: string; readonly token: string }
+
 /** An agent, with a payment that waits for its owner and for which it claims what it likes. */
-export async function hostileAgent(kmd: Kmd, { name, key }: Own): Promise<{ agent: string; approval: string }> {
+export async function hostileAgent(kmd: Kmd, { name, key }: Own): Promise<HostileAgent> {
   const { id: walletId } = (await kmd.wallets()).find((one) => one.name === name)!
   const genesisHash = new Uint8Array(32).fill(1)
   const network = Buffer.from(genesisHash).toString('base64')
@@ -30,7 +32,7 @@ export async function hostileAgent(kmd: Kmd, { name, key }: Own): Promise<{ agen
   })
   assert.equal(response.status, 202)
   const { approval } = (await response.json()) as { approval: { id: string } }
-  return { agent: agent.name, approval: approval.id }
+  return { agent: agent.name, approval: approval.id, token }
 }
 
 /** Runs with an agent of its own each. */

@@ -23,6 +23,7 @@ import {
 } from './hostile.test.helper.js'
 import { agentCommands, hostileAgent } from './hostileAgents.test.helper.js'
 import { hostileDirectories, operatingCommands, type Run, type Table } from './hostileDirectories.test.helper.js'
+import { mcpCommands } from './hostileMcp.test.helper.js'
 
 type Registry = readonly { readonly name: string }[]
 const registryUrl = new URL('../../../packages/cli/dist/registry.js', import.meta.url).href
@@ -363,6 +364,19 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     ...agentCommands(withAgent, {
       transactionOf,
       newFile: () => join(directory, `${count++}.token`),
+    }),
+    ...mcpCommands({
+      ...{
+        file,
+        hostileDirectory,
+        chain,
+        refusing: () => refusing,
+        dataDirs: () => ({ honest: kmd.dataDir, ...liars }),
+      },
+      tokenFile: async () => {
+        const { token } = await hostileAgent(kmd, await fixture(kmd.dataDir))
+        return file(`${count++}.token`, token)
+      },
     }),
     sign: async (name) => {
       const runs = await withDaemon((own) => [...wallet(own), transactionOf(own.key), '--yes', '--allow-warnings'])(
