@@ -1,5 +1,6 @@
 /** The frame around the views: network, navigation, notices, and the button that ends the session. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useApprovalsWatch } from './approvalsWatch.js'
 import { Notices } from './components/Notices.js'
 import { Search } from './components/Search.js'
 import { errorMessage } from './messages.js'
@@ -8,8 +9,13 @@ import { usePolling } from './polling.js'
 import { hrefOf, type Route, useRoute } from './route.js'
 import { useStore } from './store.js'
 import {
+  ActivityView,
   AddressBookView,
+  AgentsView,
+  AgentView,
+  ApprovalsView,
   HealthView,
+  NewAgentView,
   OptInView,
   PaymentsView,
   preloadAll,
@@ -27,6 +33,9 @@ const views: readonly { route: Route; name: string }[] = [
   { route: { view: 'receive', address: undefined, assetId: undefined }, name: 'Receive' },
   { route: { view: 'sign' }, name: 'Sign' },
   { route: { view: 'payments' }, name: 'Payments' },
+  { route: { view: 'agents' }, name: 'Agents' },
+  { route: { view: 'approvals' }, name: 'Approvals' },
+  { route: { view: 'activity' }, name: 'Activity' },
   { route: { view: 'addresses' }, name: 'Address book' },
   { route: { view: 'health' }, name: 'Health' },
 ]
@@ -41,6 +50,7 @@ export function Layout() {
   const [isEnding, setEnding] = useState(false)
   const nav = useRef<HTMLElement>(null)
   usePolling(() => store.loadNode(), 10_000, [store])
+  useApprovalsWatch(store)
   useEffect(() => {
     // A view that fails then says so when it is opened.
     const timer = setTimeout(() => preloadAll().catch(() => {}), preloadDelayMs)
@@ -79,14 +89,16 @@ export function Layout() {
         </button>
         <nav aria-label="Sections" ref={nav}>
           {views.map(({ route: target, name }) => (
-            <a key={name} href={hrefOf(target)} aria-current={target.view === route.view ? 'page' : undefined}>
+            <a key={name} href={hrefOf(target)} aria-current={target.view === sectionOf(route) ? 'page' : undefined}>
               {name}
+              {target.view === 'approvals' && <OpenCount />}
             </a>
           ))}
         </nav>
       </header>
       <main id="content" ref={main} tabIndex={-1}>
         <Notices />
+        <OpenApprovals />
         {route.view === 'overview' && <OverviewView />}
         {route.view === 'wallets' && <WalletsView walletId={route.walletId} address={route.address} />}
         {route.view === 'send' && <SendView key={hrefOf(route)} {...route} />}
@@ -94,10 +106,44 @@ export function Layout() {
         {route.view === 'opt-in' && <OptInView key={hrefOf(route)} {...route} />}
         {route.view === 'sign' && <SignView />}
         {route.view === 'payments' && <PaymentsView transactionId={route.transactionId} />}
+        {route.view === 'agents' &&
+          (route.agentId === undefined ? <AgentsView /> : <AgentView key={route.agentId} agentId={route.agentId} />)}
+        {route.view === 'new-agent' && <NewAgentView />}
+        {route.view === 'approvals' && <ApprovalsView />}
+        {route.view === 'activity' && <ActivityView key={route.agentId} agentId={route.agentId} />}
         {route.view === 'addresses' && <AddressBookView address={route.address} />}
         {route.view === 'health' && <HealthView />}
       </main>
     </>
+  )
+}
+
+function sectionOf({ view }: Route): Route['view'] {
+  return view === 'new-agent' ? 'agents' : view
+}
+
+/** How many approvals wait. */
+function OpenCount() {
+  const count = useStore().openApprovals?.length ?? 0
+  if (count === 0) return null
+  return (
+    <>
+      {' '}
+      <span class="badge">
+        {count}
+        <span class="visually-hidden"> waiting</span>
+      </span>
+    </>
+  )
+}
+
+/** Says so wherever the person is in the page. */
+function OpenApprovals() {
+  const count = useStore().openApprovals?.length ?? 0
+  return (
+    <p class="visually-hidden" role="status">
+      {count > 0 && (count === 1 ? 'One approval is waiting for you.' : `${count} approvals are waiting for you.`)}
+    </p>
   )
 }
 

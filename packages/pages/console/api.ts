@@ -178,7 +178,7 @@ export class Api {
   }
 
   async deleteContact(address: string): Promise<void> {
-    await this.#request({ method: 'DELETE', path: '/latchkey/v1/contact', body: { address } })
+    await this.send({ method: 'DELETE', path: '/latchkey/v1/contact', body: { address } })
   }
 
   /** Returns the ids of the wallets that were created in the console and are not backed up yet. */
@@ -274,15 +274,15 @@ export class Api {
   }
 
   #get(path: string): Promise<Fields.JsonObject> {
-    return this.#request({ method: 'GET', path })
+    return this.send({ method: 'GET', path })
   }
 
   #post(path: string, body: object, keepalive = false): Promise<Fields.JsonObject> {
-    return this.#request({ method: 'POST', path, body, keepalive })
+    return this.send({ method: 'POST', path, body, keepalive })
   }
 
-  /** An ended session concerns the whole page, whichever request finds out. */
-  async #request(options: Omit<RequestOptions, 'token'>): Promise<Fields.JsonObject> {
+  /** Sends a request with the token of the session, whose end concerns the whole page, whichever request finds out. */
+  async send(options: Omit<RequestOptions, 'token'>): Promise<Fields.JsonObject> {
     try {
       return await request({ ...options, token: this.#token })
     } catch (error) {

@@ -10,10 +10,14 @@ export type RequestOptions = {
   token: string | undefined
   /** Lets the request outlive the page. */
   keepalive?: boolean
+  /** Gives the request up. */
+  signal?: AbortSignal | undefined
+  /** @default 60 s */
+  timeoutMs?: number | undefined
 }
 
 /** Longer than the daemon delays a response after wrong passwords. */
-const timeoutMs = 60_000
+const defaultTimeoutMs = 60_000
 
 /** The daemon's codes for a handle that it no longer accepts. */
 const handleCodes: ReadonlySet<string> = new Set([
@@ -25,7 +29,8 @@ const handleCodes: ReadonlySet<string> = new Set([
   'handle_expired',
 ])
 
-export async function request({ method, path, body, token, keepalive }: RequestOptions): Promise<JsonObject> {
+export async function request(options: RequestOptions): Promise<JsonObject> {
+  const { method, path, body, token, keepalive, signal, timeoutMs = defaultTimeoutMs } = options
   const headers: { [name: string]: string } = {}
   if (token !== undefined) headers['X-KMD-API-Token'] = token
   if (body !== undefined) headers['Content-Type'] = 'application/json'
@@ -40,7 +45,7 @@ export async function request({ method, path, body, token, keepalive }: RequestO
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]),
     })
     content = parse(await response.text())
   } catch {

@@ -10,6 +10,10 @@ export type Route =
   | { view: 'payments'; transactionId?: string | undefined }
   | { view: 'addresses'; address?: string | undefined }
   | { view: 'health' }
+  | { view: 'agents'; agentId?: string | undefined }
+  | { view: 'new-agent' }
+  | { view: 'approvals' }
+  | { view: 'activity'; agentId?: string | undefined }
 
 /** The views that start from an account, and perhaps from an asset of it. */
 export type MoneyViewName = 'send' | 'receive' | 'opt-in'
@@ -21,7 +25,8 @@ export function parse(hash: string): Route {
     const address = rest !== undefined && Address.isValid(rest) ? rest : undefined
     return { view, address, assetId: /^\d{1,20}$/.test(more) ? more : undefined }
   }
-  if (view === 'sign' || view === 'health') return { view }
+  if (view === 'sign' || view === 'health' || view === 'new-agent' || view === 'approvals') return { view }
+  if (view === 'agents' || view === 'activity') return { view, agentId: rest }
   if (view === 'payments') return { view, transactionId: rest }
   if (view === 'addresses') return { view, address: rest }
   return view === 'wallets' ? { view, walletId: rest, address: decode(more) } : { view: 'overview' }
@@ -41,6 +46,7 @@ export function hrefOf(route: Route): string {
 
 function detailOf(route: Route): string | undefined {
   if (route.view === 'payments') return route.transactionId
+  if (route.view === 'agents' || route.view === 'activity') return route.agentId
   return route.view === 'addresses' ? route.address : undefined
 }
 

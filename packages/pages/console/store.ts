@@ -1,4 +1,5 @@
 /** State that the views share: wallets, open handles, labels, node status and notices. In memory only. */
+import type { Approval } from '@latchkey/kmd-client'
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Api } from './api.js'
@@ -6,6 +7,7 @@ import { ConsoleError, hasCode } from './errors.js'
 import { type KnownAddress, knownAddresses } from './model/knownAddresses.js'
 import { Payments } from './model/payments.js'
 import { isFinal, isRenewalDue } from './model/renewal.js'
+import { safeName } from './model/safeName.js'
 import type { WalletContents } from './model/signerOptions.js'
 import type { NodeStatus, Wallet } from './responses.js'
 
@@ -34,6 +36,10 @@ export class Store {
   /** The wallet that was selected last, shown again when the person returns to the wallets view. */
   selectedId: string | undefined
   notices: readonly Notice[] = []
+  /** What agents ask and is not decided yet; undefined until it is loaded. */
+  openApprovals: readonly Approval[] | undefined
+  /** Changes with every approval that is asked for, decided, used or expires. */
+  approvalsRevision = ''
   readonly #open = new Map<string, OpenWallet>()
   readonly #timers = new Map<string, number>()
   readonly #contents = new Map<string, WalletContents>()
@@ -129,6 +135,12 @@ export class Store {
   async hasNode(): Promise<boolean> {
     if (this.node === undefined) await this.loadNode()
     return this.node?.isSet ?? false
+  }
+
+  setOpenApprovals(approvals: readonly Approval[], revision: string): void {
+    this.openApprovals = approvals
+    this.approvalsRevision = revision
+    this.emitChange()
   }
 
   async unlock(wallet: Wallet, password: string): Promise<void> {
@@ -242,11 +254,6 @@ export class Store {
     this.#open.delete(id)
     this.#contents.delete(id)
   }
-}
-
-/** Programs choose names: one must not reorder the text around it, or look like another by what cannot be seen. */
-export function safeName(name: string): string {
-  return name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
 /** Until the first renewal. */

@@ -69,3 +69,17 @@ test('the API token can use every operation, and an ended session opens no other
     assert.deepEqual([status, json], [401, { error: true, message: 'invalid API token' }])
   }
 })
+
+test('waiting for approvals is no use of a session, deciding them is', async (t) => {
+  const app = createApp(t, { node: quietNode })
+  const token = app.sessions.open()
+  const session = app.sessions.use(token)!
+  const before = session.usedAtMs - 1
+  session.usedAtMs = before
+  const headers = { 'x-kmd-api-token': token }
+  const body = JSON.stringify({ revision: '', wait_seconds: 0 })
+  assert.equal((await app.request('POST', '/latchkey/v1/approvals/watch', { headers, body })).status, 200)
+  assert.equal(session.usedAtMs, before)
+  assert.equal((await app.request('POST', '/latchkey/v1/approvals/list', { headers, body: '{}' })).status, 200)
+  assert.ok(session.usedAtMs > before)
+})

@@ -1,4 +1,5 @@
 /** Spending of one asset over time: a bar chart, and a table with the same figures. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { format, ratio, roundUp, unitOf } from '../model/amount.js'
 import type { Spending } from '../model/payments.js'
@@ -13,51 +14,75 @@ const height = margin.top + room + margin.bottom
 const axisLabelWidth = 64
 
 export function Chart({ spending, nowMs }: { spending: Spending; nowMs: number }) {
-  const box = useRef<HTMLDivElement>(null)
-  const width = useWidth(box)
   const { stepMs, buckets } = timeBuckets(spending.spends, nowMs)
   const unit = unitOf(spending)
   const show = (amount: bigint): string => `${format(amount, spending.decimals)} ${unit}`
+  const total = buckets.reduce((sum, { confirmed, unconfirmed }) => sum + confirmed + unconfirmed, 0n)
+  return (
+    <BarChart
+      title={`Spending in ${unit} over time`}
+      about={`${show(total)} in ${buckets.length} intervals of ${stepMs / 1000} seconds, at most ${show(topOf(buckets))} in one. The table below has the figures.`}
+      stepMs={stepMs}
+      buckets={buckets}
+      show={show}
+      formatFrom={formatTime}
+      legend={
+        <>
+          <span class="key confirmed">confirmed</span>
+          <span class="key unconfirmed">signed, not confirmed</span>
+        </>
+      }
+    >
+      <SpendingTable buckets={buckets} show={show} />
+    </BarChart>
+  )
+}
+
+type BarChartProps = BarsProps & {
+  legend?: ComponentChildren
+  /** The table with the same figures. */
+  children: ComponentChildren
+}
+
+export function BarChart({ legend, children, ...bars }: BarChartProps) {
+  const box = useRef<HTMLDivElement>(null)
+  const width = useWidth(box)
   return (
     <figure class="chart">
-      <div ref={box}>
-        {width > 0 && <Bars buckets={buckets} stepMs={stepMs} width={width} show={show} unit={unit} />}
-      </div>
-      <figcaption>
-        <span class="key confirmed">confirmed</span>
-        <span class="key unconfirmed">signed, not confirmed</span>
-      </figcaption>
+      <div ref={box}>{width > 0 && <Bars {...bars} width={width} />}</div>
+      {legend !== undefined && <figcaption>{legend}</figcaption>}
       <details>
         <summary>Show as table</summary>
-        <SpendingTable buckets={buckets} show={show} />
+        {children}
       </details>
     </figure>
   )
 }
 
 type BarsProps = {
+  title: string
+  /** The same in a sentence, for who does not see the bars. */
+  about: string
   buckets: readonly TimeBucket[]
   stepMs: number
-  width: number
   show: (amount: bigint) => string
-  unit: string
+  formatFrom: (ms: number) => string
 }
 
-function Bars({ buckets, stepMs, width, show, unit }: BarsProps) {
+function topOf(buckets: readonly TimeBucket[]): bigint {
+  return roundUp(buckets.reduce((highest, { confirmed, unconfirmed }) => max(highest, confirmed + unconfirmed), 0n))
+}
+
+function Bars({ title, about, buckets, stepMs, width, show, formatFrom }: BarsProps & { width: number }) {
   const id = useId()
-  const top = roundUp(
-    buckets.reduce((highest, { confirmed, unconfirmed }) => max(highest, confirmed + unconfirmed), 0n),
-  )
-  const total = buckets.reduce((sum, { confirmed, unconfirmed }) => sum + confirmed + unconfirmed, 0n)
+  const top = topOf(buckets)
   const slot = (width - margin.left - margin.right) / buckets.length
   const base = height - margin.bottom
   const hasLabel = axisLabels(buckets.length, slot, width)
   return (
     <svg width={width} height={height} role="img" aria-labelledby={`${id}-title`} aria-describedby={`${id}-desc`}>
-      <title id={`${id}-title`}>Spending in {unit} over time</title>
-      <desc id={`${id}-desc`}>
-        {`${show(total)} in ${buckets.length} intervals of ${stepMs / 1000} seconds, at most ${show(top)} in one. The table below has the figures.`}
-      </desc>
+      <title id={`${id}-title`}>{title}</title>
+      <desc id={`${id}-desc`}>{about}</desc>
       <line class="grid" x1={0} x2={width} y1={margin.top + 0.5} y2={margin.top + 0.5} />
       <line class="grid" x1={0} x2={width} y1={margin.top + room / 2 + 0.5} y2={margin.top + room / 2 + 0.5} />
       <line class="axis" x1={0} x2={width} y1={base + 0.5} y2={base + 0.5} />
@@ -71,7 +96,7 @@ function Bars({ buckets, stepMs, width, show, unit }: BarsProps) {
         const barWidth = Math.max(2, slot - Math.min(6, slot / 4))
         return (
           <g key={fromMs}>
-            {low + high > 0 && <title>{`${formatTime(fromMs)}: ${show(confirmed + unconfirmed)}`}</title>}
+            {low + high > 0 && <title>{`${formatFrom(fromMs)}: ${show(confirmed + unconfirmed)}`}</title>}
             {low > 0 && <rect class="confirmed" x={x} y={base - low} width={barWidth} height={low} />}
             {high > 0 && <rect class="unconfirmed" x={x} y={base - low - high} width={barWidth} height={high} />}
             {hasLabel(index) && (

@@ -28,6 +28,17 @@ function clock(date: Date): string {
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((n) => String(n).padStart(2, '0')).join(':')
 }
 
+/** Formats a day of this year. */
+export function formatDay(ms: number): string {
+  return day(new Date(ms))
+}
+
 function day(date: Date): string {
   return date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+}
+
+/** Formats a day and a time of it, with the year: for what is far off. */
+export function formatDate(ms: number): string {
+  const date = new Date(ms)
+  return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })}, ${clock(date).slice(0, 5)}`
 }

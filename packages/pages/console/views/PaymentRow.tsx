@@ -6,10 +6,10 @@ import { ExplorerLink } from '../components/ExplorerLink.js'
 import { scrollTo } from '../components/scrollTo.js'
 import { format, formatAlgos, unitOf } from '../model/amount.js'
 import { typeName } from '../model/payments.js'
+import { safeName } from '../model/safeName.js'
 import { shortAddress } from '../model/shortAddress.js'
 import { formatTime } from '../model/time.js'
 import type { SignatureEntry, TransactionStatus } from '../responses.js'
-import { safeName } from '../store.js'
 
 export function idOf({ transactionId, program }: SignatureEntry): string {
   return program === '' ? transactionId : program

@@ -9,6 +9,11 @@ export const SignView = lazyView(async () => (await import('./SignView.js')).Sig
 export const PaymentsView = lazyView(async () => (await import('./PaymentsView.js')).PaymentsView)
 export const AddressBookView = lazyView(async () => (await import('./AddressBookView.js')).AddressBookView)
 export const HealthView = lazyView(async () => (await import('./HealthView.js')).HealthView)
+export const AgentsView = lazyView(async () => (await import('./AgentsView.js')).AgentsView)
+export const AgentView = lazyView(async () => (await import('./AgentView.js')).AgentView)
+export const NewAgentView = lazyView(async () => (await import('./NewAgentView.js')).NewAgentView)
+export const ApprovalsView = lazyView(async () => (await import('./ApprovalsView.js')).ApprovalsView)
+export const ActivityView = lazyView(async () => (await import('./ActivityView.js')).ActivityView)
 
 export const BackupDialog = lazyDialog(async () => (await import('./BackupDialog.js')).BackupDialog)
 export const CreatingWallet = lazyDialog(async () => (await import('./CreatingWallet.js')).CreatingWallet)
@@ -21,7 +26,12 @@ const all = [
   SendView,
   ReceiveView,
   PaymentsView,
+  ApprovalsView,
   SignView,
+  AgentsView,
+  AgentView,
+  NewAgentView,
+  ActivityView,
   OptInView,
   AddressBookView,
   HealthView,

@@ -1,0 +1,61 @@
+/**
+ * Watches the approvals that wait for the owner, for the number in the navigation and for notifications. While the page is in
+ * use, the daemon answers as soon as something changes. A page in the background asks only if notifications are allowed,
+ * and then now and then; the daemon does not count that as a use of the session, which ends as it would have.
+ */
+import { useEffect } from 'preact/hooks'
+import { isInUse } from './activity.js'
+import * as Approvals from './approvals.js'
+import { announce, areNotificationsAllowed } from './notifications.js'
+import type { Store } from './store.js'
+
+const waitSeconds = 25
+const hiddenEveryMs = 15_000
+const idleEveryMs = 1_000
+const failedEveryMs = 5_000
+
+export function useApprovalsWatch(store: Store): void {
+  useEffect(() => {
+    const stop = new AbortController()
+    void watch(store, stop.signal)
+    return () => stop.abort()
+  }, [store])
+}
+
+async function watch(store: Store, signal: AbortSignal): Promise<void> {
+  let revision = ''
+  while (!signal.aborted) {
+    const isAttended = isInUse()
+    if (!isAttended && !areNotificationsAllowed()) {
+      await pause(idleEveryMs, signal)
+      continue
+    }
+    try {
+      // The first answer comes at once, whatever the revision.
+      const seconds = isAttended && revision !== '' ? waitSeconds : 0
+      const listed = await Approvals.watch(store.api, { revision, waitSeconds: seconds, signal })
+      if (signal.aborted) return
+      if (listed.revision !== revision) {
+        const isFirst = revision === ''
+        revision = listed.revision
+        const known = new Set(store.openApprovals?.map(({ id }) => id))
+        store.setOpenApprovals(listed.approvals, revision)
+        if (!isFirst) announce(listed.approvals.filter(({ id }) => !known.has(id)))
+      }
+      if (!isAttended) await pause(hiddenEveryMs, signal)
+    } catch {
+      // The views say what is wrong; a daemon that is back is asked again.
+      await pause(failedEveryMs, signal)
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = window.setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

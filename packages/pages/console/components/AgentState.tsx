@@ -1,0 +1,19 @@
+/** The state of an agent, as a word with its mark. */
+import type { Agent } from '@latchkey/kmd-client'
+import { stateName } from '../model/agentWords.js'
+
+export function AgentState({ agent }: { agent: Agent }) {
+  const kind = agent.state === 'active' ? 'good' : agent.state === 'paused' ? 'open' : 'bad'
+  return <span class={`status-${kind}`}>{stateName(agent.state)}</span>
+}
+
+/** An agent that can read the daemon's files is held by no limit. */
+export function SameUserWarning({ isShort = false }: { isShort?: boolean }) {
+  if (isShort) return <span class="tag to-do">runs as the daemon’s user</span>
+  return (
+    <p class="aside">
+      <b>This agent runs as the user of the daemon.</b> It can read the daemon’s files, and so get around every limit.
+      Run it as another user, or give the daemon a user of its own with <code>latchkey service install</code>.
+    </p>
+  )
+}

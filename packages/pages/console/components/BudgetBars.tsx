@@ -1,0 +1,68 @@
+/** What is left of an agent's limits, as bars. */
+import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
+import { limitText, mostOf, quantityText } from '../model/agentWords.js'
+import { ratio } from '../model/amount.js'
+import { formatTime } from '../model/time.js'
+import { useStore } from '../store.js'
+import { Description } from './Description.js'
+
+type Props = { agent: Agent; budget: readonly AgentLimitUse[]; isCompact?: boolean }
+
+export function BudgetBars({ agent, budget, isCompact = false }: Props) {
+  // What a single payment may cost is not used up.
+  const bars = budget.filter(({ limit }) => limit.per !== 'payment')
+  const each = budget.filter(({ limit }) => limit.per === 'payment')
+  return (
+    <ul class={isCompact ? 'budget compact' : 'budget'} aria-label={`What is left for ${agent.name}`}>
+      {bars.map((use, index) => (
+        <Bar key={index} agent={agent} use={use} isCompact={isCompact} />
+      ))}
+      {!isCompact &&
+        each.map(({ limit }, index) => (
+          <li key={index} class="soft">
+            <EachLimit agent={agent} limit={limit} />
+          </li>
+        ))}
+    </ul>
+  )
+}
+
+function EachLimit({ agent, limit }: { agent: Agent; limit: AgentLimitUse['limit'] }) {
+  const { node } = useStore()
+  return <Description text={`At most ${limitText(limit, { node, dollars: agent.rules.dollars })}`} isShort />
+}
+
+type BarProps = { agent: Agent; use: AgentLimitUse; isCompact: boolean }
+
+function Bar({ agent, use, isCompact }: BarProps) {
+  const { node } = useStore()
+  const { limit, left, resetsAtMs } = use
+  const source = { node, dollars: agent.rules.dollars }
+  const most = mostOf(limit)
+  const share = Math.min(1, Math.max(0, ratio(left, most)))
+  const name = limitText(limit, source)
+  const leftText = `${quantityText(limit, left, source)} left`
+  return (
+    <li>
+      <p class="bar-text">
+        <span>
+          <Description text={name} isShort />
+        </span>
+        <b>{leftText}</b>
+      </p>
+      {/* biome-ignore lint/a11y/useSemanticElements: browsers draw a meter element each in their own way */}
+      <div
+        class={share === 0 ? 'bar spent' : share < 0.2 ? 'bar low' : 'bar'}
+        role="meter"
+        aria-label={name}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(share * 100)}
+        aria-valuetext={leftText}
+      >
+        <span style={{ width: `${share * 100}%` }} />
+      </div>
+      {!isCompact && resetsAtMs !== undefined && <p class="hint">More from {formatTime(resetsAtMs)} on.</p>}
+    </li>
+  )
+}

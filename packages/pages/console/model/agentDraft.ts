@@ -1,0 +1,277 @@
+/** What a person enters about an agent's rules, and the rules that it means. */
+import { Amount, Network, SpendLimit } from '@latchkey/algorand'
+import type { Agent, AgentLimit, AgentRules } from '@latchkey/kmd-client'
+import { toSentence } from '../messages.js'
+import type { AgentNetwork } from './agentNetwork.js'
+import { addressOf, type KnownAddress } from './knownAddresses.js'
+
+export type LimitRow = { id: number; amount: string; per: SpendLimit.Period; payee: string }
+
+/** When the agent ends: after days, never, on a date, or as it is. */
+export type End = '7' | '30' | '90' | '365' | 'never' | 'date' | 'keep'
+
+export type AgentDraft = {
+  limits: readonly LimitRow[]
+  payees: 'anyone' | 'listed'
+  /** Addresses or names of the address book, one on each line. */
+  allow: string
+  deny: string
+  /** Amounts, separated by commas and spaces; blank for none. */
+  askAbove: string
+  asksOverLimit: boolean
+  asksUnknownPayee: boolean
+  asksOtherTypes: boolean
+  maxFee: string
+  /** Ids, separated by commas or spaces. */
+  applications: string
+  optIns: string
+  end: End
+  /** As a date field has it. */
+  date: string
+}
+
+/** What is wrong, by field; limits by the id of their row. */
+export type DraftErrors = {
+  limits: { readonly [id: number]: string }
+  /** Of the limits as a whole. */
+  noLimit?: string | undefined
+} & {
+  readonly [field in 'allow' | 'deny' | 'askAbove' | 'maxFee' | 'applications' | 'optIns' | 'date']?: string | undefined
+}
+
+export type ReadDraft =
+  | { isValid: true; rules: AgentRules; expiresAtMs: number | undefined }
+  | { isValid: false; errors: DraftErrors }
+
+type Context = {
+  network: AgentNetwork
+  known: readonly KnownAddress[]
+  nowMs: number
+  /** The agent that is changed. What its rules say of other networks stays. @default a new one */
+  agent?: Agent | undefined
+}
+
+const dayMs = 86_400_000
+const defaultFee = 10_000n
+const maxValidRounds = 1_000
+
+export const blankDraft: AgentDraft = {
+  limits: [{ id: 1, amount: '', per: 'day', payee: '' }],
+  payees: 'anyone',
+  ...{ allow: '', deny: '', askAbove: '', asksOverLimit: false, asksUnknownPayee: false, asksOtherTypes: false },
+  ...{ maxFee: Amount.format(defaultFee, Amount.algoDecimals), applications: '', optIns: '', end: '30', date: '' },
+}
+
+/** The draft that means the rules of an agent. */
+export function draftOf({ rules, expiresAtMs }: Agent, network: AgentNetwork): AgentDraft {
+  const isHere = (one: { network: string }): boolean => one.network === network.genesisHash
+  const { payees, ask } = rules
+  const rows = rules.limits.filter(isHere).map((limit, index) => ({
+    ...{ id: index + 1, amount: quantity(limit, network), per: limit.per, payee: limit.payee ?? '' },
+  }))
+  return {
+    limits: rows.length > 0 ? rows : blankDraft.limits,
+    payees: payees.allow === 'all' ? 'anyone' : 'listed',
+    allow: payees.allow === 'all' ? '' : payees.allow.join('\n'),
+    deny: payees.deny.join('\n'),
+    askAbove: ask.above
+      .filter(isHere)
+      .map((one) => SpendLimit.formatAmount(one, network))
+      .join(', '),
+    asksOverLimit: ask.overLimit,
+    asksUnknownPayee: ask.unknownPayee,
+    asksOtherTypes: ask.otherTypes,
+    maxFee: Amount.format(rules.maxFeeMicroAlgos, Amount.algoDecimals),
+    applications: rules.applications
+      .filter(isHere)
+      .map(({ id }) => id)
+      .join(', '),
+    optIns: rules.optIns
+      .filter(isHere)
+      .map(({ id }) => id)
+      .join(', '),
+    end: expiresAtMs === undefined ? 'never' : 'keep',
+    date: '',
+  }
+}
+
+function quantity(limit: AgentLimit, network: AgentNetwork): string {
+  return limit.type === 'count' ? `${limit.count} payments` : SpendLimit.formatAmount(limit, network)
+}
+
+export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
+  const { network, known, nowMs, agent } = context
+  const read = new Reading(network, known)
+  const limits = read.limits(draft.limits)
+  const allow = draft.payees === 'anyone' ? ('all' as const) : read.addresses('allow', draft.allow)
+  const deny = read.addresses('deny', draft.deny)
+  const above = read.amounts(draft.askAbove)
+  const maxFeeMicroAlgos = read.fee(draft.maxFee)
+  const applications = read.ids('applications', draft.applications)
+  const optIns = read.ids('optIns', draft.optIns)
+  const expiresAtMs = read.end(draft, nowMs, agent?.expiresAtMs)
+  if (read.hasErrors) return { isValid: false, errors: read.errors }
+  const elsewhere = <T extends { network: string }>(items: readonly T[] | undefined): T[] =>
+    (items ?? []).filter((one) => one.network !== network.genesisHash)
+  const before = agent?.rules
+  const rules: AgentRules = {
+    networks: [...new Set([...(before?.networks ?? []), network.genesisHash])],
+    limits: [...elsewhere(before?.limits), ...limits],
+    payees: { allow, deny },
+    applications: [...elsewhere(before?.applications), ...applications],
+    optIns: [...elsewhere(before?.optIns), ...optIns],
+    dollars: dollarsOf(network, elsewhere(before?.dollars)),
+    maxFeeMicroAlgos,
+    maxValidRounds: before?.maxValidRounds ?? maxValidRounds,
+    ask: {
+      above: [...elsewhere(before?.ask.above), ...above],
+      overLimit: draft.asksOverLimit,
+      unknownPayee: draft.asksUnknownPayee && draft.payees === 'listed',
+      otherTypes: draft.asksOtherTypes,
+    },
+  }
+  return { isValid: true, rules, expiresAtMs }
+}
+
+/** The public networks have a dollar of their own. */
+function dollarsOf({ genesisHash, dollarAssetId }: AgentNetwork, others: AgentRules['dollars']): AgentRules['dollars'] {
+  const isPublic = Network.known.some((network) => network.genesisHash === genesisHash)
+  return isPublic || dollarAssetId === undefined ? others : [...others, { network: genesisHash, id: dollarAssetId }]
+}
+
+/** Reads fields and collects what is wrong with them. */
+class Reading {
+  errors: DraftErrors = { limits: {} }
+  readonly #network: AgentNetwork
+  readonly #known: readonly KnownAddress[]
+
+  constructor(network: AgentNetwork, known: readonly KnownAddress[]) {
+    this.#network = network
+    this.#known = known
+  }
+
+  get hasErrors(): boolean {
+    const { limits, ...others } = this.errors
+    return Object.keys(limits).length > 0 || Object.values(others).some((text) => text !== undefined)
+  }
+
+  limits(rows: readonly LimitRow[]): AgentLimit[] {
+    const found: { id: number; limit: AgentLimit }[] = []
+    for (const row of rows) {
+      if (row.amount.trim() === '' && row.payee.trim() === '') continue
+      try {
+        found.push({ id: row.id, limit: this.#limit(row) })
+      } catch (error) {
+        this.#failLimit(row.id, messageOf(error))
+      }
+    }
+    // A row that is wrong may be the one that is missing.
+    const hasWrongRows = this.hasErrors
+    for (const { id, limit } of found) {
+      const twin = found.find((other) => other.id < id && isSame(other.limit, limit))
+      if (twin !== undefined) this.#failLimit(id, 'There is another limit for the same already.')
+      else if (!hasWrongRows && limit.per === 'payment' && !found.some((other) => bounds(other.limit, limit))) {
+        this.#failLimit(
+          id,
+          'Add a limit for an hour, a day or in all, too: this one alone does not bound what is spent.',
+        )
+      }
+    }
+    if (!this.hasErrors && !found.some(({ limit }) => limit.type === 'amount')) {
+      this.errors = {
+        ...this.errors,
+        noLimit: 'Enter at least one limit of an amount: without one nothing can be spent.',
+      }
+    }
+    return found.map(({ limit }) => limit)
+  }
+
+  #limit({ amount, per, payee }: LimitRow): AgentLimit {
+    const { genesisHash: network } = this.#network
+    const parsed = SpendLimit.parse(per === 'payment' ? `each ${amount}` : `${amount}/${per}`, this.#network)
+    if (parsed.type === 'count' && per === 'payment') throw new Error('A number of payments needs a period')
+    if (payee.trim() === '') return { ...parsed, network }
+    return { ...parsed, network, payee: this.#address(payee) }
+  }
+
+  addresses(field: 'allow' | 'deny', text: string): string[] {
+    const lines = text.split(/[\n,]/).filter((line) => line.trim() !== '')
+    try {
+      return [...new Set(lines.map((line) => this.#address(line)))]
+    } catch (error) {
+      this.#fail(field, messageOf(error))
+      return []
+    }
+  }
+
+  #address(text: string): string {
+    const address = addressOf(this.#known, text)
+    if (address === undefined) throw new Error(`“${text.trim()}” is neither an address nor a name of the address book`)
+    return address
+  }
+
+  amounts(text: string): AgentRules['ask']['above'] {
+    const parts = text.split(/;|,\s+|\n/).filter((part) => part.trim() !== '')
+    try {
+      return parts.map((part) => ({
+        network: this.#network.genesisHash,
+        ...SpendLimit.parseAmount(part, this.#network),
+      }))
+    } catch {
+      const example = this.#network.dollarAssetId === undefined ? '' : '$0.25, '
+      this.#fail('askAbove', `This is not an amount, such as ${example}2 ALGO or 10 asset 123.`)
+      return []
+    }
+  }
+
+  fee(text: string): bigint {
+    const amount = Amount.parse(text.trim().replace(/\s*ALGOS?$/i, ''), Amount.algoDecimals)
+    if (amount !== undefined && amount <= maxFee) return amount
+    this.#fail('maxFee', 'Enter a fee in ALGO, at most 10.')
+    return 0n
+  }
+
+  ids(field: 'applications' | 'optIns', text: string): AgentRules['optIns'] {
+    const parts = text.split(/[\s,]+/).filter((part) => part !== '')
+    if (!parts.every((part) => /^[1-9]\d{0,18}$/.test(part))) this.#fail(field, 'Enter ids, separated by commas.')
+    else return [...new Set(parts)].map((id) => ({ network: this.#network.genesisHash, id: BigInt(id) }))
+    return []
+  }
+
+  end({ end, date }: AgentDraft, nowMs: number, before: number | undefined): number | undefined {
+    if (end === 'never') return undefined
+    if (end === 'keep') return before
+    if (end !== 'date') return nowMs + Number(end) * dayMs
+    // The end of that day, where the person is.
+    const atMs = Date.parse(`${date}T23:59:59`)
+    if (Number.isNaN(atMs)) this.#fail('date', 'Choose a date.')
+    else if (atMs <= nowMs) this.#fail('date', 'This date is in the past.')
+    return atMs
+  }
+
+  #failLimit(id: number, text: string): void {
+    this.errors = { ...this.errors, limits: { ...this.errors.limits, [id]: text } }
+  }
+
+  #fail(field: Exclude<keyof DraftErrors, 'limits'>, text: string): void {
+    this.errors = { ...this.errors, [field]: text }
+  }
+}
+
+/** Ten Algos, as the daemon has it. */
+const maxFee = 10_000_000n
+
+function isSame(a: AgentLimit, b: AgentLimit): boolean {
+  if (a.per !== b.per || a.payee !== b.payee || a.type !== b.type) return false
+  return a.type === 'count' || (b.type === 'amount' && a.assetId === b.assetId)
+}
+
+/** Whether a limit bounds the sum of the payments that the other lets through one by one. */
+function bounds(other: AgentLimit, each: AgentLimit): boolean {
+  if (other.per === 'payment' || (other.payee !== undefined && other.payee !== each.payee)) return false
+  return other.type === 'count' || (each.type === 'amount' && other.assetId === each.assetId)
+}
+
+function messageOf(error: unknown): string {
+  return toSentence(error instanceof Error ? error.message : String(error))
+}

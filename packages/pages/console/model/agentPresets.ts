@@ -1,0 +1,66 @@
+/** Rules to start from. Without a dollar asset on the network they are in ALGO. */
+
+import { type AgentDraft, blankDraft, type LimitRow } from './agentDraft.js'
+import type { AgentNetwork } from './agentNetwork.js'
+
+export type Preset = {
+  id: 'shopping' | 'research' | 'payroll' | 'custom'
+  name: string
+  about: string
+  draft: AgentDraft
+}
+
+type Row = readonly [amount: string, per: LimitRow['per']]
+
+export function presets({ dollarAssetId }: Pick<AgentNetwork, 'dollarAssetId'>): Preset[] {
+  const hasDollars = dollarAssetId !== undefined
+  const money = (amount: string): string => (hasDollars ? `$${amount}` : `${amount} ALGO`)
+  /** Fees are in ALGO, which need a limit of their own beside one in dollars. */
+  const withFees = (rows: readonly Row[], fees: Row): LimitRow[] =>
+    [...rows, ...(hasDollars ? [fees] : [])].map(([amount, per], index) => ({ id: index + 1, amount, per, payee: '' }))
+  return [
+    {
+      id: 'shopping',
+      name: 'Shopping agent',
+      about: `${money('5')} a day, ${money('0.50')} each`,
+      draft: {
+        ...blankDraft,
+        limits: withFees(
+          [
+            [money('5'), 'day'],
+            [money('0.50'), 'payment'],
+          ],
+          ['0.1 ALGO', 'day'],
+        ),
+      },
+    },
+    {
+      id: 'research',
+      name: 'Research',
+      about: `${money('1')} a day, ${money('0.05')} each`,
+      draft: {
+        ...blankDraft,
+        limits: withFees(
+          [
+            [money('1'), 'day'],
+            [money('0.05'), 'payment'],
+          ],
+          ['0.1 ALGO', 'day'],
+        ),
+      },
+    },
+    {
+      id: 'payroll',
+      name: 'Payroll',
+      about: `Listed payees only, ${money('5,000')} in 30 days, asks above ${money('1,000')}`,
+      draft: {
+        ...blankDraft,
+        limits: withFees([[money('5,000'), '30days']], ['1 ALGO', '30days']),
+        payees: 'listed',
+        askAbove: money('1,000'),
+        end: '365',
+      },
+    },
+    { id: 'custom', name: 'Custom', about: 'Your own limits', draft: blankDraft },
+  ]
+}

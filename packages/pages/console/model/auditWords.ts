@@ -1,0 +1,130 @@
+/** Records of the audit log in words. What the texts of strangers say is shown beside, and marked. */
+import type { AuditRecord } from '../auditApi.js'
+import type { DollarSource } from './agentNetwork.js'
+import { amountText } from './agentWords.js'
+import { safeName } from './safeName.js'
+
+const titles: { readonly [event: string]: string } = {
+  transaction_signed: 'Transaction signed',
+  program_signed: 'Program signed',
+  multisig_signed: 'Multisig signature made',
+  signature_refused: 'Signature refused',
+  reservation_returned: 'Amount given back: the transaction never entered the ledger',
+  wallet_created: 'Wallet created',
+  wallet_unlocked: 'Wallet unlocked',
+  wallet_renamed: 'Wallet renamed',
+  wallet_deleted: 'Wallet deleted',
+  wrong_password: 'Wrong password',
+  password_changed: 'Password changed',
+  master_key_exported: 'Master key exported',
+  key_generated: 'Key generated',
+  key_imported: 'Key imported',
+  key_exported: 'Key exported',
+  key_deleted: 'Key deleted',
+  multisig_imported: 'Multisig account imported',
+  multisig_exported: 'Multisig account exported',
+  multisig_deleted: 'Multisig account deleted',
+  console_opened: 'Console opened',
+  token_changed: 'API token changed',
+  settings_changed: 'Settings changed',
+  operation_refused: 'Operation refused',
+  agent_created: 'Agent created',
+  agent_changed: 'Agent’s rules changed',
+  agent_paused: 'Agent paused',
+  agent_resumed: 'Agent resumed',
+  agent_rotated: 'Agent’s token changed',
+  agent_ended: 'Agent ended',
+  approval_requested: 'Approval asked for',
+  approval_approved: 'Approved',
+  approval_denied: 'Denied',
+  approval_expired: 'Approval expired',
+  log_anchored: 'Log anchored on chain',
+  log_damaged: 'Log damaged',
+  records_lost: 'Records lost',
+}
+
+/** Kinds of events, for the filter. */
+export const eventKinds: readonly { name: string; events: readonly string[] }[] = [
+  { name: 'Signatures', events: ['transaction_signed', 'program_signed', 'multisig_signed', 'reservation_returned'] },
+  { name: 'Refusals and wrong passwords', events: ['signature_refused', 'operation_refused', 'wrong_password'] },
+  {
+    name: 'Approvals',
+    events: ['approval_requested', 'approval_approved', 'approval_denied', 'approval_expired'],
+  },
+  {
+    name: 'Agents',
+    events: ['agent_created', 'agent_changed', 'agent_paused', 'agent_resumed', 'agent_rotated', 'agent_ended'],
+  },
+  {
+    name: 'Wallets and keys',
+    events: [
+      ...['wallet_created', 'wallet_unlocked', 'wallet_renamed', 'wallet_deleted', 'password_changed'],
+      ...['master_key_exported', 'key_generated', 'key_imported', 'key_exported', 'key_deleted'],
+      ...['multisig_imported', 'multisig_exported', 'multisig_deleted'],
+    ],
+  },
+  { name: 'Access and settings', events: ['console_opened', 'token_changed', 'settings_changed'] },
+  { name: 'The log itself', events: ['log_anchored', 'log_damaged', 'records_lost'] },
+]
+
+export function eventTitle(event: string): string {
+  return titles[event] ?? event.replaceAll('_', ' ')
+}
+
+export function actorText({ actor }: AuditRecord): string {
+  if (actor.type === 'agent') return `agent ${safeName(actor.name || actor.id)}`
+  if (actor.type === 'owner') return 'the owner’s token'
+  return actor.type === 'console' ? 'the console' : 'the daemon'
+}
+
+/** Events that the owner should look at. */
+export function isWarning({ event }: AuditRecord): boolean {
+  return ['signature_refused', 'operation_refused', 'wrong_password', 'log_damaged', 'records_lost'].includes(event)
+}
+
+/** What it is about in a sentence; blank where the title says it all. */
+export function summary(record: AuditRecord, source: DollarSource): string {
+  const { event, detail } = record
+  const text = (name: string): string => textOf(record, name)
+  const payee = text('payee') || text('receiver')
+  const paid = paidText(record, source)
+  const payment = paid === '' ? '' : `${paid}${payee === '' ? '' : ` to ${payee}`}. `
+  if (event === 'signature_refused') return `${payment}${text('message')}`.trim()
+  if (event.startsWith('approval_')) return text('reason')
+  if (event.startsWith('agent_')) {
+    const limits = detail['limits']
+    const list = Array.isArray(limits) ? limits.join(', ') : ''
+    return [text('agent_name'), event === 'agent_ended' ? '' : list].filter((part) => part !== '').join(': ')
+  }
+  return payment.trim()
+}
+
+function paidText(record: AuditRecord, source: DollarSource): string {
+  const [network, asset, amount] = ['network', 'asset', 'amount'].map((name) => textOf(record, name))
+  const isNumber = (one: string | undefined): one is string => one !== undefined && /^\d{1,20}$/.test(one)
+  if (!isNumber(asset) || !isNumber(amount) || network === undefined || network === '') return textOf(record, 'text')
+  return amountText({ network, assetId: BigInt(asset), amount: BigInt(amount) }, source)
+}
+
+export type DetailLine = { name: string; value: string; isClaim: boolean }
+
+/** Everything that the record says, for who wants to know. */
+export function detailLines(record: AuditRecord): DetailLine[] {
+  return Object.entries(record.detail).map(([name, value]) => ({
+    name: safeName(name.replaceAll('_', ' ')),
+    value: safeName(typeof value === 'string' ? value : value.join(', ')),
+    isClaim: name.startsWith('claimed'),
+  }))
+}
+
+/** What the caller says it is for: never more than a claim. */
+export function claims({ detail }: AuditRecord): string[] {
+  return Object.entries(detail)
+    .filter(([name, value]) => name.startsWith('claimed') && typeof value === 'string')
+    .map(([, value]) => safeName(String(value)))
+}
+
+function textOf({ detail }: AuditRecord, name: string): string {
+  const value = detail[name]
+  return typeof value === 'string' ? safeName(value) : ''
+}

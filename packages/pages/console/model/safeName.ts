@@ -1,0 +1,4 @@
+/** Programs choose names: one must not reorder the text around it, or look like another by what cannot be seen. */
+export function safeName(name: string): string {
+  return name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+}

@@ -1,0 +1,72 @@
+/** Saves the records that match the filters as a file. */
+import { useState } from 'preact/hooks'
+import { AuditApi, type AuditQuery, type AuditRecord } from '../auditApi.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { errorMessage } from '../messages.js'
+import { type ExportFormat, exportText } from '../model/auditExport.js'
+import { type Store, useStore } from '../store.js'
+
+/** More than this is for the command, which does not hold it all in memory. */
+const maxRecords = 20_000
+const pageLength = 1_000
+
+export function ActivityExport({ query }: { query: AuditQuery }) {
+  const store = useStore()
+  const [message, setMessage] = useState('')
+  const [error, setError] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const save = async (format: ExportFormat): Promise<void> => {
+    setBusy(true)
+    setError(undefined)
+    setMessage('')
+    try {
+      const { records, isCut } = await loadAll(store, query)
+      download(exportText(records, format), `audit.${format}`)
+      const count = records.length === 1 ? '1 record' : `${records.length.toLocaleString('en')} records`
+      setMessage(isCut ? `Saved the latest ${count}. The command below writes all of them.` : `Saved ${count}.`)
+    } catch (caught) {
+      setError(errorMessage(caught))
+    }
+    setBusy(false)
+  }
+  return (
+    <>
+      <h2>Export</h2>
+      <p class="soft lede">
+        The records that match the filters, oldest first. For the whole log: <code>latchkey audit export</code>. To have
+        its hash on chain: <code>latchkey audit anchor</code>.
+      </p>
+      <p class="actions">
+        <button type="button" disabled={isBusy} onClick={() => void save('jsonl')}>
+          Save as JSON lines
+        </button>
+        <button type="button" disabled={isBusy} onClick={() => void save('csv')}>
+          Save as CSV
+        </button>
+        <span role="status">{isBusy ? 'Loading…' : message}</span>
+      </p>
+      <ErrorText text={error} />
+    </>
+  )
+}
+
+async function loadAll(store: Store, query: AuditQuery): Promise<{ records: readonly AuditRecord[]; isCut: boolean }> {
+  const records: AuditRecord[] = []
+  let beforeNumber = 0
+  do {
+    const found = await new AuditApi(store.api).search(query, { beforeNumber, count: pageLength })
+    records.push(...found.records)
+    beforeNumber = found.continueFrom
+  } while (beforeNumber !== 0 && records.length < maxRecords)
+  return { records, isCut: beforeNumber !== 0 }
+}
+
+function download(text: string, name: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

@@ -1,0 +1,99 @@
+/** The audit log: everything that the daemon recorded, with filters. It outlives restarts. */
+
+import type { Agent } from '@latchkey/kmd-client'
+import { useState } from 'preact/hooks'
+import { AgentsApi } from '../agentsApi.js'
+import { AuditApi, type AuditPage, type AuditQuery, anything } from '../auditApi.js'
+import { AuditRow } from '../components/AuditRow.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { Heading } from '../components/Heading.js'
+import { errorMessage } from '../messages.js'
+import { usePolling } from '../polling.js'
+import { useStore } from '../store.js'
+import { ActivityExport } from './ActivityExport.js'
+import { ActivityFilters } from './ActivityFilters.js'
+import { ActivityVerify } from './ActivityVerify.js'
+import '../styles/agents.css'
+
+const pageLength = 50
+
+export function ActivityView({ agentId }: { agentId: string | undefined }) {
+  const store = useStore()
+  const [query, setQuery] = useState<AuditQuery>({ ...anything, agentId: agentId ?? '' })
+  /** Where each page begins, the newest first; the last one is shown. */
+  const [starts, setStarts] = useState<readonly number[]>([0])
+  const [page, setPage] = useState<AuditPage>()
+  const [agents, setAgents] = useState<readonly Agent[]>([])
+  const [error, setError] = useState<string>()
+  const beforeNumber = starts.at(-1) ?? 0
+
+  usePolling(
+    async () => {
+      try {
+        setPage(await new AuditApi(store.api).search(query, { beforeNumber, count: pageLength }))
+        setError(undefined)
+      } catch (caught) {
+        setError(errorMessage(caught))
+      }
+    },
+    // Older pages never change.
+    beforeNumber === 0 ? 4_000 : 60_000,
+    [store, query, beforeNumber],
+  )
+  usePolling(
+    async () => {
+      const [listed] = await Promise.all([new AgentsApi(store.api).list(), store.wallets ?? store.loadWallets()])
+      setAgents(listed)
+    },
+    30_000,
+    [store],
+  )
+  const search = (next: AuditQuery): void => {
+    setStarts([0])
+    setPage(undefined)
+    setQuery(next)
+  }
+  const isFiltered = JSON.stringify(query) !== JSON.stringify(anything)
+  return (
+    <section aria-labelledby="activity-title">
+      <Heading id="activity-title">Activity</Heading>
+      <p class="soft lede">
+        The audit log of the daemon: signatures, refusals, unlocks, and every change of keys, agents and settings. Each
+        record contains the hash of the one before it.
+      </p>
+      <ActivityFilters query={query} agents={agents} onSearch={search} />
+      <ErrorText text={error} />
+      <div class="section-head">
+        <h2>Records</h2>
+        <ActivityVerify />
+      </div>
+      {page !== undefined && page.records.length === 0 && (
+        <p class="empty">
+          {isFiltered
+            ? page.continueFrom > 0
+              ? 'Nothing found so far. Search further back below.'
+              : 'Nothing matches. Clear a filter to see more.'
+            : 'Nothing recorded yet. What happens from now on appears here.'}
+        </p>
+      )}
+      <ol class="rows activity" aria-label="Records, newest first">
+        {page?.records.map((record) => (
+          <AuditRow key={record.number} record={record} />
+        ))}
+      </ol>
+      <p class="actions">
+        {starts.length > 1 && (
+          <button type="button" onClick={() => setStarts(starts.slice(0, -1))}>
+            Newer
+          </button>
+        )}
+        {page !== undefined && page.continueFrom > 0 && (
+          <button type="button" onClick={() => setStarts([...starts, page.continueFrom])}>
+            Older
+          </button>
+        )}
+      </p>
+      <ActivityExport query={query} />
+    </section>
+  )
+}

@@ -1,0 +1,107 @@
+/** What an agent spent by day, and its latest records in the audit log. */
+import type { Agent } from '@latchkey/kmd-client'
+import { useState } from 'preact/hooks'
+import { AuditApi, type AuditRecord, anything } from '../auditApi.js'
+import { AuditRow } from '../components/AuditRow.js'
+import { DayChart } from '../components/DayChart.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { errorMessage } from '../messages.js'
+import { amountText } from '../model/agentWords.js'
+import { type DailySpending, dailySpending, firstDayMs } from '../model/dailySpending.js'
+import { usePolling } from '../polling.js'
+import { hrefOf } from '../route.js'
+import { type Store, useStore } from '../store.js'
+
+const recentCount = 10
+/** For the chart. What is beyond is said to be missing. */
+const pageCount = 1_000
+const maxPages = 5
+const spendingEvents = ['transaction_signed', 'reservation_returned']
+
+type Spending = { byAsset: readonly DailySpending[]; isCut: boolean }
+
+export function AgentHistory({ agent }: { agent: Agent }) {
+  const store = useStore()
+  const [recent, setRecent] = useState<readonly AuditRecord[]>()
+  const [spending, setSpending] = useState<Spending>()
+  const [selected, setSelected] = useState<string>()
+  const [error, setError] = useState<string>()
+  // A payment shows here when it has been used.
+  usePolling(
+    async () => {
+      try {
+        const query = { ...anything, agentId: agent.id }
+        const { records } = await new AuditApi(store.api).search(query, { count: recentCount })
+        const isNew = records[0]?.number !== recent?.[0]?.number || spending === undefined
+        if (isNew) setSpending(await loadSpending(store, agent.id))
+        setRecent(records)
+        setError(undefined)
+      } catch (caught) {
+        setError(errorMessage(caught))
+      }
+    },
+    4_000,
+    [store, agent.id],
+  )
+  const source = { node: store.node, dollars: agent.rules.dollars }
+  const keyOf = ({ network, assetId }: DailySpending): string => `${network} ${assetId}`
+  const shown = spending?.byAsset.find((one) => keyOf(one) === selected) ?? spending?.byAsset[0]
+  const show =
+    (asset: DailySpending) =>
+    (amount: bigint): string =>
+      amountText({ network: asset.network, assetId: BigInt(asset.assetId), amount }, source)
+  return (
+    <>
+      <div class="section-head">
+        <h2>Spending by day</h2>
+        {shown !== undefined && spending !== undefined && spending.byAsset.length > 1 && (
+          <label class="inline">
+            <span class="visually-hidden">Asset</span>
+            <select value={keyOf(shown)} onChange={(event) => setSelected(event.currentTarget.value)}>
+              {spending.byAsset.map((one) => (
+                <option key={keyOf(one)} value={keyOf(one)}>
+                  {unitName(show(one)(1_000_000n))}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+      </div>
+      <ErrorText text={error} />
+      {spending !== undefined && shown === undefined && <p class="empty">Nothing spent in the last 30 days.</p>}
+      {spending?.isCut && (
+        <p class="aside">The chart covers the latest {(pageCount * maxPages).toLocaleString('en')} signatures only.</p>
+      )}
+      {shown !== undefined && <DayChart spending={shown} show={show(shown)} />}
+      <div class="section-head">
+        <h2>History</h2>
+        <a href={hrefOf({ view: 'activity', agentId: agent.id })}>All of its activity</a>
+      </div>
+      {recent?.length === 0 && <p class="empty">Nothing yet.</p>}
+      <ol class="rows activity" aria-label="History of the agent, newest first">
+        {recent?.map((record) => (
+          <AuditRow key={record.number} record={record} />
+        ))}
+      </ol>
+    </>
+  )
+}
+
+async function loadSpending(store: Store, agentId: string): Promise<Spending> {
+  const nowMs = Date.now()
+  const query = { ...anything, agentId, events: spendingEvents, afterMs: firstDayMs(nowMs) }
+  const records: AuditRecord[] = []
+  let beforeNumber = 0
+  for (let page = 0; page < maxPages; page++) {
+    const found = await new AuditApi(store.api).search(query, { beforeNumber, count: pageCount })
+    records.push(...found.records)
+    beforeNumber = found.continueFrom
+    if (beforeNumber === 0) break
+  }
+  return { byAsset: dailySpending(records, nowMs), isCut: beforeNumber !== 0 }
+}
+
+/** `Dollars`, `ALGO`, `asset 123`. */
+function unitName(amount: string): string {
+  return amount.startsWith('$') ? 'Dollars' : amount.replace(/^\S+ /, '')
+}

@@ -1,0 +1,114 @@
+/** One agent: what is left, what it may do, what it did, and what the owner can do about it. */
+
+import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
+import { useState } from 'preact/hooks'
+import { AgentsApi } from '../agentsApi.js'
+import { AddressText } from '../components/AddressText.js'
+import { AgentState, SameUserWarning } from '../components/AgentState.js'
+import { BudgetBars } from '../components/BudgetBars.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { Heading } from '../components/Heading.js'
+import { RulesInWords } from '../components/RulesInWords.js'
+import { hasCode } from '../errors.js'
+import { errorMessage } from '../messages.js'
+import { hasEnded } from '../model/agentWords.js'
+import { safeName } from '../model/safeName.js'
+import { formatDate, formatTime } from '../model/time.js'
+import { usePolling } from '../polling.js'
+import { hrefOf } from '../route.js'
+import { useStore } from '../store.js'
+import { AgentActions } from './AgentActions.js'
+import { AgentHistory } from './AgentHistory.js'
+import '../styles/agents.css'
+
+type Shown = { agent: Agent; budget: readonly AgentLimitUse[] }
+
+export function AgentView({ agentId }: { agentId: string }) {
+  const store = useStore()
+  const [shown, setShown] = useState<Shown>()
+  const [error, setError] = useState<string>()
+  const [isGone, setGone] = useState(false)
+  const load = async (): Promise<void> => {
+    try {
+      setShown(await new AgentsApi(store.api).show(agentId))
+      setError(undefined)
+    } catch (caught) {
+      if (hasCode(caught, 'agent_not_found')) setGone(true)
+      setError(errorMessage(caught))
+    }
+  }
+  usePolling(load, 3_000, [store, agentId])
+
+  if (shown === undefined) {
+    return (
+      <section aria-labelledby="agent-title">
+        <Heading id="agent-title">Agent</Heading>
+        {isGone ? (
+          <p class="empty">
+            There is no such agent. <a href={hrefOf({ view: 'agents' })}>See all agents</a>
+          </p>
+        ) : (
+          <ErrorText text={error} />
+        )}
+      </section>
+    )
+  }
+  const { agent, budget } = shown
+  return (
+    <section aria-labelledby="agent-title">
+      <p>
+        <a href={hrefOf({ view: 'agents' })}>All agents</a>
+      </p>
+      <div class="section-head">
+        <Heading id="agent-title" key={agent.name}>
+          {safeName(agent.name)}
+        </Heading>
+        <AgentState agent={agent} />
+      </div>
+      <ErrorText text={error} />
+      {agent.isSameUser && <SameUserWarning />}
+      <AgentActions agent={agent} onChange={load} />
+      {!hasEnded(agent) && (
+        <>
+          <h2>What is left</h2>
+          <BudgetBars agent={agent} budget={budget} />
+        </>
+      )}
+      <AgentHistory agent={agent} />
+      <h2>Rules</h2>
+      <RulesInWords agent={agent} />
+      <h2>Grant</h2>
+      <Grant agent={agent} />
+    </section>
+  )
+}
+
+function Grant({ agent }: { agent: Agent }) {
+  const facts: readonly (readonly [string, string])[] = [
+    ['Wallet', agent.walletName === '' ? 'deleted' : safeName(agent.walletName)],
+    ['Created', formatDate(agent.createdAtMs)],
+    ['Ends', agent.expiresAtMs === undefined ? 'never' : formatDate(agent.expiresAtMs)],
+    ['Last used', agent.lastUsedAtMs === undefined ? 'never' : formatTime(agent.lastUsedAtMs)],
+    ['ID', agent.id],
+  ]
+  return (
+    <dl class="facts">
+      <div>
+        <dt>{agent.addresses.length === 1 ? 'Key' : 'Keys'}</dt>
+        <dd>
+          {agent.addresses.map((address) => (
+            <p key={address}>
+              <AddressText address={address} />
+            </p>
+          ))}
+        </dd>
+      </div>
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="break">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

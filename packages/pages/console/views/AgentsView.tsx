@@ -1,0 +1,110 @@
+/** All agents: what is left of their limits, and whether they are in use. */
+
+import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
+import { useState } from 'preact/hooks'
+import { AgentsApi } from '../agentsApi.js'
+import { AgentState, SameUserWarning } from '../components/AgentState.js'
+import { BudgetBars } from '../components/BudgetBars.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { Heading } from '../components/Heading.js'
+import { errorMessage } from '../messages.js'
+import { hasEnded } from '../model/agentWords.js'
+import { safeName } from '../model/safeName.js'
+import { formatTime } from '../model/time.js'
+import { usePolling } from '../polling.js'
+import { hrefOf } from '../route.js'
+import { useStore } from '../store.js'
+import '../styles/agents.css'
+
+type Row = { agent: Agent; budget: readonly AgentLimitUse[] }
+
+/** The daemon adds the sums up for each. */
+const maxBudgets = 50
+
+export function AgentsView() {
+  const store = useStore()
+  const [rows, setRows] = useState<readonly Row[]>()
+  const [error, setError] = useState<string>()
+  usePolling(
+    async () => {
+      try {
+        setRows(await load(new AgentsApi(store.api)))
+        setError(undefined)
+      } catch (caught) {
+        setError(errorMessage(caught))
+      }
+    },
+    4_000,
+    [store],
+  )
+  const live = rows?.filter(({ agent }) => !hasEnded(agent)) ?? []
+  const ended = rows?.filter(({ agent }) => hasEnded(agent)) ?? []
+  return (
+    <section aria-labelledby="agents-title">
+      <div class="section-head">
+        <Heading id="agents-title">Agents</Heading>
+        <a class="button main" href={hrefOf({ view: 'new-agent' })}>
+          New agent
+        </a>
+      </div>
+      <p class="soft lede">
+        Programs that may spend from your keys within limits. The daemon holds the limits, so the program cannot lift
+        them.
+      </p>
+      <ErrorText text={error} />
+      {rows !== undefined && rows.length === 0 && (
+        <p class="empty">
+          No agents yet. <a href={hrefOf({ view: 'new-agent' })}>Make one</a> to let a program pay for what it needs,
+          such as $5 a day and never more than $0.50 at once.
+        </p>
+      )}
+      <ul class="rows agent-rows" aria-label="Agents">
+        {live.map((row) => (
+          <AgentRow key={row.agent.id} {...row} />
+        ))}
+      </ul>
+      {ended.length > 0 && (
+        <>
+          <h2>Ended</h2>
+          <ul class="rows agent-rows" aria-label="Agents that have ended">
+            {ended.map((row) => (
+              <AgentRow key={row.agent.id} {...row} budget={[]} />
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  )
+}
+
+/** What has ended since the list was made has no budget any more. */
+async function load(api: { list: () => Promise<Agent[]>; show: (id: string) => Promise<Row> }): Promise<Row[]> {
+  const agents = await api.list()
+  const live = agents.filter((agent) => !hasEnded(agent)).slice(0, maxBudgets)
+  const shown = await Promise.all(live.map(({ id }) => api.show(id).catch(() => undefined)))
+  const budgets = new Map(shown.flatMap((one) => (one === undefined ? [] : [[one.agent.id, one.budget] as const])))
+  return agents.map((agent) => ({ agent, budget: budgets.get(agent.id) ?? [] }))
+}
+
+function AgentRow({ agent, budget }: Row) {
+  return (
+    <li>
+      <div>
+        <p>
+          <a class="name" href={hrefOf({ view: 'agents', agentId: agent.id })}>
+            <bdi>{safeName(agent.name)}</bdi>
+          </a>
+          {agent.isSameUser && <SameUserWarning isShort />}
+        </p>
+        <p>
+          <AgentState agent={agent} />
+        </p>
+        <p class="soft small">
+          {agent.walletName === '' ? 'wallet deleted' : `wallet ${safeName(agent.walletName)}`},{' '}
+          {agent.lastUsedAtMs === undefined ? 'never used' : `last used ${formatTime(agent.lastUsedAtMs)}`}
+        </p>
+      </div>
+      <BudgetBars agent={agent} budget={budget} isCompact />
+    </li>
+  )
+}

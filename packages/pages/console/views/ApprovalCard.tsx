@@ -1,0 +1,163 @@
+/** One open approval: the words of the sign view, why it is asked, what is left, what the caller claims, and the decision. */
+import type { Agent, AgentLimitUse, Approval } from '@latchkey/kmd-client'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import * as Approvals from '../approvals.js'
+import { BudgetBars } from '../components/BudgetBars.js'
+import { Claim } from '../components/Claim.js'
+import { CopyButton } from '../components/CopyButton.js'
+import { Description } from '../components/Description.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { hasCode } from '../errors.js'
+import { errorMessage } from '../messages.js'
+import { safeName } from '../model/safeName.js'
+import { isMainnet } from '../model/signedTransaction.js'
+import { formatDuration, formatTime } from '../model/time.js'
+import { useEverySecond } from '../polling.js'
+import { hrefOf } from '../route.js'
+import { useStore } from '../store.js'
+
+export type ApprovalContext = { agent: Agent; budget: readonly AgentLimitUse[] }
+
+type Props = {
+  approval: Approval
+  /** Undefined until it is loaded, or if the agent is gone. */
+  context: ApprovalContext | undefined
+  /** Whether it has stayed where it is for a moment. */
+  isSettled: boolean
+  onDecided: () => Promise<void>
+}
+
+/** What the daemon says of a transaction: with the names of assets, where there is a node. */
+type Words = { lines: readonly string[]; warnings: readonly string[]; finalWarnings: readonly string[] }
+
+/** Less than this is left: it is said in another colour. */
+const soonSeconds = 60
+
+export function ApprovalCard({ approval, context, isSettled, onDecided }: Props) {
+  const store = useStore()
+  const words = useWords(approval)
+  const isDeciding = useRef(false)
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<string>()
+  const { lines, warnings, finalWarnings } = words
+  const [first, ...rest] = lines
+  const decide = async (decision: 'approve' | 'deny'): Promise<void> => {
+    if (isDeciding.current || !isSettled) return
+    isDeciding.current = true
+    setBusy(true)
+    setError(undefined)
+    try {
+      await Approvals.decide(store.api, approval.id, decision)
+    } catch (caught) {
+      // It was decided elsewhere, or too late: the list says which.
+      if (!hasCode(caught, 'approval_decided', 'approval_not_found')) setError(errorMessage(caught))
+      else store.notify(errorMessage(caught) ?? '', { isError: true })
+    }
+    await onDecided()
+    isDeciding.current = false
+    setBusy(false)
+  }
+  const name = safeName(approval.agentName)
+  return (
+    <article class="transaction approval" aria-label={`${name} asks`}>
+      <header>
+        <h2>
+          <a href={hrefOf({ view: 'agents', agentId: approval.agentId })}>
+            <bdi>{name}</bdi>
+          </a>{' '}
+          asks, since {formatTime(approval.createdAtMs)}
+        </h2>
+        <Countdown expiresAtMs={approval.expiresAtMs} />
+      </header>
+      <WarningList kind="warnings" texts={finalWarnings} />
+      <WarningList kind="cautions" texts={warnings.filter((warning) => !finalWarnings.includes(warning))} />
+      <div>
+        <p class="lead">
+          <Description text={first ?? ''} />
+        </p>
+        <ul class="effects">
+          {rest.map((line) => (
+            <li key={line}>
+              <Description text={line} />
+            </li>
+          ))}
+        </ul>
+      </div>
+      <Claim texts={[safeName(approval.claimedUrl), safeName(approval.claimedDescription)]} />
+      <p>
+        <b>Why you are asked:</b> <Description text={approval.reason} />
+      </p>
+      {context !== undefined && <BudgetBars agent={context.agent} budget={context.budget} isCompact />}
+      {isMainnet(approval.transaction) && (
+        <p class="cautions">
+          <b>This is MainNet: the money is real.</b>
+        </p>
+      )}
+      <ErrorText text={error} />
+      <p class="actions">
+        <button
+          type="button"
+          class={finalWarnings.length > 0 ? 'main danger' : 'main'}
+          disabled={isBusy}
+          aria-disabled={!isSettled}
+          onClick={() => void decide('approve')}
+        >
+          Approve<span class="visually-hidden"> what {name} asks</span>
+        </button>
+        <button type="button" disabled={isBusy} aria-disabled={!isSettled} onClick={() => void decide('deny')}>
+          Deny<span class="visually-hidden"> what {name} asks</span>
+        </button>
+      </p>
+      <p class="soft small">
+        ID <code class="break">{approval.transactionId}</code>{' '}
+        <CopyButton text={approval.transactionId} what="transaction ID" />
+      </p>
+    </article>
+  )
+}
+
+/** The words of the sign view, or those that came with the approval. Only of this very transaction. */
+function useWords(approval: Approval): Words {
+  const { api } = useStore()
+  const { id, transaction, transactionId, description, warnings } = approval
+  const [words, setWords] = useState<Words>()
+  useEffect(() => {
+    let isShown = true
+    api
+      .describe(transaction)
+      .then(({ descriptions, groupWarnings }) => {
+        const [one] = descriptions
+        if (!isShown || one?.transactionId !== transactionId) return
+        setWords({ ...one, warnings: [...groupWarnings, ...one.warnings] })
+      })
+      .catch(() => {})
+    return () => {
+      isShown = false
+    }
+  }, [api, id])
+  return words ?? { lines: description, warnings, finalWarnings: [] }
+}
+
+function WarningList({ kind, texts }: { kind: 'warnings' | 'cautions'; texts: readonly string[] }) {
+  if (texts.length === 0) return null
+  return (
+    <ul class={kind}>
+      {texts.map((text) => (
+        <li key={text}>
+          <Description text={text} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Countdown({ expiresAtMs }: { expiresAtMs: number }) {
+  const [, draw] = useState(0)
+  useEverySecond(draw)
+  const seconds = Math.max(0, (expiresAtMs - Date.now()) / 1000)
+  return (
+    <span class={seconds < soonSeconds ? 'soon' : 'soft'}>
+      {seconds === 0 ? 'expired' : `expires in ${formatDuration(seconds)}`}
+    </span>
+  )
+}

@@ -1,0 +1,158 @@
+/** What agents ask the owner: each payment with what is left, decided here, live. */
+
+import type { Agent, AgentLimitUse, Approval } from '@latchkey/kmd-client'
+import { useEffect, useState } from 'preact/hooks'
+import { AgentsApi } from '../agentsApi.js'
+import * as Approvals from '../approvals.js'
+import { Description } from '../components/Description.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { Heading } from '../components/Heading.js'
+import { errorMessage } from '../messages.js'
+import { safeName } from '../model/safeName.js'
+import { formatTime } from '../model/time.js'
+import { type NotificationState, notificationState, requestNotifications } from '../notifications.js'
+import { usePolling } from '../polling.js'
+import { hrefOf } from '../route.js'
+import { useStore } from '../store.js'
+import { ApprovalCard, type ApprovalContext } from './ApprovalCard.js'
+import '../styles/agents.css'
+
+/** The daemon tells of changes at once; this is for what it cannot tell, such as a budget that grows again. */
+const pollMs = 10_000
+const decidedShown = 20
+
+const outcomes: { readonly [state in Approval['state']]: string } = {
+  open: 'waiting',
+  approved: 'approved, not signed yet',
+  denied: 'denied',
+  expired: 'expired',
+  used: 'approved and signed',
+}
+
+export function ApprovalsView() {
+  const store = useStore()
+  const { approvalsRevision: revision } = store
+  const [approvals, setApprovals] = useState<readonly Approval[]>()
+  const [contexts, setContexts] = useState<ReadonlyMap<string, ApprovalContext>>(new Map())
+  const [shownCount, setShownCount] = useState(decidedShown)
+  const [error, setError] = useState<string>()
+  const load = async (): Promise<void> => {
+    try {
+      const listed = await Approvals.list(store.api)
+      setApprovals(listed.approvals)
+      const agentIds = new Set(listed.approvals.filter(isOpen).map(({ agentId }) => agentId))
+      setContexts(await loadContexts(new AgentsApi(store.api), [...agentIds]))
+      setError(undefined)
+    } catch (caught) {
+      setError(errorMessage(caught))
+    }
+  }
+  usePolling(load, pollMs, [store, revision])
+
+  // Oldest first: what comes in later moves nothing that the person is about to press.
+  const open = approvals?.filter(isOpen).toReversed() ?? []
+  const decided = approvals?.filter((one) => !isOpen(one)) ?? []
+  const isSettled = useSettled(open.map(({ id }) => id).join())
+  return (
+    <section aria-labelledby="approvals-title">
+      <div class="section-head">
+        <Heading id="approvals-title">Approvals</Heading>
+        <NotificationButton />
+      </div>
+      <p class="soft lede">
+        Payments that an agent may make only if you agree. What you approve is this very transaction, once, until it
+        expires.
+      </p>
+      <ErrorText text={error} />
+      {approvals !== undefined && open.length === 0 && (
+        <p class="empty">
+          Nothing is waiting for you. An agent asks here if its rules say so, for example above an amount:{' '}
+          <a href={hrefOf({ view: 'agents' })}>see the agents</a>.
+        </p>
+      )}
+      {open.map((approval) => (
+        <ApprovalCard
+          key={approval.id}
+          approval={approval}
+          context={contexts.get(approval.agentId)}
+          isSettled={isSettled}
+          onDecided={load}
+        />
+      ))}
+      {decided.length > 0 && (
+        <>
+          <h2>Decided</h2>
+          <ol class="rows payments" aria-label="Decided, newest first">
+            {decided.slice(0, shownCount).map((approval) => (
+              <DecidedRow key={approval.id} approval={approval} />
+            ))}
+          </ol>
+          {decided.length > shownCount && (
+            <button type="button" onClick={() => setShownCount(shownCount + decidedShown)}>
+              Show older
+            </button>
+          )}
+        </>
+      )}
+    </section>
+  )
+}
+
+function isOpen({ state }: Approval): boolean {
+  return state === 'open'
+}
+
+async function loadContexts(
+  api: { show: (id: string) => Promise<{ agent: Agent; budget: readonly AgentLimitUse[] }> },
+  agentIds: readonly string[],
+): Promise<ReadonlyMap<string, ApprovalContext>> {
+  const shown = await Promise.all(agentIds.map((id) => api.show(id).catch(() => undefined)))
+  return new Map(shown.flatMap((one) => (one === undefined ? [] : [[one.agent.id, one] as const])))
+}
+
+/** Whether the list has been the same for a moment: a click must not hit what has just moved under the pointer. */
+function useSettled(ids: string): boolean {
+  const [settled, setSettled] = useState<string>()
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(ids), settleMs)
+    return () => clearTimeout(timer)
+  }, [ids])
+  return settled === ids
+}
+
+const settleMs = 600
+
+function DecidedRow({ approval }: { approval: Approval }) {
+  const { agentName, state, description, decidedAtMs, expiresAtMs, createdAtMs } = approval
+  const isGood = state === 'used' || state === 'approved'
+  const atMs = decidedAtMs ?? (state === 'expired' ? expiresAtMs : createdAtMs)
+  return (
+    <li>
+      <time dateTime={new Date(atMs).toISOString()}>{formatTime(atMs)}</time>
+      <div class="what">
+        <p>
+          <Description text={description[0] ?? ''} isShort />
+        </p>
+        <p class="soft small">asked by {safeName(agentName)}</p>
+      </div>
+      <div class="status">
+        <span class={isGood ? 'status-good' : state === 'denied' ? 'status-bad' : 'status-open'}>
+          {outcomes[state]}
+        </span>
+      </div>
+    </li>
+  )
+}
+
+/** Browsers ask the person only after a click, and so does this page. */
+function NotificationButton() {
+  const [state, setState] = useState<NotificationState>(notificationState)
+  if (state === 'unsupported') return null
+  if (state === 'granted') return <span class="soft">Notifications are on while this page is open</span>
+  if (state === 'denied') return <span class="soft">The browser blocks notifications of this page</span>
+  return (
+    <button type="button" onClick={() => void requestNotifications().then(setState)}>
+      Notify me
+    </button>
+  )
+}

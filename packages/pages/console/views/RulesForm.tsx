@@ -1,0 +1,326 @@
+/** The fields of an agent's rules: limits, payees, what is asked, and the end. */
+import { SpendLimit } from '@latchkey/algorand'
+import { useId } from 'preact/hooks'
+import { AddressField } from '../components/AddressField.js'
+import { TextField } from '../components/TextField.js'
+import type { AgentDraft, DraftErrors, End, LimitRow } from '../model/agentDraft.js'
+import type { AgentNetwork } from '../model/agentNetwork.js'
+import { formatDate } from '../model/time.js'
+
+type Props = {
+  draft: AgentDraft
+  errors: DraftErrors
+  network: AgentNetwork
+  /** The end that the agent has, which can be kept. @default none */
+  hasEnd?: number | undefined
+  onChange: (draft: AgentDraft) => void
+}
+
+const maxLimits = 20
+const periods: { readonly [period in SpendLimit.Period]: string } = {
+  payment: 'each payment',
+  hour: 'an hour',
+  day: 'a day',
+  week: 'a week',
+  '30days': 'in 30 days',
+  total: 'in all',
+}
+
+export function RulesForm({ draft, errors, network, hasEnd, onChange }: Props) {
+  const set = (change: Partial<AgentDraft>): void => onChange({ ...draft, ...change })
+  return (
+    <>
+      <LimitFields draft={draft} errors={errors} network={network} set={set} />
+      <PayeeFields draft={draft} errors={errors} set={set} />
+      <AskFields draft={draft} errors={errors} network={network} set={set} />
+      <EndFields draft={draft} errors={errors} hasEnd={hasEnd} set={set} />
+      <details>
+        <summary>Fees, opt-ins and applications</summary>
+        <TextField
+          label="Highest fee of a transaction, in ALGO"
+          inputMode="decimal"
+          value={draft.maxFee}
+          error={errors.maxFee}
+          onInput={(maxFee) => set({ maxFee })}
+        />
+        <TextField
+          label="Assets it may opt in to (ids)"
+          value={draft.optIns}
+          error={errors.optIns}
+          hint="Separated by commas; blank for none."
+          onInput={(optIns) => set({ optIns })}
+        />
+        <TextField
+          label="Applications it may call (ids)"
+          value={draft.applications}
+          error={errors.applications}
+          hint="Separated by commas; blank for none. What a call moves beyond the fee is not limited by amounts."
+          onInput={(applications) => set({ applications })}
+        />
+      </details>
+    </>
+  )
+}
+
+type PartProps = Omit<Props, 'onChange' | 'network'> & { set: (change: Partial<AgentDraft>) => void }
+
+function LimitFields({ draft, errors, network, set }: PartProps & Pick<Props, 'network'>) {
+  const change = (row: LimitRow): void =>
+    set({ limits: draft.limits.map((other) => (other.id === row.id ? row : other)) })
+  const add = (): void => {
+    const id = Math.max(0, ...draft.limits.map((row) => row.id)) + 1
+    set({ limits: [...draft.limits, { id, amount: '', per: 'day', payee: '' }] })
+  }
+  const example = network.dollarAssetId === undefined ? '2 ALGO' : '$5, 2 ALGO'
+  return (
+    <fieldset>
+      <legend class="rules-legend">Limits</legend>
+      <p class="hint">
+        Such as {example} or 20 payments; other assets by id in their smallest unit (10 asset 123). What has no limit
+        cannot be spent, and fees count as ALGO.
+      </p>
+      {draft.limits.map((row, index) => (
+        <LimitFieldRow
+          key={row.id}
+          row={row}
+          position={index + 1}
+          error={errors.limits[row.id]}
+          onChange={change}
+          onRemove={() => set({ limits: draft.limits.filter((other) => other.id !== row.id) })}
+        />
+      ))}
+      <p class="error" role="alert">
+        {errors.noLimit}
+      </p>
+      <p class="actions after">
+        <button type="button" disabled={draft.limits.length >= maxLimits} onClick={add}>
+          Add a limit
+        </button>
+      </p>
+    </fieldset>
+  )
+}
+
+type LimitFieldRowProps = {
+  row: LimitRow
+  position: number
+  error: string | undefined
+  onChange: (row: LimitRow) => void
+  onRemove: () => void
+}
+
+function LimitFieldRow({ row, position, error, onChange, onRemove }: LimitFieldRowProps) {
+  const id = useId()
+  return (
+    <div class="limit-row">
+      <TextField
+        label={`Limit ${position}`}
+        value={row.amount}
+        error={error}
+        onInput={(amount) => onChange({ ...row, amount })}
+      />
+      <div class="field">
+        <label for={id}>
+          Period<span class="visually-hidden"> of limit {position}</span>
+        </label>
+        <select
+          id={id}
+          value={row.per}
+          onChange={(event) => {
+            const per = SpendLimit.periods.find((period) => period === event.currentTarget.value) ?? 'day'
+            onChange({ ...row, per })
+          }}
+        >
+          {SpendLimit.periods.map((period) => (
+            <option key={period} value={period}>
+              {periods[period]}
+            </option>
+          ))}
+        </select>
+      </div>
+      <p class="actions">
+        <button type="button" class="quiet" onClick={onRemove}>
+          Remove<span class="visually-hidden"> limit {position}</span>
+        </button>
+      </p>
+      <div class="wide">
+        <details open={row.payee !== ''}>
+          <summary>
+            For one payee only<span class="visually-hidden">, limit {position}</span>
+          </summary>
+          <AddressField
+            label={`Payee of limit ${position}`}
+            value={row.payee}
+            hint="Counts only what is paid to this address. Blank for all."
+            onInput={(payee) => onChange({ ...row, payee })}
+          />
+        </details>
+      </div>
+    </div>
+  )
+}
+
+function PayeeFields({ draft, errors, set }: PartProps) {
+  const id = useId()
+  return (
+    <fieldset>
+      <legend class="rules-legend">Whom it may pay</legend>
+      <div class="checks">
+        {(['anyone', 'listed'] as const).map((payees) => (
+          <label class="check" key={payees}>
+            <input
+              type="radio"
+              name={`${id}-payees`}
+              checked={draft.payees === payees}
+              onChange={() => set({ payees })}
+            />
+            <span>{payees === 'anyone' ? 'Anyone' : 'Only listed addresses'}</span>
+          </label>
+        ))}
+      </div>
+      {draft.payees === 'listed' && (
+        <>
+          <AddressList
+            label="Addresses it may pay"
+            value={draft.allow}
+            error={errors.allow}
+            onInput={(allow) => set({ allow })}
+          />
+          <div class="checks">
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={draft.asksUnknownPayee}
+                onChange={(event) => set({ asksUnknownPayee: event.currentTarget.checked })}
+              />
+              <span>Ask me about other addresses, instead of refusing them</span>
+            </label>
+          </div>
+        </>
+      )}
+      <details open={draft.deny !== ''}>
+        <summary>Addresses it may never pay</summary>
+        <AddressList
+          label="Addresses it may never pay"
+          value={draft.deny}
+          error={errors.deny}
+          onInput={(deny) => set({ deny })}
+        />
+      </details>
+    </fieldset>
+  )
+}
+
+type AddressListProps = { label: string; value: string; error: string | undefined; onInput: (value: string) => void }
+
+function AddressList({ label, value, error, onInput }: AddressListProps) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        rows={3}
+        maxLength={70_000}
+        autocapitalize="off"
+        spellcheck={false}
+        value={value}
+        aria-describedby={`${id}-hint ${id}-error`}
+        aria-invalid={error !== undefined}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <p class="hint" id={`${id}-hint`}>
+        One on each line: an address, or a name of the address book.
+      </p>
+      <p class="error" id={`${id}-error`} role="alert">
+        {error}
+      </p>
+    </div>
+  )
+}
+
+function AskFields({ draft, errors, network, set }: PartProps & Pick<Props, 'network'>) {
+  const hasOthers = draft.optIns.trim() !== '' || draft.applications.trim() !== ''
+  return (
+    <fieldset>
+      <legend class="rules-legend">When it asks you</legend>
+      <TextField
+        label="Ask above (optional)"
+        value={draft.askAbove}
+        error={errors.askAbove}
+        hint={`A payment above this waits for you, such as ${network.dollarAssetId === undefined ? '1 ALGO' : '$0.25'}.`}
+        onInput={(askAbove) => set({ askAbove })}
+      />
+      <div class="checks">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={draft.asksOverLimit}
+            onChange={(event) => set({ asksOverLimit: event.currentTarget.checked })}
+          />
+          <span>Ask me about payments beyond a limit, instead of refusing them</span>
+        </label>
+        {hasOthers && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={draft.asksOtherTypes}
+              onChange={(event) => set({ asksOtherTypes: event.currentTarget.checked })}
+            />
+            <span>Ask me about every opt-in and application call</span>
+          </label>
+        )}
+      </div>
+    </fieldset>
+  )
+}
+
+function EndFields({ draft, errors, hasEnd, set }: PartProps) {
+  const id = useId()
+  const ends: readonly (readonly [End, string])[] = [
+    ...(hasEnd === undefined ? [] : [['keep', `as it is: ${formatDate(hasEnd)}`] as const]),
+    ['7', 'in 7 days'],
+    ['30', 'in 30 days'],
+    ['90', 'in 90 days'],
+    ['365', 'in a year'],
+    ['date', 'on a date'],
+    ['never', 'never'],
+  ]
+  return (
+    <div class="narrow field">
+      <div class="field">
+        <label for={id}>It ends</label>
+        <select
+          id={id}
+          value={draft.end}
+          onChange={(event) => {
+            const chosen = ends.find(([end]) => end === event.currentTarget.value)
+            if (chosen !== undefined) set({ end: chosen[0] })
+          }}
+        >
+          {ends.map(([end, name]) => (
+            <option key={end} value={end}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
+      {draft.end === 'date' && (
+        <div class="field">
+          <label for={`${id}-date`}>Last day</label>
+          <input
+            id={`${id}-date`}
+            type="date"
+            value={draft.date}
+            aria-describedby={`${id}-error`}
+            aria-invalid={errors.date !== undefined}
+            onInput={(event) => set({ date: event.currentTarget.value })}
+          />
+          <p class="error" id={`${id}-error`} role="alert">
+            {errors.date}
+          </p>
+        </div>
+      )}
+    </div>
+  )
+}
