@@ -274,8 +274,15 @@ function openFile(file: string, migrations: readonly Migration[]): Opened & { is
   }
 }
 
-const settings =
-  'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL'
+/**
+ * Moving the log into the file holds up the event loop, and writes each page once, however often it was changed: after 4000
+ * pages (16 MiB) instead of 1000 it is less of both. The cache, in KiB, has the pages that hundreds of agents write to.
+ */
+const settings = `
+  PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON;
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+  PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -8000;
+`
 
 /** Whether all of the log is in the file now, and nothing in the log: not while another program reads. */
 function emptyLog(database: Sqlite.Database): boolean {
@@ -291,12 +298,12 @@ function wasEmptied(database: Sqlite.Database): boolean {
   }
 }
 
-/** The log begins again from its start after a thousand pages. */
+/** A thousand pages: who signs little needs no more. */
 const logBytes = 4_200_000
 
 /**
- * Lengthens the log by zeros, which SQLite takes for its end, to what it grows to anyway: a sync of a file that grows takes the
- * file system several times as long. No transaction is open here.
+ * Lengthens the log by zeros, which SQLite takes for its end: a sync of a file that grows takes the file system several times as
+ * long. No transaction is open here.
  */
 function extend(log: number): void {
   const { size } = fstatSync(log)
