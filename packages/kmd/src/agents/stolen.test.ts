@@ -199,3 +199,16 @@ for (const [name, end] of Object.entries(endings)) {
     assert.deepEqual(contain(owned.dataDir, sealed[0]!), [])
   })
 }
+
+test('another name and another password of the wallet end no agent, and its token is not the password', async (t) => {
+  const { call, owner, walletId, agentId, token, ...rest } = await startOwned(t)
+  const wallet = { wallet_id: walletId, wallet_password: password }
+  const renamed = await call(owner, 'POST', '/v1/wallet/rename', { ...wallet, wallet_name: 'another name' })
+  const changed = await call(owner, 'POST', '/latchkey/v1/wallet/password', { ...wallet, new_wallet_password: 'new' })
+  assert.deepEqual([renamed.status, changed.status], [200, 200])
+  assert.equal((await sign({ call, dataDir: rest.dataDir }, token, rest.address, 5n)).status, 200)
+  const rotate = { agent: agentId, wallet_password: password }
+  assert.equal((await call(owner, 'POST', '/latchkey/v1/agents/rotate', rotate)).code, 'wrong_password')
+  const again = await call(owner, 'POST', '/latchkey/v1/agents/rotate', { ...rotate, wallet_password: 'new' })
+  assert.equal(again.status, 200)
+})
