@@ -98,6 +98,15 @@ export async function connectAgent(given: AgentAddress, token: string): Promise<
   }
 }
 
+/** The messages are whole sentences; the hints of the daemon are for programs. */
+const hints: { readonly [code: string]: string } = {
+  agent_limit_exceeded: 'The owner can raise the limit: latchkey agent limit NAME --limit LIMIT',
+  agent_payee_unknown: 'The owner can add the address: latchkey agent limit NAME --pay-to ADDRESS',
+  agent_asset_without_limit: 'The owner can add a limit: latchkey agent limit NAME --limit LIMIT',
+  agent_approval_required: 'The owner can decide: latchkey approvals list',
+  agent_approval_denied: 'Nothing was paid; the same request asks again only with another payment.',
+}
+
 /** An error of the daemon as one of the command. */
 export function explainAgentError(error: unknown, given: AgentAddress): unknown {
   if (!(error instanceof KmdClientError)) return error
@@ -109,7 +118,7 @@ export function explainAgentError(error: unknown, given: AgentAddress): unknown 
     })
   }
   if (code.startsWith('agent_') || code === 'invalid_argument') {
-    return new CommandError('agent_refused', message, { hint: error.hint, cause: error })
+    return new CommandError('agent_refused', message, { hint: hints[code] ?? error.hint, cause: error })
   }
   return explainDaemonError(error, given.daemon ?? dataDirectory(given['data-dir']))
 }

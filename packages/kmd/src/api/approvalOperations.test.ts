@@ -63,7 +63,9 @@ test('a denied payment is refused, and stays refused', async (t) => {
   const agent = await makeAgent(app, { rules: asking })
   const { id } = (await sign(agent)).json.approval
   await decide(app, 'deny', id)
-  assert.deepEqual(codeOf(await sign(agent)), [403, 'agent_approval_denied'])
+  const denied = await sign(agent)
+  assert.deepEqual(codeOf(denied), [403, 'agent_approval_denied'])
+  assert.equal(denied.json.message, 'The owner denied this payment.')
   assert.deepEqual(codeOf(await decide(app, 'approve', id)), [400, 'approval_decided'])
   assert.equal((await list(app)).approvals?.length ?? 0, 0)
   assert.equal((await list(app, true)).approvals[0].state, 'denied')
