@@ -71,4 +71,18 @@ suite('tools of latchkey mcp over stdio', { timeout: 300_000 }, () => {
     const { contents } = await client.readResource({ uri: 'latchkey://payments' })
     assert.ok(JSON.stringify(contents).includes(paid.transaction_id))
   })
+
+  test('in Algos, where the owner gave a limit for them', async () => {
+    const limit = { network: stack.network, type: 'amount', assetId: 0n, per: 'total', amount: 1_000_000n } as const
+    const own = await stack.connect(scope, (await stack.newAgent({ limits: [limit] })).tokenFile)
+    const url = stack.sells('/algos', 'paid in Algos', { amount: 250_000n, asset: 0n })
+    const price = await own.callTool({ name: 'price_of', arguments: { url } })
+    assert.equal((data(price)['prices'] as { price: string }[])[0]?.price, '0.25 ALGO', summary(price))
+    const dollars = await own.callTool({ name: 'paid_fetch', arguments: { url, max: '$1' } })
+    assert.equal(errorOf(dollars)?.['code'], 'not_payable')
+    const fetched = await own.callTool({ name: 'paid_fetch', arguments: { url, max: '0.25 ALGO' } })
+    assert.equal(errorOf(fetched), undefined, summary(fetched))
+    const { paid, left } = data(fetched) as Fetched
+    assert.deepEqual([paid['price'], paid['state'], left[0]?.left], ['0.25 ALGO', 'settled', '0.75 ALGO'])
+  })
 })

@@ -38,6 +38,8 @@ export type SellerRequest = {
 /** What an offer of the seller says, beside the price. */
 export type OfferOptions = {
   readonly amount?: bigint | undefined
+  /** @default the dollar */
+  readonly asset?: bigint | undefined
   readonly description?: string | undefined
   readonly payTo?: string | undefined
   readonly extra?: { readonly [name: string]: unknown } | undefined
@@ -169,9 +171,15 @@ export class WalletStack {
     return (await this.chain.algod.holding(address, dollar))?.amount ?? 0n
   }
 
-  required({ amount = cent, description, payTo = this.payTo, extra = {} }: OfferOptions = {}): PaymentRequired {
+  required({
+    amount = cent,
+    asset = dollar,
+    description,
+    payTo = this.payTo,
+    extra = {},
+  }: OfferOptions = {}): PaymentRequired {
     const network = this.chain.caip2 as PaymentRequired['accepts'][number]['network']
-    const one = { scheme: 'exact', network, amount: `${amount}`, asset: `${dollar}`, payTo, maxTimeoutSeconds: 60 }
+    const one = { scheme: 'exact', network, amount: `${amount}`, asset: `${asset}`, payTo, maxTimeoutSeconds: 60 }
     return {
       x402Version: 2,
       resource: { url: this.sellerUrl, ...(description === undefined ? {} : { description }) },

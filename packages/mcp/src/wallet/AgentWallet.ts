@@ -1,5 +1,5 @@
 /** What an agent can do with its money: see it, ask for prices, pay for requests, and look up what it paid. */
-import { BoundedMap } from '@latchkey/algorand'
+import { BoundedMap, Bytes } from '@latchkey/algorand'
 import type { Agent, AgentClient, Approval } from '@latchkey/kmd-client'
 import {
   Buyer,
@@ -160,11 +160,25 @@ export class AgentWallet {
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) {
       throw new ToolError('redirected', 'the URL redirects to another server, which asks for a payment')
     }
-    const { offers, reasons } = await this.#buyer.payableOffers(required)
+    const { offers, reasons } = await (await this.#buyerOfAll()).payableOffers(required)
     const quotes = offers.map(quoteOf)
     // What is paid next for the same request is this price, or nothing.
-    if (quotes[0] !== undefined) this.#parts.quotes.set(key, quotes[0])
+    if (quotes.length > 0) this.#parts.quotes.set(key, quotes)
     return { status, quotes, reasons, description: required.resource.description ?? '' }
+  }
+
+  /** A buyer that takes offers in every asset that the agent may spend. It pays none of them. */
+  async #buyerOfAll(): Promise<Buyer> {
+    const { agent, address, chain, payments, cap } = this.#parts
+    const { budget } = await agent.self()
+    const network = Bytes.toBase64(chain.genesisHash)
+    const ids = budget.flatMap(({ limit }) =>
+      limit.type === 'amount' && limit.network === network ? [limit.assetId] : [],
+    )
+    const others = [...new Set(ids)].filter((assetId) => assetId !== chain.dollarAssetId)
+    const assets = others.map((asset) => ({ asset, network: chain.caip2, maxPerPayment: 2n ** 64n - 1n }))
+    const signer = await fromAgent({ agent, address })
+    return new Buyer({ signer, chains: chain, payments, maxPerPayment: cap, assets })
   }
 
   /** The payments of the log, the newest first. */

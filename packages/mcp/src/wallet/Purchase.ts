@@ -166,8 +166,8 @@ export class Purchase {
       throw new ToolError('other_asset', message, { details: { prices } })
     }
     const quote = quoteOf(offer)
-    const before = agreed ?? quotes.get(this.request.key)
-    quotes.set(this.request.key, quote)
+    const before = agreed ?? quotes.get(this.request.key)?.find(({ asset_id }) => asset_id === quote.asset_id)
+    quotes.set(this.request.key, offers.map(quoteOf))
     if (before !== undefined && !isSameQuote(before, quote)) {
       const message = `the price was ${before.price} to ${before.payTo} and is ${quote.price} to ${quote.payTo} now`
       throw new ToolError('price_changed', message, { details: { before, quote } })

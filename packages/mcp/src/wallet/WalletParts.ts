@@ -16,7 +16,7 @@ export type WalletParts = {
   /** The most that one payment may be, in dollars, whatever a model says. */
   readonly cap: string
   readonly fetch: typeof fetch
-  /** The last price of each request that was shown. */
-  readonly quotes: BoundedMap<string, Quote>
+  /** The last prices of each request that were shown, one for each asset. */
+  readonly quotes: BoundedMap<string, readonly Quote[]>
   readonly bodyLimits: BodyLimits
 }
