@@ -54,7 +54,8 @@ export class AuditFile {
   /**
    * Opens the log of a data directory as it is now: what the daemon adds later is not seen.
    *
-   * @throws the error of SQLite if it cannot be read
+   * @throws the error of SQLite if it cannot be opened, also for a directory in which it cannot make its files: that is no
+   * fault of the log
    */
   static open(dataDir: string): AuditFile {
     // Before the log: it is never newer then.
@@ -62,6 +63,7 @@ export class AuditFile {
     const database = Sqlite.open(join(dataDir, databaseName), { readOnly: true })
     try {
       database.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; BEGIN')
+      requireReadable(database)
       return new AuditFile(database, copy)
     } catch (error) {
       Sqlite.close(database)
@@ -81,5 +83,14 @@ export class AuditFile {
 
   close(): void {
     Sqlite.close(this.#database)
+  }
+}
+
+/** Reads for the first time. What is wrong with the file itself, `verify` finds and describes. */
+function requireReadable(database: Sqlite.Database): void {
+  try {
+    database.prepare('SELECT count(*) FROM sqlite_schema').get()
+  } catch (error) {
+    if (/readonly database|unable to open/.test((error as Error).message)) throw error
   }
 }

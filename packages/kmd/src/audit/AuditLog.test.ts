@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import * as Sqlite from '@latchkey/system/sqlite'
@@ -196,3 +197,25 @@ function sql(directory: string, statement: string): void {
   database.exec(statement)
   Sqlite.close(database)
 }
+
+test('a log in a directory that cannot be written is not said to be broken', async (t) => {
+  const directory = temporaryDirectory(t)
+  const { audit, close } = openState({ directory })
+  await audit.record(event('one'))
+  await close()
+  const copy = temporaryDirectory(t)
+  for (const name of ['latchkey_state.db', 'latchkey_audit.head']) {
+    writeFileSync(join(copy, name), readFileSync(join(directory, name)), { mode: 0o444 })
+  }
+  chmodSync(copy, 0o555)
+  const program = `
+    import { AuditFile } from ${JSON.stringify(new URL('./AuditFile.js', import.meta.url).href)}
+    // Root may write anywhere.
+    if (process.geteuid() === 0) process.seteuid(65534)
+    const file = AuditFile.open(${JSON.stringify(copy)})
+    console.log((await file.verify()).problem)`
+  const opened = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  chmodSync(copy, 0o700)
+  assert.match(opened.stderr, /readonly database|unable to open/)
+  assert.equal(opened.stdout, '')
+})

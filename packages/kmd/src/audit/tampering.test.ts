@@ -39,7 +39,8 @@ function eventOf(index: number): AuditEvent {
   }
 }
 
-async function makeLog(t: TestContext, change = 0): Promise<{ directory: string; anchor: Head }> {
+/** A log that is closed. `running` has its files as they were while it was open. */
+async function makeLog(t: TestContext, change = 0): Promise<{ directory: string; anchor: Head; running: Files }> {
   const directory = temporaryDirectory(t)
   const { audit, close } = openState({ directory, now: () => 1_000_000 + change })
   for (let index = 0; index < records - 2; index++) await audit.record(eventOf(index))
@@ -48,8 +49,15 @@ async function makeLog(t: TestContext, change = 0): Promise<{ directory: string;
   const detail = { number: `${number}`, hash: Buffer.from(hash).toString('hex'), network: 'n', round: '7' }
   await audit.record({ event: 'log_anchored', actor: { type: 'owner' }, transaction: 'T', address: 'A', detail })
   await audit.record(eventOf(records))
+  const running = filesOf(directory, [databaseName, `${databaseName}-wal`])
   await close()
-  return { directory, anchor }
+  return { directory, anchor, running }
+}
+
+type Files = ReadonlyMap<string, Buffer>
+
+function filesOf(directory: string, names: readonly string[]): Files {
+  return new Map([...names, HeadCopy.fileName].map((name) => [name, readFileSync(join(directory, name))]))
 }
 
 async function verifyDirectory(directory: string, anchors: readonly Head[] = []): Promise<Problem | undefined> {
@@ -230,29 +238,20 @@ test('1,000 random edits of the rows are all found', async (t) => {
     assert.ok(found.has(type), type)
 })
 
-/** The files of a log; all of it is in the database, or in its write-ahead log. */
-function filesOf(directory: string, isInDatabase: boolean): Map<string, Buffer> {
-  if (isInDatabase) {
-    const database = Sqlite.open(join(directory, databaseName))
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    Sqlite.close(database)
-  }
-  const names = [databaseName, HeadCopy.fileName, ...(isInDatabase ? [] : [`${databaseName}-wal`])]
-  return new Map(names.map((name) => [name, readFileSync(join(directory, name))]))
-}
-
-function write(directory: string, files: Map<string, Buffer>): string {
+function write(directory: string, files: Files): string {
   mkdirSync(directory)
   for (const [name, bytes] of files) writeFileSync(join(directory, name), bytes)
   return directory
 }
 
 test('flipped bits and lost ends of the files themselves are found', async (t) => {
-  const { directory } = await makeLog(t)
+  const { directory, running } = await makeLog(t)
+  const closed = filesOf(directory, [databaseName])
   const broken = temporaryDirectory(t)
   const texts = Array.from({ length: records - 3 }, (_, index) => `"amount":"${index * 7}"`)
   for (const isInDatabase of [false, true]) {
-    const files = filesOf(directory, isInDatabase)
+    // All of it is in the database once it is closed, and in its write-ahead log before.
+    const files = isInDatabase ? closed : running
     assert.equal(await verifyDirectory(write(join(broken, `${isInDatabase}`), files)), undefined)
     const name = isInDatabase ? databaseName : `${databaseName}-wal`
     for (let run = 0; run < 100; run++) {

@@ -68,9 +68,12 @@ export function openFile(dataDir: string): AuditFile {
   try {
     return AuditFile.open(dataDir)
   } catch (cause) {
-    const message = `the audit log in ${quoted(dataDir)} cannot be read: ${(cause as Error).message}`
-    throw new CommandError('file_unreadable', message, {
-      hint: 'check who owns latchkey_state.db, or run the command as that user',
+    const reason = (cause as Error).message
+    const isReadOnly = /readonly database|unable to open/.test(reason)
+    throw new CommandError('file_unreadable', `the audit log in ${quoted(dataDir)} cannot be read: ${reason}`, {
+      hint: isReadOnly
+        ? 'SQLite makes files beside it: copy latchkey_state.db, its -wal if there is one, and latchkey_audit.head to a directory of yours'
+        : 'check who owns latchkey_state.db, or run the command as that user',
       cause,
     })
   }
