@@ -116,6 +116,27 @@ test('an agent whose payments take all blocks of a search does not keep another 
   assert.equal(agents.budget(other.id)[0]!.left, 100n)
 })
 
+test('what is signed after a search, and what is of the network of another node, is decided later', async (t) => {
+  const { keeper, ledger, sign, create, agents, failures } = await open(t)
+  const elsewhere = Buffer.alloc(32, 9)
+  const limits = [network, elsewhere.toString('base64')].map((one) => ({ ...limit('total', 100n), network: one }))
+  const both = await create(limits, { name: 'both', networks: limits.map((one) => one.network) })
+  const left = (): bigint[] => agents.budget(both.id).map((use) => use.left)
+  ledger.lastRound = 10n
+  await keeper.run()
+  await sign(both.token, pay(60n, { fv: 5n, lv: 20n, gh: elsewhere }))
+  ledger.lastRound = 11n
+  await keeper.run()
+  await sign(both.token, pay(70n, { fv: 5n, lv: 20n }))
+  ledger.lastRound = 100n
+  await keeper.run()
+  assert.deepEqual(left(), [100n, 40n])
+  ledger.genesisHash = elsewhere
+  await keeper.run()
+  assert.deepEqual(left(), [100n, 100n])
+  assert.deepEqual(failures, [])
+})
+
 test('one that is valid for longer is decided later, though it came first', async (t) => {
   const { keeper, ledger, sign, token, left } = await open(t)
   await sign(token, pay(10n, { fv: 5n, lv: 500n }))

@@ -94,15 +94,15 @@ export class ReservationKeeper {
       const after = this.#decidedUpTo.get(key) ?? 0
       const over = { network, lastValid: lastRound - marginRounds, after, count: mostReservations }
       const reservations = spending.over(stored.number, over)
-      if (reservations.length === 0) continue
       const valid = spending.firstValid(stored.number, over)
-      await this.#decide(stored, reservations, blocks)
+      if (reservations.length > 0) await this.#decide(stored, reservations, blocks)
       if (blocks.isExhausted) {
         this.#lastAgent = stored.number
         return
       }
       // Those that stayed open are of blocks that this node does not have, and never will have again.
-      this.#decidedUpTo.set(key, Math.min(reservations.at(-1)!.number, (valid ?? Number.POSITIVE_INFINITY) - 1))
+      const last = reservations.length < mostReservations ? valid : reservations.at(-1)!.number
+      this.#decidedUpTo.set(key, Math.min(last, valid - 1))
     }
   }
 

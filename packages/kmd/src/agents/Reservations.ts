@@ -140,12 +140,12 @@ export class Reservations {
     }))
   }
 
-  /** The number of the first reservation of unknown outcome that is not over. */
-  firstValid(agent: number, { network, lastValid, after }: Omit<OverQuery, 'count'>): number | undefined {
+  /** The number of the first reservation of unknown outcome that is not over; of the next one that is made, if all are. */
+  firstValid(agent: number, { network, lastValid, after }: Omit<OverQuery, 'count'>): number {
     const isValid = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid > ?'
     const sql = `SELECT number FROM reservations WHERE ${isValid} ORDER BY number LIMIT 1`
     const row = this.#database.statement(sql).get(agent, after, this.#knownNetwork(network) ?? -1, lastValid)
-    return (row as { number: number } | undefined)?.number
+    return (row as { number: number } | undefined)?.number ?? this.#next.get(agent) ?? this.#readNext(agent)
   }
 
   /** Writes an outcome, if it is not known yet. Only within `StateDatabase.change`. */

@@ -120,8 +120,8 @@ export class Spending {
     return this.#reservations.over(agent, query)
   }
 
-  /** The number of the first one whose transaction is still valid. */
-  firstValid(agent: number, query: OverQuery): number | undefined {
+  /** The number of the first one whose transaction is still valid, or will be made. */
+  firstValid(agent: number, query: OverQuery): number {
     return this.#reservations.firstValid(agent, query)
   }
 
