@@ -6,13 +6,13 @@ import type { CallToolResult, Client, ClientOptions, ElicitResult } from '@model
 import { sleep, until } from '../process/commands.test.helper.js'
 import { cent, data, dollar, errorOf, type Fetched, summary, WalletStack } from './walletStack.test.helper.js'
 
-const timeout = 60_000
+const timeout = 120_000
 const eras: { readonly [era: string]: ClientOptions } = {
   legacy: {},
   modern: { versionNegotiation: { mode: 'auto' } },
 }
 
-suite('approvals of latchkey mcp', { timeout: 300_000 }, () => {
+suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
   const steps: (() => unknown)[] = []
   const scope = { after: (work: () => unknown) => void steps.unshift(work) }
   let stack: WalletStack

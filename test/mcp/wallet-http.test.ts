@@ -16,7 +16,7 @@ const eras: { readonly [era: string]: ClientOptions } = {
   modern: { versionNegotiation: { mode: 'auto' } },
 }
 
-suite('latchkey mcp --http', { timeout: 300_000 }, () => {
+suite('latchkey mcp --http', { timeout: 600_000 }, () => {
   const steps: (() => unknown)[] = []
   const scope = { after: (work: () => unknown) => void steps.unshift(work) }
   let stack: WalletStack

@@ -4,7 +4,7 @@ import { after, before, suite, test } from 'node:test'
 import type { Client } from '@modelcontextprotocol/client'
 import { cent, data, errorOf, type Fetched, summary, WalletStack } from './walletStack.test.helper.js'
 
-suite('tools of latchkey mcp over stdio', { timeout: 300_000 }, () => {
+suite('tools of latchkey mcp over stdio', { timeout: 600_000 }, () => {
   const steps: (() => unknown)[] = []
   const scope = { after: (work: () => unknown) => void steps.unshift(work) }
   let stack: WalletStack
