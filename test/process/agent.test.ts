@@ -7,7 +7,7 @@ import { type AgentClient, KmdClientError } from '@latchkey/kmd-client'
 import * as algosdk from 'algosdk'
 import { type Outcome, shell } from '../support/latchkey.test.helper.js'
 import { AgentPayments, asAgent, bytesOf, makeAgent } from './agentFixture.test.helper.js'
-import { suiteScope } from './commands.test.helper.js'
+import { type Json, suiteScope, until } from './commands.test.helper.js'
 import { Money, newAddress, password } from './money.test.helper.js'
 
 const cent = 10_000n
@@ -319,6 +319,59 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
       await outcome(await asAgent(t, money, readFileSync(file, 'utf8').trim()), pay.dollars(1n, newAddress())),
       'signed',
     )
+  })
+
+  test('after its end, by time or by the wallet, neither the token nor a handle that was opened before signs', async (t) => {
+    const handle = await money.createWallet('deleted', [])
+    const key = await money.kmd.generate(handle)
+    const wallets = await money.kmd.wallets()
+    const walletId = (name: string): string => wallets.find((wallet) => wallet.name === name)!.id
+    // Late enough for a slow machine to make the agent and open the handle before.
+    const end = new Date(Date.now() + 15_000).toISOString().replace(/\.\d+Z/, 'Z')
+    const make = async (name: string, wallet: string, ...more: string[]) => {
+      const file = join(money.home, `${name}.token`)
+      const made = await agent('new', name, '-w', wallet, '--limit', '1 ALGO/day', ...more, '--token-file', file)
+      assert.equal(made.code, 0, made.stderr)
+      const token = readFileSync(file, 'utf8').trim()
+      const opened = await call(token, '/v1/wallet/init', { wallet_id: walletId(wallet), wallet_password: '' })
+      assert.equal(opened.status, 200)
+      return { token, handle: opened.json.wallet_handle_token as string }
+    }
+    const call = async (token: string, path: string, body: object) => {
+      const headers = { 'X-KMD-API-Token': token }
+      const response = await fetch(`http://${money.kmd.address}${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      })
+      return { status: response.status, json: (await response.json()) as Json }
+    }
+    const sign = ({ token, handle: opened }: { token: string; handle: string }, sender: string) => {
+      const transaction = Buffer.from(bytesOf(pay.algos(1n, newAddress(), sender))).toString('base64')
+      const body = { wallet_handle_token: opened, wallet_password: '', transaction }
+      return call(token, '/v1/transaction/sign', body)
+    }
+    const { alice } = money.accounts
+    const brief = await make('brief', 'spending', '--expires', end)
+    const doomed = await make('doomed', 'deleted')
+    assert.equal((await sign(brief, alice.address)).status, 200)
+    assert.equal((await sign(doomed, key)).status, 200)
+    assert.equal((await money.run(['wallet', 'delete', 'deleted', '--yes'])).code, 0)
+    await until('the end', async () => (await sign(brief, alice.address)).status !== 200)
+    for (const [ended, sender] of [
+      [brief, alice.address],
+      [doomed, key],
+    ] as const) {
+      const { status, json } = await sign(ended, sender)
+      assert.ok(status === 401 || status === 403, JSON.stringify(json))
+      assert.notEqual(
+        await outcome(await asAgent(t, money, ended.token), pay.algos(1n, newAddress(), sender)),
+        'signed',
+      )
+    }
+    const listed = (await agent('list', '--all')).stdout
+    assert.match(listed, /^brief +expired /m)
+    assert.match(listed, /^doomed +ended: its wallet was deleted /m)
   })
 
   test('deleting the key ends its agents', async (t) => {

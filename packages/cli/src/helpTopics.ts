@@ -15,6 +15,7 @@ const variables: readonly (readonly [string, string])[] = [
   ['KMD_KEY', 'address of the key that pays, if --key or --from is not given; AVM_ADDRESS if it is not set'],
   ['KMD_PASSWORD_FILE', 'file with the password of the wallet in its first line; /dev/null for a blank one'],
   ['KMD_PASSWORD', 'the password itself; other programs can read it, so the command prints a warning'],
+  ['LATCHKEY_AGENT_TOKEN', 'token of an agent, for pay and mcp, if no file with one is given'],
   ['AVM_MNEMONIC', 'a key as a mnemonic of 25 words, for pay and facilitator; prefer a key in the daemon'],
   ['AVM_PRIVATE_KEY', 'the same as 64 bytes in base64'],
   ['AVM_MNEMONIC_2', 'a second fee account of the facilitator, and so on; or AVM_PRIVATE_KEY_2'],

@@ -392,7 +392,7 @@ export const daemonErrors = {
   },
   approval_not_found: {
     message: 'there is no such approval',
-    hint: 'list what is waiting: latchkey approvals',
+    hint: 'list what is waiting: latchkey approvals list',
   },
   approval_decided: {
     message: 'this approval is decided already, or has expired',

@@ -105,7 +105,7 @@ export const agentErrors = {
   approval_not_found: {
     status: 404,
     message: 'there is no such approval',
-    hint: 'list what is waiting: latchkey approvals',
+    hint: 'list what is waiting: latchkey approvals list',
   },
   approval_decided: {
     status: 400,
