@@ -147,6 +147,7 @@ test('the owner sees live what an agent asks, approves, denies or lets it expire
   await page.keyboard.press('Enter')
   await assert.rejects(refused, hasCode('agent_approval_denied'))
   await page.getByText('denied', { exact: true }).waitFor()
+  await page.locator('#approvals-title:focus').waitFor()
 
   // Another one expires before anybody decides, and one that is decided elsewhere leaves the page by itself.
   const short = await pay(environment, { from: address, to, microAlgos: 700_000, rounds: 2 })

@@ -1,13 +1,12 @@
 /** The frame around the views: network, navigation, notices, and the button that ends the session. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { useApprovalsWatch } from './approvalsWatch.js'
 import { Notices } from './components/Notices.js'
 import { Search } from './components/Search.js'
 import { errorMessage } from './messages.js'
 import { networkTitle } from './model/network.js'
 import { usePolling } from './polling.js'
 import { hrefOf, type Route, useRoute } from './route.js'
-import { useStore } from './store.js'
+import { type Store, useStore } from './store.js'
 import {
   ActivityView,
   AddressBookView,
@@ -116,6 +115,24 @@ export function Layout() {
       </main>
     </>
   )
+}
+
+/** Not part of the first screen. Without it the page shows no number of approvals; their view says what is wrong. */
+function useApprovalsWatch(store: Store): void {
+  useEffect(() => {
+    let isShown = true
+    let stop = (): void => {}
+    import('./approvalsWatch.js').then(
+      ({ watchApprovals }) => {
+        if (isShown) stop = watchApprovals(store)
+      },
+      () => {},
+    )
+    return () => {
+      isShown = false
+      stop()
+    }
+  }, [store])
 }
 
 function sectionOf({ view }: Route): Route['view'] {

@@ -3,7 +3,6 @@
  * use, the daemon answers as soon as something changes. A page in the background asks only if notifications are allowed,
  * and then now and then; the daemon does not count that as a use of the session, which ends as it would have.
  */
-import { useEffect } from 'preact/hooks'
 import { isInUse } from './activity.js'
 import * as Approvals from './approvals.js'
 import { announce, areNotificationsAllowed } from './notifications.js'
@@ -14,12 +13,11 @@ const hiddenEveryMs = 15_000
 const idleEveryMs = 1_000
 const failedEveryMs = 5_000
 
-export function useApprovalsWatch(store: Store): void {
-  useEffect(() => {
-    const stop = new AbortController()
-    void watch(store, stop.signal)
-    return () => stop.abort()
-  }, [store])
+/** Watches until the returned function is called. */
+export function watchApprovals(store: Store): () => void {
+  const stop = new AbortController()
+  void watch(store, stop.signal)
+  return () => stop.abort()
 }
 
 async function watch(store: Store, signal: AbortSignal): Promise<void> {

@@ -76,7 +76,13 @@ export function ApprovalsView() {
           approval={approval}
           context={contexts.get(approval.agentId)}
           isSettled={isSettled}
-          onDecided={load}
+          onDecided={async () => {
+            await load()
+            // What had the focus is gone: keyboards go on from the top.
+            requestAnimationFrame(() => {
+              if (document.activeElement === document.body) document.getElementById('approvals-title')?.focus()
+            })
+          }}
         />
       ))}
       {decided.length > 0 && (

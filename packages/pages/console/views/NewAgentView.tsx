@@ -200,7 +200,9 @@ function Review({ act, keys, reviewed, network, onBack, onMade }: ReviewProps) {
       ))}
       <RulesInWords agent={reviewed} />
       <ActPassword act={act} wallet={wallet} hint="The key is sealed for the agent with it." error={passwordError} />
-      {network.isMainnet && <RealMoneyConfirmation isChecked={isRealMoney} onChange={setRealMoney} />}
+      {network.isMainnet && (
+        <RealMoneyConfirmation isChecked={isRealMoney} checked="the limits" onChange={setRealMoney} />
+      )}
       <ErrorText text={error} />
       <p class="actions">
         <button type="submit" class="main" disabled={isBusy || (network.isMainnet && !isRealMoney)}>

@@ -1,13 +1,17 @@
 /** On MainNet the person confirms that money is real. */
-type Props = { isChecked: boolean; onChange: (isChecked: boolean) => void }
+type Props = {
+  isChecked: boolean
+  /** What the person has checked. @default the amount and the receiver */
+  checked?: string
+  onChange: (isChecked: boolean) => void
+}
 
-export function RealMoneyConfirmation({ isChecked, onChange }: Props) {
+export function RealMoneyConfirmation({ isChecked, checked = 'the amount and the receiver', onChange }: Props) {
   return (
     <label class="check caution">
       <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} />
       <span>
-        <b>This is MainNet: the money is real.</b> I have checked the amount and the receiver. What is sent cannot be
-        brought back.
+        <b>This is MainNet: the money is real.</b> I have checked {checked}. What is sent cannot be brought back.
       </span>
     </label>
   )
