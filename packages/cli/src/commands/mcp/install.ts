@@ -17,7 +17,6 @@ neither the settings nor the arguments have it. All other settings of the client
     client: {
       type: 'string',
       placeholder: 'CLIENT',
-      choices: clientNames,
       description: `${clientNames.join(', ')} (claude-desktop)`,
     },
     write: { type: 'boolean', description: 'add them to the settings of the client' },
@@ -33,7 +32,7 @@ neither the settings nor the arguments have it. All other settings of the client
     'latchkey mcp install --client claude-code --token-file shopper.token --write',
   ],
   run: async ({ options }) => {
-    const clientName = (options.client ?? 'claude-desktop') as ClientName
+    const clientName = readClient(options.client ?? 'claude-desktop')
     const client: McpClient = clients[clientName]
     const name = options.name ?? 'latchkey'
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
@@ -57,6 +56,12 @@ neither the settings nor the arguments have it. All other settings of the client
     return exitCodes.ok
   },
 })
+
+function readClient(name: string): ClientName {
+  const found = clientNames.find((one) => one === name)
+  if (found !== undefined) return found
+  throw new UsageError(`--client takes ${clientNames.join(', ')}`, { code: 'invalid_value' })
+}
 
 /** How the client starts the server: by whole paths, since it may run in any directory and without the PATH of a shell. */
 function serverOf(options: WalletServerValues): ServerEntry {
