@@ -38,7 +38,7 @@ export class Sessions {
   /**
    * Returns the live session of a token and counts as a use of it.
    *
-   * @param options `isWaiting`: a page waits for something by itself, which is no use: nobody may be sitting there.
+   * @param options `isWaiting`: a page waits for something by itself. That is no use of it, because its user may be away.
    */
   use(token: string | undefined, { isWaiting = false }: { isWaiting?: boolean } = {}): Session | undefined {
     const fingerprint = Bearer.fingerprint(token)
