@@ -161,7 +161,7 @@ test('pages of allowed origins may read the code of an error and when to retry',
   const refused = await request(origin)
   assert.deepEqual(
     [refused.headers.get('latchkey-error'), refused.headers.get(exposed)],
-    ['invalid_token', 'Latchkey-Error, Retry-After'],
+    ['invalid_token', 'Latchkey-Error, Latchkey-Refusal, Latchkey-Approval, Retry-After'],
   )
   assert.equal((await request('http://other.example')).headers.get(exposed), null)
 })
