@@ -26,9 +26,9 @@ export function mcpCommands(parts: McpParts): Table {
   return {
     mcp: async () => {
       const { honest, shown, all, errors } = parts.dataDirs()
-      const base = ['mcp', '--token-file', await tokenFile(), ...chain()]
+      const own = ['mcp', '--token-file', await tokenFile()]
+      const base = [...own, ...chain()]
       const failing: string[][] = [
-        ['-d', honest, '--node', refusing()],
         ['-d', shown],
         ['-d', all],
         ['-d', errors],
@@ -44,6 +44,7 @@ export function mcpCommands(parts: McpParts): Table {
         { args: [...base, '-d', honest], ready },
         { args: [...base, '-d', honest, '--http', '0', '--json'], ready: '"pid":' },
         ...failing.map((args): Run => ({ args: [...base, ...args] })),
+        { args: [...own, '-d', honest, '--network', 'local', '--node', refusing()] },
         { args: ['mcp', '--token-file', file('hostile.token', hostile)] },
         { args: ['mcp', '--token-file', `/nonexistent/${hostile}`] },
         { args: ['mcp'], env: { LATCHKEY_AGENT_TOKEN: hostile } },
