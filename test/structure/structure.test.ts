@@ -28,7 +28,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/pages/sales',
     '@latchkey/system',
   ],
-  'packages/mcp': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/http', '@latchkey/kmd-client', '@latchkey/x402'],
+  'packages/mcp': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client', '@latchkey/x402'],
   'packages/cli': [
     '@latchkey/algorand',
     '@latchkey/algod',

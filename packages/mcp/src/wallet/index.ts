@@ -1,7 +1,6 @@
 /** The wallet of an agent as an MCP server: tools that see a budget, ask for prices, and pay within limits. */
 export { AgentWallet, type AgentWalletOptions, type Budget, type PriceOf } from './AgentWallet.js'
 export type { Destinations } from './GuardedFetch.js'
-export { type HttpHandler, type HttpHandlerOptions, maxHttpBodyBytes, mcpPath, newHttpHandler } from './httpHandler.js'
 export { newWalletServer } from './newWalletServer.js'
 export { ToolError, toolErrors } from './ToolError.js'
 export { errorKey } from './toolResult.js'
