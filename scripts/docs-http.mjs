@@ -29,6 +29,20 @@ Written by \`npm run docs\` from the tables that the servers are run by. Do not 
 `
 }
 
+/** Refusals of an agent's signature. */
+const ruleErrors = [
+  'agent_transaction_forbidden',
+  'agent_network_forbidden',
+  'agent_fee_too_high',
+  'agent_validity_too_long',
+  'agent_payee_denied',
+  'agent_payee_unknown',
+  'agent_asset_without_limit',
+  'agent_limit_exceeded',
+  'agent_approval_required',
+  'agent_approval_denied',
+]
+
 function daemon() {
   const list = operations.map(
     ({ id, method, path, about }) => `| ${code(method)} | ${code(path)} | [${id}](#${id.toLowerCase()}) | ${about} |`,
@@ -52,6 +66,12 @@ ${codes(handleErrors)}; and one that opens a wallet's file with ${walletFileErro
 A token of a [session of the console](daemon.md#the-console) goes in the place of the API token; some operations answer it with
 ${codes(['console_refused'])}. The files of the console are below \`/console/\`, without a token, for browsers on the machine of the
 daemon; others get ${codes(['console_not_local'])}.
+
+The token of an [agent](agents.md) goes in the place of the API token too, or as \`Authorization: Bearer\`. What an agent may not use is answered
+with ${codes(['agent_operation_forbidden'])}, and one that may not sign now gets ${codes(['agent_paused', 'agent_ended'])}. Signing can be refused by its rules:
+${codes([...ruleErrors])}.
+\`Latchkey-Refusal\` then has the rule, what was asked, what is left and when more is available, as JSON. A user that may not use the Unix socket gets
+${codes(['forbidden_user'])}.
 
 | | path | operation | |
 |---|---|---|---|

@@ -75,11 +75,11 @@ test('a fresh operator has two replicas, a balancer, the board and a rolling res
   const { data } = (await (await fetch(`${prometheus}/rules`)).json()) as Rules
   assert.ok(data.groups.flatMap(({ rules }) => rules).length > 5)
   type Targets = { data: { activeTargets: { health: string }[] } }
-  const targets = (await (await fetch(`${prometheus}/targets`)).json()) as Targets
-  assert.deepEqual(
-    targets.data.activeTargets.map(({ health }) => health),
-    ['up', 'up'],
-  )
+  // A target is unknown until it was scraped for the first time.
+  await until('both targets to be up', async () => {
+    const targets = (await (await fetch(`${prometheus}/targets`)).json()) as Targets
+    return targets.data.activeTargets.map(({ health }) => health).join() === 'up,up'
+  })
 
   type Board = { panels: { targets?: { expr: string }[] }[] }
   const { panels } = JSON.parse(followed.read('deploy/grafana/latchkey.json')) as Board

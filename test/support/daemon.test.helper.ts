@@ -119,7 +119,7 @@ export async function startDaemon(options: StartOptions = {}): Promise<TestDaemo
     return (code ?? signal) as number | NodeJS.Signals
   })
   try {
-    const address = await untilListening({ child, dir, output, exited, timeoutMs: options.timeoutMs ?? 60_000 })
+    const address = await untilListening({ child, dir, output, exited, timeoutMs: options.timeoutMs ?? 180_000 })
     const token = readFileSync(join(dir, 'kmd.token'), 'utf8').split('\n')[0]!
     const call = client(address, token)
     return {

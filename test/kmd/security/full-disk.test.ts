@@ -33,7 +33,8 @@ type Disk = { dir: string; fill: () => void; free: () => void }
 
 function makeDisk(t: TestContext): Disk {
   const dir = mkdtempSync(join(tmpdir(), 'kmd-full-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir])
+  // The audit log takes about 4 MiB with its first record.
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', dir])
   t.after(() => {
     execFileSync('umount', ['-l', dir])
     rmSync(dir, { recursive: true })

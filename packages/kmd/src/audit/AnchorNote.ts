@@ -4,6 +4,7 @@ import type { Head } from './AuditChain.js'
 const prefix = 'latchkey/audit/1:'
 const pattern = /^latchkey\/audit\/1:([1-9][0-9]{0,14}):([0-9a-f]{64})$/
 
+/** The note that anchors a head. */
 export function write({ number, hash }: Head): string {
   return `${prefix}${number}:${Buffer.from(hash).toString('hex')}`
 }

@@ -36,6 +36,7 @@ export type ProblemType =
   /** The file cannot be read as a log. */
   | 'unreadable'
 
+/** What is wrong with a log, and where it shows first. */
 export type Problem = {
   readonly type: ProblemType
   /** The record where it shows first; 0 if it concerns the whole. */

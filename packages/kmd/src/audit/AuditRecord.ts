@@ -64,6 +64,7 @@ export const eventNames = [
   'records_lost',
 ] as const
 
+/** The name of what happened. */
 export type EventName = (typeof eventNames)[number]
 
 /** A record as it is stored. */

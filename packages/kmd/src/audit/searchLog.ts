@@ -33,6 +33,7 @@ export type Query = {
 /** A record with the text that its hash is over. */
 export type FoundRecord = AuditRecord & { readonly text: string }
 
+/** What a search found. */
 export type Found = {
   readonly records: readonly FoundRecord[]
   /** Where to go on, as `beforeNumber` or `afterNumber`; undefined if there is nothing more. */
