@@ -170,7 +170,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     writeFileSync(file, JSON.stringify({ ...settings, allowed_hosts: ['keys.example'], address: '127.0.0.1:1' }))
     daemon.child.kill('SIGHUP')
     await until('what was taken over', () => /took over allowed_hosts from kmd_config\.json/.test(log()))
-    assert.match(log(), /address in kmd_config\.json changed: restart the daemon to use it/)
+    await until('what waits', () => /address in kmd_config\.json changed: restart the daemon to use it/.test(log()))
     const named = await daemon.call('GET', '/versions', undefined, { headers: { Host: 'keys.example' } })
     assert.equal(named.status, 200)
     assert.equal(await daemon.stop(), 0)
