@@ -34,10 +34,10 @@ const entries = {
 const assets = ['kmd/dist/derivation/romix.wasm']
 
 /**
- * Large, and needed by `sales`, `dev`, `pay` and `facilitator` only: stores, and what loads the schemas of `@x402/core`, which
+ * Large, and needed by `sales`, `dev`, `pay`, `mcp` and `facilitator` only: stores, and the buyer, which loads the schemas of `@x402/core`, which
  * take longer than all of our code.
  */
-const seldomNeeded = /x402\/dist\/(store\/|(sqlite|postgres|redis)\.js$|wire\/parsePayment\.js$)/
+const seldomNeeded = /x402\/dist\/(store\/|client\/|exact\/|wire\/|(sqlite|postgres|redis)\.js$)/
 
 /** Compilers and other builds may run at the same time. */
 const maxBuilds = 3
