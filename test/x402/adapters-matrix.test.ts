@@ -1,5 +1,6 @@
 /** Every adapter, over HTTP/1.1 and HTTP/2, under every prefix: nothing unpaid, nothing charged without an answer. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { payingFetch, receiptOf } from '@latchkey/x402/client'
 import { http2Fetch } from './support/http2.test.helper.js'
@@ -28,7 +29,9 @@ for (const { name, protocol, prefix, open } of sellers) {
       const runs = new Runs()
       const shop = await open(await market.gate({ routes, facilitators }), runs)
       t.after(() => shop.close())
-      const at = (good: Good): string => `${shop.url}${prefix}/${good}`
+      // A port can be that of an earlier shop, and the buyer would go on with a payment that was refused there.
+      const visit = randomUUID()
+      const at = (good: Good): string => `${shop.url}${prefix}/${good}?visit=${visit}`
       const ask = protocol === 'HTTP/2' ? http2Fetch() : fetch
       const pay = payingFetch(market.buyer, { fetch: ask })
       const buy = async (good: Good, method = 'GET') => {
