@@ -1,4 +1,4 @@
-// `npm run test:load`: the whole suite, three times in a row, beside four busy loops. A test that asserts a speed or
+// `npm run test:load`: `npm test`, three times in a row, beside four busy loops. A test that asserts a speed or
 // races against a clock fails here first; four files at once, which is a second load. `-- --times 1 --loops 8 PATH` narrows it down.
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'

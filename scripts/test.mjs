@@ -1,83 +1,130 @@
-// `npm test`: sets up, checks style, and runs every test. Arguments narrow it down to files whose path contains one.
-// `npm run test:unit`: only the packages' own tests, without the slow ones.
-import { availableParallelism } from 'node:os'
-import { join, sep } from 'node:path'
-import { obtainChromium } from './chromium.mjs'
-import { neededBy, obtainFor } from './programs.mjs'
-import { takePythonProblem } from './python.mjs'
+// `npm test`: sets up, checks style and types, and runs every test that needs Node alone.
+// `npm run test:system`: the tests with real servers, browsers, Python and network namespaces, and the long rounds.
+// `npm run test:unit`: the packages' own tests alone.
+// Arguments narrow any of them down to files whose path contains one; `npm test -- WORD` finds files of every tier.
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { adviceFor, neededBy, obtainFor } from './obtain/programs.mjs'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'
-import { testFiles } from './tests.mjs'
-import { isSlow, takesLong, unitConcurrency, unitFuzz, writeBatches } from './unit.mjs'
+import { testFiles } from './testing/files.mjs'
+import { countsLine, failureLines, filesOf, nameOf, skipLines } from './testing/Outcome.mjs'
+import { runModules } from './testing/runModules.mjs'
+import { modulesOf, single, tiers, usualConcurrency } from './testing/tiers.mjs'
+import { saveTimes } from './testing/times.mjs'
 
 setUp()
-const isUnit = process.argv.includes('--unit')
-const wanted = process.argv.slice(2).filter((argument) => argument !== '--unit')
-const found = testFiles(root, isUnit ? ['packages'] : ['packages', 'test']).filter(
-  (path) => wanted.length === 0 || wanted.some((part) => path.includes(part)),
-)
+const { values, wanted } = readArguments()
+const tierName = values.system ? 'system' : values.unit ? 'unit' : 'node'
+const tier = tiers[tierName]
+const startedAt = Date.now()
+const isNarrowed = wanted.length > 0
+const found = testFiles(['packages', 'test'])
+  .filter((path) => !isNarrowed || wanted.some((part) => path.includes(part) || nameOf(path).includes(part)))
+  .filter((path) => (isNarrowed && tierName === 'node') || tier.has(path))
 if (found.length === 0) {
   console.error('no test matches')
   process.exit(1)
 }
-process.exit(isUnit ? await runUnit() : await runAll())
+process.exit(await run())
 
-async function runUnit() {
-  const files = found.filter((path) => !isSlow(path))
-  const fuzz = process.env.LATCHKEY_FUZZ ?? unitFuzz
-  const code = await runTests(writeBatches(root, files), unitConcurrency, { LATCHKEY_FUZZ: fuzz })
-  const left = found.filter(isSlow)
-  console.error(`\nNOT RUN, since they take longer: ${left.length} fuzz and crash tests, and everything in test/.`)
-  console.error(`Properties were tried ${fuzz} times each. npm test runs all of it.`)
-  return code
-}
-
-async function runAll() {
-  if (wanted.length === 0) {
-    const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome')
-    const code = await runNode([biome, 'check', '--error-on-warnings', '.'])
-    if (code !== 0) return code
-  }
-  const needsBrowser = (path) => path.includes(`${sep}browser${sep}`)
-  const chromium = found.some(needsBrowser) ? obtainChromium() : undefined
+async function run() {
+  const style = isNarrowed || tierName !== 'node' ? 0 : checkStyle()
   const { environment, missing } = obtainFor(found)
   const lacks = (path) => neededBy(path).filter((program) => missing.has(program))
-  const tests = found.filter((path) => (chromium !== undefined || !needsBrowser(path)) && lacks(path).length === 0)
-  // Two more than cores: most tests wait for a process, a timer or a disk for more than half of their time.
-  const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? availableParallelism() + 2)
-  takePythonProblem()
-  const modules = wanted.length === 0 ? inFewProcesses(tests) : tests
-  const code = tests.length === 0 ? 0 : await runTests(modules, concurrency, { CHROMIUM: chromium, ...environment })
-  const pythonProblem = takePythonProblem()
-  if (pythonProblem !== undefined) console.error(`\nNOT RUN: the interop tests with Python, because ${pythonProblem}`)
-  if (tests.length === found.length) return code
-  // Not a failure of the code; but in CI, where the output is not read, it must not look like a success either.
-  if (chromium === undefined && found.some(needsBrowser)) {
-    console.error(`\nNOT RUN, for want of a browser: ${found.filter(needsBrowser).join(', ')}`)
-    console.error('Install Chromium (Debian: apt-get install chromium), or set CHROMIUM to its path.')
+  const tests = found.filter((path) => lacks(path).length === 0)
+  const options = {
+    concurrency: Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? usualConcurrency),
+    environment: { ...(isNarrowed ? {} : { ...tier.environment, ...given(tier.environment) }), ...environment },
+    onEnd: (result) => printModule(filesOf(result), result),
   }
-  for (const program of missing) {
-    const left = found.filter((path) => lacks(path).includes(program))
-    console.error(`\nNOT RUN, for want of ${program.name}: ${left.join(', ')}`)
-    console.error(program.advice ?? adviceFor(program))
+  const results = await runModules(isNarrowed ? tests.map(single) : modulesOf(tests), options)
+  if (!isNarrowed) saveTimes(tierName, results)
+  const first = results.flatMap(filesOf)
+  const { files, repeated } = values.again ? await runAgain(first, options) : { files: first, repeated: [] }
+  for (const line of failureLines(files)) console.log(line)
+  for (const [program, problem] of missing) {
+    const left = found.filter((path) => neededBy(path).includes(program))
+    console.log(`\nNOT RUN, for want of ${program.name} (${problem}): ${left.map(nameOf).join(', ')}`)
+    console.log(adviceFor(program))
   }
-  return code !== 0 ? code : process.env.CI || tests.length === 0 ? 1 : 0
+  for (const line of skipLines(files)) console.log(line)
+  for (const file of repeated) {
+    console.log(`\nFAILED beside other tests and passed alone: ${nameOf(file.file)}`)
+    for (const line of failureLines([file])) console.log(line)
+  }
+  const styleCode = await style
+  if (styleCode !== 0) console.log('\nFAILED: the style; `npm run format` corrects most of it')
+  const isFailed = styleCode !== 0 || files.some(({ failures }) => failures.length > 0)
+  // Left out is no failure of the code; but in CI, where the output is not read, it must not look like a success either.
+  const isIncomplete = missing.size > 0 || files.some(({ skips }) => skips.length > 0)
+  console.log(`\n${Math.round((Date.now() - startedAt) / 1000)} s`)
+  if (tierName === 'node' && !isNarrowed) {
+    console.log(
+      '`npm run test:system` adds PostgreSQL, Redis, nginx, Prometheus, Chromium, Python, faults and long rounds.',
+    )
+  }
+  console.log(countsLine(files))
+  if (isIncomplete && process.env.CI) console.log('CI: tests that are left out count as a failure')
+  return isFailed || (isIncomplete && process.env.CI) || tests.length === 0 ? 1 : 0
 }
 
-/** Those that take longest come first, so that none is left over at the end; the packages' own share processes. */
-function inFewProcesses(tests) {
-  const isOwn = (path) => path.startsWith(`packages${sep}`) && !isSlow(path)
-  const others = tests.filter((path) => !isOwn(path))
-  const first = others.filter(takesLong)
-  return [...first, ...writeBatches(root, tests.filter(isOwn)), ...others.filter((path) => !takesLong(path))]
+function readArguments() {
+  const options = {
+    system: { type: 'boolean', default: false },
+    unit: { type: 'boolean', default: false },
+    // A file that fails beside others runs once more, alone, and is named: a loaded machine is no defect of the code.
+    again: { type: 'boolean', default: false },
+  }
+  try {
+    const { values, positionals } = parseArgs({ options, allowPositionals: true })
+    return { values, wanted: positionals }
+  } catch (error) {
+    console.error(`${error.message}\nusage: npm test [-- [--again] [PART OF A PATH ...]]`)
+    process.exit(2)
+  }
 }
 
-function adviceFor({ packages, variable }) {
-  const install = `apt-get install ${packages.join(' ')}`
-  return `Install it (Debian: ${install}), or set ${variable} to the directory of its programs.`
+/** Beside the tests: it needs one core for a few seconds. */
+function checkStyle() {
+  const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome')
+  return runNode([biome, 'check', '--error-on-warnings', '.'])
 }
 
-function runTests(files, concurrency, environment) {
-  const options = ['--enable-source-maps', '--test', `--test-concurrency=${concurrency}`, '--test-reporter=spec']
-  return runNode([...options, ...files], environment)
+/** Many failures are no accident of a loaded machine: they are not repeated. */
+async function runAgain(files, options) {
+  const failed = files.filter(({ failures }) => failures.length > 0)
+  if (failed.length === 0 || failed.length > 6) return { files, repeated: [] }
+  console.log(`\nrunning ${failed.length} files again that failed beside others, one at a time`)
+  const modules = failed.map(({ file }) => single(file))
+  const second = (await runModules(modules, { ...options, concurrency: 1 })).flatMap(filesOf)
+  const repeatOf = ({ file }) => second.find((repeat) => repeat.file === file)
+  return {
+    files: files.map((file) => repeatOf(file) ?? file),
+    repeated: failed.filter((file) => repeatOf(file).failures.length === 0),
+  }
+}
+
+/** Members of an environment that the person who runs the tests has set. */
+function given(environment) {
+  const names = Object.keys(environment).filter((name) => process.env[name] !== undefined)
+  return Object.fromEntries(names.map((name) => [name, process.env[name]]))
+}
+
+function printModule(files, { module, records, output }) {
+  const seconds = ((records.find(({ type }) => type === 'process')?.wallMs ?? 0) / 1000).toFixed(1)
+  for (const { file, failures } of files) {
+    for (const { name } of failures) console.log(`✖ ${nameOf(file)}: ${name}`)
+  }
+  if (isNarrowed) {
+    for (const { type, name, nesting, isPassed, skip, ms } of records) {
+      if (type !== 'test') continue
+      const mark = skip !== undefined ? '﹣' : isPassed ? '✔' : '✖'
+      console.log(`${'  '.repeat(nesting)}${mark} ${name} (${ms} ms)${skip === undefined ? '' : ` # ${skip}`}`)
+    }
+    if (output !== '') console.log(output)
+  }
+  const isFailed = files.some(({ failures }) => failures.length > 0)
+  const passed = files.reduce((sum, file) => sum + file.passed, 0)
+  console.log(`${isFailed ? '✖' : '✔'} ${nameOf(module.name)}: ${passed} tests, ${seconds} s`)
 }

@@ -23,7 +23,7 @@ type Obtained = { python: string; problem?: undefined } | { problem: string }
 
 /** The directory of the Python packages with linter and schemas; or why there is none. */
 export async function obtainTools(): Promise<{ bin: string; packages: string } | { problem: string }> {
-  const script = new URL('../../../scripts/python.mjs', import.meta.url)
+  const script = new URL('../../../scripts/obtain/python.mjs', import.meta.url)
   const { obtainPython } = (await import(script.href)) as { obtainPython: (requirements: string) => Obtained }
   const found = obtainPython('../../docs/python/deploy.txt')
   if (found.problem !== undefined) return found

@@ -14,7 +14,7 @@ import { followedElsewhere, generatedPages, notRun, pictures } from './rules.tes
 import { commandsIn, Shell } from './Shell.test.helper.js'
 
 type Obtained = { readonly python?: string; readonly problem?: string }
-const script = new URL('../../../scripts/python.mjs', import.meta.url).href
+const script = new URL('../../../scripts/obtain/python.mjs', import.meta.url).href
 const { obtainPython } = (await import(script)) as { obtainPython: (requirements: string) => Obtained }
 
 const timeout = 120_000

@@ -145,7 +145,7 @@ test('our client and its signer for algosdk, without a password', async () => {
 })
 
 type Obtained = { python: string; problem?: undefined } | { problem: string }
-const script = new URL('../../../scripts/python.mjs', import.meta.url)
+const script = new URL('../../../scripts/obtain/python.mjs', import.meta.url)
 const { obtainPython } = (await import(script.href)) as { obtainPython: (requirements: string) => Obtained }
 const { python = '', problem } = { python: undefined, ...obtainPython('requirements-avm.txt') }
 

@@ -23,7 +23,7 @@ import { keyOf, openTrade, price } from './trade.test.helper.js'
 const startMs = 60_000
 
 type Obtained = { python: string; problem?: undefined } | { problem: string }
-const script = new URL('../../../scripts/python.mjs', import.meta.url)
+const script = new URL('../../../scripts/obtain/python.mjs', import.meta.url)
 const { obtainPython } = (await import(script.href)) as { obtainPython: (requirements: string) => Obtained }
 const examples = fileURLToPath(new URL('../../../examples/python', import.meta.url))
 

@@ -1,20 +1,21 @@
 // Which test files there are.
 import { existsSync, readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
+import { root } from '../setup.mjs'
 
 /** Compiled test files below these directories, as paths from the root. */
-export function testFiles(root, directories) {
+export function testFiles(directories) {
   return directories
     .flatMap((directory) =>
       readdirSync(join(root, directory), { recursive: true }).map((name) => join(directory, name)),
     )
     .filter((path) => path.endsWith('.test.js') && path.includes(`${sep}dist${sep}`) && !path.includes('node_modules'))
-    .filter((path) => hasSource(root, path))
+    .filter((path) => hasSource(path))
     .sort()
 }
 
 /** A test that was deleted or renamed may still be there compiled. */
-function hasSource(root, path) {
+function hasSource(path) {
   const source = path.replace(/\.js$/, '.ts')
   return [`${sep}src${sep}`, sep].some((place) => existsSync(join(root, source.replace(`${sep}dist${sep}`, place))))
 }

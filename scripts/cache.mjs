@@ -1,0 +1,70 @@
+// Where scripts keep files that can be made again: below node_modules, so that a deleted clone leaves nothing behind.
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const pollMs = 200
+const waitMs = 15 * 60_000
+
+/** The directory of a cache of this name; it need not exist. `LATCHKEY_CACHE` names another parent. */
+export const cacheDirectory = (name) => join(process.env.LATCHKEY_CACHE ?? join(root, 'node_modules', '.cache'), name)
+
+const markOf = (directory) => join(directory, '.complete')
+
+/** Whether `buildOnce` has finished this directory. */
+export const isComplete = (directory) => existsSync(markOf(directory))
+
+/**
+ * Makes a directory that several processes may need at once: one builds it, the others wait. An interrupted build leaves
+ * no directory that looks finished, and the next one starts over.
+ * @param build called with an empty directory; it throws if it cannot fill it
+ */
+export function buildOnce(directory, build) {
+  if (isComplete(directory)) return
+  const release = lock(`${directory}.lock`)
+  try {
+    if (isComplete(directory)) return
+    const partial = `${directory}.partial`
+    for (const path of [partial, directory]) rmSync(path, { recursive: true, force: true, maxRetries: 3 })
+    mkdirSync(partial, { recursive: true })
+    try {
+      build(partial)
+      writeFileSync(markOf(partial), '')
+      renameSync(partial, directory)
+    } finally {
+      rmSync(partial, { recursive: true, force: true, maxRetries: 3 })
+    }
+  } finally {
+    release()
+  }
+}
+
+/** A file that is created only if it is not there, with the process id of its owner. */
+function lock(path) {
+  mkdirSync(dirname(path), { recursive: true })
+  const deadline = Date.now() + waitMs
+  for (;;) {
+    try {
+      writeFileSync(path, String(process.pid), { flag: 'wx' })
+      return () => rmSync(path, { force: true })
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+    }
+    if (isAbandoned(path)) rmSync(path, { force: true })
+    else if (Date.now() > deadline) throw new Error(`another process is still building; if not, delete ${path}`)
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs)
+  }
+}
+
+/** Whether the process that created the lock has ended. An empty file is about to be written. */
+function isAbandoned(path) {
+  try {
+    const text = readFileSync(path, 'utf8')
+    if (text === '') return Date.now() - statSync(path).mtimeMs > 10_000
+    process.kill(Number(text), 0)
+    return false
+  } catch (error) {
+    return error.code === 'ESRCH'
+  }
+}

@@ -1,0 +1,91 @@
+// `node scripts/machines.mjs [NAME ...]`: runs `npm start` and `npm test` on machines that differ from this one, made here
+// from a new clone, and says what each did. As root, on Linux.
+//   --list        the machines
+//   --whole       the whole of `npm test`, not a few files of it
+//   --here        this working tree instead of a new clone, for the machines that do not change the tree
+//   --base DIR    a Debian tree made by debootstrap, for the machines fresh-root and fresh-user
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { machines } from './machines/machines.mjs'
+import { runStart, runTests } from './machines/runs.mjs'
+import { root } from './setup.mjs'
+
+const { values, positionals } = parseArgs({
+  options: {
+    list: { type: 'boolean', default: false },
+    whole: { type: 'boolean', default: false },
+    here: { type: 'boolean', default: false },
+    base: { type: 'string' },
+  },
+  allowPositionals: true,
+})
+if (values.list) {
+  for (const [name, { what }] of Object.entries(machines)) console.log(`${name.padEnd(15)} ${what}`)
+  process.exit()
+}
+const unknown = positionals.find((name) => machines[name] === undefined)
+if (unknown !== undefined) {
+  console.error(`there is no machine called ${unknown}; --list names them`)
+  process.exit(2)
+}
+const names = positionals.length > 0 ? positionals : Object.keys(machines).filter((name) => !machines[name].needsBase)
+const directory = mkdtempSync(join(process.env.LATCHKEY_MACHINES ?? tmpdir(), 'latchkey-machines-'))
+// Other users enter it.
+spawnSync('chmod', ['755', directory])
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
+
+let isFailed = false
+for (const name of names) isFailed = !(await visit(name)) || isFailed
+process.exit(isFailed ? 1 : 0)
+
+/** Makes one machine, runs both commands on it and prints a line for each. */
+async function visit(name) {
+  const machine = machines[name]
+  const home = join(directory, `${name}-home`)
+  mkdirSync(home)
+  const place = { directory, home, base: values.base, tree: treeFor(machine, name), spawn, root }
+  const there = await machine.make(place)
+  const usual = { command: [], environment: { ...process.env, HOME: home }, cwd: place.tree, close: () => {} }
+  const { expectsCure, ...situation } = { ...usual, ...there }
+  try {
+    const start = await runStart(situation)
+    const test = expectsCure === undefined ? await runTests(situation, values.whole) : undefined
+    const isGood = expectsCure === undefined ? start.isGood && test.isGood : expectsCure.test(start.output)
+    for (const [command, result] of [
+      ['npm start', start],
+      ['npm test', test],
+    ]) {
+      if (result === undefined) continue
+      console.log(
+        `${isGood ? 'ok    ' : 'FAILED'} ${name.padEnd(15)} ${command.padEnd(9)} ${result.seconds} s  ${result.said}`,
+      )
+      if (!isGood || values.whole) console.log(result.output.split('\n').slice(-30).join('\n'))
+    }
+    return isGood
+  } finally {
+    await situation.close()
+  }
+}
+
+/** A clone of the last commit; installed and built, except for machines that try exactly that. */
+function treeFor(machine, name) {
+  if (values.here && !machine.changesTree) return root
+  const tree = join(directory, machine.path ?? name)
+  mkdirSync(join(tree, '..'), { recursive: true })
+  run('git', ['clone', '--quiet', root, tree])
+  if (!machine.isFresh) {
+    // Hard links would let one machine change another's files.
+    cpSync(join(root, 'node_modules'), join(tree, 'node_modules'), { recursive: true, verbatimSymlinks: true })
+    rmSync(join(tree, 'node_modules', '.cache'), { recursive: true, force: true })
+  }
+  return tree
+}
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) throw new Error(`${command} ended with ${status}`)
+}

@@ -1,0 +1,116 @@
+// Runs test modules, each in a process of its own, and collects what their reporters write.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
+import { root } from '../setup.mjs'
+
+const reporter = new URL('reporter.mjs', import.meta.url).href
+const maxOutput = 64 * 1024
+/** The longest file takes minutes on a loaded machine; a process that hangs must not hold the run for ever. */
+const moduleLimitMs = 30 * 60_000
+
+/**
+ * @param modules `{ name, path, files }`: the module at `path` runs these test files
+ * @param onEnd called with each result when its process has ended
+ * @returns the results, in the order in which they ended
+ */
+export async function runModules(modules, { concurrency, environment, onEnd }) {
+  const running = new Set()
+  const stop = (signal) => {
+    for (const child of running) kill(child, 'SIGKILL')
+    process.exit(signal === 'SIGINT' ? 130 : 143)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stop)
+  mkdirSync(tmpdir(), { recursive: true })
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-reports-'))
+  const queue = [...modules]
+  const results = []
+  const work = async () => {
+    for (;;) {
+      const next = queue.shift()
+      if (next === undefined) return
+      const result = await runModule(next, { directory, environment, running })
+      results.push(result)
+      onEnd(result)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: concurrency }, work))
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, stop)
+  }
+  return results
+}
+
+async function runModule(module, { directory, environment, running }) {
+  const reportFile = join(directory, `${module.name.replaceAll(/[^\w.-]/g, '_')}.jsonl`)
+  const args = ['--enable-source-maps', `--test-reporter=${reporter}`, `--test-reporter-destination=${reportFile}`]
+  // A session of its own: no command under test can prompt on the terminal of the person who runs the tests.
+  const child = spawn(process.execPath, [...args, module.path], {
+    cwd: root,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment, LATCHKEY_TEST_REPORT: reportFile },
+  })
+  running.add(child)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output = (output + text).slice(-maxOutput)
+    })
+  }
+  const closed = once(child, 'close').catch(() => {})
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    kill(child, 'SIGKILL')
+  }, moduleLimitMs)
+  const exit = await new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('exit', (code, signal) => resolve(signal ?? code))
+  })
+  // Its last output; not for long, since a process that a test left behind may hold the pipes open.
+  if (exit !== 0) await Promise.race([closed, setTimeoutPromise(1000)])
+  clearTimeout(timer)
+  running.delete(child)
+  const records = readRecords(reportFile)
+  const isEnded = records.some(({ type }) => type === 'end')
+  const isFailed = records.some(({ isPassed }) => isPassed === false)
+  const problem = isLate
+    ? `it did not end within ${moduleLimitMs / 60_000} minutes`
+    : exit !== 0 && !(exit === 1 && isFailed)
+      ? `its process ended with ${exit}`
+      : isEnded
+        ? undefined
+        : 'its process ended before its tests'
+  return { module, records, problem, output }
+}
+
+function readRecords(path) {
+  try {
+    return readFileSync(path, 'utf8').split('\n').flatMap(parse)
+  } catch {
+    return []
+  }
+}
+
+/** The last line may be cut where a process was killed. */
+function parse(line) {
+  try {
+    return [JSON.parse(line)]
+  } catch {
+    return []
+  }
+}
+
+function kill(child, signal) {
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // It has ended already.
+  }
+}

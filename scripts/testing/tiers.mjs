@@ -1,0 +1,77 @@
+// Which tests belong to which tier, and how their files share processes.
+import { availableParallelism } from 'node:os'
+import { join, sep } from 'node:path'
+import { root } from '../setup.mjs'
+import { deal, writeBatch } from './batches.mjs'
+
+/** Needs a program that is not Node, or takes minutes: PostgreSQL, Chromium, Python, namespaces, long rounds. */
+const systemOnly =
+  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes)|security\/console-link|x402\/soak/
+
+/** Random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
+const repeated = /(\.fuzz|[./-]crash)\.test\.js$/
+
+/** The packages' own tests that take longer than a few seconds. */
+const slow = /\.(fuzz|crash)\.test\.js$/
+
+const posix = (path) => path.split(sep).join('/')
+const isOwn = (path) => posix(path).startsWith('packages/')
+const isSystemOnly = (path) => systemOnly.test(posix(path))
+
+/** A tier: which files it has, and the environment that sets how many random cases and kills they try. */
+export const tiers = {
+  unit: {
+    has: (path) => isOwn(path) && !slow.test(path),
+    environment: { LATCHKEY_FUZZ: '200' },
+  },
+  node: {
+    has: (path) => !isSystemOnly(path),
+    environment: { LATCHKEY_FUZZ: '500', LATCHKEY_CRASH_ROUNDS: '3' },
+  },
+  system: {
+    has: (path) => isSystemOnly(path) || repeated.test(posix(path)),
+    environment: { LATCHKEY_FUZZ: '25000' },
+  },
+}
+
+/** Most tests wait for a process, a timer or a disk for more than half of their time. */
+export const usualConcurrency = availableParallelism() + 2
+
+/** A module that runs one file. */
+export const single = (file) => ({ name: posix(file), path: join(root, file), files: [file] })
+
+/** These take longest, and most of them wait: they start first and have a process of their own. */
+const alone =
+  /terminal-escapes|own-sellers|process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|outside|handle-limit|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|docs\/blocks|faults\/|browser\/|soak/
+
+/** Files whose tests can share a process, by the folder that they are in, and how many processes they share. */
+const groups = [
+  { name: 'packages', has: (path) => /^packages\//.test(path) && !slow.test(path), count: 8 },
+  { name: 'x402', has: (path) => /^test\/dist\/x402\//.test(path), count: 6 },
+  { name: 'process', has: (path) => /^test\/dist\/process\//.test(path), count: 8 },
+  { name: 'daemon', has: (path) => /^test\/dist\/(kmd|parity|interop|audit|agents)\//.test(path), count: 3 },
+  { name: 'ledger', has: (path) => /^test\/dist\/(devnet|stores|mcp)\//.test(path), count: 3 },
+  { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path), count: 1 },
+  { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path), count: 3 },
+]
+
+/** The modules that run these files: the longest first, so that none is left over at the end. */
+export function modulesOf(files) {
+  const singles = []
+  const shared = new Map(groups.map((group) => [group, []]))
+  for (const file of files) {
+    const path = posix(file)
+    const group = alone.test(path) ? undefined : groups.find(({ has }) => has(path))
+    if (group === undefined) singles.push(file)
+    else shared.get(group).push(file)
+  }
+  const batches = [...shared].flatMap(([{ name, count }, members]) =>
+    deal(members, count).map((batch, index) => ({
+      name: `${name}-${index + 1}`,
+      path: writeBatch(`${name}-${index + 1}`, batch),
+      files: batch,
+    })),
+  )
+  const first = singles.filter((file) => alone.test(posix(file)))
+  return [...first.map(single), ...batches, ...singles.filter((file) => !first.includes(file)).map(single)]
+}
