@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { atEnd, type Scope } from '../process/commands.test.helper.js'
 import { type Block, blocksOf, nameOf, pages } from './Blocks.test.helper.js'
-import { type Compiled, compile, type Declared, removeCompiled } from './Code.test.helper.js'
+import { type Compiled, compile, type Declared, removeCompiled, rewrite } from './Code.test.helper.js'
 import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.test.helper.js'
 import { isPrinted, normal } from './Output.test.helper.js'
 import { environmentFor, openWorld, provide, type World } from './Provided.test.helper.js'
@@ -136,6 +136,11 @@ class Reader {
     assert.ok(isPrinted(text, this.#printed!), `this was printed before it:\n${normal(this.#printed!)}`)
   }
 }
+
+test('code that is run listens on free ports only', () => {
+  const fixedPort = /\.listen\([^)]*\b[1-9][0-9]{2,4}\b|\bport: [1-9]/
+  for (const block of blocks.filter(isCode)) assert.doesNotMatch(rewrite(block.text), fixedPort, nameOf(block))
+})
 
 for (const page of written) {
   const own = blocks.filter((block) => block.page === page)

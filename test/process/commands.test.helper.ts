@@ -221,7 +221,10 @@ export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> 
 
 export type Line = { socket: Socket; received: () => string; closed: Promise<void> }
 
-/** Opens a raw connection and collects what it receives; a reset counts as an end. */
+/**
+ * Opens a raw connection and collects what it receives; a reset counts as an end. `closed` rejects if the other side never
+ * closes the connection.
+ */
 export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<Line> {
   const socket = connect(port, host)
   let text = ''
@@ -230,9 +233,17 @@ export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<
     text += chunk
   })
   // Ends the wait of a test for a connection that is never closed.
-  const giveUp = setTimeout(() => socket.destroy(), timeoutMs)
-  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
-  void closed.then(() => clearTimeout(giveUp))
+  const giveUpAt = performance.now() + timeoutMs
+  const giveUp = setTimeout(() => socket.destroy(new Error('the connection was never closed')), timeoutMs)
+  const closed = new Promise<void>((resolve, reject) => {
+    socket.on('close', () => {
+      clearTimeout(giveUp)
+      if (performance.now() < giveUpAt) resolve()
+      else reject(new Error('waited too long for the connection to be closed'))
+    })
+  })
+  // Many tests do not wait for it.
+  closed.catch(() => {})
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve)
     socket.once('error', reject)

@@ -19,8 +19,10 @@ import {
   until,
 } from './commands.test.helper.js'
 
-/** Long before the ten seconds after which requests are cut off. */
-const promptMs = 3_000
+/** Less than the ten seconds after which requests are cut off. */
+const promptMs = 9_500
+
+const timerSlackMs = 20
 
 suite('signals', { concurrency: 3 }, () => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -129,10 +131,10 @@ suite('signals', { concurrency: 3 }, () => {
 
 suite('idle timeout', { concurrency: 6 }, () => {
   test('stops the daemon after the time, orderly', async (t) => {
+    const startedAt = performance.now()
     const kmd = await start(t, { args: ['-t', '1'] })
-    const { result, elapsedMs } = await timed(kmd.exited)
-    assert.equal(result, 0)
-    assert.ok(elapsedMs > 500 && elapsedMs < promptMs, `after ${elapsedMs} ms`)
+    assert.equal(await kmd.exited, 0)
+    assert.ok(performance.now() - startedAt >= 1_000, 'before its time')
     assert.match(kmd.log(), /killing kmd after timeout/)
     assert.equal(existsSync(kmd.path('kmd.pid')), false)
   })
@@ -150,12 +152,12 @@ suite('idle timeout', { concurrency: 6 }, () => {
   ]
   for (const [title, use, status] of restarting) {
     test(`is restarted by ${title}`, async (t) => {
-      const kmd = await start(t, { args: ['-t', '1'] })
-      await useFor(kmd, 1_800, async () => assert.equal(await use(kmd), status))
-      // Alive long after a second, because it was used; gone a second after that.
-      const { result, elapsedMs } = await timed(kmd.exited)
-      assert.equal(result, 0)
-      assert.ok(elapsedMs > 300, `only ${elapsedMs} ms after its last use`)
+      const kmd = await start(t, { args: ['-t', '3'] })
+      const lastUsedAt = await useFor(kmd, 4_500, async () => assert.equal(await use(kmd), status))
+      // Alive long after three seconds, because it was used; gone three seconds after that.
+      assert.equal(await kmd.exited, 0)
+      const elapsedMs = performance.now() - lastUsedAt
+      assert.ok(elapsedMs >= 3_000 - timerSlackMs, `only ${elapsedMs} ms after its last use`)
     })
   }
 
@@ -170,13 +172,13 @@ suite('idle timeout', { concurrency: 6 }, () => {
   ]
   test(`is not restarted by ${ignored.map(([title]) => title).join(', ')}`, async (t) => {
     const kmd = await start(t, { args: ['-t', '1'] })
-    const startedAt = performance.now()
+    const giveUpAt = performance.now() + 60_000
     let calls = 0
     let isOver = false
     const ended = kmd.exited.then(() => {
       isOver = true
     })
-    while (!isOver && performance.now() - startedAt < 2 * promptMs) {
+    while (!isOver && performance.now() < giveUpAt) {
       for (const [, use] of ignored)
         await use(kmd)
           .then(() => calls++)
@@ -186,15 +188,18 @@ suite('idle timeout', { concurrency: 6 }, () => {
     assert.ok(isOver, 'still runs')
     await ended
     assert.ok(calls >= ignored.length, 'no request was sent in time')
-    assert.ok(performance.now() - startedAt < promptMs)
   })
 })
 
-async function useFor(kmd: Kmd, ms: number, use: () => Promise<void>): Promise<void> {
+/** Uses the daemon again and again; returns when the last use began. */
+async function useFor(kmd: Kmd, ms: number, use: () => Promise<void>): Promise<number> {
   const endAt = performance.now() + ms
+  let lastUsedAt = 0
   while (performance.now() < endAt) {
+    lastUsedAt = performance.now()
     await use()
     await sleep(200)
   }
   assert.equal(existsSync(kmd.path('kmd.pid')), true)
+  return lastUsedAt
 }
