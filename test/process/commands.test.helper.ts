@@ -1,11 +1,13 @@
 /** Helpers of the process tests: cleanup at the end of a test, a client for the daemon, and raw sockets. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import {
   type CallOptions,
   fastConfig,
@@ -217,6 +219,19 @@ export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> 
   const daemon = await starting
   atEnd(t, () => daemon.kill())
   return new Kmd(daemon)
+}
+
+/** Has another program lock the database of a wallet: requests for it wait, for up to five seconds. Returns the release. */
+export async function holdDatabase(t: Scope, path: string): Promise<() => Promise<void>> {
+  const script = fileURLToPath(new URL('./holdDatabase.test.helper.js', import.meta.url))
+  const child = spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  atEnd(t, () => child.kill('SIGKILL'))
+  const ended = once(child, 'close')
+  await once(child.stdout, 'data')
+  return async () => {
+    child.stdin.end()
+    await ended
+  }
 }
 
 export type Line = { socket: Socket; received: () => string; closed: Promise<void> }

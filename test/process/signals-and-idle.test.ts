@@ -10,9 +10,9 @@ import {
   atEnd,
   dataDirectory,
   dial,
+  holdDatabase,
   type Kmd,
   sleep,
-  slowDrivers,
   start,
   statusOf,
   timed,
@@ -57,18 +57,14 @@ suite('signals', { concurrency: 3 }, () => {
   })
 
   test('a request under way is finished and answered, new ones are rejected', async (t) => {
-    const kmd = await start(t, { settings: slowDrivers })
-    const id = await kmd.create('slow', 'pw')
+    const kmd = await start(t)
+    const id = await kmd.create('held', 'pw')
+    const release = await holdDatabase(t, kmd.walletPath(`held.${id}.db`))
     const answered = kmd.tryUnlock(id, 'pw')
-    // It has to arrive; the half second of work is then still to be done.
-    await sleep(60)
+    await hasArrived(kmd)
     kmd.signal('SIGTERM')
-    await until('the port to be closed', () =>
-      kmd.call('GET', '/versions').then(
-        () => false,
-        () => true,
-      ),
-    )
+    await portClosed(kmd)
+    await release()
     const { status, json, headers } = await answered
     assert.equal(status, 200)
     assert.match(json.wallet_handle_token, /^[0-9a-f]{16}\.[0-9a-f]{64}$/)
@@ -80,11 +76,11 @@ suite('signals', { concurrency: 3 }, () => {
     const kmd = await start(t)
     const { socket, received, closed } = await dial(t, kmd.port)
     // More than the system's buffers take, by a peer that reads late.
-    socket.pause()
+    socket.once('data', () => socket.pause())
     socket.write('GET /swagger.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(400))
-    await sleep(300)
+    await until('the beginning of a response', () => received() !== '')
     kmd.signal('SIGTERM')
-    await sleep(100)
+    await portClosed(kmd)
     socket.resume()
     await closed
     const responses = received().split(/(?=HTTP\/1\.1 200 OK\r\n)/)
@@ -111,11 +107,14 @@ suite('signals', { concurrency: 3 }, () => {
   })
 
   test('a second signal changes nothing', async (t) => {
-    const kmd = await start(t, { settings: slowDrivers })
-    const id = await kmd.create('slow', 'pw')
+    const kmd = await start(t)
+    const id = await kmd.create('held', 'pw')
+    const release = await holdDatabase(t, kmd.walletPath(`held.${id}.db`))
     const answered = kmd.tryUnlock(id, 'pw')
-    await sleep(60)
+    await hasArrived(kmd)
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) kmd.signal(signal)
+    await portClosed(kmd)
+    await release()
     assert.equal((await answered).status, 200)
     assert.equal(await kmd.exited, 0)
   })
@@ -171,7 +170,7 @@ suite('idle timeout', { concurrency: 6 }, () => {
     ['a foreign host', (kmd) => kmd.call('GET', '/v1/wallets', undefined, { headers: { Host: 'example.com' } })],
   ]
   test(`is not restarted by ${ignored.map(([title]) => title).join(', ')}`, async (t) => {
-    const kmd = await start(t, { args: ['-t', '1'] })
+    const kmd = await start(t, { args: ['-t', '3'] })
     const giveUpAt = performance.now() + 60_000
     let calls = 0
     let isOver = false
@@ -190,6 +189,20 @@ suite('idle timeout', { concurrency: 6 }, () => {
     assert.ok(calls >= ignored.length, 'no request was sent in time')
   })
 })
+
+/** The daemon reads requests in their order: what it was sent before these has arrived when they are answered. */
+async function hasArrived(kmd: Kmd): Promise<void> {
+  for (let request = 1; request <= 3; request++) await kmd.ok('GET', '/versions')
+}
+
+async function portClosed(kmd: Kmd): Promise<void> {
+  await until('the port to be closed', () =>
+    kmd.call('GET', '/versions').then(
+      () => false,
+      () => true,
+    ),
+  )
+}
 
 /** Uses the daemon again and again; returns when the last use began. */
 async function useFor(kmd: Kmd, ms: number, use: () => Promise<void>): Promise<number> {

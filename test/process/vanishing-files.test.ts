@@ -1,7 +1,5 @@
 /** Wallet files that are added, removed, changed and locked by other programs while the daemon runs. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   copyFileSync,
   existsSync,
@@ -12,10 +10,9 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { suite, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { suite, test } from 'node:test'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { atEnd, type Kmd, sleep, start, timed } from './commands.test.helper.js'
+import { holdDatabase, type Kmd, sleep, start, timed } from './commands.test.helper.js'
 
 /** One of these tests waits five seconds for a lock; the others need not wait for it. */
 const concurrency = 4
@@ -110,7 +107,7 @@ suite('vanishing files', { concurrency }, () => {
     test('is waited for', async (t) => {
       const kmd = await start(t)
       const { id, handle, address, file } = await walletWithKey(kmd, 'w')
-      const release = await hold(t, file)
+      const release = await holdDatabase(t, file)
       let isReleased = false
       const afterwards = <T>(result: T): T => {
         assert.ok(isReleased, 'a request did not wait')
@@ -132,7 +129,7 @@ suite('vanishing files', { concurrency }, () => {
       const kmd = await start(t)
       const { id, handle, file, address } = await walletWithKey(kmd, 'w')
       const other = await kmd.create('other', '')
-      const release = await hold(t, file)
+      const release = await holdDatabase(t, file)
       const calls = [
         kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle }),
         kmd.call('POST', '/v1/key', { wallet_handle_token: handle }),
@@ -262,16 +259,3 @@ suite('vanishing files', { concurrency }, () => {
     })
   })
 })
-
-/** Has another process lock the database, and returns a function that releases it. */
-async function hold(t: TestContext, path: string): Promise<() => Promise<void>> {
-  const script = fileURLToPath(new URL('./holdDatabase.test.helper.js', import.meta.url))
-  const child = spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
-  atEnd(t, () => child.kill('SIGKILL'))
-  const ended = once(child, 'close')
-  await once(child.stdout, 'data')
-  return async () => {
-    child.stdin.end()
-    await ended
-  }
-}
