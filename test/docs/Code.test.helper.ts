@@ -66,9 +66,14 @@ export function removeCompiled(): void {
 
 const importStatement = /^import\s[^;]*?from '[^']+'$|^import '[^']+'$/gm
 
+/** The code of a page as it is run, with what the test provides in the place of examples. */
+export function rewrite(text: string): string {
+  return codeRewrites.reduce((code, [from, to]) => code.replaceAll(from, to), text)
+}
+
 /** Imports stay outside; the rest stands in braces of its own, so that it may declare what it would be given. */
 function moduleOf({ language, text }: Block): { source: string; needs: readonly (keyof Provided)[] } {
-  const rewritten = codeRewrites.reduce((code, [from, to]) => code.replaceAll(from, to), text)
+  const rewritten = rewrite(text)
   const imports = rewritten.match(importStatement) ?? []
   const body = rewritten.replaceAll(importStatement, '')
   const imported = imports.join('\n')

@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { atEnd, type Scope } from '../process/commands.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { type Block, blocksOf, nameOf, pages } from './Blocks.test.helper.js'
-import { type Compiled, compile, type Declared, removeCompiled } from './Code.test.helper.js'
+import { type Compiled, compile, type Declared, removeCompiled, rewrite } from './Code.test.helper.js'
 import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.test.helper.js'
 import { isPrinted, normal } from './Output.test.helper.js'
 import { environmentFor, openWorld, provide, type World } from './Provided.test.helper.js'
@@ -36,6 +37,8 @@ class Reader {
   #printed: string | undefined
   /** Whether what it shows was not run, for want of a program. */
   #isLeftOut = false
+  /** The program for want of which commands of the page are left out. */
+  #missing: string | undefined
 
   constructor(scope: Scope) {
     this.#scope = scope
@@ -53,7 +56,7 @@ class Reader {
       case 'js':
         return this.#runCode(t, block, compiled.get(block)!)
       case 'sh':
-        return this.#runCommands(block)
+        return this.#runCommands(t, block)
       case 'python':
         return this.#runPython(t, block)
       case 'json':
@@ -100,7 +103,14 @@ class Reader {
     else if (typeof close === 'function') atEnd(this.#scope, () => close.call(value))
   }
 
-  async #runCommands(block: Block): Promise<void> {
+  async #runCommands(t: TestContext, block: Block): Promise<void> {
+    if (/\bcurl\b/.test(block.text)) this.#missing ??= missingProgram('curl') || undefined
+    // The commands after it may need what it would have done.
+    if (this.#missing !== undefined) {
+      this.#isLeftOut = true
+      t.skip(this.#missing)
+      return
+    }
     this.#shell ??= Shell.open(this.#scope)
     const shell = await this.#shell
     for (const command of commandsIn(block.text)) if (notRun.some(([one]) => one.test(command))) checkNotRun(command)
@@ -113,9 +123,9 @@ class Reader {
   /** With the packages of the interop tests, in the directory and with the environment of the commands before it. */
   async #runPython(t: TestContext, { text }: Block): Promise<void> {
     const { python, problem } = obtainPython('requirements-avm.txt')
-    if (python === undefined) {
+    if (python === undefined || this.#missing !== undefined) {
       this.#isLeftOut = true
-      t.skip(problem)
+      t.skip(this.#missing ?? problem)
       return
     }
     this.#shell ??= Shell.open(this.#scope)
@@ -136,6 +146,11 @@ class Reader {
     assert.ok(isPrinted(text, this.#printed!), `this was printed before it:\n${normal(this.#printed!)}`)
   }
 }
+
+test('code that is run listens on free ports only', () => {
+  const fixedPort = /\.listen\([^)]*\b[1-9][0-9]{2,4}\b|\bport: [1-9]/
+  for (const block of blocks.filter(isCode)) assert.doesNotMatch(rewrite(block.text), fixedPort, nameOf(block))
+})
 
 for (const page of written) {
   const own = blocks.filter((block) => block.page === page)

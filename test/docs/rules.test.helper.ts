@@ -51,7 +51,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   ["'https://example.com/mcp'", 'paidToolsUrl'],
   // A key that the block itself has made.
   ['signTransaction(transactionBytes)', 'signTransaction(transactionFrom(address))'],
-  [/\.listen\((?:40[0-9]{2}|7833)/g, '.listen(0'],
+  [/(\.listen\((?:'127\.0\.0\.1', )?)(?:40[0-9]{2}|7833)\b/g, '$10'],
   [/port: 40[0-9]{2}/g, 'port: 0'],
   [/(Payments|Settlements|Claims|PassCache)\('([\w.-]+)'\)/g, "$1(fileIn('$2'))"],
   [/(take|replaceSync)\('([\w.-]+)'/g, "$1(fileIn('$2')"],

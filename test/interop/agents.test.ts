@@ -14,6 +14,7 @@ import { Kmd } from '@latchkey/kmd-client'
 import { transactionSigner } from '@latchkey/kmd-client/algosdk'
 import * as algosdk from 'algosdk'
 import { startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { assertSigned as assertSignedBy } from '../support/signatures.test.helper.js'
 
 const genesisHash = Buffer.alloc(32, 7)
@@ -168,7 +169,7 @@ test('py-algorand-sdk', { skip: problem ?? false }, async () => {
   assert.match(found.other.text, /no access to this wallet/)
 })
 
-test('curl with a bearer token', async () => {
+test('curl with a bearer token', { skip: missingProgram('curl') }, async () => {
   const curl = async (path: string): Promise<string> => {
     const args = ['-s', '-H', `Authorization: Bearer ${token}`, '-w', ' %{http_code}', `${daemon.baseUrl}${path}`]
     return (await promisify(execFile)('curl', args)).stdout

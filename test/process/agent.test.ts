@@ -6,6 +6,7 @@ import { before, suite, test } from 'node:test'
 import { type AgentClient, KmdClientError } from '@latchkey/kmd-client'
 import * as algosdk from 'algosdk'
 import { type Outcome, shell } from '../support/latchkey.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { AgentPayments, asAgent, bytesOf, makeAgent } from './agentFixture.test.helper.js'
 import { type Json, suiteScope, until } from './commands.test.helper.js'
 import { Money, newAddress, password } from './money.test.helper.js'
@@ -97,7 +98,9 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.match(text.stdout, /last used: \S+Z\n/)
   })
 
-  test('on a terminal: asks for the password, and shows the token once', async (t) => {
+  test('on a terminal: asks for the password, and shows the token once', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const terminal = await money.unlocked(t, [
       'agent',
       'new',
@@ -122,7 +125,9 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.equal([...(await agent('show', 'typed', '--json')).stdout.matchAll(/lka_/g)].length, 0)
   })
 
-  test('paused, resumed, rotated, revoked: each token works as long as it should', async (t) => {
+  test('paused, resumed, rotated, revoked: each token works as long as it should', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const { agent: made, token, file } = await makeAgent(money, 'states', ['--limit', '1 ALGO/day'])
     const { bob } = money.accounts
     const first = await asAgent(t, money, token)

@@ -6,6 +6,7 @@ import { type AgentClient, KmdClientError } from '@latchkey/kmd-client'
 import type * as algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import type { Outcome } from '../support/latchkey.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { AgentPayments, asAgent, bytesOf, makeAgent } from './agentFixture.test.helper.js'
 import { atEnd, type Json, suiteScope, until } from './commands.test.helper.js'
 import { hostile, unsafeIn } from './hostile.test.helper.js'
@@ -130,7 +131,9 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     }
   })
 
-  test('watch asks on a terminal: yes signs, no denies, later leaves it open, and keys typed before do nothing', async (t) => {
+  test('watch asks on a terminal: yes signs, no denies, later leaves it open, and keys typed before do nothing', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     for (const { id } of JSON.parse((await approvals('list', '--json')).stdout).approvals) await approvals('deny', id)
     const terminal = money.open(t, ['approvals', 'watch'])
     await terminal.sees('Waiting for payments that need your approval. Ctrl-C ends this.\n')

@@ -1,11 +1,13 @@
 /** Helpers of the process tests: cleanup at the end of a test, a client for the daemon, and raw sockets. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import {
   type CallOptions,
   fastConfig,
@@ -219,9 +221,25 @@ export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> 
   return new Kmd(daemon)
 }
 
+/** Has another program lock the database of a wallet: requests for it wait, for up to five seconds. Returns the release. */
+export async function holdDatabase(t: Scope, path: string): Promise<() => Promise<void>> {
+  const script = fileURLToPath(new URL('./holdDatabase.test.helper.js', import.meta.url))
+  const child = spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  atEnd(t, () => child.kill('SIGKILL'))
+  const ended = once(child, 'close')
+  await once(child.stdout, 'data')
+  return async () => {
+    child.stdin.end()
+    await ended
+  }
+}
+
 export type Line = { socket: Socket; received: () => string; closed: Promise<void> }
 
-/** Opens a raw connection and collects what it receives; a reset counts as an end. */
+/**
+ * Opens a raw connection and collects what it receives; a reset counts as an end. `closed` rejects if the other side never
+ * closes the connection.
+ */
 export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<Line> {
   const socket = connect(port, host)
   let text = ''
@@ -230,9 +248,17 @@ export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<
     text += chunk
   })
   // Ends the wait of a test for a connection that is never closed.
-  const giveUp = setTimeout(() => socket.destroy(), timeoutMs)
-  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
-  void closed.then(() => clearTimeout(giveUp))
+  const giveUpAt = performance.now() + timeoutMs
+  const giveUp = setTimeout(() => socket.destroy(new Error('the connection was never closed')), timeoutMs)
+  const closed = new Promise<void>((resolve, reject) => {
+    socket.on('close', () => {
+      clearTimeout(giveUp)
+      if (performance.now() < giveUpAt) resolve()
+      else reject(new Error('waited too long for the connection to be closed'))
+    })
+  })
+  // Many tests do not wait for it.
+  closed.catch(() => {})
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve)
     socket.once('error', reject)

@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
@@ -109,7 +110,7 @@ suite('environment and exit codes', () => {
     }
   })
 
-  test('a closed pipe is not an error', async () => {
+  test('a closed pipe is not an error', { skip: missingProgram('bash') }, async () => {
     const line = `"$NODE" "$LATCHKEY" completions bash | head -1; echo "\${PIPESTATUS[0]}"`
     const env = { ...process.env, NODE: process.execPath, LATCHKEY: latchkeyCommand }
     const [stdout, stderr] = await new Promise<string[]>((resolve) => {
@@ -131,7 +132,9 @@ suite('latchkey completions', () => {
     })
   }
 
-  test('completes commands, subcommands, options and their values in bash', async () => {
+  test('completes commands, subcommands, options and their values in bash', {
+    skip: missingProgram('bash'),
+  }, async () => {
     assert.deepEqual(await complete('wal'), ['wallet'])
     assert.ok((await complete('wallet', '')).includes('backup'))
     assert.deepEqual(await complete('kmd', '--wi'), ['--wire'])

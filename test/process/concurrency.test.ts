@@ -4,7 +4,7 @@ import { copyFileSync, readdirSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { type Kmd, slowDrivers, start, type TestResponse, timed, until } from './commands.test.helper.js'
+import { type Kmd, slowDrivers, start, type TestResponse, until } from './commands.test.helper.js'
 
 const times = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)))
@@ -160,8 +160,8 @@ suite('concurrency', { concurrency: 2 }, () => {
       assert.equal(json.message, 'too many wallets are being unlocked at once; try again as Retry-After says')
       assert.ok(Number(headers['retry-after']) >= 1, `Retry-After: ${headers['retry-after']}`)
     }
-    const { elapsedMs } = await timed(kmd.wallets())
-    assert.ok(elapsedMs < 1_000, `a listing took ${elapsedMs} ms beside it`)
+    await kmd.wallets()
+    assert.ok(responses.length < 150, 'a listing had to wait for the derivations')
     assert.ok(busy().length <= 150 - 128, `${busy().length} were sent away`)
     await kmd.stop('SIGKILL')
     await all

@@ -8,9 +8,8 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { root } from '../support/daemon.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
-
-const hasTmux = spawnSync('tmux', ['-V'], { stdio: 'ignore' }).status === 0
 
 type Terminal = {
   readonly type: (line: string) => void
@@ -69,7 +68,8 @@ const start = 'npm start -- --any-port'
 const isUp = (screen: string): boolean => screen.includes('Ctrl-C ends all of it.')
 
 test('a first start, a second terminal and a restart fit 80x24', {
-  skip: hasTmux ? false : 'tmux is not installed; dev.test.ts counts the lines',
+  // dev.test.ts counts the lines.
+  skip: missingProgram('tmux'),
   timeout: 400_000,
 }, async (t) => {
   const tmux = new Tmux(t)

@@ -78,6 +78,13 @@ async function end({ child, exited }: Running, signal: NodeJS.Signals = 'SIGINT'
   await exited
 }
 
+/** Listens on a port until the end of the test. If another program has the port, it is in use all the same. */
+async function occupy(t: TestContext, port: number): Promise<void> {
+  const server = createServer().listen(port, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve).once('error', resolve))
+  atEnd(t, () => server.close())
+}
+
 suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
     test(`a restart after ${signal} keeps directory, keys and balances`, async (t) => {
@@ -216,17 +223,14 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     assert.equal(quiet.stderr(), '')
   })
 
-  test('a port that is taken is named beside the one that is used', async (t) => {
-    const taken = createServer().listen(4022, '127.0.0.1')
-    // If another program has it, it is taken all the same.
-    await new Promise((resolve) => taken.once('listening', resolve).once('error', resolve))
-    atEnd(t, () => taken.close())
-    const home = new Home(t)
-    const stack = await home.start('--ephemeral')
-    const [, port] = /^ {2}Facilitator {2}http:\/\/127\.0\.0\.1:([0-9]+) {2}\(its port 4022 is taken\)\n/m.exec(
-      stack.stdout(),
-    )!
-    assert.notEqual(port, '4022')
+  test('each default port that is in use is named beside the port that is used instead', async (t) => {
+    const defaults = { Seller: 4021, 'Key daemon': 4002, Facilitator: 4022, Devnet: 4001, Indexer: 8980 }
+    for (const port of Object.values(defaults)) await occupy(t, port)
+    const stack = await new Home(t).start('--ephemeral')
+    for (const [part, port] of Object.entries(defaults)) {
+      const row = new RegExp(`^  ${part} +http://127\\.0\\.0\\.1:(?!${port}\\b)\\S+  \\(port ${port} is in use\\b`, 'm')
+      assert.match(stack.stdout(), row)
+    }
     const lines = stack.stdout().split('\n')
     assert.ok(lines.length - 1 <= 18, `${lines.length} lines: with npm's own, the screen has 24`)
     for (const line of lines) assert.ok(line.length <= 80, line)

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
 import algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Account = { address: string; mnemonic: string }
@@ -204,6 +205,7 @@ suite('latchkey dev', () => {
   }
 
   test('the program reads stdin and writes stdout of a pipeline', {
+    skip: missingProgram('bash'),
     timeout: 240_000,
   }, async (t) => {
     const directory = temporaryDirectory(t)

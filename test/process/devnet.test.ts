@@ -16,6 +16,7 @@ import {
   startDevnet,
   submit,
 } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { temporaryDirectory, until } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
@@ -46,7 +47,7 @@ async function balance({ url, accounts }: DevnetFacts, index: number): Promise<n
   return (await get(`${url}/v2/accounts/${accounts[index]!.address}`))['amount'] as number
 }
 
-test('latchkey devnet prints a block whose commands work', async (t) => {
+test('latchkey devnet prints a block whose commands work', { skip: missingProgram('curl') }, async (t) => {
   const child = spawn(process.execPath, [latchkeyCommand, 'devnet', '--port', '0'])
   t.after(() => child.kill('SIGKILL'))
   const exited = once(child, 'close')

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { fastConfig, kmdCommand } from '../support/daemon.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { atEnd, until } from './commands.test.helper.js'
 
 const command = join(dirname(kmdCommand), 'latchkey')
@@ -135,7 +136,9 @@ suite('a Node that is too old', () => {
 })
 
 suite('latchkey kmd', { concurrency: 2 }, () => {
-  test('creates its directory, prints a working curl line, and stops on SIGINT', async (t) => {
+  test('creates its directory, prints a working curl line, and stops on SIGINT', {
+    skip: missingProgram('curl'),
+  }, async (t) => {
     const { home, dataDir } = temporaryHome(t)
     const daemon = await runDaemon(t, home, dataDir)
     const block = daemon.stdout()
@@ -165,7 +168,7 @@ suite('latchkey kmd', { concurrency: 2 }, () => {
     assert.equal(await daemon.exited, 0)
   })
 
-  test('quotes a directory for the shell', async (t) => {
+  test('quotes a directory for the shell', { skip: missingProgram('curl') }, async (t) => {
     const { home } = temporaryHome(t)
     const dataDir = join(home, "it's a $HOME")
     const daemon = await runDaemon(t, home, dataDir, ['-d', dataDir])

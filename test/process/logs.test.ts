@@ -8,6 +8,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
 import { type StartOptions, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
 import { atEnd, dataDirectory, temporaryDirectory, until } from './commands.test.helper.js'
 
@@ -246,7 +247,9 @@ suite('logs of servers', { concurrency: 2 }, () => {
     await once(child, 'close')
   })
 
-  test('on a terminal the log is text, and --log-level leaves lines out', async (t) => {
+  test('on a terminal the log is text, and --log-level leaves lines out', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const home = temporaryDirectory(t)
     const env = { ...process.env, HOME: home }
     const run = (...args: string[]) => openTerminal(t, [process.execPath, latchkeyCommand, ...args], { env })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { before, suite, test } from 'node:test'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { type Scope, suiteScope } from './commands.test.helper.js'
 import { dollar, idOf, Money, newAddress } from './money.test.helper.js'
 
@@ -14,7 +15,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     money = await Money.start(scope, ['--indexer-port', '0'])
   })
 
-  test('fund gives ALGO and dollars, and opts in', async (t) => {
+  test('fund gives ALGO and dollars, and opts in', { skip: missingProgram('python3') }, async (t) => {
     const address = newAddress()
     const terminal = money.open(t, ['fund', address])
     await terminal.sees(`The faucet of the devnet gave ${address} 10 ALGO and 10 USDC`)
@@ -63,7 +64,9 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     assert.equal((await money.run(['fund', 'nonsense'])).code, 2)
   })
 
-  test('balance shows what can be spent, and every asset with its unit', async (t) => {
+  test('balance shows what can be spent, and every asset with its unit', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const { alice, bob, carol } = money.accounts
     const assetId = await money.createAsset('GOLD', [alice])
     await money.freeze(assetId, alice)
@@ -109,7 +112,9 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     assert.match(stdout, new RegExp(`^ {2}5 "ALGO" +asset ${assetId}$`, 'm'))
   })
 
-  test('tx says in words what it did, from the node and from an indexer after the node has forgotten', async (t) => {
+  test('tx says in words what it did, from the node and from an indexer after the node has forgotten', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const { alice, bob } = money.accounts
     const id = idOf(await money.run(['send', '1.5 USDC', bob.address, '-w', 'spending', '-y']))
     const words = new RegExp(

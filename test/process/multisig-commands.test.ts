@@ -4,6 +4,7 @@ import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { latchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
 import { type Kmd, start, suiteScope } from './commands.test.helper.js'
 
@@ -77,7 +78,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
     assert.ok(multisigs.some((one: { address: string }) => one.address === address))
   })
 
-  test('deletes an account and prints how to create it again', async (t) => {
+  test('deletes an account and prints how to create it again', { skip: missingProgram('python3') }, async (t) => {
     failed(await run(`multisig delete ${address}`), 2, /no terminal to ask for confirmation; give --yes/)
     const command = [process.execPath, latchkeyCommand, 'multisig', 'delete', address, '--no-password']
     for (const [reply, code] of [

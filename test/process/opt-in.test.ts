@@ -1,6 +1,7 @@
 /** The commands `latchkey opt-in` and `latchkey opt-out`. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope } from './commands.test.helper.js'
 import { idOf, Money, newAddress } from './money.test.helper.js'
 
@@ -14,7 +15,9 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assetId = await money.createAsset('GOLD', [money.accounts.bob])
   })
 
-  test('on a terminal: opts in, says what it takes, and out again, with nothing lost', async (t) => {
+  test('on a terminal: opts in, says what it takes, and out again, with nothing lost', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const { alice } = money.accounts
     const into = await money.unlocked(t, ['opt-in', `${assetId}`])
     const shown = await into.sees('Send it? [y/N] ')
@@ -40,7 +43,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(alice.address, assetId), undefined)
   })
 
-  test('declined, nothing is done', async (t) => {
+  test('declined, nothing is done', { skip: missingProgram('python3') }, async (t) => {
     const terminal = await money.unlocked(t, ['opt-in', `${assetId}`])
     await terminal.sees('Send it? [y/N] ')
     terminal.type('n\r')
@@ -59,7 +62,9 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.match(not.stderr, new RegExp(`${alice.address} is not opted in to GOLD`))
   })
 
-  test('opting out with a balance takes a destination and a typed word', async (t) => {
+  test('opting out with a balance takes a destination and a typed word', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const { bob, carol } = money.accounts
     const from = ['--account', bob.address]
     const refused = await money.run(['opt-out', 'GOLD', ...from, '-w', 'others', '-y'])
@@ -92,7 +97,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal((await word.ended).code, 3)
   })
 
-  test('something that arrives after the question is not lost', async (t) => {
+  test('something that arrives after the question is not lost', { skip: missingProgram('python3') }, async (t) => {
     const { alice } = money.accounts
     idOf(await money.run(['opt-in', `${assetId}`, '-w', 'spending', '-y']))
     const terminal = await money.unlocked(t, ['opt-out', 'GOLD'])

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
@@ -96,7 +97,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.match(stderr, /\nPaid \$0\.01 /)
   })
 
-  test('asks for confirmation, and anything but yes is no', async () => {
+  test('asks for confirmation, and anything but yes is no', { skip: missingProgram('python3') }, async () => {
     const command = [process.execPath, latchkeyCommand, 'pay', facts.seller.url, ...options()]
     const inTerminal = (reply: string): Promise<Outcome> => {
       const script = `import pty, sys, os\nstatus = pty.spawn(${JSON.stringify(command)})\nsys.exit(os.waitstatus_to_exitcode(status))`

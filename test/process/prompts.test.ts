@@ -4,10 +4,11 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
 import { type Kmd, type Scope, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
-suite('prompts on a terminal', { timeout: 600_000 }, () => {
+suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3') }, () => {
   const scope = suiteScope()
   const directory = temporaryDirectory(scope)
   const starting = start(scope)

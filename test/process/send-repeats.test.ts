@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope, until } from './commands.test.helper.js'
 import { idOf, Money } from './money.test.helper.js'
 
@@ -72,7 +73,9 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.notEqual(idOf(await send(money, '1.1 ALGO')), refused.stdout.trim())
   })
 
-  test('Ctrl-C while it waits names the id, and the next run goes on with it', async (t) => {
+  test('Ctrl-C while it waits names the id, and the next run goes on with it', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const { bob } = manual.accounts
     const before = await manual.microAlgos(bob.address)
     const terminal = await manual.unlocked(t, ['send', '2 ALGO', bob.address, '--yes'])

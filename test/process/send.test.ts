@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { startDevnet } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope } from './commands.test.helper.js'
 import { dollar, idOf, Money, newAddress } from './money.test.helper.js'
 
@@ -16,7 +17,9 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     money = await Money.start(scope)
   })
 
-  test('on a terminal: says what it will do, asks, signs, sends and prints the id', async (t) => {
+  test('on a terminal: says what it will do, asks, signs, sends and prints the id', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const { alice, bob } = money.accounts
     const before = await money.microAlgos(bob.address)
     const terminal = await money.unlocked(t, ['send', '2.5 ALGO', bob.address, '--note', 'lunch'])
@@ -43,7 +46,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.equal((await money.microAlgos(bob.address)) - before, 2_500_000)
   })
 
-  test('anything but yes, and Ctrl-C at a prompt, send nothing', async (t) => {
+  test('anything but yes, and Ctrl-C at a prompt, send nothing', { skip: missingProgram('python3') }, async (t) => {
     const { alice, bob } = money.accounts
     const before = await money.microAlgos(alice.address)
     for (const [typed, code] of [

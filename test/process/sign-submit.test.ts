@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope } from './commands.test.helper.js'
 import { idOf, Money, newAddress, type Secret } from './money.test.helper.js'
 
@@ -33,7 +34,9 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
   const isKnown = async (transaction: algosdk.Transaction): Promise<boolean> =>
     (await fetch(`${money.facts.url}/v2/transactions/pending/${transaction.txID()}`)).status === 200
 
-  test('on a terminal: describes, asks, signs, sends and prints the id', async (t) => {
+  test('on a terminal: describes, asks, signs, sends and prints the id', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const transaction = await payment(money.accounts.alice)
     const terminal = await money.unlocked(t, ['sign', write(transaction), '--submit'])
     await terminal.sees('Sign and send? [y/N] ')
@@ -45,7 +48,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.ok(await isKnown(transaction))
   })
 
-  test('declined, nothing is sent', async (t) => {
+  test('declined, nothing is sent', { skip: missingProgram('python3') }, async (t) => {
     const transaction = await payment(money.accounts.alice)
     const terminal = await money.unlocked(t, ['sign', write(transaction), '--submit'])
     await terminal.sees('Sign and send? [y/N] ')

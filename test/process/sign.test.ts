@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { type DevnetFacts, get, latchkeyCommand, startDevnet, submit } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { assertSigned, isSignature } from '../support/signatures.test.helper.js'
 import { type Kmd, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
@@ -213,7 +214,9 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     assert.match(stderr, /Warning: This is not the complete group/)
   })
 
-  test('describes the transaction before it asks, and anything but yes is no', async () => {
+  test('describes the transaction before it asks, and anything but yes is no', {
+    skip: missingProgram('python3'),
+  }, async () => {
     const path = file(encode(payment(alice, {}, 1_234_567n)))
     const before = await signings()
     const no = await inTerminal([path, ...common()], /Sign\? \[y\/N\] $/, '\r')
@@ -228,7 +231,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     assert.deepEqual(algosdk.decodeSignedTransaction(Buffer.from(base64!, 'base64')).txn.payment?.amount, 1_234_567n)
   })
 
-  test('Ctrl-C signs and writes nothing', async () => {
+  test('Ctrl-C signs and writes nothing', { skip: missingProgram('python3') }, async () => {
     const out = join(directory, 'never')
     const before = await signings()
     const { code, text } = await inTerminal(
@@ -241,7 +244,9 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     assert.equal(await signings(), before)
   })
 
-  test('signs a rekey only after the typed word, or with both options', async () => {
+  test('signs a rekey only after the typed word, or with both options', {
+    skip: missingProgram('python3'),
+  }, async () => {
     const rekey = payment(dora, { rekeyTo: alice.address })
     const path = file(encode(rekey))
     const before = await signings()

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { before, suite, type TestContext, test } from 'node:test'
 import { Address, Ed25519, Multisig, Transaction } from '@latchkey/algorand'
 import { type DevnetFacts, latchkeyCommand, signPayment, startDevnet, submit } from '../support/devnet.test.helper.js'
+import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
 import { type Kmd, kmdScript, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 import {
@@ -444,7 +445,9 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
   }
 
   for (const { name } of registry) {
-    test(`A13 ${name} shows what strangers say, and the terminal obeys none of it`, async (t) => {
+    test(`A13 ${name} shows what strangers say, and the terminal obeys none of it`, {
+      skip: missingProgram('python3'),
+    }, async (t) => {
       const runs = await table[name]?.(name)
       assert.ok(runs !== undefined, `add ${name} to the table of this test, with everything strange that it can show`)
       runs.push({ args: [...name.split(' '), `--${hostile}`] })
@@ -464,7 +467,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     assert.deepEqual(Object.keys(table).sort(), registry.map(({ name }) => name).sort())
   })
 
-  test('A13 latchkey and kmd themselves', async (t) => {
+  test('A13 latchkey and kmd themselves', { skip: missingProgram('python3') }, async (t) => {
     for (const args of [[hostile], ['help', hostile], ['wallet', hostile], [`--${hostile}`]]) {
       await runIn(t, latchkeyCommand, { args })
     }
@@ -473,7 +476,9 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     }
   })
 
-  test('A13 kmd.log has a line for each event and nothing that a terminal obeys', async (t) => {
+  test('A13 kmd.log has a line for each event and nothing that a terminal obeys', {
+    skip: missingProgram('python3'),
+  }, async (t) => {
     const dataDir = join(hostileDirectory(), 'kmd-v0.5')
     mkdirSync(dataDir, { mode: 0o700 })
     writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ address: hostile }))

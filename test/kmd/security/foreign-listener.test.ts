@@ -9,9 +9,10 @@ import { Kmd, type KmdClientError } from '@latchkey/kmd-client'
 import { atEnd, dataDirectory, until } from '../../process/commands.test.helper.js'
 import { startDaemon } from '../../support/daemon.test.helper.js'
 import { latchkey } from '../../support/latchkey.test.helper.js'
+import { missingOtherUsers } from '../../support/programs.test.helper.js'
 
 const otherUid = 54_321
-const skip = process.platform === 'linux' && process.getuid?.() === 0 ? false : 'needs root, to be a second account'
+const skip = process.platform === 'linux' ? missingOtherUsers() : 'needs Linux'
 const password = 'correct horse'
 
 /** Answers everything as a daemon with one wallet would, and prints what it receives. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Offer, PaymentRefusedError, payingFetch } from '@latchkey/x402/client'
+import { missingProgram } from '../../support/programs.test.helper.js'
 import { type Market, newAddress, openMarket } from '../support/market.test.helper.js'
 import { askFor, openSeller, openShopper, priceOf, type Seller, take } from './support/sellers.test.helper.js'
 
@@ -18,7 +19,10 @@ function openBait(t: TestContext, market: Market): Promise<Seller> {
   })
 }
 
-test('A1 the price at the prompt is the price that is paid', { timeout }, async (t) => {
+test('A1 the price at the prompt is the price that is paid', {
+  skip: missingProgram('python3'),
+  timeout,
+}, async (t) => {
   const market = await openMarket(t)
   const seller = await openBait(t, market)
   const shopper = openShopper(t, market)

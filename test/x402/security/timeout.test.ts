@@ -10,6 +10,7 @@ import { FilePayments } from '@latchkey/x402/file'
 import { paymentGate } from '@latchkey/x402/node'
 import { temporaryDirectory, until } from '../../process/commands.test.helper.js'
 import { latchkeyCommand } from '../../support/devnet.test.helper.js'
+import { missingProgram } from '../../support/programs.test.helper.js'
 import { altered, dollar, type Market, openMarket } from '../support/market.test.helper.js'
 import { listen } from '../support/shops.test.helper.js'
 import { askFor, encoded, openSeller, openShopper, priceOf, type Seller, take } from './support/sellers.test.helper.js'
@@ -319,7 +320,10 @@ test('A5 the payment of a process that was killed is sent again by the next', { 
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
 })
 
-test('A5 a command that is killed while the body arrives gets it from the same payment', { timeout }, async (t) => {
+test('A5 a command that is killed while the body arrives gets it from the same payment', {
+  skip: missingProgram('python3'),
+  timeout,
+}, async (t) => {
   const market = await openMarket(t)
   const seller: Seller = await openSeller(t, async (payment, response) => {
     if (payment === undefined) return askFor(response, [priceOf(market)])
@@ -338,7 +342,7 @@ test('A5 a command that is killed while the body arrives gets it from the same p
   assert.deepEqual([(await shopper.run(seller.url, '--yes')).code, seller.ids.size], [0, 2])
 })
 
-test('A5 Ctrl-C names the payment', { timeout }, async (t) => {
+test('A5 Ctrl-C names the payment', { skip: missingProgram('python3'), timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openSlow(t, market, 1)
   const terminal = openShopper(t, market).atTerminal(seller.url, '--yes')

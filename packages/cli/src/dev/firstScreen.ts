@@ -10,6 +10,7 @@ import type { Stack } from './Stack.js'
 import { environmentPath } from './seller.js'
 
 const width = 80
+const labelWidth = 13
 
 export function title(): readonly Span[] {
   return [['bold', `Latchkey ${version}`], ': starting a chain, the key daemon, a facilitator and a seller']
@@ -23,7 +24,7 @@ export function addressLines(stack: Stack, command: string): readonly (readonly 
   return [
     [],
     row('Seller', `${sellerUrl}/weather`, taken.seller, 'open it in a browser, too'),
-    row('Key daemon', kmdUrl, taken.kmd, 'its console, by a link that works once:'),
+    row('Key daemon', kmdUrl, taken.kmd, 'its console, by a link that works once:', 'console link:'),
     ['  ', ['cyan', consoleLink()]],
     row('Facilitator', facilitatorUrl, taken.facilitator),
     row('Devnet', devnet.url, taken.devnet),
@@ -35,10 +36,13 @@ export function addressLines(stack: Stack, command: string): readonly (readonly 
   ]
 }
 
-function row(label: string, url: string, takenPort: number | undefined, note?: string): readonly Span[] {
-  const taken = takenPort === undefined ? undefined : `its port ${takenPort} is taken`
-  const notes = [taken, note].filter((one) => one !== undefined).join('; ')
-  return ['  ', ['bold', label.padEnd(13)], ['cyan', url], ['dim', notes === '' ? '' : `  (${notes})`]]
+/** Adds the first note that fits on the line beside the port that is in use, or none. */
+function row(label: string, url: string, takenPort: number | undefined, ...notes: string[]): readonly Span[] {
+  const room = width - '  '.length - labelWidth - url.length - '  ()'.length
+  const taken = takenPort === undefined ? [] : [`port ${takenPort} is in use`]
+  const candidates = [...notes.map((note) => [...taken, note].join('; ')), ...taken]
+  const shown = candidates.find((text) => text.length <= room)
+  return ['  ', ['bold', label.padEnd(labelWidth)], ['cyan', url], ['dim', shown === undefined ? '' : `  (${shown})`]]
 }
 
 function directoryRow({ directory }: Stack): readonly Span[] {
@@ -46,8 +50,8 @@ function directoryRow({ directory }: Stack): readonly Span[] {
   const shown = shortPath(path)
   const kept = isKept ? '  (from before; --fresh starts over)' : '  (kept for the next start)'
   const note = isEphemeral ? '  (removed at the end)' : kept
-  const fits = '  '.length + 13 + shown.length + note.length < width
-  return ['  ', ['bold', 'Directory'.padEnd(13)], shown, ['dim', fits ? note : '']]
+  const fits = '  '.length + labelWidth + shown.length + note.length < width
+  return ['  ', ['bold', 'Directory'.padEnd(labelWidth)], shown, ['dim', fits ? note : '']]
 }
 
 /** A step of the story, cut to the width of the terminal. */

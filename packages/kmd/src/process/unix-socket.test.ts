@@ -1,6 +1,6 @@
 /** A daemon on a Unix socket: curl and the rules about users. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +9,8 @@ import { Daemon } from './Daemon.js'
 import * as PeerCredentials from './PeerCredentials.js'
 
 const skip = process.platform === 'win32' ? 'there are no Unix sockets' : false
+const isCurlMissing = spawnSync('curl', ['--version']).error !== undefined && process.env['CI'] !== 'true'
+const skipWithoutCurl = skip || (isCurlMissing && 'curl is not installed')
 
 type Started = { path: string; dataDir: string; token: string; daemon: Daemon }
 
@@ -53,7 +55,7 @@ function curl(
   })
 }
 
-test('the API is served on the socket as on the port, with the same token', { skip }, async (t) => {
+test('the API is served on the socket as on the port, with the same token', { skip: skipWithoutCurl }, async (t) => {
   const { path, token, daemon } = await start(t)
   assert.equal(daemon.unixSocket, path)
   const served = await curl(path, token, '/v1/wallets')
@@ -64,7 +66,7 @@ test('the API is served on the socket as on the port, with the same token', { sk
 })
 
 test('with a list of users, others are refused', {
-  skip,
+  skip: skipWithoutCurl,
 }, async (t) => {
   if (!PeerCredentials.isSupported()) {
     t.skip('needs Linux, with perl or python3')
@@ -80,7 +82,7 @@ test('with a list of users, others are refused', {
   assert.equal((await curl(listed.path, listed.token, '/v1/wallets')).status, '200')
 })
 
-test('other users of the group are told apart', { skip }, async (t) => {
+test('other users of the group are told apart', { skip: skipWithoutCurl }, async (t) => {
   if (process.getuid?.() !== 0 || !PeerCredentials.isSupported()) {
     t.skip('needs root, to run a program as another user')
     return

@@ -1,0 +1,63 @@
+/** Programs and rights that tests need and a machine may not have. A test without them is left out by name. */
+import { accessSync, constants, realpathSync, statSync } from 'node:fs'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The reason to leave a test out, for its option `skip`; false if everything is there. */
+export type Skip = string | false
+
+/**
+ * Looks programs up in `PATH`.
+ *
+ *     test('curl with a bearer token', { skip: missingProgram('curl') }, async () => { ... })
+ *
+ * @throws if one is missing and `CI` is `true`: CI leaves nothing out.
+ */
+export function missingProgram(...names: readonly string[]): Skip {
+  const missing = names.find((name) => !isInstalled(name))
+  return missing === undefined ? false : leaveOut(`${missing} is not installed`)
+}
+
+/** For tests that connect to `::1`. Rights and networks are no matter of installation: CI may lack them, too. */
+export function missingIpv6(): Skip {
+  const addresses = Object.values(networkInterfaces()).flatMap((one) => one ?? [])
+  return addresses.some(({ address }) => address === '::1') ? false : 'the machine has no IPv6 loopback address'
+}
+
+/** For tests that run programs of ours as another user, who has to reach Node and these files. */
+export function missingOtherUsers(): Skip {
+  return process.getuid?.() === 0 ? closedToOthers() : 'needs root, to run a program as another user'
+}
+
+/** Whether a program that gave up root's rights would not reach Node or these files, as below the home of root. */
+export function closedToOthers(): Skip {
+  const paths = [realpathSync(process.execPath), fileURLToPath(import.meta.url), join(tmpdir(), 'file')]
+  const closed = paths.map(closedDirectory).find((directory) => directory !== undefined)
+  return closed === undefined ? false : `other users cannot enter ${closed}`
+}
+
+export function isInstalled(name: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((directory) => {
+    const path = join(directory, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return statSync(path).isFile()
+    } catch {
+      return false
+    }
+  })
+}
+
+function leaveOut(reason: string): string {
+  if (process.env['CI'] === 'true') throw new Error(`${reason}, and CI leaves no test out`)
+  return reason
+}
+
+/** The first directory above a path that only its owner and its group can enter. */
+function closedDirectory(path: string): string | undefined {
+  for (let directory = dirname(path); ; directory = dirname(directory)) {
+    if ((statSync(directory).mode & 0o001) === 0) return directory
+    if (directory === dirname(directory)) return undefined
+  }
+}
