@@ -79,7 +79,10 @@ export const machines = {
   },
   'read-only-home': {
     what: 'HOME cannot be written',
-    make: () => ({ environment: withHome('/proc/1'), expectsCure: /--dir|XDG_STATE_HOME|HOME/ }),
+    make: ({ home }) => ({
+      command: ['unshare', '--mount', ...after(`mount -t tmpfs -o ro tmpfs "${home}"`)],
+      expectsCure: /--dir|XDG_STATE_HOME|HOME/,
+    }),
   },
   tmpdir: {
     what: 'another TMPDIR',

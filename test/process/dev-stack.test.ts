@@ -247,7 +247,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
       assert.equal(code, 3)
       assert.match(
         stderr,
-        /^latchkey dev: \S+ is not the directory of a dev stack; give a new or an empty one with --dir\n$/,
+        /^latchkey dev: .+ is not the directory of a dev stack; give a new or an empty one with --dir\n$/,
       )
     }
     assert.deepEqual(readdirSync(path), ['chapter'])
