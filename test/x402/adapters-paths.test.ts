@@ -17,6 +17,9 @@ import { openMarket } from './support/market.test.helper.js'
 import { listen } from './support/shops.test.helper.js'
 import { cents } from './support/stall.test.helper.js'
 
+// Sets the seed of all properties.
+await import(new URL('../../seed.mjs', import.meta.url).href)
+
 const market = await openMarket({ after })
 const keys = ['GET /weekly', 'GET /items/:id', 'GET /files/*', 'GET /:shop/prices']
 const agent = new Agent({ keepAlive: true })

@@ -4,6 +4,7 @@ import algosdk from 'algosdk'
 import fc from 'fast-check'
 import * as Address from './Address.js'
 import { key32, numRuns } from './fuzz.test.helper.js'
+import '../../../test/seed.mjs'
 
 const text = '5JFGYY7CTRJAVPXVKB5RGLWF7GKUO5VOX27HXESCD3VGSFCG2IWAKDM5YU'
 

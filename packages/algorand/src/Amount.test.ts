@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import * as Amount from './Amount.js'
+import '../../../test/seed.mjs'
 
 test('amounts have no trailing zeros and at least one digit before the point', () => {
   assert.equal(Amount.format(1_500_000n, 6), '1.5')

@@ -6,6 +6,7 @@ import * as Description from './Description.js'
 import { bob, describe, firstLine } from './Description.test.helper.js'
 import { anyTransaction, typedTransaction } from './fuzz.test.helper.js'
 import * as Transaction from './Transaction.js'
+import '../../../test/seed.mjs'
 
 test('shows a note safely', async (t) => {
   const note = (text: string | Uint8Array): string =>

@@ -6,6 +6,7 @@ import * as Ed25519 from './Ed25519.js'
 import { numRuns, typedTransaction } from './fuzz.test.helper.js'
 import * as Group from './Group.js'
 import * as Transaction from './Transaction.js'
+import '../../../test/seed.mjs'
 
 const [a, b, c] = [1, 2, 3].map((fill) => Ed25519.publicKey(new Uint8Array(32).fill(fill))) as [
   Uint8Array,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import * as Json from './Json.js'
+import '../../../test/seed.mjs'
 
 test('integers beyond 2^53 are exact', () => {
   assert.deepEqual(Json.parse('{"a":18446744073709551615,"b":[-9007199254740993,9007199254740993]}'), {

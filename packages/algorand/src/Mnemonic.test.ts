@@ -4,6 +4,7 @@ import algosdk from 'algosdk'
 import fc from 'fast-check'
 import { key32, numRuns } from './fuzz.test.helper.js'
 import * as Mnemonic from './Mnemonic.js'
+import '../../../test/seed.mjs'
 
 const zero = `${'abandon '.repeat(24)}invest`
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { numRuns, uint64 } from './fuzz.test.helper.js'
 import { DecodeError, EncodeError, Reader, Writer } from './Msgpack.js'
+import '../../../test/seed.mjs'
 
 test('integers take their shortest form', () => {
   const forms: [bigint, string][] = [

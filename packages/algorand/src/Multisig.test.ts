@@ -7,6 +7,7 @@ import * as Ed25519 from './Ed25519.js'
 import { key32, numRuns } from './fuzz.test.helper.js'
 import { DecodeError, Writer } from './Msgpack.js'
 import * as Multisig from './Multisig.js'
+import '../../../test/seed.mjs'
 
 const pairs = [1, 2, 3].map((fill) => Ed25519.keyPairFromSeed(new Uint8Array(32).fill(fill)))
 const [a, b, c] = pairs as [Ed25519.KeyPair, Ed25519.KeyPair, Ed25519.KeyPair]

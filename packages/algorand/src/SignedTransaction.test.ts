@@ -9,6 +9,7 @@ import * as Multisig from './Multisig.js'
 import * as SignedTransaction from './SignedTransaction.js'
 import * as Submission from './Submission.js'
 import * as Transaction from './Transaction.js'
+import '../../../test/seed.mjs'
 
 const alice = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(1))
 const bob = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(2))

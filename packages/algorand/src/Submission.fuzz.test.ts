@@ -7,6 +7,7 @@ import { write } from './loose.test.helper.js'
 import { Writer } from './Msgpack.js'
 import * as SignedTransaction from './SignedTransaction.js'
 import * as Submission from './Submission.js'
+import '../../../test/seed.mjs'
 
 const zero = Submission.fromJson({})
 

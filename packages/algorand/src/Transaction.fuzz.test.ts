@@ -7,6 +7,7 @@ import { transaction as schema } from './internal/TransactionSchema.js'
 import { write } from './loose.test.helper.js'
 import { Writer } from './Msgpack.js'
 import * as Transaction from './Transaction.js'
+import '../../../test/seed.mjs'
 
 test('encoding and id equal those of algosdk, for every type', () => {
   fc.assert(

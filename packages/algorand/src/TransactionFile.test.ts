@@ -9,6 +9,7 @@ import * as Multisig from './Multisig.js'
 import * as SignedTransaction from './SignedTransaction.js'
 import * as Transaction from './Transaction.js'
 import * as TransactionFile from './TransactionFile.js'
+import '../../../test/seed.mjs'
 
 const { publicKey: alice, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(1))
 const payment = { type: 'pay', snd: alice, amt: 5n, rcv: alice, fee: 1000n, lv: 9n }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import type { Kind, Struct } from './internal/Schema.js'
 import { transaction as schema } from './internal/TransactionSchema.js'
 import type { Transaction } from './Transaction.js'
+import '../../../test/seed.mjs'
 
 /** How many cases each property is tried with. */
 export const numRuns = Number(process.env['LATCHKEY_FUZZ'] ?? 2000)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { LineEditor, type LineResult } from './LineEditor.js'
+import '../../../test/seed.mjs'
 
 function typed(...pieces: string[]): { end: LineResult | undefined; screen: string } {
   let screen = ''

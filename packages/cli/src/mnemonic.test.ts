@@ -7,6 +7,7 @@ import { Mnemonic } from '@latchkey/algorand'
 import fc from 'fast-check'
 import { CommandError } from './errors.js'
 import { mnemonicGrid, readMnemonic } from './mnemonic.js'
+import '../../../test/seed.mjs'
 
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-words-'))
 const path = join(directory, 'words')

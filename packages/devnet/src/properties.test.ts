@@ -8,6 +8,7 @@ import { LedgerError } from './ledger/LedgerError.js'
 import type { MapKey } from './ledger/MapKey.js'
 import * as Dump from './store/Dump.js'
 import { fund, type Person, personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
+import '../../../test/seed.mjs'
 
 type Txn = Transaction.Transaction
 type Fields = Partial<Txn>

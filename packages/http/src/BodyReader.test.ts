@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import '../../../test/seed.mjs'
 
 /** As a connection does it: what the reader leaves is put before what comes next. */
 function feed(reader: BodyReader, pieces: Uint8Array[]): { body: string; rest: string } {

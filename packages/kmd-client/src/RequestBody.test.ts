@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import * as RequestBody from './RequestBody.js'
+import '../../../test/seed.mjs'
 
 const encode = (...args: Parameters<typeof RequestBody.encode>): Buffer => Buffer.from(RequestBody.encode(...args))
 

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { operations } from './api/Operations.js'
 import { createApp, fuzzRuns, quietNode, type TestApp, type TestResponse } from './testing/TestApp.test.helper.js'
 import type { Field, Kind } from './wire/JsonBody.js'
+import '../../../test/seed.mjs'
 
 const numRuns = fuzzRuns(5_000)
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')

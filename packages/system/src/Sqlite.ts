@@ -75,10 +75,10 @@ function withoutExperimentalWarning<T>(work: () => T): T {
 
 let closedSinceCollection = 0
 let collectGarbage: (() => void) | undefined
-const closesPerCollection = 64
+const closesPerCollection = 32
 
 /**
- * Sets a garbage collector that `close` calls after every 64 databases. @photostructure/sqlite returns a file to the
+ * Sets a garbage collector that `close` calls after every 32 databases. @photostructure/sqlite returns a file to the
  * system only when the last statement on it is collected, and nothing else triggers that. For programs that open and
  * close many databases.
  *

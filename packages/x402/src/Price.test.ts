@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { Amount } from '@latchkey/algorand'
 import * as fc from 'fast-check'
 import { baseUnits, PriceError, parse } from './Price.js'
+import '../../../test/seed.mjs'
 
 test('reads prices as people write them', () => {
   const prices = ['$0.01', '0.01', '$ 0.01', ' 0.010 ', '0.01 USDC', '0.01 usd', '$0.01 USD', 0.01]

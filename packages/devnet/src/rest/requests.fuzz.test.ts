@@ -5,6 +5,7 @@ import { dropConnection } from '@latchkey/http'
 import algosdk from 'algosdk'
 import fc from 'fast-check'
 import { personOf, sign, signGroup, simulateBody, TestNode, unsigned } from '../testing/TestNode.test.helper.js'
+import '../../../../test/seed.mjs'
 
 const numRuns = Number(process.env['LATCHKEY_FUZZ'] ?? 4_000)
 const someone = personOf(91)

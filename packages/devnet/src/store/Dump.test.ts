@@ -8,6 +8,7 @@ import type { Snapshot } from '../ledger/Snapshot.js'
 import * as Dump from './Dump.js'
 import { DumpError } from './DumpError.js'
 import { anyStep, freshLedger, genesis, LedgerSimulator, otherGenesis } from './LedgerSimulator.test.helper.js'
+import '../../../../test/seed.mjs'
 
 const { genesisHash } = genesis.chain
 

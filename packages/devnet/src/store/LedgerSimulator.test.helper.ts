@@ -11,6 +11,7 @@ import type { LedgerChange } from '../ledger/LedgerChange.js'
 import { LedgerError } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
+import '../../../../test/seed.mjs'
 
 type Txn = Transaction.Transaction
 export type Person = { publicKey: Uint8Array; secretKey: Uint8Array; key: MapKey.MapKey }

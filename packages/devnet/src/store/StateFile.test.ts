@@ -21,6 +21,7 @@ import { StateFileError } from './StateFileError.js'
 import * as ChangeRecord from './state-file/ChangeRecord.js'
 import * as FileHeader from './state-file/FileHeader.js'
 import { scan } from './state-file/scan.js'
+import '../../../../test/seed.mjs'
 
 const { genesisHash } = genesis.chain
 const hashOf = (ledger: Ledger): string => Dump.hash(ledger.snapshot())

@@ -26,9 +26,9 @@ const program = `
 
 test('a full disk signs nothing, loses nothing, and is no end', async (t) => {
   const directory = temporaryDirectory(t)
-  // In units of 1024 bytes, for each file: the write that would pass it fails, as on a full disk.
-  const shell = 'ulimit -f 400; exec "$0" --input-type=module -e "$1" "$2"'
-  const { stdout } = await promisify(execFile)('bash', ['-c', shell, process.execPath, program, directory])
+  // In units of 512 bytes, for each file: the write that would pass it fails, as on a full disk.
+  const shell = 'ulimit -f 800; exec "$0" --input-type=module -e "$1" "$2"'
+  const { stdout } = await promisify(execFile)('sh', ['-c', shell, process.execPath, program, directory])
   const { token, signatures, failure } = JSON.parse(stdout) as { token: string; signatures: number; failure: string }
   assert.equal(failure, 'state_not_written')
   assert.ok(signatures > 50, `${signatures} signatures`)

@@ -4,6 +4,7 @@ import { afterEach, suite, test } from 'node:test'
 import fc from 'fast-check'
 import type { Derivation } from './Job.js'
 import { type Options, ScryptPool } from './ScryptPool.js'
+import '../../../../test/seed.mjs'
 
 let pools: ScryptPool[] = []
 

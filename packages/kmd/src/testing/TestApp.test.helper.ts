@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Access } from '@latchkey/http'
+import * as Sqlite from '@latchkey/system/sqlite'
 import { SignatureLog } from '../activity/SignatureLog.js'
 import type { Context } from '../api/Context.js'
 import type { NodeClient } from '../api/NodeClient.js'
@@ -21,6 +24,14 @@ import { openState } from '../state/openState.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
 import { Wallets } from '../wallet/Wallets.js'
+
+// As the daemon does: tests that open many files stay below a limit of 256 open ones.
+let collectGarbage: (() => void) | undefined
+Sqlite.collectWith(() => {
+  setFlagsFromString('--expose-gc')
+  collectGarbage ??= runInNewContext('gc') as () => void
+  collectGarbage()
+})
 
 export const token = 'a'.repeat(64)
 /** Derived on the spot: no thread is started for it. */

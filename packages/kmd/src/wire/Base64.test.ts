@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import * as Base64 from './Base64.js'
+import '../../../../test/seed.mjs'
 
 const decode = (text: string): string | undefined => Base64.decode(Buffer.from(text, 'latin1'))?.toString('hex')
 

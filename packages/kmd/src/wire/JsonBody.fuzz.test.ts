@@ -6,6 +6,7 @@ import { KmdError } from '../errors.js'
 import { fuzzRuns } from '../testing/TestApp.test.helper.js'
 import { type Field, type Kind, read } from './JsonBody.js'
 import { wires } from './Wire.js'
+import '../../../../test/seed.mjs'
 
 const numRuns = fuzzRuns(100_000)
 const wire = fc.constantFrom(...wires)

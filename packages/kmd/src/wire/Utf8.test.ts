@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import * as Utf8 from './Utf8.js'
+import '../../../../test/seed.mjs'
 
 const decode = (...bytes: number[]): string => Utf8.decode(Uint8Array.from(bytes))
 const bad = Utf8.invalid

@@ -28,6 +28,7 @@ import {
 import { PaymentError, paymentErrors } from './PaymentError.js'
 import { openChain } from './setup.test.helper.js'
 import { verifyPayment } from './verifyPayment.js'
+import '../../../../test/seed.mjs'
 
 let chain: Chain
 before(async () => {

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { trimSlashes } from './pathReadings.js'
 import { RouteError, RouteTable } from './RouteTable.js'
+import '../../../../test/seed.mjs'
 
 function keyOf(keys: readonly string[], method: string, path: string): string | undefined {
   const match = new RouteTable(Object.fromEntries(keys.map((key) => [key, true]))).match(method, path)

@@ -1,0 +1,2 @@
+/** The seed of random cases in this run. */
+export const seed: number
