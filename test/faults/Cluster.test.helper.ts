@@ -1,8 +1,10 @@
 /** Replicas of a facilitator and of a seller, their database, two nodes of one ledger, and buyers, each on a machine. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Network as Networks } from '@latchkey/algorand'
+import * as Sqlite from '@latchkey/system/sqlite'
 import { Signer } from '@latchkey/x402/client'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
@@ -27,10 +29,13 @@ export type Ground = {
   readonly hosts: Map<string, Host>
 }
 
+/** Where gates keep their claims. */
+export type ClaimsEngine = 'postgres' | 'redis' | 'sqlite'
+
 export type ClusterOptions = {
   /** Of the logs; it is created. */
   readonly directory: string
-  readonly claims: 'postgres' | 'redis'
+  readonly claims: ClaimsEngine
   readonly replicas: number
   readonly gates: number
   /** Processes of buyers, and how many buyers are in each. */
@@ -108,7 +113,7 @@ export async function openCluster(ground: Ground, options: ClusterOptions): Prom
   )
   const gates = count(options.gates).map((number) =>
     service(`gate-${number}`, 20 + number, 'gate', {
-      FAULTS_CLAIMS: redis?.server.url ?? databaseUrl,
+      FAULTS_CLAIMS: redis?.server.url ?? (options.claims === 'sqlite' ? claimsFile(directory) : databaseUrl),
       FAULTS_REPLICAS: replicas.map(urlOf).join(','),
       FAULTS_TRUSTS: number % 2 === 1 ? 'yes' : 'no',
     }),
@@ -189,7 +194,13 @@ async function openRedis(ground: Ground): Promise<Cluster['redis']> {
 }
 
 /** As if the minutes had passed after which the claims of gates that were killed are free: no request is served now. */
-export async function endClaims({ databaseUrl, redis }: Cluster): Promise<void> {
+export async function endClaims({ databaseUrl, redis, options }: Cluster): Promise<void> {
+  if (options.claims === 'sqlite') {
+    const database = Sqlite.open(claimsFile(options.directory))
+    database.exec("PRAGMA busy_timeout = 10000; UPDATE claims SET until_ms = 0 WHERE state = 'serving'")
+    database.close()
+    return
+  }
   if (redis === undefined) {
     await query(databaseUrl, "UPDATE latchkey.claims SET until_at = 'epoch' WHERE state = 'serving'")
     return
@@ -198,6 +209,9 @@ export async function endClaims({ databaseUrl, redis }: Cluster): Promise<void> 
   await client.eval("for _, key in ipairs(redis.call('KEYS', '*}:c:*')) do redis.call('HSET', key, 'until', 0) end", 0)
   client.disconnect()
 }
+
+/** Of the claims in SQLite, which all gates can reach. */
+export const claimsFile = (directory: string): string => join(directory, 'claims.db')
 
 /** The rows of a statement. */
 export async function query(databaseUrl: string, sql: string): Promise<unknown[]> {

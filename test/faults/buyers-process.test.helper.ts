@@ -59,6 +59,10 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
     const options = { method: request.method, headers: request.headers, redirect: 'manual' as const, signal }
     const all = { ...options, ...(body === undefined ? {} : { body }) }
     const response = await fetch(`${gate}${pathname}${search}`, all)
+    const receipt = receiptOf(response)
+    if (receipt?.success === false && receipt.errorMessage?.includes('is being served')) {
+      history.add({ type: 'busy', transactionId: receipt.transaction })
+    }
     // Of the shop: which gate it came from is not seen behind a load balancer. Not a copy: Node cancels the body of a
     // response that is collected.
     return Object.defineProperty(response, 'url', { value: '' })
@@ -74,9 +78,14 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
   return to(chosen)
 }
 
-/** Whether it is the answer; it is written down before the payment counts as answered, which its last byte makes it. */
+/** Whether it is the answer, or says that there is none any more; it is written down before the payment counts as answered, which its last byte makes it. */
 async function readAnswer(purchase: string, response: Response): Promise<boolean> {
   const length = Number(response.headers.get('Content-Length') ?? Number.NaN)
+  const receipt = receiptOf(response)
+  if (response.status === 500 && receipt?.success === true && (await response.text()).includes('response_lost')) {
+    history.add({ type: 'lost', purchase, transactionId: receipt.transaction })
+    return true
+  }
   if (response.status !== 200) {
     await response.body?.cancel()
     return false
@@ -88,7 +97,7 @@ async function readAnswer(purchase: string, response: Response): Promise<boolean
     if (isWritten) return
     isWritten = true
     const found = JSON.parse(Buffer.concat(chunks).toString()) as { answer: string }
-    const transactionId = receiptOf(response)?.transaction ?? 'no receipt'
+    const transactionId = receipt?.transaction ?? 'no receipt'
     history.add({ type: 'answer', purchase, transactionId, answer: found.answer })
   }
   for (;;) {
@@ -206,10 +215,14 @@ function initOf(purchase: Purchase): RequestInit {
   return { method: 'POST', headers, body: JSON.stringify({ order: purchase.id }) }
 }
 
+const endings: readonly Line['type'][] = ['answer', 'lost', 'refused']
+
 /** What earlier processes of this name wanted, and did not get. */
 function openPurchases(lines: readonly Line[]): Purchase[] {
   const own = lines.filter((line) => line.process === settings.name())
-  const ended = new Set(own.flatMap((line) => (line.type === 'answer' || line.type === 'refused' ? line.purchase : [])))
+  const ended = new Set(
+    own.flatMap((line) => (endings.includes(line.type) ? (line as { purchase: string }).purchase : [])),
+  )
   return own.flatMap((line) => {
     if (line.type !== 'intent' || ended.has(line.purchase)) return []
     return [{ id: line.purchase, payer: line.payer, payTo: line.payTo, tries: 0 }]

@@ -12,6 +12,9 @@ export const rules = [
   'two answers for one payment',
   'one payment for two purchases',
   'handled again after it was sent',
+  'done twice',
+  'answered and lost',
+  'lost, and not an order',
   'settled in a response, and not on the ledger',
   'failed in a response, and on the ledger',
   'not decided in the end',
@@ -37,6 +40,7 @@ export function checkHistory(history: History, setting: Setting): Problem[] {
     ...checkPurchases(facts),
     ...checkAnswers(facts),
     ...checkHandlers(facts),
+    ...checkOrders(facts),
     ...checkResponses(facts),
     ...checkFees(facts, setting),
     ...checkTransfers(facts),
@@ -72,7 +76,7 @@ function factsOf({ lines, ledger }: History, { feePayers }: Setting): Facts {
 
 /** Each purchase is paid at most once; one that is paid is answered, and one that is not was given up in the end. */
 function checkPurchases({ of, payments, signed }: Facts): Problem[] {
-  const answered = new Set(of('answer').map(({ purchase }) => purchase))
+  const answered = new Set([...of('answer'), ...of('lost')].map(({ purchase }) => purchase))
   const refused = new Set(of('refused').map(({ purchase }) => purchase))
   const paid = groupBy(
     [...signed.values()].filter(({ transactionId }) => payments.has(transactionId)),
@@ -124,6 +128,27 @@ function checkHandlers({ lines }: Facts): Problem[] {
     if (sent.get(line.transactionId) === line.answer) return []
     return [{ rule: 'handled again after it was sent', text: `${line.transactionId} at ${line.process}` }]
   })
+}
+
+/** An order begins once, whatever happens to its gate; its buyer gets the answer, or is told that it was lost. */
+function checkOrders({ of }: Facts): Problem[] {
+  const orders = groupBy(
+    of('begun').filter(({ isOrder }) => isOrder),
+    ({ transactionId }) => transactionId,
+  )
+  const safe = new Set(of('begun').flatMap(({ isOrder, transactionId }) => (isOrder ? [] : transactionId)))
+  const sent = new Set([...of('sent'), ...of('answer')].map(({ transactionId }) => transactionId))
+  const lost = distinct(of('lost').map(({ transactionId }) => transactionId))
+  return [
+    ...[...orders].flatMap(([transactionId, begun]): Problem[] => {
+      if (begun.length === 1) return []
+      return [{ rule: 'done twice', text: `${transactionId} at ${begun.map(({ process }) => process).join(' and ')}` }]
+    }),
+    ...lost.flatMap((transactionId): Problem[] => [
+      ...(sent.has(transactionId) ? [{ rule: 'answered and lost', text: transactionId } as const] : []),
+      ...(safe.has(transactionId) ? [{ rule: 'lost, and not an order', text: transactionId } as const] : []),
+    ]),
+  ]
 }
 
 /** Codes by which a facilitator says that a payment will never be settled. */

@@ -6,8 +6,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Revenue, Sale } from '@latchkey/x402/server'
 import { checkHistory, type Rule, type Setting } from './checkHistory.test.helper.js'
-import { type Happening, type History, HistoryLog, type LedgerLine, readLines } from './history.test.helper.js'
+import {
+  type Happening,
+  type History,
+  HistoryLog,
+  type LedgerLine,
+  type Line,
+  readLines,
+} from './history.test.helper.js'
 import { compareSales } from './salesBooks.test.helper.js'
+import { waitsBehindKilled } from './waits.test.helper.js'
 
 const setting: Setting = { feePayers: ['SPONSOR'], feesPerPayTo: 4_000n, feesInAll: 6_000n }
 
@@ -95,6 +103,49 @@ test('finds a handler that ran again after its answer was sent, and not one that
     'handled again after it was sent',
   ])
   assert.deepEqual(found([handled('a', 'T1', 'lost'), ...whole('a', 'T1')], paid('T1')), [])
+})
+
+const begun = (purchase: string, transactionId: string, isOrder = true): Happening => {
+  return { type: 'begun', purchase, transactionId, isOrder }
+}
+const lost = (purchase: string, transactionId: string): Happening => ({ type: 'lost', purchase, transactionId })
+
+test('finds an order that began twice, and not a report that did', () => {
+  const twice = (isOrder: boolean): Happening[] => [
+    begun('p', 't', isOrder),
+    begun('p', 't', isOrder),
+    ...whole('p', 't'),
+  ]
+  assert.deepEqual(found(twice(true), paid('t')), ['done twice'])
+  assert.deepEqual(found(twice(false), paid('t')), [])
+})
+
+test('finds a response that was lost and sent, or that could have been made again, and not one of an order', () => {
+  const order = [intent('p'), signed('p', 't'), begun('p', 't'), lost('p', 't')]
+  assert.deepEqual(found(order, paid('t')), [])
+  assert.deepEqual(found([...order, sent('p', 't')], paid('t')), ['answered and lost'])
+  const report = [intent('p'), signed('p', 't'), begun('p', 't', false), lost('p', 't')]
+  assert.deepEqual(found(report, paid('t')), ['lost, and not an order'])
+})
+
+test('measures how long buyers wait behind a gate that was killed, and not behind one that lives', () => {
+  const at = (atMs: number, process: string, happening: Happening): Line => ({ atMs, process, ...happening })
+  const claimed = (transactionId: string): Happening => ({ type: 'claimed', transactionId, result: 'new' })
+  const busy = (transactionId: string): Happening => ({ type: 'busy', transactionId })
+  const lines = [
+    at(0, 'gate-1', claimed('killed')),
+    at(1, 'gate-2', claimed('living')),
+    at(2, 'gate-1', claimed('ended')),
+    at(3, 'gate-1', claimed('unwanted')),
+    at(4, 'gate-1', claimed('forever')),
+    at(5, 'gate-1', { type: 'ended', transactionId: 'ended', end: 'served' }),
+    at(1_000, 'test', { type: 'killed', victim: 'gate-1' }),
+    ...['killed', 'living', 'ended', 'forever'].map((id) => at(2_000, 'buyer', busy(id))),
+    at(5_000, 'gate-2', claimed('unwanted')),
+    at(31_000, 'gate-2', claimed('killed')),
+    at(90_000, 'gate-2', claimed('living')),
+  ]
+  assert.deepEqual(waitsBehindKilled(lines), { payments: 2, longestSeconds: 30, unresolved: 1 })
 })
 
 test('finds responses of replicas that the ledger does not confirm', () => {

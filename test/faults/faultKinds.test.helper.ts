@@ -11,6 +11,8 @@ export type FaultOptions = {
   /** Of all that is done, with the time, to be read beside the history. */
   readonly log: (text: string) => void
   readonly isOver: () => boolean
+  /** Called when a gate was killed, with its name. */
+  readonly onKilled: (name: string) => void
 }
 
 /** A fault: what it happens to, so that no two happen to one at the same time, and what to do. */
@@ -29,7 +31,7 @@ export async function faultAtRandom(cluster: Cluster, options: FaultOptions): Pr
     await random.pause(150, 1_200)
     if (running.size >= maxAtOnce) await Promise.race(running)
     if (isOver()) break
-    if (left.length === 0) left = random.shuffle(kindsFor(cluster, random))
+    if (left.length === 0) left = random.shuffle(kindsFor(cluster, options))
     const fault = left.pop()!()
     if (busy.has(fault.target)) continue
     counts.add(fault.kind)
@@ -45,7 +47,7 @@ export async function faultAtRandom(cluster: Cluster, options: FaultOptions): Pr
   await Promise.all(running)
 }
 
-function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
+function kindsFor(cluster: Cluster, { random, onKilled }: FaultOptions): (() => Fault)[] {
   const { network, postgres, redis, nodes, replicas, gates, buyers } = cluster
   const hosts = hostsOf(cluster)
   const last = (low: number, high: number) => () => random.pause(low, high)
@@ -58,7 +60,10 @@ function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
     const service = random.pick(services)
     const run = () =>
       during(
-        () => service.kill(),
+        async () => {
+          await service.kill()
+          if (gates.includes(service)) onKilled(service.name)
+        },
         last(0, 2_500),
         () => service.start(),
       )
@@ -104,17 +109,21 @@ function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
       )
     return { kind: `node ${fault}`, target: one.name, run }
   }
-  const clocks: [string, Clock][] = [
-    ...[...replicas, ...gates, ...buyers].map(({ name, clock }): [string, Clock] => [name, clock]),
-    ['database', postgres.clock],
+  // The gates that share a file are on one machine.
+  const oneMachine = cluster.options.claims === 'sqlite' ? gates : []
+  const single = [...replicas, ...gates, ...buyers].filter((service) => !oneMachine.includes(service))
+  const clocks: [string, readonly Clock[]][] = [
+    ...single.map(({ name, clock }): [string, Clock[]] => [name, [clock]]),
+    ['database', [postgres.clock]],
+    ...(oneMachine.length > 0 ? [['gates', oneMachine.map(({ clock }) => clock)] as [string, Clock[]]] : []),
   ]
   const clock = (seconds: number) => (): Fault => {
-    const [name, one] = random.pick(clocks)
+    const [name, own] = random.pick(clocks)
     const run = () =>
       during(
-        () => one.set(seconds),
+        () => own.map((one) => one.set(seconds)),
         last(2_000, 8_000),
-        () => one.set(0),
+        () => own.map((one) => one.set(0)),
       )
     return { kind: `clock ${seconds > 0 ? 'ahead' : 'behind'} by a minute`, target: `clock of ${name}`, run }
   }
@@ -130,6 +139,8 @@ function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
   return [
     kill(replicas, 'replica killed'),
     kill(replicas, 'replica killed'),
+    kill(gates, 'gate killed'),
+    kill(gates, 'gate killed'),
     kill(gates, 'gate killed'),
     kill(buyers, 'buyers killed'),
     endDatabase('SIGINT', 'database restarted'),

@@ -3,7 +3,8 @@
  * load from many buyers: processes are killed, the database is restarted and killed, the network is cut between any two,
  * packets are lost, nodes lag, accept and forget, clocks are off by a minute. Afterwards ledger, database, sellers' and
  * buyers' records agree to the unit: no purchase is paid twice, every payment has its answer, no fee is over budget.
- * LATCHKEY_FAULTS_SECONDS=300 makes it longer, LATCHKEY_FAULTS_SEED sets the choices, LATCHKEY_FAULTS_LOG keeps the logs.
+ * LATCHKEY_FAULTS_SECONDS=300 makes it longer, LATCHKEY_FAULTS_SEED sets the choices, LATCHKEY_FAULTS_LOG keeps the logs,
+ * LATCHKEY_FAULTS_CLAIMS=sqlite runs it with one store only, LATCHKEY_FAULTS_LEASES=long without renewals.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -18,13 +19,16 @@ const seed =
 const runs = [
   { claims: 'postgres', shortSeconds: 12 },
   { claims: 'redis', shortSeconds: 6 },
+  { claims: 'sqlite', shortSeconds: 6 },
 ]
+const only = process.env['LATCHKEY_FAULTS_CLAIMS']
+const leases = process.env['LATCHKEY_FAULTS_LEASES'] ?? 'renewed'
 
-for (const { claims, shortSeconds } of runs) {
+for (const { claims, shortSeconds } of runs.filter((one) => only === undefined || one.claims === only)) {
   const length = Number(seconds ?? shortSeconds)
   const name = `${length} seconds of faults, with the claims of gates in ${claims}`
   test(name, { timeout: 900_000 + length * 2_000 }, async (t) => {
-    const env = { FAULTS_CLAIMS: claims, FAULTS_SECONDS: String(length), FAULTS_SEED: seed }
+    const env = { FAULTS_CLAIMS: claims, FAULTS_SECONDS: String(length), FAULTS_SEED: seed, FAULTS_LEASES: leases }
     const { lines } = await runInNamespaces(t, 'run', env)
     const report = lines[0] as Report
     process.stdout.write(`${JSON.stringify(report)}\n`)

@@ -9,14 +9,14 @@ import { type FacilitatorClient, Gate, httpFacilitator, type Route } from '@latc
 import { HistoryLog } from './history.test.helper.js'
 import { plantInClaims } from './plants.test.helper.js'
 import { maxTimeoutSeconds, openChain, port, ready, setting, settings, untilItWorks } from './settings.test.helper.js'
-import { openClaims } from './stores.test.helper.js'
+import { openClaims, writeDown } from './stores.test.helper.js'
 
 const history = new HistoryLog(settings.directory(), settings.name())
 const onError = (error: unknown): void => console.error(error)
 const isTrusted = setting('FAULTS_TRUSTS') === 'yes'
 /** Which answer a response is, also when it is sent again. */
 const answerHeader = 'X-Answer'
-const maxHandlerMs = 40
+const maxHandlerMs = Number(process.env['FAULTS_HANDLER_MS'] ?? 40)
 
 /** For a test in which the first replica has to get the payment. */
 const prefersFirst = process.env['FAULTS_PREFERS_FIRST'] === 'yes'
@@ -58,7 +58,8 @@ function routesFor(network: string): { [key: string]: Route } {
 }
 
 const chain = await openChain()
-const claims = plantInClaims(await untilItWorks(() => openClaims(setting('FAULTS_CLAIMS'))), settings.plant())
+const store = await untilItWorks(async () => openClaims(setting('FAULTS_CLAIMS')))
+const claims = writeDown(plantInClaims(store, settings.plant()), history)
 const facilitators = balanced(setting('FAULTS_REPLICAS').split(','))
 const gate = await untilItWorks(() =>
   Gate.open({ routes: routesFor(chain.caip2), facilitators, claims, chains: chain, paywall: false, onError }),
@@ -68,9 +69,10 @@ let unfinished = 0
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const purchase = purchaseOf(request)
-  await text(request)
   const transactionId = paymentOf(request)?.transactionId
   if (transactionId === undefined) return void response.writeHead(404).end()
+  history.add({ type: 'begun', purchase, transactionId, isOrder: request.method === 'POST' })
+  await text(request)
   await sleep(Math.random() * maxHandlerMs)
   const answer = randomUUID()
   history.add({ type: 'handled', purchase, transactionId, answer })

@@ -26,6 +26,23 @@ export type Happening =
   | { readonly type: 'answer'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
   /** A buyer gives up: it has paid nothing, and nothing that it signed can be settled any more. */
   | { readonly type: 'refused'; readonly purchase: string; readonly reason: string }
+  /** The seller's response was lost, and the order does not run again. */
+  | { readonly type: 'lost'; readonly purchase: string; readonly transactionId: string }
+  /** A gate has claimed a payment, under a number of the store. */
+  | {
+      readonly type: 'claimed'
+      readonly transactionId: string
+      readonly result: string
+      readonly fence?: number | undefined
+    }
+  /** A gate has ended its claim. */
+  | { readonly type: 'ended'; readonly transactionId: string; readonly end: string }
+  /** A gate refused a payment since another request has its claim. */
+  | { readonly type: 'busy'; readonly transactionId: string }
+  /** A process was killed. */
+  | { readonly type: 'killed'; readonly victim: string }
+  /** A handler of a seller begins. */
+  | { readonly type: 'begun'; readonly purchase: string; readonly transactionId: string; readonly isOrder: boolean }
   /** A handler of a seller made an answer. */
   | { readonly type: 'handled'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
   /** A gate has sent an answer, to its last byte. */

@@ -15,6 +15,8 @@ const claimPlants: { [name: string]: (store: ClaimStore) => Partial<ClaimStore> 
   'dies when it has claimed': diesWhenItHasClaimed,
   'checks, then claims': checksThenClaims,
   'serves again': servesAgain,
+  'loses its lease': losesItsLease,
+  'loses its lease, without a fence': hasNoFence,
 }
 
 export function plantInSettlements(store: SettlementStore, plant: string | undefined): SettlementStore {
@@ -26,7 +28,7 @@ export function plantInClaims(store: ClaimStore, plant: string | undefined): Cla
 }
 
 /** The store, but for these methods. */
-function withChanges<Store extends object>(store: Store, changes: Partial<Store>): Store {
+export function withChanges<Store extends object>(store: Store, changes: Partial<Store>): Store {
   return new Proxy(store, {
     get: (target, name) => {
       if (name in changes) return changes[name as keyof Store]
@@ -149,6 +151,35 @@ function servesAgain(store: ClaimStore): Partial<ClaimStore> {
       const result = await store.claim(transactionId, lease)
       return result.type === 'held' || result.type === 'taken' ? { type: 'again' } : result
     },
+  }
+}
+
+/** The first lease of a payment is short and not renewed, as if its gate were cut off from the store for as long. */
+function losesItsLease(store: ClaimStore): Partial<ClaimStore> {
+  const renewals = bound(store.renewals!)
+  return {
+    claim: async (transactionId, lease) => {
+      const leaseMs = (await store.has(transactionId)) ? lease.leaseMs : 300
+      return store.claim(transactionId, { ...lease, leaseMs })
+    },
+    renewals: { ...renewals, renew: async (claims) => claims.map(({ owner }) => owner) },
+  }
+}
+
+/** A gate whose lease was taken over is told that it has it. */
+function hasNoFence(store: ClaimStore): Partial<ClaimStore> {
+  const { claim, renewals } = losesItsLease(store)
+  const always =
+    <Call extends unknown[]>(write: (...call: Call) => unknown) =>
+    async (...call: Call): Promise<boolean> => {
+      await write(...call)
+      return true
+    }
+  return {
+    claim: claim!,
+    hold: always((...call) => store.hold(...call)),
+    finish: always((...call) => store.finish(...call)),
+    renewals: { ...renewals!, begin: always((held) => store.renewals!.begin(held)) },
   }
 }
 

@@ -9,6 +9,7 @@ import { Counter, Random } from '../x402/soakRandom.test.helper.js'
 import { askAgain } from './askAgain.test.helper.js'
 import { compareBooks } from './books.test.helper.js'
 import {
+  type ClaimsEngine,
   type Cluster,
   endClaims,
   feeMicroAlgos,
@@ -21,17 +22,21 @@ import {
 } from './Cluster.test.helper.js'
 import { checkHistory } from './checkHistory.test.helper.js'
 import { faultAtRandom, heal } from './faultKinds.test.helper.js'
-import { readLedger, readLines } from './history.test.helper.js'
+import { HistoryLog, readLedger, readLines } from './history.test.helper.js'
 import { readSales, recoverSales } from './salesBooks.test.helper.js'
 import { setting } from './settings.test.helper.js'
+import { waitsBehindKilled } from './waits.test.helper.js'
 
 const directory = setting('FAULTS_DIRECTORY')
 const seconds = Number(setting('FAULTS_SECONDS'))
 const seed = Number(setting('FAULTS_SEED'))
-const claims = setting('FAULTS_CLAIMS') as 'postgres' | 'redis'
+const claims = setting('FAULTS_CLAIMS') as ClaimsEngine
 const roundsToExpire = 200
 /** How long buyers may take to get what they still want, once all is well. */
 const lastChanceMs = 180_000
+
+/** Leases that are not renewed last for minutes. */
+const isRenewed = setting('FAULTS_LEASES') === 'renewed'
 
 const ends: (() => unknown)[] = []
 const startedMs = performance.now()
@@ -51,7 +56,9 @@ async function run(): Promise<object> {
   const counts = new Counter()
   const endsAt = performance.now() + seconds * 1_000
   const isOver = (): boolean => performance.now() > endsAt
-  await faultAtRandom(cluster, { random: new Random(seed), counts, log, isOver })
+  const history = new HistoryLog(directory, 'faults')
+  const onKilled = (victim: string): void => history.add({ type: 'killed', victim })
+  await faultAtRandom(cluster, { random: new Random(seed), counts, log, isOver, onKilled })
   log('healed')
   await heal(cluster)
   await finish(cluster)
@@ -77,8 +84,10 @@ async function finish(cluster: Cluster): Promise<void> {
   await Promise.all(buyers.map((service) => service.signal('SIGTERM')))
   await untilEnd('finish')
   while ((await Promise.all(gates.map(unfinishedAt))).some((count) => count > 0)) await sleep(100)
-  log('claims of gates that were killed end')
-  await endClaims(cluster)
+  if (!isRenewed) {
+    log('claims of gates that were killed end')
+    await endClaims(cluster)
+  }
   await untilEnd('finish')
   log('what is not settled expires')
   await post(ledger, '/devnet/mine', { rounds: roundsToExpire })
@@ -100,15 +109,28 @@ async function report(cluster: Cluster, faults: Counter): Promise<object> {
   const sales = (await readSales(cluster))?.sales.length
   return {
     ...{ seconds, seed, claims, secondsInAll: Math.round((performance.now() - startedMs) / 1_000) },
-    ...{ purchases: of('intent'), payments: ledger.length / 2, answers: of('answer'), refused: of('refused'), sales },
+    ...{
+      purchases: of('intent'),
+      payments: ledger.length / 2,
+      answers: of('answer'),
+      refused: of('refused'),
+      lost: of('lost'),
+      sales,
+    },
     ...{ signed: of('signed'), settleResponses: of('settle'), handled: of('handled'), sent: of('sent') },
+    ...{
+      leases: isRenewed ? 'renewed' : 'long',
+      gatesKilled: of('killed'),
+      behindKilledGates: waitsBehindKilled(lines),
+    },
     budgetReached: ledger.filter(({ receiver }) => receiver === payTos[0]).length === options.budget,
     ...{ faultsInAll: faults.total, faults, problems: problems.length, failing: problems.slice(0, 20) },
   }
 }
 
 /** To be read where something is wrong: what gates hold in the end. */
-async function claimsIn({ databaseUrl, redis }: Cluster): Promise<unknown[]> {
+async function claimsIn({ databaseUrl, redis, options }: Cluster): Promise<unknown[]> {
+  if (options.claims === 'sqlite') return []
   const sql = 'SELECT transaction_id, owner, result, state, until_at, is_done, answer_bytes FROM latchkey.claims'
   return redis === undefined ? query(databaseUrl, sql) : []
 }

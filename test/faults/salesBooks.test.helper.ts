@@ -1,8 +1,10 @@
 /** What sellers recorded, payment by payment and in sums, is compared with the ledger to the unit. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import * as Sqlite from '@latchkey/system/sqlite'
 import { PostgresClaims } from '@latchkey/x402/postgres'
 import type { Revenue, Sale } from '@latchkey/x402/server'
-import { type Cluster, query } from './Cluster.test.helper.js'
+import { SqliteClaims } from '@latchkey/x402/sqlite'
+import { type Cluster, claimsFile, query } from './Cluster.test.helper.js'
 import type { LedgerLine } from './history.test.helper.js'
 
 export type SellerBooks = { readonly sales: readonly Sale[]; readonly revenue: readonly Revenue[] }
@@ -15,20 +17,37 @@ const patienceMs = 60_000
  * Minutes pass for a gate that starts: what those that were killed have not recorded is looked up on the ledger.
  * Redis keeps no sales.
  */
-export async function recoverSales({ gates, databaseUrl, options }: Cluster): Promise<void> {
-  if (options.claims !== 'postgres') return
+export async function recoverSales(cluster: Cluster): Promise<void> {
+  const { gates, options } = cluster
+  if (options.claims === 'redis') return
   await Promise.all(gates.map((gate) => gate.signal('SIGKILL')))
   const [gate] = gates
   gate!.clock.set(minutesAhead * 60)
   await gate!.start()
-  const sql = "SELECT 1 FROM latchkey.sales WHERE outcome IN ('verified', 'pending') LIMIT 1"
   const giveUpAt = performance.now() + patienceMs
-  while (performance.now() < giveUpAt && (await query(databaseUrl, sql)).length > 0) await sleep(200)
+  while (performance.now() < giveUpAt && (await isUndecided(cluster))) await sleep(200)
+}
+
+async function isUndecided({ databaseUrl, options }: Cluster): Promise<boolean> {
+  const undecided = "WHERE outcome IN ('verified', 'pending') LIMIT 1"
+  if (options.claims === 'postgres') {
+    return (await query(databaseUrl, `SELECT 1 FROM latchkey.sales ${undecided}`)).length > 0
+  }
+  const database = Sqlite.open(claimsFile(options.directory))
+  try {
+    database.exec('PRAGMA busy_timeout = 10000')
+    return database.prepare(`SELECT 1 FROM sales ${undecided}`).get() !== undefined
+  } finally {
+    database.close()
+  }
 }
 
 export async function readSales({ databaseUrl, options }: Cluster): Promise<SellerBooks | undefined> {
-  if (options.claims !== 'postgres') return undefined
-  const claims = await PostgresClaims.open({ address: databaseUrl })
+  if (options.claims === 'redis') return undefined
+  const claims =
+    options.claims === 'sqlite'
+      ? new SqliteClaims(claimsFile(options.directory))
+      : await PostgresClaims.open({ address: databaseUrl })
   try {
     const sales: Sale[] = []
     let after: string | undefined

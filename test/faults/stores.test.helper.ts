@@ -3,6 +3,9 @@ import type { SettlementStore } from '@latchkey/x402/facilitator'
 import { PostgresClaims, PostgresSettlements } from '@latchkey/x402/postgres'
 import { RedisClaims } from '@latchkey/x402/redis'
 import type { ClaimStore } from '@latchkey/x402/server'
+import { SqliteClaims } from '@latchkey/x402/sqlite'
+import type { HistoryLog } from './history.test.helper.js'
+import { withChanges } from './plants.test.helper.js'
 
 /** A replica that was killed is replaced soon: the test is short. */
 const leaseMs = 3_000
@@ -11,6 +14,30 @@ export function openSettlements(address: string): Promise<SettlementStore> {
   return PostgresSettlements.open({ address, leaseMs })
 }
 
-export function openClaims(address: string): Promise<ClaimStore> {
+/** `FAULTS_LEASES=long` turns renewals off: leases last as long as a request can take, for a comparison. */
+export async function openClaims(address: string): Promise<ClaimStore> {
+  const store = await openAny(address)
+  return process.env['FAULTS_LEASES'] === 'long' ? withChanges<ClaimStore>(store, { renewals: undefined }) : store
+}
+
+async function openAny(address: string): Promise<ClaimStore> {
+  if (address.startsWith('/')) return new SqliteClaims(address)
   return address.startsWith('redis:') ? RedisClaims.open({ address }) : PostgresClaims.open({ address })
+}
+
+/** Writes down what a gate claims and ends. */
+export function writeDown(store: ClaimStore, history: HistoryLog): ClaimStore {
+  return withChanges<ClaimStore>(store, {
+    claim: async (transactionId, lease) => {
+      const result = await store.claim(transactionId, lease)
+      const isClaimed = result.type !== 'busy' && result.type !== 'taken'
+      if (isClaimed) history.add({ type: 'claimed', transactionId, result: result.type, fence: result.fence })
+      return result
+    },
+    finish: async (transactionId, owner, end, ...rest) => {
+      const isOwn = await store.finish(transactionId, owner, end, ...rest)
+      history.add({ type: 'ended', transactionId, end })
+      return isOwn !== false
+    },
+  })
 }

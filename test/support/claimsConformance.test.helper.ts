@@ -9,13 +9,16 @@ import {
   type ClaimLease,
   type ClaimResult,
   type ClaimStore,
+  type ClaimWrite,
   decideClaim,
   type HeldAnswer,
   type StoredClaim,
 } from '@latchkey/x402/server'
 import { passesConformance } from './passesConformance.test.helper.js'
 import { idOf } from './paymentIds.test.helper.js'
+import { renewalsConformance } from './renewalsConformance.test.helper.js'
 import { salesConformance } from './salesConformance.test.helper.js'
+import { unnumbered } from './unnumbered.test.helper.js'
 
 export type StoreOptions = { readonly maxHeldBytes?: number; readonly maxSales?: number }
 
@@ -68,6 +71,7 @@ export function claimsConformance(kind: ClaimsKind): void {
   limits(kind)
   forgetting(kind)
   if (kind.hasOwnClock) clocks(kind)
+  renewalsConformance(kind)
   passesConformance(kind)
   if (kind.hasSales) salesConformance(kind)
 }
@@ -192,10 +196,9 @@ function answers(kind: ClaimsKind): void {
   test(`${kind.name}: an answer is held until it was served, byte for byte, and then for its proven buyer only`, async (t) => {
     const opened = await kind.open(t)
     const { store } = opened
-    const claim = (owner: string, proof: ClaimLease['proof'] = 'none'): Promise<ClaimResult> | ClaimResult =>
-      (opened.others[0] ?? store).claim(idOf(1), leaseOf(opened, { owner, proof }))
-    const finish = (owner: string, end: ClaimEnd): Promise<void> | void =>
-      store.finish(idOf(1), owner, end, opened.nowMs())
+    const claim = (owner: string, proof: ClaimLease['proof'] = 'none'): Promise<ClaimResult> =>
+      unnumbered((opened.others[0] ?? store).claim(idOf(1), leaseOf(opened, { owner, proof })))
+    const finish = (owner: string, end: ClaimEnd): ClaimWrite => store.finish(idOf(1), owner, end, opened.nowMs())
     assert.equal(await store.has(idOf(1)), false)
     await claim('a', 'hash')
     await store.hold(idOf(1), 'a', answer)
@@ -271,7 +274,7 @@ function limits(kind: ClaimsKind): void {
     )
     await serve(4, 'open')
     assert.deepEqual([await isHeld(2), await isHeld(3), await isHeld(4)], [true, true, false])
-    assert.deepEqual(await next().claim(idOf(4), leaseOf(opened, { owner: 'x', proof: 'secret' })), {
+    assert.deepEqual(await unnumbered(next().claim(idOf(4), leaseOf(opened, { owner: 'x', proof: 'secret' }))), {
       type: 'held',
       answer: undefined,
     })
@@ -354,7 +357,7 @@ function clocks(kind: ClaimsKind): void {
       await stores[1]!.hold(idOf(index), 'skewed', answer)
       await stores[1]!.finish(idOf(index), 'skewed', 'served', opened.nowMs() + skewMs)
       const proven = leaseOf(opened, { owner: 'late', proof: 'secret' })
-      assert.deepEqual(await stores[0]!.claim(idOf(index), proven), { type: 'held', answer })
+      assert.deepEqual(await unnumbered(stores[0]!.claim(idOf(index), proven)), { type: 'held', answer })
       await stores[0]!.finish(idOf(index), 'late', 'served', opened.nowMs() + skewMs)
       await opened.pass(keepServedMs + 1_000)
       assert.deepEqual(await stores[0]!.claim(idOf(index), { ...proven, owner: 'later' }), { type: 'taken' })

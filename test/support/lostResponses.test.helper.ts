@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import type { ClaimLease, ClaimResult, ClaimStore, HeldAnswer } from '@latchkey/x402/server'
 import type { CutProxy } from './cutProxy.test.helper.js'
 import { idOf } from './paymentIds.test.helper.js'
+import { unnumbered } from './unnumbered.test.helper.js'
 
 export type LossyStore = {
   /** By a proxy that loses responses. */
@@ -28,7 +29,10 @@ const answer: HeldAnswer = { status: 200, headers: [['a', 'b']], body: new Uint8
 /** A first use is more than one command, where the server does not have a script yet. */
 async function warmUp({ direct }: LossyStore): Promise<void> {
   const nowMs = Math.floor(Date.now() / 1000) * 1000
-  await direct.claim(idOf(9), lease)
+  const { fence = 0 } = (await direct.claim(idOf(9), lease)) as { fence?: number }
+  const held = { transactionId: idOf(9), owner: 'a', fence }
+  await direct.renewals!.begin(held)
+  await direct.renewals!.renew([held], 60_000, nowMs)
   await direct.hold(idOf(9), 'a', answer)
   await direct.finish(idOf(9), 'a', 'forgotten', nowMs)
   await direct.passes!.issue(idOf(9), { nowMs, untilMs: nowMs + 600_000, requests: 3 })
@@ -46,11 +50,13 @@ export function lostResponses(name: string, openLossy: (t: TestContext) => Promi
   test(`${name}: a claim whose response was lost is looked up by its owner, whatever it was`, async (t) => {
     const { store, direct, proxy } = await open(t)
     proxy.loseResponse(idOf(1), async () => direct.has(idOf(1)))
-    assert.deepEqual(await store.claim(idOf(1), lease), { type: 'new' })
+    assert.deepEqual(await unnumbered(store.claim(idOf(1), lease)), { type: 'new' })
     assert.equal((await direct.claim(idOf(1), { ...lease, owner: 'x' })).type, 'busy')
     await store.finish(idOf(1), 'a', 'open', Date.now())
+    let tries = 0
+    // The other one may come first: then the claim of the store is refused, and its response is lost too.
     const isClaimed = async (): Promise<boolean> =>
-      (await direct.claim(idOf(1), { ...lease, owner: 'x' })).type === 'busy'
+      (await direct.claim(idOf(1), { ...lease, owner: 'x' })).type === 'busy' || ++tries > 20
     // The claim of another one is not taken for its own.
     proxy.loseResponse(idOf(1), isClaimed)
     const second = await store.claim(idOf(1), { ...lease, owner: 'b' })
@@ -61,7 +67,7 @@ export function lostResponses(name: string, openLossy: (t: TestContext) => Promi
     await direct.finish(idOf(1), 'c', 'open', Date.now())
     let waits = 0
     proxy.loseResponse(idOf(1), async () => ++waits > 20)
-    assert.deepEqual(await store.claim(idOf(1), { ...lease, owner: 'd' }), {
+    assert.deepEqual(await unnumbered(store.claim(idOf(1), { ...lease, owner: 'd' })), {
       type: 'held',
       answer,
     } satisfies ClaimResult)
@@ -80,13 +86,29 @@ export function lostResponses(name: string, openLossy: (t: TestContext) => Promi
     proxy.loseResponse(idOf(1), async () => ++waits > 20)
     await store.finish(idOf(1), 'a', 'served', Date.now())
     assert.equal((await direct.claim(idOf(1), { ...lease, owner: 'x', proof: 'none' })).type, 'taken')
-    assert.deepEqual(await direct.claim(idOf(1), { ...lease, owner: 'y' }), { type: 'held', answer })
+    assert.deepEqual(await unnumbered(direct.claim(idOf(1), { ...lease, owner: 'y' })), { type: 'held', answer })
     proxy.loseResponse(idOf(2), async () => direct.has(idOf(2)))
     await store.claim(idOf(2), lease)
     proxy.loseResponse(idOf(2), async () => !(await direct.has(idOf(2))))
     await store.finish(idOf(2), 'a', 'forgotten', Date.now())
     assert.equal(await direct.has(idOf(2)), false)
     assert.equal(proxy.lost(), 4)
+  })
+
+  test(`${name}: a renewal whose response was lost is made, and a handler begins once however often it is recorded`, async (t) => {
+    const { store, direct, proxy } = await open(t)
+    const { fence } = (await store.claim(idOf(1), lease)) as { fence: number }
+    const held = { transactionId: idOf(1), owner: 'a', fence }
+    let waits = 0
+    proxy.loseResponse(idOf(1), async () => ++waits > 20)
+    assert.deepEqual(await store.renewals!.renew([held], 60_000, Date.now()), ['a'])
+    waits = 0
+    proxy.loseResponse(idOf(1), async () => ++waits > 20)
+    assert.equal(await store.renewals!.begin(held), true)
+    // It failed, and may run again.
+    await store.finish(idOf(1), 'a', 'open', Date.now(), fence)
+    assert.equal((await direct.claim(idOf(1), { ...lease, owner: 'b' })).type, 'again')
+    assert.equal(proxy.lost(), 2)
   })
 
   test(`${name}: a request of a pass is counted once although the response was lost`, async (t) => {

@@ -155,6 +155,11 @@ export const errors = {
     message: 'Outcomes of payments could not be recorded for the page of the seller.',
     hint: 'Check the disk and the database of the claims. What was paid is on the ledger; responses were not affected.',
   },
+  answer_lost: {
+    message:
+      'The response to a paid request was lost, and its handler must not run again. The buyer got `response_lost`.',
+    hint: 'Find out by the transaction id what the handler did: deliver it, or refund the buyer.',
+  },
   receiver_not_opted_in: {
     message: 'The account that is to be paid is not opted in to the asset.',
     hint: 'Opt in: `latchkey opt-in`, or send 0 of the asset from the account to itself.',

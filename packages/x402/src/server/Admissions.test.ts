@@ -331,35 +331,17 @@ async function paidPost(claims = new MemoryClaims()) {
 test('A9 a POST whose handler is slower than its claim lasts is not done twice', async (t) => {
   const { post } = await paidPost()
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
+  const [startMs, startDate] = [performance.now(), Date.now()]
+  t.mock.method(performance, 'now', () => startMs + Date.now() - startDate)
   const slow = admitted(await post())
-  t.mock.timers.tick(3_600_000)
+  for (let seconds = 0; seconds < 700; seconds += 10) {
+    t.mock.timers.tick(10_000)
+    await new Promise(setImmediate)
+  }
   const lost = responseOf(await post())
   assert.equal(((await lost.json()) as { error: string }).error, 'response_lost')
-  assert.ok('headers' in (await slow.settle(answer)))
-})
-
-test('an order of a server that was killed is answered by another one once its lease has ended, and charged once', async (t) => {
-  const routes = { 'POST /a': { accepts: { ...price, maxTimeoutSeconds: 60 } } }
-  const [claims, ledger] = [new MemoryClaims(), newLedger()]
-  const killed = await stubGate({ claims, routes }, ledger)
-  const other = await stubGate({ claims, routes }, ledger)
-  const post = ({ gate }: typeof other, header?: string) => gate.decide(ask('/a', header, { method: 'POST' }))
-  const { header, transactionId } = paymentFor(requiredIn(responseOf(await post(other))), other.chain)
-  // Its timers do not run any more, and neither does its handler end.
-  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
-  assert.notEqual(admitted(await post(killed, header)).settled, undefined)
-  for (const ms of [1_000, 358_000]) {
-    t.mock.timers.tick(ms)
-    const busy = responseOf(await post(other, header))
-    const receipt = Headers.decodeReceipt(busy.headers.get('PAYMENT-RESPONSE')!)
-    assert.deepEqual([busy.status, busy.headers.get('Retry-After')], [503, '5'])
-    assert.deepEqual([receipt.errorReason, receipt.transaction], ['settlement_pending', transactionId])
-  }
-  t.mock.timers.tick(2_000)
-  const { settled, settle } = admitted(await post(other, header))
-  assert.equal(settled?.transaction, transactionId)
-  assert.ok('headers' in (await settle(answer)))
-  assert.deepEqual([...ledger.transactions.keys()], [transactionId])
+  const late = await slow.settle(answer)
+  assert.ok('response' in late && late.response.status === 503, 'another request was answered')
 })
 
 test('A9 a POST whose answer could not be stored is not done twice', async (t) => {

@@ -2,6 +2,7 @@
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
+import { X402Error } from '../errors.js'
 import type { ClaimEnd, ClaimLease, ClaimResult, ClaimStore } from '../store/Claims.js'
 import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
@@ -11,6 +12,7 @@ import type { EventPayment, GateEvents } from './GateEvents.js'
 import { isSafe } from './isSafe.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import { newId } from './newId.js'
+import { type Lease, Renewals } from './Renewals.js'
 import * as responses from './responses.js'
 import {
   alreadyClaimed,
@@ -63,12 +65,11 @@ export type AdmissionsOptions = {
 }
 
 type Claim = {
-  readonly owner: string
+  readonly lease: Lease
   readonly result: ClaimResult
   /** Whether the ledger has the payment already. */
   readonly isOnLedger: boolean
   readonly settledRound: bigint | undefined
-  readonly startMs: number
 }
 
 /** How long a handler may take beyond `maxTimeoutSeconds`, and then the facilitators. */
@@ -84,12 +85,14 @@ const maxAheadRounds = 2_000n
 export class Admissions {
   readonly #options: AdmissionsOptions
   readonly #claims: ClaimStore
+  readonly #renewals: Renewals
   readonly #unfinished: Unfinished
 
   constructor(options: AdmissionsOptions) {
     this.#options = options
     this.#claims = options.claims
-    this.#unfinished = new Unfinished(options.claims, options.onError)
+    this.#renewals = new Renewals(options)
+    this.#unfinished = new Unfinished(options.claims, this.#renewals, options.onError)
   }
 
   async admit(paid: PaidRequest): Promise<Decision> {
@@ -115,40 +118,37 @@ export class Admissions {
       isOnLedger: state === 'settled',
       settledRound,
     }
-    const { owner, result } = claim
+    const { result } = claim
     if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
-    if (result.type === 'busy') return this.#respond(request, responses.pending(busyReceipt(paid), 503))
+    if (result.type === 'busy') return this.#busy(paid)
     // The facilitator was asked for the claims that were lost, to which it grants what they had.
     if (this.#claims.id !== paid.claimsId) {
-      await this.#end(transactionId, owner, result.type === 'new' ? 'forgotten' : 'open')
+      await this.#end(claim, result.type === 'new' ? 'forgotten' : 'open')
       return this.#respond(request, responses.unavailable(503))
     }
     if (result.type === 'new' && (mustBeKnown || state !== 'unsubmitted')) {
-      await this.#end(transactionId, owner, 'forgotten')
+      await this.#end(claim, 'forgotten')
       // It was forgotten since it was looked up; or settled for another server, or for one that has lost its claims.
       if (mustBeKnown) return this.#respond(request, responses.unavailable(503))
       return refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
     if (result.type === 'held' && (result.answer !== undefined || !isSafe(request))) {
-      return this.#redeliver(paid, claim, result.answer ?? lostAnswer(transactionId))
+      return this.#redeliver(paid, claim, result.answer ?? (await this.#lost(paid, claim)))
     }
     if (isVerified && isKnown) {
       const invalid = await this.#verify(paid)
       if (invalid !== undefined) {
-        await this.#end(transactionId, owner, 'open')
+        await this.#end(claim, 'open')
         return invalid
       }
     }
     if (isSettledFirst) return this.#settleFirst(paid, claim)
+    if (!(await this.#begin(paid, claim))) return this.#busy(paid)
     this.#options.events.verified(paid.event)
     return { type: 'paid', admission: this.#admission(paid, claim, undefined) }
   }
 
-  async #claim(
-    paid: PaidRequest,
-    round: bigint,
-    isSale: boolean,
-  ): Promise<Pick<Claim, 'owner' | 'result' | 'startMs'>> {
+  async #claim(paid: PaidRequest, round: bigint, isSale: boolean): Promise<Pick<Claim, 'lease' | 'result'>> {
     const { chain, requirement, payment, binding, proof } = paid
     const owner = newId()
     const leaseMs = leaseMsOf(requirement)
@@ -156,8 +156,18 @@ export class Admissions {
     // What was settled elsewhere is refused, and is not sold here.
     const sale = isSale ? this.#options.events.saleOf(paid.event, 'verified') : undefined
     const lease = { owner, binding, proof, nowMs: Date.now(), leaseMs, network: chain.caip2, round, forgetRound, sale }
-    const startMs = performance.now()
-    return { owner, result: await this.#claims.claim(payment.transactionId, lease), startMs }
+    return this.#renewals.claim(payment.transactionId, lease)
+  }
+
+  /** Whether the handler may run: what must not be done twice is recorded before it begins. */
+  async #begin({ request }: PaidRequest, claim: Claim): Promise<boolean> {
+    if (isSafe(request)) return true
+    try {
+      return await this.#renewals.begin(claim.lease)
+    } catch (error) {
+      await this.#end(claim, 'open')
+      throw error
+    }
   }
 
   async #verify(paid: PaidRequest): Promise<Decision | undefined> {
@@ -189,35 +199,58 @@ export class Admissions {
   }
 
   async #settleFirst(paid: PaidRequest, claim: Claim): Promise<Decision> {
-    const { transactionId } = paid.payment
+    if (!this.#renewals.isHeld(claim.lease)) return this.#letGo(paid, claim)
     const result = await this.#settle(paid, claim)
     if (result.state !== 'settled') {
       return this.#respond(paid.request, await this.#notSettled(paid, claim, result))
     }
-    if (performance.now() > claim.startMs + settleMs) {
-      // Another request may get the claim before the handler ends.
-      await this.#end(transactionId, claim.owner, 'open')
-      return this.#respond(paid.request, responses.pending(busyReceipt(paid), 503))
-    }
+    // Another request may get the claim before the handler ends.
+    if (performance.now() > claim.lease.startMs + settleMs) return this.#letGo(paid, claim)
     // What is streamed is held at its end only.
-    if (paid.isStreamed) await this.#end(transactionId, claim.owner, 'served')
+    const isOwn = paid.isStreamed ? await this.#end(claim, 'served') : await this.#begin(paid, claim)
+    if (!isOwn) return this.#busy(paid)
     const headers = await this.#paidHeaders(paid, result.receipt)
     return { type: 'paid', admission: this.#admission(paid, claim, result.receipt, headers) }
   }
 
   /** The answer of an earlier request, once its payment is settled. */
   async #redeliver(paid: PaidRequest, claim: Claim, answer: HeldAnswer): Promise<Decision> {
-    const { request, payment } = paid
+    const { request } = paid
     const result = await this.#settle(paid, claim)
     if (result.state !== 'settled') return this.#respond(request, await this.#notSettled(paid, claim, result))
-    await this.#end(payment.transactionId, claim.owner, 'served')
+    if (!(await this.#end(claim, 'served'))) return this.#busy(paid)
     const response = responses.held(answer, await this.#paidHeaders(paid, result.receipt))
-    return { type: 'response', response, undelivered: () => this.#end(payment.transactionId, claim.owner, 'open') }
+    const undelivered = async (): Promise<void> => void (await this.#end(claim, 'open'))
+    return { type: 'response', response, undelivered }
   }
 
-  async #notSettled(paid: PaidRequest, { owner }: Claim, result: SettlementResult): Promise<Response> {
+  /** What is sent in place of an answer that no gate has: held, so that each repeat gets the same. */
+  async #lost(paid: PaidRequest, claim: Claim): Promise<HeldAnswer> {
     const { transactionId } = paid.payment
-    await this.#end(transactionId, owner, result.state === 'pending' ? 'open' : 'forgotten')
+    const answer = lostAnswer(transactionId)
+    const { onError } = this.#options
+    onError(
+      new X402Error(
+        'answer_lost',
+        `the response that ${transactionId} paid for was lost, and its handler does not run again`,
+      ),
+    )
+    await this.#hold(claim, answer).catch(onError)
+    return answer
+  }
+
+  /** Lets another request have the claim: it may have it already. */
+  async #letGo(paid: PaidRequest, claim: Claim): Promise<Decision> {
+    await this.#end(claim, 'open')
+    return this.#busy(paid)
+  }
+
+  #busy(paid: PaidRequest): Decision {
+    return this.#respond(paid.request, responses.pending(busyReceipt(paid), 503))
+  }
+
+  async #notSettled(paid: PaidRequest, claim: Claim, result: SettlementResult): Promise<Response> {
+    await this.#end(claim, result.state === 'pending' ? 'open' : 'forgotten')
     if (result.state === 'pending') return responses.pending(result.receipt, result.status)
     return responses.notSettled(result.receipt, paid.required)
   }
@@ -234,7 +267,7 @@ export class Admissions {
     const isStreamed = paid.isStreamed && receipt !== undefined
     const handlerEndMs = performance.now() + handlerMs(requirement)
     const cors = responses.corsHeaders(request, this.#options.cors)
-    const end = (how: ClaimEnd): Promise<void> => this.#end(transactionId, claim.owner, how)
+    const end = (how: ClaimEnd): Promise<boolean> => this.#end(claim, how)
     const instead = (response: Response) => ({ response: this.#options.finish(request, response) })
     // What it did cannot be undone, and must not be done again: neither after its claim has expired, nor without an answer.
     const isOnce = receipt !== undefined && !isStreamed && !isSafe(request)
@@ -242,7 +275,8 @@ export class Admissions {
     const onLost = (): void => {
       isLost = true
     }
-    const lose = (): Promise<void> => this.#hold(paid, claim, lostAnswer(transactionId)).catch(this.#options.onError)
+    const lose = async (): Promise<void> =>
+      void (await this.#hold(claim, lostAnswer(transactionId)).catch(this.#options.onError))
     const slow = isOnce ? setTimeout(lose, handlerMs(requirement)) : undefined
     slow?.unref?.()
     let isOver = false
@@ -263,17 +297,19 @@ export class Admissions {
     const settle: Admission['settle'] = async (answer) => {
       if (receipt === undefined && performance.now() > handlerEndMs) await cancel()
       if (over()) return instead(responses.json(504, { error: receipt === undefined ? tooLate : tooLateSettled }))
+      // Another request has the claim: its answer is the one that counts.
+      const taken = () => instead(responses.pending(busyReceipt(paid), 503))
       if (receipt !== undefined) {
-        await this.#hold(paid, claim, answer).catch((error: unknown) => {
+        const isOwn = await this.#hold(claim, answer).catch((error: unknown) => {
           this.#options.onError(error)
           // Without a connection to the store and to the buyer at once, it would be lost.
           if (isOnce) this.#holdLater(paid, claim, answer, onLost)
+          return true
         })
-        await end('served')
-        return { headers: paidHeaders }
+        return isOwn && (await end('served')) ? { headers: paidHeaders } : taken()
       }
       try {
-        await this.#hold(paid, claim, answer)
+        if (!(await this.#hold(claim, answer))) return taken()
       } catch (error) {
         // Nothing is charged for an answer that would be lost with the connection.
         this.#options.onError(error)
@@ -283,7 +319,7 @@ export class Admissions {
       }
       const result = await this.#settle(paid, claim)
       if (result.state !== 'settled') return instead(await this.#notSettled(paid, claim, result))
-      await end('served')
+      if (!(await end('served'))) return taken()
       return { headers: await this.#paidHeaders(paid, result.receipt) }
     }
     const waitForEnd = async (): Promise<void> => {
@@ -333,19 +369,26 @@ export class Admissions {
     else events.pending(event)
   }
 
-  async #hold({ payment }: PaidRequest, { owner }: Claim, answer: HeldAnswer): Promise<void> {
-    await this.#claims.hold(payment.transactionId, owner, { ...answer, headers: responses.heldHeaders(answer.headers) })
-  }
-
-  #holdLater({ payment, requirement }: PaidRequest, claim: Claim, answer: HeldAnswer, onLost: () => void): void {
-    const untilMs = claim.startMs + leaseMsOf(requirement) - holdMarginMs
+  /** @returns false if another request has the claim */
+  async #hold({ lease }: Claim, answer: HeldAnswer): Promise<boolean> {
+    const { transactionId, owner, fence } = lease
     const held = { ...answer, headers: responses.heldHeaders(answer.headers) }
-    this.#unfinished.holdLater(payment.transactionId, claim.owner, { answer: held, untilMs, onLost })
+    return (await this.#claims.hold(transactionId, owner, held, fence)) !== false
   }
 
-  /** Never throws: after a settlement the answer must get out, whatever the store does. */
-  #end(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
-    return this.#unfinished.finish(transactionId, owner, end)
+  #holdLater({ requirement }: PaidRequest, { lease }: Claim, answer: HeldAnswer, onLost: () => void): void {
+    const untilMs = lease.startMs + leaseMsOf(requirement) - holdMarginMs
+    const held = { ...answer, headers: responses.heldHeaders(answer.headers) }
+    this.#unfinished.holdLater(lease, { answer: held, untilMs, onLost })
+  }
+
+  /**
+   * Never throws: after a settlement the answer must get out, whatever the store does.
+   *
+   * @returns false if another request has the claim, or may have it: then the answer must not get out
+   */
+  #end({ lease }: Claim, end: ClaimEnd): Promise<boolean> {
+    return this.#unfinished.finish(lease, end)
   }
 
   async #paidHeaders({ request, issuePass }: PaidRequest, receipt: SettleResponse): Promise<responses.HeaderList> {
@@ -374,7 +417,7 @@ function busyReceipt({ payment, requirement }: PaidRequest): SettleResponse {
 }
 
 function lostAnswer(transaction: string): HeldAnswer {
-  const message = 'the request was carried out and its response was lost; it is not carried out again'
+  const message = 'the request was started and its response was lost; it does not run again and is not charged again'
   const body = Bytes.fromUtf8(`${JSON.stringify({ error: 'response_lost', message, transaction })}\n`)
   return { status: 500, headers: [['Content-Type', 'application/json']], body }
 }

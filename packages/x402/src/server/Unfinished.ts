@@ -4,6 +4,7 @@
  */
 import type { ClaimEnd, ClaimStore } from '../store/Claims.js'
 import type { HeldAnswer } from '../store/HeldAnswer.js'
+import type { Lease, Renewals } from './Renewals.js'
 
 const firstWaitMs = 1_000
 const maxWaitMs = 60_000
@@ -25,57 +26,74 @@ export type WaitingAnswer = {
 
 export class Unfinished {
   readonly #claims: ClaimStore
+  readonly #renewals: Renewals
   readonly #onError: (error: unknown) => void
   /** By owner. */
   readonly #waiting = new Map<string, Waiting>()
   #bytes = 0
 
-  constructor(claims: ClaimStore, onError: (error: unknown) => void) {
+  constructor(claims: ClaimStore, renewals: Renewals, onError: (error: unknown) => void) {
     this.#claims = claims
+    this.#renewals = renewals
     this.#onError = onError
   }
 
-  /** Ends a claim; later, if the store fails now, or if its answer is still to be stored. Never throws. */
-  async finish(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
+  /**
+   * Ends a claim; later, if the store fails now, or if its answer is still to be stored. Never throws.
+   *
+   * @returns false if another request has the claim, or may have it
+   */
+  async finish(lease: Lease, end: ClaimEnd): Promise<boolean> {
     // The last one counts: an earlier end that is still to be stored is replaced.
-    const waiting = this.#waiting.get(owner)
+    const waiting = this.#waiting.get(lease.owner)
     if (waiting !== undefined) {
       waiting.end = end
-      return
+      return this.#renewals.isHeld(lease)
     }
     try {
-      await this.#claims.finish(transactionId, owner, end, Date.now())
+      return await this.#end(lease, end)
     } catch (error) {
       this.#onError(error)
-      this.#waiting.set(owner, { end, answer: undefined })
-      this.#retry(transactionId, owner, firstWaitMs, 1)
+      this.#waiting.set(lease.owner, { end, answer: undefined })
+      this.#retry(lease, firstWaitMs, 1)
+      return this.#renewals.isHeld(lease)
     }
   }
 
   /** Stores an answer later; its claim is not ended before. Too many at once are given up. */
-  holdLater(transactionId: string, owner: string, answer: WaitingAnswer): void {
+  holdLater(lease: Lease, answer: WaitingAnswer): void {
     const { length } = answer.answer.body
     if (this.#bytes + length > maxWaitingBytes) {
       answer.onLost()
       return
     }
     this.#bytes += length
-    this.#waiting.set(owner, { end: undefined, answer })
-    this.#retry(transactionId, owner, firstWaitMs, 1)
+    this.#waiting.set(lease.owner, { end: undefined, answer })
+    this.#retry(lease, firstWaitMs, 1)
   }
 
-  #retry(transactionId: string, owner: string, waitMs: number, tries: number): void {
+  /** The claim is renewed until its end is stored. */
+  async #end(lease: Lease, end: ClaimEnd): Promise<boolean> {
+    const { transactionId, owner, fence } = lease
+    const isOwn = await this.#claims.finish(transactionId, owner, end, Date.now(), fence)
+    this.#renewals.release(lease)
+    return isOwn !== false
+  }
+
+  #retry(lease: Lease, waitMs: number, tries: number): void {
+    const { owner } = lease
     const timer = setTimeout(async () => {
       const waiting = this.#waiting.get(owner)!
       try {
-        await this.#store(transactionId, owner, waiting)
+        await this.#store(lease, waiting)
         const { end } = waiting
-        if (end !== undefined) await this.#claims.finish(transactionId, owner, end, Date.now())
+        if (end !== undefined) await this.#end(lease, end)
         // It may have changed meanwhile.
         if (waiting.end === end) this.#waiting.delete(owner)
-        else this.#retry(transactionId, owner, firstWaitMs, tries)
+        else this.#retry(lease, firstWaitMs, tries)
       } catch (error) {
-        if (tries < maxTries) return this.#retry(transactionId, owner, Math.min(waitMs * 2, maxWaitMs), tries + 1)
+        if (tries < maxTries) return this.#retry(lease, Math.min(waitMs * 2, maxWaitMs), tries + 1)
+        this.#renewals.release(lease)
         this.#bytes -= waiting.answer?.answer.body.length ?? 0
         this.#waiting.delete(owner)
         this.#onError(error)
@@ -84,11 +102,11 @@ export class Unfinished {
     timer.unref?.()
   }
 
-  async #store(transactionId: string, owner: string, waiting: Waiting): Promise<void> {
+  async #store({ transactionId, owner, fence }: Lease, waiting: Waiting): Promise<void> {
     const { answer: held } = waiting
     if (held === undefined) return
     const isLate = performance.now() > held.untilMs
-    if (!isLate) await this.#claims.hold(transactionId, owner, held.answer)
+    if (!isLate) await this.#claims.hold(transactionId, owner, held.answer, fence)
     this.#bytes -= held.answer.body.length
     waiting.answer = undefined
     if (!isLate) return

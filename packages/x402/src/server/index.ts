@@ -5,11 +5,13 @@ export { PaywallError } from '@latchkey/pages/paywall'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
 export { type AssetAmount, type Money, type Price, PriceError } from '../Price.js'
+export type { ClaimRenewals, HeldClaim } from '../store/ClaimRenewals.js'
 export {
   type ClaimEnd,
   type ClaimLease,
   type ClaimResult,
   type ClaimStore,
+  type ClaimWrite,
   decideClaim,
   MemoryClaims,
   type MemoryClaimsOptions,

@@ -1,19 +1,27 @@
 /** The claims of a seller: which payments opened a request already, and the answers that their buyers have not got yet. */
 import { Bytes } from '@latchkey/algorand'
+import type { ClaimRenewals, HeldClaim } from './ClaimRenewals.js'
 import type { HeldAnswer } from './HeldAnswer.js'
 import { MemoryAnswers } from './MemoryAnswers.js'
 import { MemorySales } from './MemorySales.js'
 import { MemoryPasses, type PassStore } from './PassStore.js'
 import type { Sale, SaleStore } from './Sales.js'
 
-/** The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends it. */
+/**
+ * The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends it.
+ *
+ * `fence` is a number of the store, higher than that of every earlier claim: set by a store that has `renewals`.
+ */
 export type ClaimResult =
   /** The payment is seen for the first time. */
-  | { readonly type: 'new' }
+  | { readonly type: 'new'; readonly fence?: number | undefined }
   /** Its handler did not succeed yet, and may run: the ledger had not decided, it failed, or the process ended. */
-  | { readonly type: 'again' }
-  /** Its handler succeeded and must not run again. There is no answer if it was too large to be held. */
-  | { readonly type: 'held'; readonly answer: HeldAnswer | undefined }
+  | { readonly type: 'again'; readonly fence?: number | undefined }
+  /**
+   * Its handler succeeded, and must not run again. There is no answer if it was too large to be held, or if the process ended
+   * after {@link ClaimRenewals.begin}: whether the handler succeeded is not known then.
+   */
+  | { readonly type: 'held'; readonly answer: HeldAnswer | undefined; readonly fence?: number | undefined }
   /** The same buyer's earlier request is being served now. */
   | { readonly type: 'busy' }
   /** It was used up, or belongs to another buyer or resource. */
@@ -43,11 +51,17 @@ export type ClaimStore = {
   readonly claim: (transactionId: string, lease: ClaimLease) => Promise<ClaimResult> | ClaimResult
   /**
    * Records that the handler succeeded, if `owner` still holds the claim, and keeps its answer. One that has no room is
-   * not kept; answers that were served make room first.
+   * not kept; answers that were served make room first. Returns false if the claim is lost: another request has it, or it was
+   * forgotten.
    */
-  readonly hold: (transactionId: string, owner: string, answer: HeldAnswer) => Promise<void> | void
-  /** Ends the claim, if `owner` was the last to claim it: `open` also after `served`, for an answer that did not arrive. */
-  readonly finish: (transactionId: string, owner: string, end: ClaimEnd, nowMs: number) => Promise<void> | void
+  readonly hold: (transactionId: string, owner: string, answer: HeldAnswer, fence?: number) => ClaimWrite
+  /**
+   * Ends the claim, if `owner` was the last to claim it: `open` also after `served`, for an answer that did not arrive. Returns
+   * false if another request has the claim.
+   */
+  readonly finish: (transactionId: string, owner: string, end: ClaimEnd, nowMs: number, fence?: number) => ClaimWrite
+  /** Renews leases. Without it leases last as long as a request can take. */
+  readonly renewals?: ClaimRenewals | undefined
   /** Where passes are recorded; without it routes cannot have any. */
   readonly passes?: PassStore | undefined
   /** What was sold: for the seller's page, and for hooks that were not told. A store without it keeps none. */
@@ -55,6 +69,9 @@ export type ClaimStore = {
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
+
+/** What a change of a claim returns: false if the claim is lost. A store without `renewals` may return nothing. */
+export type ClaimWrite = Promise<boolean> | boolean | Promise<void> | void
 
 /** For how long, and by what, a payment is claimed. */
 export type ClaimLease = {
@@ -69,7 +86,7 @@ export type ClaimLease = {
   readonly proof: 'none' | 'hash' | 'secret'
   /** The current time, in milliseconds since 1970. */
   readonly nowMs: number
-  /** No request takes longer than this: an older claim was left by a process that ended. */
+  /** A claim that is older, and was not renewed, was left by a process that ended. */
   readonly leaseMs: number
   /** The canonical CAIP-2 id. */
   readonly network: string
@@ -110,11 +127,14 @@ export function decideClaim(known: StoredClaim | undefined, lease: ClaimLease): 
 
 type Claim = {
   owner: string
+  fence: number
   binding: string
   state: StoredClaim['state']
   untilMs: number
   forgetRound: bigint
   isDone: boolean
+  /** Whether it counts as done only because its handler began. */
+  isBegun: boolean
 }
 
 /** Options of {@link MemoryClaims}. */
@@ -141,6 +161,11 @@ export class MemoryClaims implements ClaimStore {
   readonly #networks = new Map<string, Map<string, Claim>>()
   readonly #answers: MemoryAnswers
   readonly sales: MemorySales
+  readonly renewals: ClaimRenewals = {
+    renew: (claims, leaseMs, nowMs) => this.#renew(claims, nowMs + leaseMs),
+    begin: (claim) => this.#begin(claim),
+  }
+  #fence = 0
 
   constructor({ maxHeldBytes, maxSales }: MemoryClaimsOptions = {}) {
     this.sales = new MemorySales(maxSales, (transactionId) => this.has(transactionId))
@@ -164,31 +189,42 @@ export class MemoryClaims implements ClaimStore {
     this.#answers.keep(transactionId)
     if (lease.sale !== undefined) this.sales.record([lease.sale])
     claims.delete(transactionId)
+    const fence = ++this.#fence
+    const untilMs = nowMs + leaseMs
     const isDone = known?.isDone ?? false
-    claims.set(transactionId, { owner, binding, state: 'serving', untilMs: nowMs + leaseMs, forgetRound, isDone })
-    return type === 'held' ? { type, answer } : { type }
+    const claim = { owner, fence, binding, state: 'serving', untilMs, forgetRound, isDone, isBegun: false } as const
+    claims.set(transactionId, { ...claim })
+    return type === 'held' ? { type, answer, fence } : { type, fence }
   }
 
-  hold(transactionId: string, owner: string, answer: HeldAnswer): void {
+  hold(transactionId: string, owner: string, answer: HeldAnswer, fence?: number): boolean {
     const known = this.#find(transactionId)
-    if (known?.owner !== owner) return
+    if (!isOf(known, owner, fence)) return false
     known.isDone = true
+    known.isBegun = false
     this.#answers.add(transactionId, answer)
+    return true
   }
 
-  finish(transactionId: string, owner: string, end: ClaimEnd, nowMs: number): void {
+  finish(transactionId: string, owner: string, end: ClaimEnd, nowMs: number, fence?: number): boolean {
     for (const claims of this.#networks.values()) {
       const known = claims.get(transactionId)
-      if (known?.owner !== owner) continue
+      if (!isOf(known, owner, fence)) continue
       if (end === 'forgotten') {
         claims.delete(transactionId)
         this.#answers.delete(transactionId)
-        continue
+        return true
       }
       known.state = end
+      if (end === 'open' && known.isBegun) {
+        known.isDone = false
+        known.isBegun = false
+      }
       if (end === 'served') this.#answers.expireAt(transactionId, nowMs + keepServedMs)
       else this.#answers.keep(transactionId)
+      return true
     }
+    return !this.has(transactionId)
   }
 
   close(): void {}
@@ -196,6 +232,23 @@ export class MemoryClaims implements ClaimStore {
   /** How many claims are held. */
   get size(): number {
     return [...this.#networks.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
+  #renew(claims: readonly HeldClaim[], untilMs: number): string[] {
+    return claims.flatMap(({ transactionId, owner, fence }) => {
+      const known = this.#find(transactionId)
+      if (!isOf(known, owner, fence) || known.state !== 'serving') return []
+      known.untilMs = untilMs
+      return owner
+    })
+  }
+
+  #begin({ transactionId, owner, fence }: HeldClaim): boolean {
+    const known = this.#find(transactionId)
+    if (!isOf(known, owner, fence) || known.state !== 'serving') return false
+    if (!known.isDone) known.isBegun = true
+    known.isDone = true
+    return true
   }
 
   #find(transactionId: string): Claim | undefined {
@@ -214,4 +267,8 @@ export class MemoryClaims implements ClaimStore {
       this.#answers.delete(transactionId)
     }
   }
+}
+
+function isOf(known: Claim | undefined, owner: string, fence: number | undefined): known is Claim {
+  return known?.owner === owner && (fence === undefined || known.fence === fence)
 }

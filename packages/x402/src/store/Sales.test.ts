@@ -205,6 +205,8 @@ test('SqliteClaims: a file of version 2 keeps its claims and id, and gets sales'
   first.close()
   const database = Sqlite.open(path)
   database.exec('DROP TABLE sales; DROP TABLE revenue; PRAGMA user_version = 2')
+  for (const column of ['fence', 'fenced_owner', 'is_begun']) database.exec(`ALTER TABLE claims DROP COLUMN ${column}`)
+  database.exec('ALTER TABLE store DROP COLUMN last_fence')
   database.exec(`INSERT INTO claims (transaction_id, owner, state, until_ms, network, forget_round, times, binding)
     VALUES ('${id(1)}', 'o', 'served', 0, 'n', 9, 1, 'b')`)
   database.close()

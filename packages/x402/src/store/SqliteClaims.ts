@@ -1,4 +1,5 @@
 import { Bytes } from '@latchkey/algorand'
+import type { ClaimRenewals, HeldClaim } from './ClaimRenewals.js'
 import {
   type ClaimEnd,
   type ClaimLease,
@@ -42,8 +43,19 @@ const secondSchema = `
   ) STRICT;
   CREATE INDEX answers_by_time ON answers (delete_ms, bytes);
 `
+/**
+ * Version 4 has short leases. A process of version 3 that has the file open goes on: it does not know the number of a claim,
+ * takes one that has begun for done, and leaves another owner than the fenced one.
+ */
+const leasesSchema = `
+  ALTER TABLE store ADD COLUMN last_fence INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE claims ADD COLUMN fence INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE claims ADD COLUMN fenced_owner TEXT NOT NULL DEFAULT '';
+  -- Whether it counts as done only because its handler began.
+  ALTER TABLE claims ADD COLUMN is_begun INTEGER NOT NULL DEFAULT 0;
+`
 /** Version 3 records sales. */
-const version = 3
+const version = 4
 /** How many claims are made between two deletions of old ones. */
 const cleanEvery = 1_000
 const defaultMaxHeldBytes = 256 * 1024 * 1024
@@ -69,6 +81,10 @@ export class SqliteClaims implements ClaimStore {
   readonly id: string
   readonly passes: SqlitePasses
   readonly sales: SqliteSales
+  readonly renewals: ClaimRenewals = {
+    renew: (claims, leaseMs, nowMs) => this.#renew(claims, nowMs + leaseMs),
+    begin: (claim) => this.#begin(claim),
+  }
   readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
@@ -107,32 +123,37 @@ export class SqliteClaims implements ClaimStore {
       const known = this.#read(transactionId)
       const type = decideClaim(known, lease)
       if (type === 'busy' || type === 'taken') return { type }
-      this.#statements.claim.run(transactionId, owner, nowMs + leaseMs, network, forgetRound, binding)
+      const { last_fence: last } = this.#statements.fence.get() as { last_fence: number | bigint }
+      const fence = Number(last)
+      const isDone = type === 'held' ? 1 : 0
+      this.#statements.claim.run(transactionId, owner, nowMs + leaseMs, network, forgetRound, binding, fence, isDone)
       this.#statements.keep.run(null, transactionId)
       if (lease.sale !== undefined) this.sales.recordOne(lease.sale)
-      return type === 'held' ? { type, answer: this.#answer(transactionId) } : { type }
+      return type === 'held' ? { type, answer: this.#answer(transactionId), fence } : { type, fence }
     })
   }
 
-  hold(transactionId: string, owner: string, answer: HeldAnswer): void {
-    this.#inTransaction(() => {
-      if (this.#statements.done.run(transactionId, owner).changes === 0) return
+  hold(transactionId: string, owner: string, answer: HeldAnswer, fence?: number): boolean {
+    return this.#inTransaction(() => {
+      if (this.#statements.done.run(transactionId, owner, fence ?? null).changes === 0) return false
       const bytes = bytesOf(answer)
-      if (!this.#makeRoom(bytes)) return
+      if (!this.#makeRoom(bytes)) return true
       const { status, headers, body } = answer
       this.#statements.hold.run(transactionId, status, JSON.stringify(headers), body, bytes)
+      return true
     })
   }
 
-  finish(transactionId: string, owner: string, end: ClaimEnd, nowMs: number): void {
-    this.#inTransaction(() => {
-      if (end === 'forgotten') {
-        this.#statements.drop.run(transactionId, owner)
-        return
-      }
-      if (this.#statements.end.run(end, transactionId, owner).changes === 0) return
+  finish(transactionId: string, owner: string, end: ClaimEnd, nowMs: number, fence?: number): boolean {
+    return this.#inTransaction(() => {
+      const own = [transactionId, owner, fence ?? null] as const
+      const { changes: ended } =
+        end === 'forgotten' ? this.#statements.drop.run(...own) : this.#statements.end.run(...own, end)
+      if (ended === 0) return this.#statements.has.get(transactionId) === undefined
+      if (end === 'forgotten') return true
       const { changes } = this.#statements.keep.run(end === 'served' ? nowMs + keepServedMs : null, transactionId)
       if (changes !== 0 && end === 'served') this.#expireLater()
+      return true
     })
   }
 
@@ -141,15 +162,29 @@ export class SqliteClaims implements ClaimStore {
     this.#database.close()
   }
 
+  #renew(claims: readonly HeldClaim[], untilMs: number): string[] {
+    return this.#inTransaction(() =>
+      claims.flatMap(({ transactionId, owner, fence }) =>
+        this.#statements.renew.run(transactionId, owner, fence, untilMs).changes === 0 ? [] : owner,
+      ),
+    )
+  }
+
+  #begin({ transactionId, owner, fence }: HeldClaim): boolean {
+    return naming(this.#path, () => this.#statements.begin.run(transactionId, owner, fence).changes !== 0)
+  }
+
   #read(transactionId: string): StoredClaim | undefined {
     const row = this.#statements.read.get(transactionId) as Row | undefined
     if (row === undefined) return undefined
     const { state, binding } = row
+    // Whether the handler began is not known of a process of the version before.
+    const mayBeBegun = state === 'serving' && Number(row.is_fenced) === 0
     return {
       state,
       binding,
       untilMs: Number(row.until_ms),
-      isDone: Number(row.is_done) === 1,
+      isDone: Number(row.is_done) === 1 || mayBeBegun,
       hasAnswer: Number(row.has_answer) === 1,
     }
   }
@@ -196,7 +231,8 @@ export class SqliteClaims implements ClaimStore {
         this.#database.exec(secondSchema)
         this.#database.prepare('INSERT INTO store VALUES (?)').run(Bytes.toHex(Bytes.random(16)))
       }
-      this.#database.exec(salesSchema)
+      if (Number(found) < 3) this.#database.exec(salesSchema)
+      this.#database.exec(leasesSchema)
       this.#database.exec(`PRAGMA user_version = ${version}`)
     })
   }
@@ -226,27 +262,40 @@ type Row = {
   binding: string
   until_ms: number | bigint
   is_done: number | bigint
+  is_fenced: number | bigint
   has_answer: number | bigint
 }
 type AnswerRow = { status: number | bigint; headers: string; body: Uint8Array }
+
+/** The claim of an owner; without a fence, as before there were any. */
+const own = 'transaction_id = ?1 AND owner = ?2 AND (?3 IS NULL OR fence = ?3)'
 
 function prepareAll(database: Sqlite.Database) {
   const prepare = (sql: string) => database.prepare(sql)
   return {
     has: prepare('SELECT 1 FROM claims WHERE transaction_id = ?'),
     read: prepare(
-      `SELECT state, binding, until_ms, is_done, a.transaction_id IS NOT NULL AS has_answer
+      `SELECT state, binding, until_ms, is_done, owner = fenced_owner AS is_fenced, a.transaction_id IS NOT NULL AS has_answer
        FROM claims c LEFT JOIN answers a USING (transaction_id) WHERE c.transaction_id = ?`,
     ),
     claim: prepare(
-      `INSERT INTO claims (transaction_id, owner, state, until_ms, network, forget_round, times, binding)
-       VALUES (?1, ?2, 'serving', ?3, ?4, ?5, 1, ?6)
+      `INSERT INTO claims (transaction_id, owner, state, until_ms, network, forget_round, times, binding, fence, fenced_owner)
+       VALUES (?1, ?2, 'serving', ?3, ?4, ?5, 1, ?6, ?7, ?2)
        ON CONFLICT (transaction_id)
-       DO UPDATE SET owner = ?2, state = 'serving', until_ms = ?3, times = times + 1, binding = ?6`,
+       DO UPDATE SET owner = ?2, state = 'serving', until_ms = ?3, times = times + 1, binding = ?6, fence = ?7,
+         fenced_owner = ?2, is_done = ?8, is_begun = 0`,
     ),
-    done: prepare('UPDATE claims SET is_done = 1 WHERE transaction_id = ? AND owner = ?'),
-    end: prepare('UPDATE claims SET state = ? WHERE transaction_id = ? AND owner = ?'),
-    drop: prepare('DELETE FROM claims WHERE transaction_id = ? AND owner = ?'),
+    fence: prepare('UPDATE store SET last_fence = last_fence + 1 RETURNING last_fence'),
+    renew: prepare(`UPDATE claims SET until_ms = ?4 WHERE ${own} AND state = 'serving'`),
+    begin: prepare(
+      `UPDATE claims SET is_begun = max(is_begun, 1 - is_done), is_done = 1 WHERE ${own} AND state = 'serving'`,
+    ),
+    done: prepare(`UPDATE claims SET is_done = 1, is_begun = 0 WHERE ${own}`),
+    end: prepare(
+      `UPDATE claims SET state = ?4, is_done = is_done - (is_begun AND ?4 = 'open'), is_begun = is_begun AND ?4 <> 'open'
+       WHERE ${own}`,
+    ),
+    drop: prepare(`DELETE FROM claims WHERE ${own}`),
     forget: prepare('DELETE FROM claims WHERE network = ? AND forget_round < ?'),
     answer: prepare('SELECT status, headers, body FROM answers WHERE transaction_id = ?'),
     hold: prepare('INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, NULL)'),

@@ -1,3 +1,4 @@
+import type { ClaimRenewals, HeldClaim } from '../ClaimRenewals.js'
 import { type ClaimEnd, type ClaimLease, type ClaimResult, type ClaimStore, keepServedMs } from '../Claims.js'
 import { bytesOf, type HeldAnswer } from '../HeldAnswer.js'
 import { prepare } from './Migrations.js'
@@ -33,6 +34,7 @@ const maxRound = 2n ** 63n - 1n
 
 type ClaimRow = {
   readonly o_result: ClaimResult['type']
+  readonly o_fence: string | bigint | number | null
   readonly o_status: number | null
   readonly o_headers: string | null
   readonly o_body: Uint8Array | null
@@ -46,6 +48,10 @@ export class PostgresClaims implements ClaimStore {
   readonly id: string
   readonly passes: PostgresPasses
   readonly sales: PostgresSales
+  readonly renewals: ClaimRenewals = {
+    renew: (claims, leaseMs) => this.#renew(claims, leaseMs),
+    begin: (claim) => this.#begin(claim),
+  }
   readonly #connection: PostgresConnection
   readonly #maxHeldBytes: number
   readonly #statements
@@ -98,7 +104,9 @@ export class PostgresClaims implements ClaimStore {
     try {
       const [row] = await this.#connection.read<ClaimRow>(this.#statements.claim, values)
       const { o_result: type } = row!
-      return type === 'held' ? { type, answer: answerOf(row!) } : { type }
+      if (type === 'busy' || type === 'taken') return { type }
+      const fence = Number(row!.o_fence)
+      return type === 'held' ? { type, answer: answerOf(row!), fence } : { type, fence }
     } catch (error) {
       // It may be claimed: the buyer would have to wait until the lease ends.
       if (error instanceof PostgresError && error.isOutcomeUnknown)
@@ -107,18 +115,22 @@ export class PostgresClaims implements ClaimStore {
     }
   }
 
-  async hold(transactionId: string, owner: string, answer: HeldAnswer): Promise<void> {
+  async hold(transactionId: string, owner: string, answer: HeldAnswer, fence?: number): Promise<boolean> {
     const { status, headers, body } = answer
     const bytes = bytesOf(answer)
     // One that is too large is not sent.
     const sent = bytes > this.#maxHeldBytes ? new Uint8Array() : body
     const kept = [status, JSON.stringify(headers), Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength), bytes]
-    await this.#connection.read(this.#statements.hold, [transactionId, owner, ...kept, this.#maxHeldBytes])
+    const values = [transactionId, owner, ...kept, this.#maxHeldBytes, fence]
+    const [row] = await this.#connection.read<{ is_own: boolean }>(this.#statements.hold, values)
+    return row!.is_own
   }
 
-  async finish(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
-    await this.#connection.read(this.#statements.finish, [transactionId, owner, end, keepServedMs])
+  async finish(transactionId: string, owner: string, end: ClaimEnd, _nowMs?: number, fence?: number): Promise<boolean> {
+    const values = [transactionId, owner, end, keepServedMs, fence]
+    const [row] = await this.#connection.read<{ is_own: boolean }>(this.#statements.finish, values)
     if (end === 'served') this.#cleanLater()
+    return row!.is_own
   }
 
   /**
@@ -136,6 +148,22 @@ export class PostgresClaims implements ClaimStore {
     await this.#cleaning
     await this.sales.close()
     await this.#connection.close()
+  }
+
+  async #renew(claims: readonly HeldClaim[], leaseMs: number): Promise<string[]> {
+    const columns = [
+      claims.map(({ transactionId }) => transactionId),
+      claims.map(({ owner }) => owner),
+      claims.map(({ fence }) => fence),
+    ]
+    const rows = await this.#connection.read<{ owner: string }>(this.#statements.renew, [...columns, leaseMs])
+    return rows.map(({ owner }) => owner)
+  }
+
+  async #begin({ transactionId, owner, fence }: HeldClaim): Promise<boolean> {
+    const values = [transactionId, owner, fence]
+    const [row] = await this.#connection.read<{ is_own: boolean }>(this.#statements.begin, values)
+    return row!.is_own
   }
 
   /** A seller without further requests deletes them, too. */
@@ -179,10 +207,21 @@ function statementsOf(schema: string) {
     has: { name: 'latchkey_claim_has', text: `SELECT 1 FROM ${schema}.claims WHERE transaction_id = $1` },
     claim: {
       name: 'latchkey_claim',
-      text: `SELECT * FROM ${schema}.claim_payment($1, $2, $3, $4, $5, $6, $7, $8::jsonb)`,
+      text: `SELECT * FROM ${schema}.claim_fenced($1, $2, $3, $4, $5, $6, $7, $8::jsonb)`,
     },
-    hold: { name: 'latchkey_claim_hold', text: `SELECT ${schema}.hold_answer($1, $2, $3, $4, $5, $6, $7)` },
-    finish: { name: 'latchkey_claim_finish', text: `SELECT ${schema}.finish_claim($1, $2, $3, $4)` },
+    hold: {
+      name: 'latchkey_claim_hold',
+      text: `SELECT ${schema}.hold_answer($1, $2, $3, $4, $5, $6, $7, $8) AS is_own`,
+    },
+    finish: {
+      name: 'latchkey_claim_finish',
+      text: `SELECT ${schema}.finish_claim($1, $2, $3, $4, $5) AS is_own`,
+    },
+    renew: {
+      name: 'latchkey_claim_renew',
+      text: `SELECT owner FROM ${schema}.renew_claims($1::text[], $2::text[], $3::bigint[], $4) AS owner`,
+    },
+    begin: { name: 'latchkey_claim_begin', text: `SELECT ${schema}.begin_claim($1, $2, $3) AS is_own` },
     clean: { name: 'latchkey_claim_clean', text: `SELECT ${schema}.clean_claims($1, $2, $3) AS n` },
   }
 }

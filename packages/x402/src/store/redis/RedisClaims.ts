@@ -1,8 +1,17 @@
 import { Bytes } from '@latchkey/algorand'
+import type { ClaimRenewals, HeldClaim } from '../ClaimRenewals.js'
 import { type ClaimEnd, type ClaimLease, type ClaimResult, type ClaimStore, keepServedMs } from '../Claims.js'
 import { bytesOf, type HeldAnswer } from '../HeldAnswer.js'
 import { StoreError } from '../StoreError.js'
-import { claimScript, finishScript, hasScript, holdScript, openScript } from './claimScripts.js'
+import {
+  beginScript,
+  claimScript,
+  finishScript,
+  hasScript,
+  holdScript,
+  openScript,
+  renewScript,
+} from './claimScripts.js'
 import { RedisConnection, type RedisOptions } from './RedisConnection.js'
 import { RedisPasses } from './RedisPasses.js'
 
@@ -28,7 +37,7 @@ const maxRounds = 10_000n
 const maxLeases = 10_000
 
 /** The id of the claims when it was made, and when it ends. */
-type Lease = { readonly id: string; readonly endMs: number }
+type Lease = { readonly id: string; endMs: number }
 
 /**
  * Claims and passes in Redis or Valkey, shared by the processes of many machines. The clock of the server decides. It keeps
@@ -37,6 +46,10 @@ type Lease = { readonly id: string; readonly endMs: number }
  */
 export class RedisClaims implements ClaimStore {
   readonly passes: RedisPasses
+  readonly renewals: ClaimRenewals = {
+    renew: (claims, leaseMs) => this.#renew(claims, leaseMs),
+    begin: (claim) => this.#begin(claim),
+  }
   readonly #connection: RedisConnection
   readonly #maxHeldBytes: number
   /** By owner: claims of this process whose handlers have not succeeded yet. */
@@ -86,10 +99,12 @@ export class RedisClaims implements ClaimStore {
     try {
       for (;;) {
         const reply = await this.#run(claimScript, [], [transactionId, this.#id, ...what])
-        const [result, ...answer] = reply as readonly (Buffer | null)[]
+        const [result, number, ...answer] = reply as readonly (Buffer | null)[]
         const type = String(result) as ClaimResult['type'] | 'lost'
         if (type === 'new' || type === 'again') this.#remember(owner, leaseMs)
-        if (type !== 'lost') return type === 'held' ? { type, answer: answerOf(answer) } : { type }
+        if (type === 'busy' || type === 'taken') return { type }
+        const fence = Number(number)
+        if (type !== 'lost') return type === 'held' ? { type, answer: answerOf(answer), fence } : { type, fence }
         this.#id = await openStore(this.#connection)
       }
     } catch (error) {
@@ -99,29 +114,29 @@ export class RedisClaims implements ClaimStore {
     }
   }
 
-  async hold(transactionId: string, owner: string, answer: HeldAnswer): Promise<void> {
+  async hold(transactionId: string, owner: string, answer: HeldAnswer, fence?: number): Promise<boolean> {
     const { status, headers, body } = answer
     const bytes = bytesOf(answer)
     // One that is too large is not sent.
     const sent = bytes > this.#maxHeldBytes ? new Uint8Array() : body
     const kept = [status, JSON.stringify(headers), Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength)]
     const lease = this.#leases.get(owner)
-    const values = [transactionId, lease?.id ?? this.#id, owner, bytes, this.#maxHeldBytes, ...kept]
+    const values = [transactionId, lease?.id ?? this.#id, owner, bytes, this.#maxHeldBytes, ...kept, fence ?? '']
     const result = String(await this.#run(holdScript, [], values))
     this.#leases.delete(owner)
     // Its lease has not ended: the server has lost the claim, and another replica may have it by now. What is not charged
     // here is charged there, if at all. If the server has lost everything, facilitators know which claims were the first.
     const isLost = result === 'gone' || (result === 'other' && performance.now() < (lease?.endMs ?? 0))
-    if (!isLost) return
+    if (!isLost) return result !== 'taken over' && result !== 'other'
     throw new StoreError(
       'store_failed',
       `the server ${this.#connection.server}: it has lost the claim of ${transactionId}`,
     )
   }
 
-  async finish(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
+  async finish(transactionId: string, owner: string, end: ClaimEnd, _nowMs?: number, fence?: number): Promise<boolean> {
     this.#leases.delete(owner)
-    await this.#run(finishScript, [], [transactionId, owner, end, keepServedMs])
+    return (await this.#run(finishScript, [], [transactionId, owner, end, keepServedMs, fence ?? ''])) === 1
   }
 
   /**
@@ -135,6 +150,22 @@ export class RedisClaims implements ClaimStore {
 
   close(): void {
     this.#connection.close()
+  }
+
+  async #renew(claims: readonly HeldClaim[], leaseMs: number): Promise<string[]> {
+    const endMs = performance.now() + leaseMs
+    const values = claims.flatMap(({ transactionId, owner, fence }) => [transactionId, owner, String(fence)])
+    const held = ((await this.#run(renewScript, [], [leaseMs, ...values])) as Buffer[]).map(String)
+    for (const owner of held) {
+      const lease = this.#leases.get(owner)
+      if (lease !== undefined) lease.endMs = endMs
+    }
+    return held
+  }
+
+  async #begin({ transactionId, owner, fence }: HeldClaim): Promise<boolean> {
+    const id = this.#leases.get(owner)?.id ?? this.#id
+    return (await this.#run(beginScript, [], [transactionId, owner, String(fence), id])) === 1
   }
 
   #remember(owner: string, leaseMs: number): void {

@@ -75,14 +75,17 @@ for _, old in ipairs(redis.call('ZRANGEBYSCORE', forget, '-inf', '(' .. round, '
   redis.call('ZREM', forget, old)
 end
 local claim = claimOf(id)
-local known = redis.call('HMGET', claim, 'owner', 'binding', 'state', 'until', 'done', 'result')
-local isDone = known[5] == '1'
+local known = redis.call('HMGET', claim, 'owner', 'binding', 'state', 'until', 'done', 'result', 'fence', 'fenced')
+-- Whether the handler began is not known of a replica of an older version, which leaves no fenced owner.
+local isDone = known[5] == '1' or (known[3] == 'serving' and known[8] ~= known[1])
 local result
+local fence
 if not known[1] then
   result = 'new'
 elseif known[1] == owner and known[3] == 'serving' then
   -- The response to the same call was lost.
   result = known[6]
+  fence = known[7]
 else
   local isReady = proof == 'secret' and redis.call('EXISTS', answerOf(id)) == 1
   if known[2] ~= binding or proof == 'hash' then result = 'taken'
@@ -91,6 +94,11 @@ else
   else result = isDone and 'held' or 'again' end
 end
 if result == 'busy' or result == 'taken' then return { result } end
+if not fence then
+  fence = redis.call('INCR', prefix .. 'fence')
+  redis.call('PEXPIRE', prefix .. 'fence', 400 * ${outliveMs})
+  redis.call('HSET', claim, 'fence', fence, 'fenced', owner, 'done', result == 'held' and '1' or '0', 'begun', '0')
+end
 redis.call('HSET', claim, 'owner', owner, 'binding', binding, 'state', 'serving', 'until', now + lease, 'result', result, 'network', network)
 if known[1] and known[1] ~= owner then redis.call('HSET', claim, 'before', known[1]) end
 redis.call('PEXPIRE', claim, ttl)
@@ -101,19 +109,20 @@ if redis.call('PTTL', forget) < ttl + ${outliveMs} then redis.call('PEXPIRE', fo
 local pass = prefix .. 'p:' .. id
 local passLeft = redis.call('PTTL', pass)
 if passLeft >= 0 and passLeft < ttl then redis.call('PEXPIRE', pass, ttl) end
-if result ~= 'held' then return { result } end
+if result ~= 'held' then return { result, tostring(fence) } end
 local answer = redis.call('HMGET', answerOf(id), 'status', 'headers', 'body')
-return { result, answer[1], answer[2], answer[3] }
+return { result, tostring(fence), answer[1], answer[2], answer[3] }
 `)
 
 /** Returns `lost` if the server has lost all claims, `gone` or `other` if it has lost this one, `taken over` if its lease ended. */
 export const holdScript = script(`${refusedWhenFull}${head}
 local id, storeId, owner, bytes, max = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if redis.call('GET', KEYS[2]) ~= storeId then return 'lost' end
-local found = redis.call('HMGET', claimOf(id), 'owner', 'before')
+local found = redis.call('HMGET', claimOf(id), 'owner', 'before', 'fence')
 if not found[1] then return 'gone' end
 if found[1] ~= owner then return found[2] == owner and 'taken over' or 'other' end
-redis.call('HSET', claimOf(id), 'done', '1')
+if ARGV[9] ~= '' and found[3] ~= ARGV[9] then return 'other' end
+redis.call('HSET', claimOf(id), 'done', '1', 'begun', '0')
 dropAnswer(id)
 if bytes > max then return 'full' end
 -- Those that the server has deleted since.
@@ -135,10 +144,14 @@ count(id, kept, bytes, redis.call('PTTL', claimOf(id)))
 return 'held'
 `)
 
+/** Returns 0 if another request has the claim. */
 export const finishScript = script(`${head}
 local id, owner, finish, keepMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local claim = claimOf(id)
-if redis.call('HGET', claim, 'owner') ~= owner then return 0 end
+local found = redis.call('HMGET', claim, 'owner', 'fence', 'begun')
+-- One that is gone was ended, or lost by the server: then facilitators know which claims were the first.
+if not found[1] then return 1 end
+if found[1] ~= owner or (ARGV[5] ~= '' and found[2] ~= ARGV[5]) then return 0 end
 if finish == 'forgotten' then
   dropAnswer(id)
   redis.call('ZREM', prefix .. 'forget:' .. redis.call('HGET', claim, 'network'), id)
@@ -146,6 +159,37 @@ if finish == 'forgotten' then
   return 1
 end
 redis.call('HSET', claim, 'state', finish)
+-- The handler failed, and may run again.
+if finish == 'open' and found[3] == '1' then redis.call('HSET', claim, 'done', '0', 'begun', '0') end
 if finish == 'served' then keep(id, served, keepMs) else keep(id, kept, redis.call('PTTL', claim)) end
+return 1
+`)
+
+/** Whether an owner still holds its claim. */
+const isOwn = `
+local isOwn = function(id, owner, fence)
+  local found = redis.call('HMGET', claimOf(id), 'owner', 'fence', 'state')
+  return found[1] == owner and found[2] == fence and found[3] == 'serving'
+end
+`
+
+/** Arguments: the time of the leases; for each its payment, owner and fence. Returns the owners that still hold theirs. */
+export const renewScript = script(`${head}${isOwn}
+local held = {}
+for index = 2, #ARGV, 3 do
+  local id, owner, fence = ARGV[index], ARGV[index + 1], ARGV[index + 2]
+  if isOwn(id, owner, fence) then
+    redis.call('HSET', claimOf(id), 'until', now + tonumber(ARGV[1]))
+    held[#held + 1] = owner
+  end
+end
+return held
+`)
+
+/** Arguments: a payment, its owner and fence, and the id of the store. Returns whether its handler may run. */
+export const beginScript = script(`${refusedWhenFull}${head}${isOwn}
+local id, owner, fence = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('GET', KEYS[2]) ~= ARGV[4] or not isOwn(id, owner, fence) then return 0 end
+if redis.call('HGET', claimOf(id), 'done') ~= '1' then redis.call('HSET', claimOf(id), 'done', '1', 'begun', '1') end
 return 1
 `)

@@ -1,0 +1,128 @@
+/**
+ * The leases of a gate: short ones, which it renews together while their requests are served. What a gate that was killed
+ * left is free soon, and a gate that was cut off from the store knows that it may have lost its claims.
+ */
+import type { HeldClaim } from '../store/ClaimRenewals.js'
+import type { ClaimLease, ClaimResult, ClaimStore } from '../store/Claims.js'
+
+export type RenewalsOptions = {
+  readonly claims: ClaimStore
+  readonly onError: (error: unknown) => void
+  /** @default 30 seconds */
+  readonly leaseMs?: number | undefined
+}
+
+/** The claim of one request. */
+export type Lease = {
+  readonly transactionId: string
+  readonly owner: string
+  /** Undefined if the store hands out none. */
+  readonly fence: number | undefined
+  /** By `performance.now()`, when it was asked for. */
+  readonly startMs: number
+  /** By `performance.now()`: until then no other request can get the claim, whatever the store does. */
+  endMs: number
+}
+
+const defaultLeaseMs = 30_000
+/** A lease can be renewed twice more if one renewal fails. */
+const renewalsPerLease = 3
+/** How soon a renewal is tried again, as a part of the lease. */
+const retriesPerLease = 15
+const maxBatch = 500
+
+export class Renewals {
+  readonly #claims: ClaimStore
+  readonly #onError: (error: unknown) => void
+  readonly #leaseMs: number
+  /** Those that are renewed, by owner, with the time after which they are not. */
+  readonly #held = new Map<string, { readonly lease: Lease; readonly lastMs: number }>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isFailing = false
+
+  constructor({ claims, onError, leaseMs = defaultLeaseMs }: RenewalsOptions) {
+    this.#claims = claims
+    this.#onError = onError
+    this.#leaseMs = leaseMs
+  }
+
+  /** Claims a payment. `leaseMs` is the longest that its request can take: the lease is not renewed after that. */
+  async claim(transactionId: string, on: ClaimLease): Promise<{ result: ClaimResult; lease: Lease }> {
+    const startMs = performance.now()
+    const isRenewed = this.#claims.renewals !== undefined
+    const leaseMs = isRenewed ? Math.min(this.#leaseMs, on.leaseMs) : on.leaseMs
+    const result = await this.#claims.claim(transactionId, { ...on, leaseMs })
+    const fence = 'fence' in result ? result.fence : undefined
+    const lease = { transactionId, owner: on.owner, fence, startMs, endMs: startMs + leaseMs }
+    const isClaimed = result.type !== 'busy' && result.type !== 'taken'
+    if (isClaimed && isRenewed) {
+      this.#held.set(on.owner, { lease, lastMs: startMs + on.leaseMs })
+      this.#schedule(this.#leaseMs / renewalsPerLease)
+    }
+    return { result, lease }
+  }
+
+  /** Whether no other request can have the claim. False if that is not known. */
+  isHeld({ endMs }: Lease): boolean {
+    return performance.now() < endMs
+  }
+
+  /**
+   * Records that a handler begins that must not run twice.
+   *
+   * @returns false if another request has the claim: the handler must not run
+   */
+  async begin({ transactionId, owner, fence }: Lease): Promise<boolean> {
+    const { renewals } = this.#claims
+    if (renewals === undefined || fence === undefined) return true
+    return renewals.begin({ transactionId, owner, fence })
+  }
+
+  /** Renews it no longer: the claim has ended. */
+  release({ owner }: Lease): void {
+    this.#held.delete(owner)
+  }
+
+  /** One timer for all: most requests end before it. */
+  #schedule(ms: number): void {
+    if (this.#timer !== undefined) return
+    this.#timer = setTimeout(async () => {
+      const isRenewed = await this.#renewAll()
+      this.#timer = undefined
+      if (this.#held.size === 0) return
+      this.#schedule(this.#leaseMs / (isRenewed ? renewalsPerLease : retriesPerLease))
+    }, ms)
+    this.#timer.unref?.()
+  }
+
+  /** Never throws: a lease that is not renewed ends. */
+  async #renewAll(): Promise<boolean> {
+    const nowMs = performance.now()
+    for (const [owner, { lastMs }] of this.#held) if (lastMs <= nowMs) this.#held.delete(owner)
+    const leases = [...this.#held.values()].map(({ lease }) => lease)
+    try {
+      for (let index = 0; index < leases.length; index += maxBatch)
+        await this.#renew(leases.slice(index, index + maxBatch))
+      this.#isFailing = false
+      return true
+    } catch (error) {
+      // Once, until it works again.
+      if (!this.#isFailing) this.#onError(error)
+      this.#isFailing = true
+      return false
+    }
+  }
+
+  async #renew(leases: readonly Lease[]): Promise<void> {
+    const claims = leases.flatMap(({ transactionId, owner, fence }): HeldClaim[] =>
+      fence === undefined ? [] : [{ transactionId, owner, fence }],
+    )
+    const endMs = performance.now() + this.#leaseMs
+    const held = new Set(await this.#claims.renewals!.renew(claims, this.#leaseMs, Date.now()))
+    for (const lease of leases) {
+      if (held.has(lease.owner)) lease.endMs = endMs
+      // It may have been ended meanwhile, by this gate.
+      else if (this.#held.delete(lease.owner)) lease.endMs = Number.NEGATIVE_INFINITY
+    }
+  }
+}
