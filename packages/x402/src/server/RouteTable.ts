@@ -16,6 +16,8 @@ type Compiled<T> = {
   readonly method: Method | undefined
   readonly path: string
   readonly pattern: RegExp
+  /** Matches the path only in the spelling of the key. */
+  readonly exact: RegExp
   /** What is left of the path where a prefix of it was removed. */
   readonly suffixes: readonly RegExp[]
   readonly value: T
@@ -70,6 +72,13 @@ export class RouteTable<T> {
     return others.size === 0 ? undefined : otherMethods([...others])
   }
 
+  /** Whether a path is spelled like a key that it matches: in the same case, and without further slashes. */
+  isExact(key: RouteKey, path: string, depth = 0): boolean {
+    const route = this.#routes.find((one) => one.key === key)
+    const forms = formsOf(decodeOnce(path.replace(/\?.*$/s, '')), depth)
+    return route !== undefined && forms.some((form) => route.exact.test(form))
+  }
+
   /** The key that would match if a prefix had not been removed from the path. */
   keyWithPrefix(method: string, path: string): RouteKey | undefined {
     const verb = verbOf(method)
@@ -89,6 +98,15 @@ export class RouteTable<T> {
     const forms = formsOf(url, depth).map(segmentsOf)
     const paths = this.#routes.flatMap(({ path }) => [path, ...suffixesOf(path)]).map(segmentsOf)
     return paths.some((path) => forms.some((form) => overlap(path, form)))
+  }
+}
+
+/** Keys may have letters that requests escape. */
+function decodeOnce(path: string): string {
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
   }
 }
 
@@ -153,7 +171,15 @@ function compile<T>(key: RouteKey, value: T): Compiled<T> {
   if (unknown !== undefined) {
     throw new RouteError(key, `has ${JSON.stringify(unknown)}, which is not a whole segment like :name or [name]`)
   }
-  return { key, method, path, pattern: patternOf(path), suffixes: suffixesOf(path).map(patternOf), value }
+  return {
+    key,
+    method,
+    path,
+    pattern: patternOf(path),
+    exact: exactOf(path),
+    suffixes: suffixesOf(path).map(patternOf),
+    value,
+  }
 }
 
 function isParameter(segment: string): boolean {
@@ -161,13 +187,21 @@ function isParameter(segment: string): boolean {
 }
 
 function patternOf(path: string): RegExp {
-  if (path === '*') return /^/
+  return path === '*' ? /^/ : new RegExp(`^${sourceOf(path)}$`, 'isu')
+}
+
+function exactOf(path: string): RegExp {
+  const end = path.length > 1 && path.endsWith('/') ? '/' : ''
+  return path === '*' ? /^/ : new RegExp(`^${sourceOf(path)}${end}$`, 'su')
+}
+
+function sourceOf(path: string): string {
   const source = trimSlashes(path)
     .split('/')
     .map((segment) => (isParameter(segment) ? '[^/]+' : wildcards(segment)))
     .join('/')
   // A route for everything below a path includes the path itself.
-  return new RegExp(`^${source.replace(/\/\.\*$/, '(?:/.*)?')}$`, 'isu')
+  return source.replace(/\/\.\*$/, '(?:/.*)?')
 }
 
 /** The path without its first segments, as long as those are plain: frameworks remove no other prefixes. */
