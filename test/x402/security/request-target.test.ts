@@ -45,6 +45,7 @@ const attacks = [
   '/w?quality[0]=best',
   '/w?quality%5B%5D=best',
   '/w?x[quality]=best',
+  '/w?quality=best]=x',
   '/w?quality+=best',
   '/w?q%75ality=best',
   '/w?%71uality=best',

@@ -20,12 +20,22 @@ function ofHeaders({ headers }: Request): string[] {
   return overrideHeaders.map((name) => headers.get(name) ?? '')
 }
 
+/** Names that have to be decoded, since they may be `_method`; no honest query has more. */
+const maxDecodedNames = 50
+
 function ofQuery({ url }: Request): string[] {
   // For some programs, a semicolon or a number sign starts the query, or separates parameters.
   const start = url.search(/[?;#]/)
-  const query = start === -1 ? '' : url.slice(start + 1)
-  if (!/_method|%/i.test(query)) return []
-  const texts = /[;#]/.test(query) ? [query, query.replaceAll(/[;#]/g, '&')] : [query]
-  const parameters = texts.flatMap((text) => [...new URLSearchParams(text)])
-  return parameters.filter(([name]) => /^_method(\[.*)?$/i.test(name.trim())).map(([, value]) => value)
+  if (start === -1 || !/_method|%/i.test(url)) return []
+  const candidates = url
+    .slice(start + 1)
+    .split(/[&;#?]/)
+    .filter((parameter) => /^(?:[\s+_]|%[25])/.test(parameter))
+  // More than can be allowed, so that the request is refused.
+  if (candidates.length > maxDecodedNames)
+    return Array.from({ length: maxOverrides + 1 }, (_, index) => `UNKNOWN${index}`)
+  return candidates
+    .flatMap((parameter) => [...new URLSearchParams(parameter)])
+    .filter(([name]) => /^_method(\[.*)?$/i.test(name.trim()))
+    .map(([, value]) => value)
 }

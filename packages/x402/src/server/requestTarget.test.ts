@@ -72,6 +72,8 @@ test('where a function chooses the price, spellings and parameters that parsers 
     '/a?b=1&B=2': /repeats/,
     '/a?b[]=1': /brackets/,
     '/a?b%5B0%5D=1': /brackets/,
+    '/a?b=c]=1': /brackets/,
+    '/a?b=c%5D=1': /brackets/,
     '/a?b+=1': /space/,
     '/a?%20b=1': /space/,
     '/a?=1': /without a name/,

@@ -79,8 +79,10 @@ function spellingProblem(own: string, path: string): string | undefined {
 function parameterProblem(query: string, allowsRepeated: boolean): string | undefined {
   if (query === '') return undefined
   if (query.includes(';')) return 'has a semicolon in its query'
+  // The parser of Express 4 ends a name at the first `]=`, although it is behind another `=`.
+  if (/(?:\]|%5d)=/i.test(query)) return 'has a parameter with brackets'
+  if (query.split('&', maxParameters + 1).length > maxParameters) return `has more than ${maxParameters} parameters`
   const names = [...new URLSearchParams(query).keys()]
-  if (names.length > maxParameters) return `has more than ${maxParameters} parameters`
   const seen = new Set<string>()
   for (const name of names) {
     if (name === '') return 'has a parameter without a name'
