@@ -285,8 +285,9 @@ test('S19 texts of sellers and buyers are escaped in the payment page', async (t
   const program = await fetch(`${url}/a?<script>`, { headers })
   assert.deepEqual([program.status, program.headers.get('content-type')], [402, 'application/json'])
   // A raw request, since `fetch` sends headers that identify it as a program.
-  const { status, head, body } = await rawRequest(url, '/a?<script>', { headers })
+  const { status, head, body } = await rawRequest(url, "/a?'%3Cscript%3E{x}", { headers })
   assert.equal(status, 402)
+  assert.equal((await rawRequest(url, '/a?<script>', { headers })).status, 400)
   assert.match(head, /content-security-policy: default-src 'none'; script-src 'self';/i)
   assert.equal(body.match(/<script/g)!.length, 2)
   assert.ok(!body.includes('<script>'))

@@ -78,7 +78,7 @@ for (const name of Object.keys(shops)) {
     assert.equal(served(), 0)
   })
 
-  test(`A14 ${name}: a header that overrides the method opens no other route`, async (t) => {
+  test(`A14 ${name}: a header or a parameter that overrides the method opens no other route`, async (t) => {
     const { url, served } = await open(t, name, {
       ...cents(market, 'POST /orders', 'DELETE /orders'),
       'GET /weather': { ...cents(market, 'x')['x']!, otherMethods: 'free' },
@@ -89,7 +89,15 @@ for (const name of Object.keys(shops)) {
       const other = { [header]: 'DELETE', 'Content-Length': '0' }
       assert.equal((await rawRequest(url, '/orders', { method: 'POST', headers: other })).status, 400)
     }
-    assert.equal((await rawRequest(url, '/weather?_method=GET', { method: 'POST' })).status, 400)
+    for (const query of ['?_method=GET', '?%5Fmethod=GET', '?_meth%6Fd=GET', '?_method[]=GET', '?x=1#&_method=GET']) {
+      assert.equal((await rawRequest(url, `/weather${query}`, { method: 'POST' })).status, 400, query)
+    }
+    for (const query of ['?%5fmethod=DELETE', '?_method%5B0%5D=DELETE', '?x=1;_method=DELETE', '?_METHOD=delete']) {
+      assert.equal((await rawRequest(url, `/orders${query}`, { method: 'POST' })).status, 400, query)
+    }
+    const many = Array.from({ length: 5 }, (_, index) => `_method=M${index}`).join('&')
+    assert.equal((await rawRequest(url, `/free?${many}`, { method: 'POST' })).status, 400)
+    assert.equal((await rawRequest(url, '/orders?method=DELETE', { method: 'POST' })).status, 402)
     assert.equal(served(), 0)
   })
 

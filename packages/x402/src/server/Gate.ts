@@ -207,6 +207,8 @@ export class Gate {
     const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
     const file = await this.#paywall.assetResponse(request, accepts)
     if (file !== undefined) return this.#respond(request, file)
+    const refusal = this.#routes.refusalOf(request, { key, route }, path)
+    if (refusal !== undefined) return this.#respond(request, refusal)
     const pass = this.#passes.offer(request, { key, route }, path)
     const chains = accepts.map(({ chain }) => chain)
     const shown = pass === undefined ? undefined : await this.#passes.admit(request, pass, chains)

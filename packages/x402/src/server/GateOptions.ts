@@ -39,6 +39,14 @@ export type Route = {
    */
   readonly otherMethods?: 'refuse' | 'free' | undefined
   /**
+   * What becomes of requests that repeat a query parameter, where a function chooses the price or the payee: `refuse` responds
+   * with 400, `allow` passes them to the function. Allow them only if the function reads all values of a parameter, as
+   * `searchParams.getAll` does.
+   *
+   * @default 'refuse'
+   */
+  readonly repeatedParameters?: 'refuse' | 'allow' | undefined
+  /**
    * A price above which the payment is settled before the handler runs, so that no account has more work done than it can pay
    * for. A price in another asset counts as above.
    *

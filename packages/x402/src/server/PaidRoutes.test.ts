@@ -83,3 +83,28 @@ test('the path that the router uses counts before the one that was sent', () => 
   assert.equal(resultOf(routes, { path: '/dear', sent: '/cheap' }), 'GET /dear')
   assert.equal(resultOf(routes, { path: '/internal', sent: '/cheap' }), 'GET /cheap')
 })
+
+test('a parameter that replaces the method is found in every spelling, and many parameters cost little', () => {
+  const routes = new PaidRoutes({ 'POST /a': route, 'DELETE /a': route })
+  const post = (query: string) => resultOf(routes, '/a', { method: 'POST', query })
+  const spellings = [
+    '_method',
+    '%5Fmethod',
+    '_%6deth%6Fd',
+    '_METHOD',
+    '_method[]',
+    '_method%5B0%5D',
+    '+_method',
+    '%20_method',
+  ]
+  for (const name of spellings) {
+    for (const query of [`?${name}=DELETE`, `?x=1&${name}=delete&y`, `?x=1;${name}=DELETE`, `#${name}=DELETE`]) {
+      assert.equal(post(query), 400, query)
+    }
+    assert.equal(post(`?${name}=POST`), 'POST /a', name)
+  }
+  for (const query of ['?method=DELETE', '?x_method=DELETE', '?x=_method=DELETE'])
+    assert.equal(post(query), 'POST /a', query)
+  assert.equal(post(`?${'%5fx=1&'.repeat(51)}`), 400)
+  assert.equal(post(`?${'filter%5Bx%5D=1&'.repeat(51)}`), 'POST /a')
+})

@@ -1,9 +1,11 @@
 /** From a request to the route that it has to pay for, or to the reason why it is refused. */
 import { OptionsError } from '../errors.js'
 import type { Route } from './GateOptions.js'
-import { overridesOf } from './methodOverrides.js'
+import { maxOverrides, overridesOf } from './methodOverrides.js'
 import { type Match, RouteTable } from './RouteTable.js'
+import { targetProblem } from './requestTarget.js'
 import { json } from './responses.js'
+import { urlOf } from './urlOf.js'
 
 /** The path of a request, as an adapter knows it. */
 export type RequestPath = {
@@ -17,6 +19,12 @@ export type RequestPath = {
   readonly depth?: number | undefined
   /** The path as it was sent, where the router matches another. */
   readonly sent?: string | undefined
+  /**
+   * The request target with its query, in each form that a handler can read: all of them are checked.
+   *
+   * @default the URL of the request
+   */
+  readonly targets?: readonly string[] | undefined
   /**
    * Whether a prefix may have been removed that the adapter cannot see.
    *
@@ -62,9 +70,9 @@ export class PaidRoutes {
   find(request: Request, target: RequestPath): RouteResult {
     const match = this.#match(request.method, target)
     if (match?.type === 'ambiguous') return refused(400, 'the path can be read in more than one way')
-    for (const method of overridesOf(request)) {
-      // A program behind the gate may run the handler of the other method.
-      if (keyOf(this.#match(method, target)) === keyOf(match)) continue
+    // A program behind the gate may run the handler of the other method.
+    const overrides = overridesOf(request)
+    if (overrides.length > maxOverrides || !this.#isSameRoute(overrides, target, match)) {
       return refused(400, 'the method can be read in more than one way')
     }
     if (match === undefined) return this.#unmatched(request, target)
@@ -76,6 +84,23 @@ export class PaidRoutes {
     ])
   }
 
+  #isSameRoute(methods: readonly string[], target: RequestPath, match: Match<PaidRoute> | undefined): boolean {
+    return methods.every((method) => keyOf(this.#match(method, target)) === keyOf(match))
+  }
+
+  /** The refusal of a target that programs may read differently: the client must be shown the price of what it is served. */
+  refusalOf(request: Request, { key, route }: PaidRoute, target: RequestPath): Response | undefined {
+    const { origin, pathname } = urlOf(request)
+    const allowsRepeated = route.repeatedParameters === 'allow'
+    const rules = { isPricedByFunction: isPricedByFunction(route), allowsRepeated }
+    for (const one of new Set(target.targets ?? [request.url])) {
+      const problem = targetProblem(one, origin, rules)
+      if (problem !== undefined) return ambiguous(problem)
+    }
+    const isExact = (): boolean => this.#table.isExact(key, ...this.#placed(pathname, target.depth ?? 0))
+    return rules.isPricedByFunction && !isExact() ? ambiguous('is not spelled like its route') : undefined
+  }
+
   #match(method: string, { path, depth = 0, sent }: RequestPath): Match<PaidRoute> | undefined {
     const paths = sent === undefined || sent === path ? [path] : [path, sent]
     const matches = paths.map((one) => this.#matchOne(method, one, depth)).filter((one) => one !== undefined)
@@ -83,10 +108,15 @@ export class PaidRoutes {
   }
 
   #matchOne(method: string, path: string, depth: number): Match<PaidRoute> | undefined {
+    return this.#table.match(method, ...this.#placed(path, depth))
+  }
+
+  /** The path with the prefix that a server in front has removed, and the depth of its mount. */
+  #placed(path: string, depth: number): [path: string, depth: number] {
     const base = this.#basePath ?? ''
     // Where nothing was removed, keys may be relative to the base path all the same.
     const added = depthOf(base) * (isBelow(path, base) ? 2 : 1)
-    return this.#table.match(method, `${base}${path}`, depth + added)
+    return [`${base}${path}`, depth + added]
   }
 
   #unmatched({ method }: Request, { path, isPrefixUnknown = false }: RequestPath): RouteResult {
@@ -111,6 +141,15 @@ function basePathOf(basePath: string): string {
 
 function isBelow(path: string, base: string): boolean {
   return base !== '' && (path.startsWith(`${base}/`) || path.startsWith(`${base}?`) || path === base)
+}
+
+function isPricedByFunction({ accepts }: Route): boolean {
+  return [accepts].flat().some((one) => typeof one?.price === 'function' || typeof one?.payTo === 'function')
+}
+
+function ambiguous(problem: string): Response {
+  const message = `the request target ${problem}; programs could read it differently`
+  return json(400, { error: 'ambiguous_request', message })
 }
 
 function keyOf(match: Match<PaidRoute> | undefined): string | undefined {

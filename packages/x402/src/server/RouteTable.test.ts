@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { trimSlashes } from './pathReadings.js'
+import { ReadingBudget, trimSlashes } from './pathReadings.js'
 import { RouteError, RouteTable } from './RouteTable.js'
 import '../../../../test/seed.mjs'
 
@@ -250,11 +250,61 @@ test('a path that is a route when read as a URL is not free', () => {
   assert.ok(routes > 500, `only ${routes}`)
 })
 
-test('a path with too many readings is refused quickly', () => {
-  const keys = ['GET /files/*', 'POST /other']
-  assert.equal(keyOf(keys, 'GET', `/x${'%20'.repeat(1_000)}`), 'ambiguous')
+test('a path with too many readings is refused if one of them may be a route, and free otherwise', () => {
+  const keys = ['GET /files/*', 'POST /other/:id']
+  const odd = '/%252e%252e;/..;/%2e%252f..\\%5c;x//..%2f%2e./;y#/..;/%23/../'
+  for (const end of ['files', 'FILE%73', '%2566iles', 'x;files', 'files'.replace('s', '\u{17f}')]) {
+    assert.equal(keyOf(keys, 'GET', `${odd}${end}`), 'ambiguous', end)
+  }
+  assert.equal(keyOf(keys, 'GET', `${odd}z`), undefined)
   assert.equal(keyOf(keys, 'GET', `/${'a/'.repeat(5_000)}`), undefined, 'long, but plain')
-  assert.equal(keyOf(keys, 'GET', '/%252e%252e;/..;/%2e%252f..\\%5c;x//..%2f%2e./;y#/..;/%23/../z'), 'ambiguous')
+  assert.equal(
+    keyOf(keys, 'GET', `/files/${'caf%C3%A9%20'.repeat(60)}`),
+    'GET /files/*',
+    'long, and read the same by all',
+  )
+  assert.equal(keyOf(keys, 'GET', `/x${'%20'.repeat(1_000)}`), 'ambiguous', 'too long to be read')
+})
+
+test('what is made of a path is bounded, with any number of mounts, and most paths need nothing of it', () => {
+  const table = new RouteTable({ 'GET /files/*': 1, 'GET /a/:b': 2, 'POST /:c': 3 })
+  const piece = fc.constantFrom(
+    '%252e',
+    ';',
+    '%2f',
+    '%5c',
+    '..',
+    '//',
+    '.',
+    '\\',
+    '%2e',
+    '%3b',
+    '/',
+    'files',
+    'a',
+    '%',
+    '#',
+    '%25',
+  )
+  const path = fc.array(piece, { maxLength: 120 }).map((pieces) => `/${pieces.join('')}`)
+  const worst = [
+    '%252e;%2f%5c..//'.repeat(120),
+    '%252e;%2f%5c..//files'.repeat(12),
+    `files${';a/..//%2e%2f'.repeat(18)}`,
+  ]
+  const check = (target: string): void => {
+    for (const depth of [0, 3]) {
+      const budget = new ReadingBudget()
+      table.match('GET', target, depth, budget)
+      assert.ok(budget.used <= ReadingBudget.maxCharacters, `${target}: ${budget.used}`)
+    }
+  }
+  for (const target of worst) check(`/${target}`)
+  fc.assert(fc.property(path, check), { numRuns: 2_000 })
+  const none = new ReadingBudget()
+  table.match('GET', `/${'b/'.repeat(2_000)}`, 3, none)
+  new RouteTable({ 'GET /files/*': 1 }).match('GET', `/${'%252e;%2f%5c..//'.repeat(12)}`, 3, none)
+  assert.equal(none.used, 0)
 })
 
 test('slashes are trimmed from the end of a path, and passed within it in linear time', () => {

@@ -4,7 +4,15 @@
  * cheap one.
  */
 import { X402Error } from '../errors.js'
-import { readingsOf, trimSlashes } from './pathReadings.js'
+import {
+  foldCase,
+  foldedContent,
+  isPlainPath,
+  maxEscapedLength,
+  ReadingBudget,
+  readingsOf,
+  trimSlashes,
+} from './pathReadings.js'
 
 export type RouteKey = string
 
@@ -16,10 +24,19 @@ type Compiled<T> = {
   readonly method: Method | undefined
   readonly path: string
   readonly pattern: RegExp
+  /** Matches the path only in the spelling of the key. */
+  readonly exact: RegExp
+  /** The texts, in folded case, that are in every path that it matches. */
+  readonly literals: readonly string[]
   /** What is left of the path where a prefix of it was removed. */
   readonly suffixes: readonly RegExp[]
   readonly value: T
 }
+
+/** The readings of a path, and how many of their first segments may be removed. */
+type Readings = ReadonlyMap<string, number>
+
+const maxLatest = 2
 
 export type Match<T> =
   | { readonly type: 'route'; readonly key: RouteKey; readonly value: T }
@@ -30,6 +47,8 @@ export type Match<T> =
 
 export class RouteTable<T> {
   readonly #routes: readonly Compiled<T>[]
+  /** The readings of the latest paths: of a request as it was sent, and as the router has it. */
+  readonly #latest = new Map<string, Readings | undefined>()
 
   /** @throws RouteError for a key that no request can match */
   constructor(routes: { readonly [key: RouteKey]: T }) {
@@ -51,34 +70,71 @@ export class RouteTable<T> {
    * @param depth how many segments of the path are before the place where the gate is mounted: keys are matched with the
    * whole path, and with the path without those segments
    */
-  match(method: string, path: string, depth = 0): Match<T> | undefined {
+  match(method: string, path: string, depth = 0, budget = new ReadingBudget()): Match<T> | undefined {
     const verb = verbOf(method)
+    const candidates = this.#candidates(path)
+    if (candidates.length === 0) return undefined
     const found = new Set<Compiled<T>>()
     const others = new Set<Compiled<T>>()
-    const readings = mountedReadings(path, depth)
+    const readings = this.#readings(path, depth, budget)
     if (readings === undefined) return { type: 'ambiguous' }
     for (const [reading, below] of readings) {
       const forms = formsOf(reading, below)
-      const ofPath = this.#routes.filter(({ pattern }) => forms.some((form) => pattern.test(form)))
+      const ofPath = candidates.filter(({ pattern }) => forms.some((form) => pattern.test(form)))
       const route = ofPath.find((one) => one.method === undefined || one.method === verb)
       if (route !== undefined) found.add(route)
       else for (const other of ofPath) others.add(other)
+      if (found.size > 1) return { type: 'ambiguous' }
     }
     const [route] = found
-    if (found.size > 1) return { type: 'ambiguous' }
     if (route !== undefined) return { type: 'route', key: route.key, value: route.value }
     return others.size === 0 ? undefined : otherMethods([...others])
+  }
+
+  /** A request is matched once for its own method, and once for each that a program may use instead. */
+  #readings(path: string, depth: number, budget: ReadingBudget): Readings | undefined {
+    const key = `${depth} ${path}`
+    if (this.#latest.has(key)) return this.#latest.get(key)
+    const readings = mountedReadings(path, depth, budget)
+    if (this.#latest.size >= maxLatest) this.#latest.clear()
+    this.#latest.set(key, readings)
+    return readings
+  }
+
+  /** The routes that a reading of a path may match. */
+  #candidates(target: string): readonly Compiled<T>[] {
+    const path = target.replace(/\?.*$/s, '')
+    // A path that is too long to be read is refused.
+    if (isPlainPath(path) || path.length > maxEscapedLength) return this.#routes
+    const content = foldedContent(path)
+    return this.#routes.filter(({ literals }) => literals.every((literal) => content.includes(literal)))
+  }
+
+  /** Whether a path is spelled like a key that it matches: in the same case, and without further slashes. */
+  isExact(key: RouteKey, path: string, depth = 0): boolean {
+    const route = this.#routes.find((one) => one.key === key)
+    const forms = formsOf(decodeOnce(path.replace(/\?.*$/s, '')), depth)
+    return route !== undefined && forms.some((form) => route.exact.test(form))
   }
 
   /** The key that would match if a prefix had not been removed from the path. */
   keyWithPrefix(method: string, path: string): RouteKey | undefined {
     const verb = verbOf(method)
     const candidates = this.#routes.filter(({ method: own }) => own === undefined || own === verb)
-    for (const reading of readingsOf(path) ?? []) {
+    const readings = readingsOf(path)
+    if (readings === undefined) return this.#keyWithin(candidates, path)
+    for (const reading of readings) {
       const route = candidates.find(({ suffixes }) => suffixes.some((suffix) => suffix.test(reading)))
       if (route !== undefined) return route.key
     }
     return undefined
+  }
+
+  /** The first key of which a part without its prefix may be in a path that has too many readings. */
+  #keyWithin(candidates: readonly Compiled<T>[], path: string): RouteKey | undefined {
+    const content = foldedContent(path.replace(/\?.*$/s, ''))
+    const isWithin = (suffix: string): boolean => literalsOf(suffix).every((literal) => content.includes(literal))
+    return candidates.find((one) => suffixesOf(one.path).some(isWithin))?.key
   }
 
   /**
@@ -92,25 +148,35 @@ export class RouteTable<T> {
   }
 }
 
-const maxReadings = 4_096
+/** Keys may have letters that requests escape. */
+function decodeOnce(path: string): string {
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
+}
 
 /**
- * The readings of a path, and how many of their first segments may be removed. A program that is mounted reads what is left
- * of the path on its own: it may start with two slashes, and its dots do not leave the prefix.
+ * The readings of a path, and how many of their first segments may be removed; undefined if there are too many. A program that
+ * is mounted reads what is left of the path on its own: it may start with two slashes, and its dots do not leave the prefix.
  */
-function mountedReadings(target: string, depth: number): Map<string, number> | undefined {
+function mountedReadings(target: string, depth: number, budget: ReadingBudget): Readings | undefined {
   const path = target.replace(/\?.*$/s, '')
   const readings = new Map<string, number>()
-  const add = (reading: string, below: number): void =>
-    void readings.set(reading, Math.max(readings.get(reading) ?? 0, below))
+  const add = (reading: string, below: number): boolean => {
+    const before = readings.get(reading)
+    if (before === undefined && !isPlainPath(path) && !budget.take(reading)) return false
+    readings.set(reading, Math.max(before ?? 0, below))
+    return true
+  }
   for (const [removed, rest] of formsOf(path, depth).entries()) {
-    const [ofRest, ofPrefix] = [readingsOf(rest), readingsOf(path.slice(0, path.length - rest.length))]
+    const [ofRest, ofPrefix] = [rest, path.slice(0, path.length - rest.length)].map((one) => readingsOf(one, budget))
     if (ofRest === undefined || ofPrefix === undefined) return undefined
     const prefixes = removed === 0 ? [] : [...ofPrefix].filter((prefix) => prefix !== '/')
     for (const reading of ofRest) {
-      add(reading, depth - removed)
-      for (const prefix of prefixes) add(`${prefix}${reading}`, depth)
-      if (readings.size > maxReadings) return undefined
+      if (!add(reading, depth - removed)) return undefined
+      if (!prefixes.every((prefix) => add(`${prefix}${reading}`, depth))) return undefined
     }
   }
   return readings
@@ -153,7 +219,16 @@ function compile<T>(key: RouteKey, value: T): Compiled<T> {
   if (unknown !== undefined) {
     throw new RouteError(key, `has ${JSON.stringify(unknown)}, which is not a whole segment like :name or [name]`)
   }
-  return { key, method, path, pattern: patternOf(path), suffixes: suffixesOf(path).map(patternOf), value }
+  return {
+    key,
+    method,
+    path,
+    pattern: patternOf(path),
+    exact: exactOf(path),
+    literals: literalsOf(path),
+    suffixes: suffixesOf(path).map(patternOf),
+    value,
+  }
 }
 
 function isParameter(segment: string): boolean {
@@ -161,13 +236,32 @@ function isParameter(segment: string): boolean {
 }
 
 function patternOf(path: string): RegExp {
-  if (path === '*') return /^/
+  return path === '*' ? /^/ : new RegExp(`^${sourceOf(path)}$`, 'isu')
+}
+
+function exactOf(path: string): RegExp {
+  const end = path.length > 1 && path.endsWith('/') ? '/' : ''
+  return path === '*' ? /^/ : new RegExp(`^${sourceOf(path)}${end}$`, 'su')
+}
+
+/** What is between parameters, wildcards and slashes. */
+function literalsOf(path: string): string[] {
+  const segments = trimSlashes(path)
+    .split('/')
+    .filter((segment) => !isParameter(segment) && !/^\*\w*$/.test(segment))
+  return segments
+    .flatMap((segment) => segment.split('*'))
+    .filter((text) => text !== '')
+    .map(foldCase)
+}
+
+function sourceOf(path: string): string {
   const source = trimSlashes(path)
     .split('/')
     .map((segment) => (isParameter(segment) ? '[^/]+' : wildcards(segment)))
     .join('/')
   // A route for everything below a path includes the path itself.
-  return new RegExp(`^${source.replace(/\/\.\*$/, '(?:/.*)?')}$`, 'isu')
+  return source.replace(/\/\.\*$/, '(?:/.*)?')
 }
 
 /** The path without its first segments, as long as those are plain: frameworks remove no other prefixes. */

@@ -100,12 +100,14 @@ type MountedRequest = { readonly url?: string | undefined; readonly baseUrl?: st
 /** The path of a request, also where a program has removed a prefix from its URL, or has changed it. */
 export function mountedPath({ url = '/', baseUrl = '', originalUrl = url }: MountedRequest): RequestPath {
   // As the router has it now, and as it was sent.
-  return { path: pathOf(`${baseUrl}${url}`), depth: depthOf(baseUrl), sent: pathOf(originalUrl) }
+  const target = url.startsWith('/') ? `${baseUrl}${url}` : url
+  const [path, sent] = [`${baseUrl}${pathOf(url)}`, pathOf(originalUrl)]
+  return { path, depth: depthOf(baseUrl), sent, targets: [target, originalUrl] }
 }
 
 /** The path of a target, which may be a whole URL. */
 export function pathOf(target: string): string {
-  return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
+  return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '') || '/'
 }
 
 function urlRequest(request: NodeRequest, path: string, signal: AbortSignal): Request | undefined {

@@ -13,7 +13,7 @@ export type { Payment } from './Payment.js'
 export { paymentOf } from './paymentOf.js'
 
 /** A request of Fastify, as far as the gate uses it. */
-export type FastifyRequest = { raw: NodeRequest; originalUrl?: string }
+export type FastifyRequest = { raw: NodeRequest; originalUrl?: string; params?: unknown }
 /** A reply of Fastify, as far as the gate uses it. */
 export type FastifyReply = {
   raw: NodeResponse
@@ -66,7 +66,9 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
   })
   const pass = async (request: FastifyRequest, reply: FastifyReply): Promise<GateResult> => {
     const { url = '/' } = request.raw
-    const path = { path: pathOf(url), depth, sent: pathOf(request.originalUrl ?? url) }
+    const { originalUrl = url } = request
+    const sent = hasEmptyParameter(request) ? fillSegments(pathOf(url)) : pathOf(originalUrl)
+    const path = { path: pathOf(url), depth, sent, targets: [url, originalUrl] }
     const outerHeaders = { ...reply.getHeaders() } as OutgoingHttpHeaders
     const result = await applyGate({ gate, request: request.raw, response: reply.raw, path, options, outerHeaders })
     if (result.type === 'next') return result
@@ -87,6 +89,15 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
   if (gate.hasCors && app.prefix !== '' && !app.hasRoute({ method: 'OPTIONS', url: `${app.prefix}/*` })) {
     app.options('/*', (_, reply) => reply.callNotFound())
   }
+}
+
+/** Its router takes an empty segment for a parameter, as no other does: `/items/` is for `/items/:id`. */
+function hasEmptyParameter({ params }: FastifyRequest): boolean {
+  return Object.entries(params ?? {}).some(([name, value]) => name !== '*' && value === '')
+}
+
+function fillSegments(path: string): string {
+  return path.replace(/\/(?=[/?#;]|$)/g, '/-')
 }
 
 /** Hooks like `onSend` had a part in it when it was made, and would change it again. */

@@ -7,7 +7,7 @@ import type { Admission } from './Admission.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
 import { type HonoContext, type NodeBindings, nodeBindings, pathOfContext } from './honoContext.js'
-import { newRequest } from './newRequest.js'
+import { tryNewRequest } from './newRequest.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
 import { hasPassed, notePassed } from './passedGates.js'
 import { sharePayment } from './paymentOf.js'
@@ -55,7 +55,8 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
       await next()
       return undefined
     }
-    const request = newRequest(url, { method, headers, signal })
+    const request = tryNewRequest(url, { method, headers, signal })
+    if (request === undefined) return json(400, { error: 'the request has no valid URL' })
     const decision = await gate.decide(request, path, bindings?.incoming.socket?.remoteAddress)
     // Others may replace the request, as those do that limit bodies; the context stays.
     sharePayment(request, [raw, context, bindings?.incoming])

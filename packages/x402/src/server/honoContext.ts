@@ -38,13 +38,18 @@ export function pathOfContext(context: HonoContext): { path: RequestPath; url: s
   const sent = pathOf(raw.url)
   const bindings = nodeBindings(context)
   if (bindings === undefined) return { path: { path, depth, sent, isPrefixUnknown: true }, url: raw.url }
-  const whole = normalPath(bindings.incoming.originalUrl ?? bindings.incoming.url ?? '/')
+  const { url: received = '/', originalUrl = received } = bindings.incoming
+  const whole = normalPath(originalUrl)
+  const targets = [raw.url, received, originalUrl]
   const prefix = removedPrefix(whole, sent.replace(/[?#].*$/s, ''))
-  if (prefix === '') return { path: { path, depth, sent }, url: raw.url }
-  if (prefix === undefined) return { path: { path, depth, sent: whole, isPrefixUnknown: true }, url: raw.url }
+  if (prefix === '') return { path: { path, depth, sent, targets }, url: raw.url }
+  if (prefix === undefined) {
+    return { path: { path, depth, sent: whole, targets, isPrefixUnknown: true }, url: raw.url }
+  }
   const url = new URL(raw.url)
   url.pathname = whole
-  return { path: { path: `${prefix}${path}`, depth: depth + depthOf(prefix), sent: whole }, url: url.href }
+  const mounted = { path: `${prefix}${path}`, depth: depth + depthOf(prefix), sent: whole, targets }
+  return { path: mounted, url: url.href }
 }
 
 /** What was removed from the start of a path; undefined if something else was done to it. */
@@ -66,5 +71,5 @@ function normalPath(target: string): string {
 }
 
 function pathOf(url: string): string {
-  return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
+  return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '') || '/'
 }

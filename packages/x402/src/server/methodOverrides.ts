@@ -1,10 +1,41 @@
 const overrideHeaders = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']
 
-/** Methods that a program behind the gate may use in place of the request's own. */
-export function overridesOf({ headers, url }: Request): string[] {
-  const fromQuery = url.includes('_method') ? new URL(url).searchParams.getAll('_method') : []
-  return [...overrideHeaders.map((name) => headers.get(name) ?? ''), ...fromQuery]
-    .flatMap((value) => value.split(','))
-    .map((value) => value.trim())
-    .filter((value) => value !== '')
+/** No program sends more; each is compared with every route. */
+export const maxOverrides = 4
+
+/**
+ * Methods that a program behind the gate may use in place of the request's own, each once; more than {@link maxOverrides} are
+ * not all read. The query is decoded first: `%5Fmethod` is the same parameter, and `_method[]` is for parsers of lists.
+ */
+export function overridesOf(request: Request): string[] {
+  const methods = new Set<string>()
+  for (const value of [...ofHeaders(request), ...ofQuery(request)]) {
+    for (const method of value.split(',')) if (method.trim() !== '') methods.add(method.trim().toUpperCase())
+    if (methods.size > maxOverrides) break
+  }
+  return [...methods]
+}
+
+function ofHeaders({ headers }: Request): string[] {
+  return overrideHeaders.map((name) => headers.get(name) ?? '')
+}
+
+/** Names that have to be decoded, since they may be `_method`; no honest query has more. */
+const maxDecodedNames = 50
+
+function ofQuery({ url }: Request): string[] {
+  // For some programs, a semicolon or a number sign starts the query, or separates parameters.
+  const start = url.search(/[?;#]/)
+  if (start === -1 || !/_method|%/i.test(url)) return []
+  const candidates = url
+    .slice(start + 1)
+    .split(/[&;#?]/)
+    .filter((parameter) => /^(?:[\s+_]|%[25])/.test(parameter))
+  // More than can be allowed, so that the request is refused.
+  if (candidates.length > maxDecodedNames)
+    return Array.from({ length: maxOverrides + 1 }, (_, index) => `UNKNOWN${index}`)
+  return candidates
+    .flatMap((parameter) => [...new URLSearchParams(parameter)])
+    .filter(([name]) => /^_method(\[.*)?$/i.test(name.trim()))
+    .map(([, value]) => value)
 }

@@ -1,6 +1,16 @@
 /** What the gate sees of a request: not its body. */
 type RequestParts = { readonly method: string; readonly headers: Headers; readonly signal: AbortSignal }
 
+/** Like {@link newRequest}; undefined for a URL that no request has, as one with credentials. */
+export function tryNewRequest(url: string, parts: RequestParts): Request | undefined {
+  try {
+    return newRequest(url, parts)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
+}
+
 /** A web `Request` with any method, also with those that `fetch` does not send. */
 export function newRequest(url: string, { method, headers, signal }: RequestParts): Request {
   if (!/^(connect|trace|track)$/i.test(method)) return new Request(url, { method, headers, signal })

@@ -1,50 +1,138 @@
 /** The readings of a path: as it was sent, and as proxies, routers and handlers may normalize and decode it. */
 
 const maxDecodings = 3
-/** No honest path is beyond these limits, and reading it would take long. */
-const maxUnusualLength = 2_048
-const maxTexts = 64
+/** No honest path with escapes is longer. */
+export const maxEscapedLength = 2_048
+/** Nor one in which programs see different segments; each of its readings takes time in proportion to its length. */
+const maxUnusualLength = 256
+/** Nor one with more places that programs read differently: each of them multiplies the readings. */
+const maxOddities = 8
 /** Replaces an escaped slash where it does not end a segment. */
 const innerSlash = '\u{2215}'
 
+/**
+ * How many characters the texts may have that are made of one path. Time goes by it: a client that has not paid must not cost
+ * the server much more than others.
+ */
+export class ReadingBudget {
+  static readonly maxCharacters = 2_000
+  #left = ReadingBudget.maxCharacters
+
+  /** How many characters were made. */
+  get used(): number {
+    return ReadingBudget.maxCharacters - this.#left
+  }
+
+  /** Whether one more text may be made. */
+  take({ length }: string): boolean {
+    if (this.#left < length) return false
+    this.#left -= length
+    return true
+  }
+}
+
+/** Whether every program reads a path as it is: most are, and cost nothing. */
+export function isPlainPath(path: string): boolean {
+  return /^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)
+}
+
+/** Whether every program sees the same segments in a path, since none of its escapes is a separator, a dot or a percent sign. */
+function hasPlainSegments(path: string): boolean {
+  const pattern = /^(?:[\w/.~!$&'()*+,=:@-]|%(?!2[35ef]|3[bf]|5c|7f|[01][0-9a-f])[0-9a-f]{2})*$/i
+  return pattern.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)
+}
+
+function simpleReadings(path: string): Iterable<string> {
+  const decoded = decode(path, '/')
+  return new Set([path, decoded, decoded.toLowerCase()].map(trimSlashes))
+}
+
+/**
+ * All that a reading of a path can contain: the path in each decoding, with its case folded. A reading is made by decoding a
+ * path and by removing parts of it between separators, so that each of its segments is a part of this text.
+ */
+export function foldedContent(path: string): string {
+  const texts = [path]
+  for (let round = 0; round < maxDecodings; round++) {
+    const text = texts.at(-1)!
+    const decoded = decode(text, '/')
+    if (decoded === text) break
+    texts.push(decoded)
+  }
+  return foldCase(texts.join('\n'))
+}
+
+/** Equal for texts that a regular expression takes for equal with the flags `i` and `u`. */
+export function foldCase(text: string): string {
+  return text.toUpperCase().toLowerCase().replaceAll('\u{3c2}', '\u{3c3}')
+}
+
 /** A path as it was sent, and as programs may read it; undefined if there are too many readings. */
-export function readingsOf(target: string): Iterable<string> | undefined {
+export function readingsOf(target: string, budget = new ReadingBudget()): Iterable<string> | undefined {
   const path = target.replace(/\?.*$/s, '')
-  if (/^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)) return [trimSlashes(path)]
-  if (path.length > maxUnusualLength) return undefined
+  if (isPlainPath(path)) return [trimSlashes(path)]
+  if (path.length > maxEscapedLength) return undefined
+  if (hasPlainSegments(path)) return simpleReadings(path)
+  if (path.length > maxUnusualLength || countOddities(path) > maxOddities) return undefined
   const readings = new Set<string>()
+  const spelled = new Set<string>()
+  const runs = new Map<string, string>()
   // Two slashes at the start begin a host where the path is read as a URL.
   let texts = new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, '')].flatMap(endings))
   for (let round = 0; round <= maxDecodings; round++) {
     // Some programs resolve dots before they decode, some afterwards, some never.
     texts = new Set([...texts].flatMap(resolutions))
-    if (texts.size > maxTexts) return undefined
-    for (const text of texts) for (const spelling of spellings(text)) addNormal(readings, spelling)
-    const decoded = new Set([...texts].flatMap((text) => [decode(text, '/'), decode(text, innerSlash)]))
+    for (const text of texts) {
+      if (!budget.take(text)) return undefined
+      for (const spelling of new Set(spellings(text))) {
+        if (spelled.has(spelling)) continue
+        if (!budget.take(spelling)) return undefined
+        spelled.add(spelling)
+        addNormal(readings, spelling)
+      }
+    }
+    const decoded = new Set([...texts].flatMap((text) => [decode(text, '/', runs), decode(text, innerSlash, runs)]))
     if ([...decoded].every((text) => texts.has(text))) break
     texts = decoded
   }
   return readings
 }
 
+function countOddities(path: string): number {
+  return path.match(/%(?:2[35ef]|3[bf]|5c|7f|[01][0-9a-f])|[;\\#]|\/(?=\/)|\/\.{1,2}(?=\/|$)/gi)?.length ?? 0
+}
+
 /** Programs disagree on where a path ends, and on parameters of its segments. */
 function endings(text: string): string[] {
+  if (!/[?#;]/.test(text)) return [text]
   return [text, text.replace(/[?#].*$/s, ''), text.replace(/;.*$/s, ''), text.replace(/;[^/]*/g, '')]
 }
 
 function spellings(text: string): string[] {
-  return endings(text).flatMap((one) => [one, one.replaceAll('\\', '/'), one.toLowerCase()])
+  const variants = (one: string): string[] =>
+    one.includes('\\') ? [one, one.replaceAll('\\', '/'), one.toLowerCase()] : [one, one.toLowerCase()]
+  return endings(text).flatMap(variants)
+}
+
+/** Whether a path may have a segment of dots, or an empty one. */
+function hasDots(text: string): boolean {
+  return /[/\\](?:\.|%2e|[/\\]|$)/i.test(text)
 }
 
 /** In a URL two dots remove an empty segment too: `/files//../a` is `/files/a`. */
 function resolutions(text: string): string[] {
+  if (!hasDots(text)) return [text]
   return [text, withoutDots(text), asUrlPath(text.replaceAll('\\', '/'))]
 }
 
 function addNormal(readings: Set<string>, text: string): void {
+  if (!hasDots(text)) {
+    readings.add(trimSlashes(text))
+    return
+  }
   for (const one of [text, asUrlPath(text)]) {
     readings.add(trimSlashes(one))
-    readings.add(trimSlashes(one.replace(/\/+/g, '/')))
+    if (one.includes('//')) readings.add(trimSlashes(one.replace(/\/+/g, '/')))
   }
   readings.add(withoutDots(text))
 }
@@ -56,19 +144,32 @@ export function trimSlashes(path: string): string {
   return path.slice(0, end) || '/'
 }
 
-/** Each run of escapes on its own: an invalid one does not keep the others from being decoded. */
-function decode(text: string, slash: string): string {
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/**
+ * Each run of escapes on its own: an invalid one does not keep the others from being decoded. `runs` has what was decoded
+ * before.
+ */
+function decode(text: string, slash: string, runs = new Map<string, string>()): string {
+  if (!text.includes('%')) return text
   return text.replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) => {
-    try {
-      return decodeURIComponent(escapes).replaceAll('/', slash)
-    } catch {
-      const bytes = escapes
-        .slice(1)
-        .split('%')
-        .map((digits) => Number.parseInt(digits, 16))
-      return String.fromCharCode(...bytes).replaceAll('/', slash)
-    }
+    const decoded = runs.get(escapes) ?? decodeRun(escapes)
+    runs.set(escapes, decoded)
+    return slash === '/' ? decoded : decoded.replaceAll('/', slash)
   })
+}
+
+/** As UTF-8, or else as Latin-1. Without `decodeURIComponent`, whose errors take longer than all the rest. */
+function decodeRun(escapes: string): string {
+  const bytes = new Uint8Array(escapes.length / 3)
+  for (let index = 0; index < bytes.length; index++) {
+    bytes[index] = Number.parseInt(escapes.slice(3 * index + 1, 3 * index + 3), 16)
+  }
+  if (bytes.every((byte) => byte < 0x80)) return String.fromCharCode(...bytes)
+  const decoded = utf8.decode(bytes)
+  // The decoder writes a replacement character for what is invalid, and for the character itself.
+  const replaced = decoded.split('\u{fffd}').length
+  return replaced === escapes.split(/%ef%bf%bd/i).length ? decoded : String.fromCharCode(...bytes)
 }
 
 function withoutDots(path: string): string {
@@ -84,7 +185,7 @@ function withoutDots(path: string): string {
 function asUrlPath(path: string): string {
   const kept: string[] = []
   for (const segment of path.replace(/^\//, '').split('/')) {
-    const dots = segment.replace(/%2e/gi, '.')
+    const dots = segment[0] === '.' || segment[0] === '%' ? segment.slice(0, 7).replace(/%2e/gi, '.') : segment
     if (dots === '..') kept.pop()
     else if (dots !== '.') kept.push(segment)
   }

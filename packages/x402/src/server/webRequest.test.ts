@@ -30,3 +30,13 @@ test('an offer of HTTP/2 is no upgrade', () => {
 test('a host that a URL could continue with is refused', () => {
   for (const host of ['x/free?', 'a b', 'a@b', '']) assert.throws(() => requestOf('GET', { host }), TypeError, host)
 })
+
+test('with HTTP/2, a target that is no path is refused, and so is a host that differs from the authority', () => {
+  const from = (target: string, headers: { [name: string]: string }) =>
+    webRequest({ method: 'GET', headers, socket: {} } as never, target, signal)
+  for (const target of ['x:/paid', 'paid', '*', '?paid']) {
+    assert.throws(() => from(target, { ':authority': 'shop.example' }), TypeError, target)
+  }
+  assert.throws(() => from('/a', { ':authority': 'shop.example', host: 'other.example' }), TypeError)
+  assert.equal(from('/a', { ':authority': 'Shop.example', host: 'shop.example' }).url, 'http://shop.example/a')
+})

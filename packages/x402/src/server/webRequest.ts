@@ -9,9 +9,16 @@ const host = /^([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$/
 /** `target` is the path as it was sent, before a framework removed a prefix. Throws a TypeError if there is no URL in it. */
 export function webRequest(message: NodeRequest, target: string, signal: AbortSignal): Request {
   const isTls = (message.socket as TLSSocket | undefined)?.encrypted === true
-  const authority = message.headers.host ?? (message.headers[':authority'] as string | undefined) ?? 'localhost'
+  const pseudoHeader = message.headers[':authority'] as string | undefined
+  const authority = message.headers.host ?? pseudoHeader ?? 'localhost'
   if (!host.test(authority)) throw new TypeError('the Host header is not a host')
-  const url = target.startsWith('/') ? `${isTls ? 'https' : 'http'}://${authority}${target}` : target
+  // RFC 9113, section 8.3.1: such a request is malformed, and programs differ in which of the two they read.
+  if (pseudoHeader !== undefined && pseudoHeader.toLowerCase() !== authority.toLowerCase()) {
+    throw new TypeError('the Host header differs from :authority')
+  }
+  // With HTTP/2, a target may be any text: as a URL, "x:/paid" has the path of a paid route.
+  if (!target.startsWith('/')) throw new TypeError('the target has no path')
+  const url = `${isTls ? 'https' : 'http'}://${authority}${target}`
   const headers = new Headers()
   for (const [name, value] of Object.entries(message.headers)) {
     if (value === undefined || name.startsWith(':')) continue
