@@ -1,8 +1,8 @@
 /** One handler behind the gate of every web framework, over HTTP/1.1 and HTTP/2. Streams go by each framework's own way. */
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { serve } from '@hono/node-server'
 import { paymentGate as expressGate } from '@latchkey/x402/express'
@@ -14,8 +14,6 @@ import express from 'express'
 import fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import { serve as serve1 } from 'hono-node-server-1'
-import { listenHttp2 } from './http2.test.helper.js'
-import { listen, type Shop } from './shops.test.helper.js'
 
 /** What a handler is asked for. */
 export type Order = { readonly method: string; readonly target: string; header: (name: string) => string | undefined }
@@ -26,7 +24,44 @@ export type Work = (order: Order) => Sold
 export type PlainShop = {
   readonly name: string
   readonly protocol: 'HTTP/1.1' | 'HTTP/2'
-  readonly open: (gate: Gate, work: Work) => Promise<Shop>
+  readonly open: (gate: Gate, work: Work) => Promise<OpenShop>
+}
+
+export type OpenShop = {
+  readonly url: string
+  /** Whether no client is connected, as far as the server has noticed. */
+  readonly isIdle: () => boolean
+  readonly close: () => Promise<void>
+}
+
+type AnyServer = Pick<Server, 'on' | 'close' | 'address' | 'listening'>
+
+/** A server that listens, or is about to, with its connections. */
+async function opened(server: AnyServer): Promise<OpenShop> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  if (!server.listening) await once(server as Server, 'listening')
+  const close = async (): Promise<void> => {
+    const closed = once(server as Server, 'close')
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { url, isIdle: () => sockets.size === 0, close }
+}
+
+type Listener = (request: never, response: never) => void
+
+function listen(listener: Listener): Promise<OpenShop> {
+  return opened(createServer(listener as never).listen(0, '127.0.0.1'))
+}
+
+function listenHttp2(listener: Listener): Promise<OpenShop> {
+  return opened(createHttp2Server(listener as never).listen(0, '127.0.0.1') as unknown as AnyServer)
 }
 
 const quiet = { onError: () => {} }
@@ -63,7 +98,7 @@ function openExpress(isPiped: boolean): PlainShop['open'] {
         .on('error', next)
         .pipe(response.status(sold.status ?? 200))
     })
-    return listen(app)
+    return listen(app as Listener)
   }
 }
 
@@ -72,20 +107,15 @@ function openFastify(isHttp2: boolean): PlainShop['open'] {
     const app = (isHttp2
       ? fastify({ http2: true })
       : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
-    const sessions = new Set<{ destroy: () => void }>()
-    app.server.on('session', (session: { destroy: () => void }) => sessions.add(session))
     fastifyGate(app, gate, quiet)
     app.all('/*', async (request, reply) => {
       const { status = 200, body } = work(orderOf(request.raw))
       reply.code(status).type('text/plain')
       return reply.send(typeof body === 'string' ? body : Readable.from(body))
     })
-    const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    const close = async (): Promise<void> => {
-      for (const session of sessions) session.destroy()
-      await app.close()
-    }
-    return { url, close }
+    const shop = opened(app.server)
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    return shop
   }
 }
 
@@ -106,16 +136,7 @@ function openHono(start: Serve, isHttp2 = false): PlainShop['open'] {
     })
     const created = isHttp2 ? { createServer: createHttp2Server } : {}
     const server = start({ fetch: app.fetch, port: 0, hostname: '127.0.0.1', ...created })
-    const sessions = new Set<{ destroy: () => void }>()
-    server.on('session', (session: { destroy: () => void }) => sessions.add(session))
-    if (!server.listening) await once(server, 'listening')
-    const close = async (): Promise<void> => {
-      for (const session of sessions) session.destroy()
-      if ('closeAllConnections' in server) server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    }
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
+    return opened(server as unknown as AnyServer)
   }
 }
 
@@ -132,11 +153,15 @@ function webStream(pieces: AsyncIterable<string>): ReadableStream<Uint8Array> {
 }
 
 export const plainShops: readonly PlainShop[] = [
-  { name: 'node:http', protocol: 'HTTP/1.1', open: (gate, work) => listen(nodeGate(gate, nodeListener(work), quiet)) },
+  {
+    name: 'node:http',
+    protocol: 'HTTP/1.1',
+    open: (gate, work) => listen(nodeGate(gate, nodeListener(work), quiet) as Listener),
+  },
   {
     name: 'node:http2',
     protocol: 'HTTP/2',
-    open: (gate, work) => listenHttp2(nodeGate(gate, nodeListener(work) as never, quiet) as never),
+    open: (gate, work) => listenHttp2(nodeGate(gate, nodeListener(work), quiet) as Listener),
   },
   { name: 'Express', protocol: 'HTTP/1.1', open: openExpress(false) },
   { name: 'Express with a pipe', protocol: 'HTTP/1.1', open: openExpress(true) },

@@ -22,6 +22,7 @@ import {
   truncate,
 } from './settlePayment.js'
 import { Unfinished } from './Unfinished.js'
+import { isUpgradeRequest } from './upgrade.js'
 
 /** A request with a payment that matches its route. */
 export type PaidRequest = {
@@ -129,7 +130,9 @@ export class Admissions {
       if (mustBeKnown) return this.#respond(request, responses.unavailable(503))
       return refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
-    if (result.type === 'held' && (result.answer !== undefined || !isSafe(request))) {
+    // A stream whose copy had no room is made again, as one that is too long for a copy.
+    const isMadeAgain = isSafe(request) || paid.isStreamed
+    if (result.type === 'held' && (result.answer !== undefined || !isMadeAgain)) {
       return this.#redeliver(paid, claim, result.answer ?? lostAnswer(transactionId))
     }
     if (isVerified && isKnown) {
@@ -199,8 +202,8 @@ export class Admissions {
       await this.#end(transactionId, claim.owner, 'open')
       return this.#respond(paid.request, responses.pending(busyReceipt(paid), 503))
     }
-    // What is streamed is held at its end only.
-    if (paid.isStreamed) await this.#end(transactionId, claim.owner, 'served')
+    // A payment opens one connection.
+    if (isUpgradeRequest(paid.request)) await this.#end(transactionId, claim.owner, 'served')
     const headers = await this.#paidHeaders(paid, result.receipt)
     return { type: 'paid', admission: this.#admission(paid, claim, result.receipt, headers) }
   }
@@ -232,6 +235,7 @@ export class Admissions {
     const { request, requirement, payment } = paid
     const { transactionId, payer } = payment
     const isStreamed = paid.isStreamed && receipt !== undefined
+    const isUpgrade = isUpgradeRequest(request)
     const handlerEndMs = performance.now() + handlerMs(requirement)
     const cors = responses.corsHeaders(request, this.#options.cors)
     const end = (how: ClaimEnd): Promise<void> => this.#end(transactionId, claim.owner, how)
@@ -243,7 +247,9 @@ export class Admissions {
       isLost = true
     }
     const lose = (): Promise<void> => this.#hold(paid, claim, lostAnswer(transactionId)).catch(this.#options.onError)
-    const slow = isOnce ? setTimeout(lose, handlerMs(requirement)) : undefined
+    // A stream that goes on for longer than its claim lasts opens no second one.
+    const onSlow = isStreamed && !isUpgrade ? () => void end('served') : isOnce ? lose : undefined
+    const slow = onSlow === undefined ? undefined : setTimeout(onSlow, handlerMs(requirement))
     slow?.unref?.()
     let isOver = false
     let onOver = (): void => {}
@@ -267,7 +273,7 @@ export class Admissions {
         await this.#hold(paid, claim, answer).catch((error: unknown) => {
           this.#options.onError(error)
           // Without a connection to the store and to the buyer at once, it would be lost.
-          if (isOnce) this.#holdLater(paid, claim, answer, onLost)
+          if (isOnce && answer !== undefined) this.#holdLater(paid, claim, answer, onLost)
         })
         await end('served')
         return { headers: paidHeaders }
@@ -287,7 +293,7 @@ export class Admissions {
       return { headers: await this.#paidHeaders(paid, result.receipt) }
     }
     const waitForEnd = async (): Promise<void> => {
-      if (isOver || isStreamed) return
+      if (isOver || isUpgrade) return
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.max(0, handlerEndMs - performance.now()))
         timer.unref?.()
@@ -297,7 +303,7 @@ export class Admissions {
         }
       })
       if (isOver) return
-      if (isSafe(request)) return cancel()
+      if (isSafe(request) || isStreamed) return cancel()
       over()
       await lose()
       await end('open')
@@ -333,7 +339,8 @@ export class Admissions {
     else events.pending(event)
   }
 
-  async #hold({ payment }: PaidRequest, { owner }: Claim, answer: HeldAnswer): Promise<void> {
+  async #hold({ payment }: PaidRequest, { owner }: Claim, answer: HeldAnswer | undefined): Promise<void> {
+    if (answer === undefined) return
     await this.#claims.hold(payment.transactionId, owner, { ...answer, headers: responses.heldHeaders(answer.headers) })
   }
 
