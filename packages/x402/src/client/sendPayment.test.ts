@@ -46,6 +46,37 @@ test('A8 the secret of the buyer', async (t) => {
     }
   })
 
+  await t.test('proves a repeat on a new connection, where a kept one was closed', { timeout }, async (t) => {
+    const market = declaring(await openMarket(t))
+    const proofs: unknown[] = []
+    const server = createServer((request, response) => {
+      const header = request.headers['payment-signature'] as string | undefined
+      if (header === undefined) {
+        response.writeHead(402, { [Headers.paymentRequired]: Headers.encode(market.required) }).end()
+        return
+      }
+      proofs.push(proofOf(header))
+      // The request has arrived: a seller may have taken its payment.
+      if (request.socket.bytesWritten > 0) request.socket.destroy()
+      else response.end('sunny')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
+    const pay = payingFetch(buyerOf(market), { repeatMs, rememberPrices: false })
+    assert.equal(await (await pay(address)).text(), 'sunny')
+    // A connection is free once what handles the end of its response has returned.
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(await (await pay(address)).text(), 'sunny')
+    assert.deepEqual(
+      (proofs as PaymentSecret.Proof[]).map(({ isProven }) => isProven),
+      [false, false, true],
+    )
+  })
+
   await t.test('is in the header that can be repeated, and another one for each payment', { timeout }, async (t) => {
     const market = declaring(await openMarket(t))
     const hashes = new Set<string | undefined>()

@@ -1,4 +1,5 @@
 /** Sends a payment until it is answered, and asks the ledger, not the seller, what became of it. */
+import { isStaleFailure } from '#direct-send'
 import * as Headers from '../wire/Headers.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
 import { isWhole } from './asFetched.js'
@@ -130,15 +131,18 @@ async function deliver(delivery: Delivery): Promise<Delivered> {
   const { paid, signal, isRepeat, repeatMs, sendOnce } = delivery
   const mayRepeat = isRepeatable(delivery)
   let cause: unknown
+  let isStale = false
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     let response: Response
     try {
-      if (attempt > 0) await pause(repeatMs * attempt, signal)
+      if (attempt > 0 && !isStale) await pause(repeatMs * attempt, signal)
+      isStale = false
       response = await sendOnce(attempt === 0 && !isRepeat ? paid.header : paid.repeatHeader)
     } catch (error) {
       // The caller's time is up: the ledger is not asked now.
       if (signal.aborted) throw new LostResponseError(paid, 'open', signal.reason)
       cause = error
+      isStale = isStaleFailure(error)
       if (!mayRepeat) break
       continue
     }

@@ -30,7 +30,7 @@ export type Admission = {
   /** Set if an earlier payment opened the request by a pass: `payer`, `transactionId` and `settled` are of that payment. */
   readonly pass?: PassUse | undefined
   /**
-   * Whether the response is sent as it is made, with `headers`; call `settle` at its end to have it held, if it is short.
+   * Whether the response is sent as it is made, with `headers`; call `settle` at its end, or `cancel` if it fails before.
    * Otherwise it is read to its end and passed to `settle`, also if it was settled before.
    */
   readonly isStreamed: boolean
@@ -40,9 +40,10 @@ export type Admission = {
   readonly headers: HeaderList
   /**
    * Call it when the handler succeeded, also if the client has disconnected, with all of its response, which is held until
-   * the buyer has it. Send it with these headers, or `response` instead.
+   * the buyer has it; without one, if it was streamed and is too long to be held. Send it with these headers, or `response`
+   * instead.
    */
-  readonly settle: (answer: HeldAnswer) => Promise<{ headers: HeaderList } | { response: Response }>
+  readonly settle: (answer: HeldAnswer | undefined) => Promise<{ headers: HeaderList } | { response: Response }>
   /**
    * Call it when the handler failed: the payment may be sent again by the same buyer. Nothing is charged, unless it was
    * settled before; then it is not charged again.

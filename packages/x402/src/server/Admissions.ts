@@ -24,6 +24,7 @@ import {
   truncate,
 } from './settlePayment.js'
 import { Unfinished } from './Unfinished.js'
+import { isUpgradeRequest } from './upgrade.js'
 
 /** A request with a payment that matches its route. */
 export type PaidRequest = {
@@ -132,7 +133,9 @@ export class Admissions {
       if (mustBeKnown) return this.#respond(request, responses.unavailable(503))
       return refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
-    if (result.type === 'held' && (result.answer !== undefined || !isSafe(request))) {
+    // A stream whose copy had no room is made again, as one that is too long for a copy.
+    const isMadeAgain = isSafe(request) || paid.isStreamed
+    if (result.type === 'held' && (result.answer !== undefined || !isMadeAgain)) {
       return this.#redeliver(paid, claim, result.answer ?? (await this.#lost(paid, claim)))
     }
     if (isVerified && isKnown) {
@@ -206,11 +209,17 @@ export class Admissions {
     }
     // Another request may get the claim before the handler ends.
     if (performance.now() > claim.lease.startMs + settleMs) return this.#letGo(paid, claim)
-    // What is streamed is held at its end only.
-    const isOwn = paid.isStreamed ? await this.#end(claim, 'served') : await this.#begin(paid, claim)
-    if (!isOwn) return this.#busy(paid)
+    if (!(await this.#open(paid, claim))) return this.#busy(paid)
     const headers = await this.#paidHeaders(paid, result.receipt)
     return { type: 'paid', admission: this.#admission(paid, claim, result.receipt, headers) }
+  }
+
+  /** Whether the handler may run after the settlement. */
+  async #open(paid: PaidRequest, claim: Claim): Promise<boolean> {
+    // A payment opens one connection.
+    if (isUpgradeRequest(paid.request)) return this.#end(claim, 'served')
+    // A stream that breaks is made again, also after its gate was killed: it is not recorded that its handler began.
+    return paid.isStreamed ? this.#renewals.isHeld(claim.lease) : this.#begin(paid, claim)
   }
 
   /** The answer of an earlier request, once its payment is settled. */
@@ -265,6 +274,7 @@ export class Admissions {
     const { request, requirement, payment } = paid
     const { transactionId, payer } = payment
     const isStreamed = paid.isStreamed && receipt !== undefined
+    const isUpgrade = isUpgradeRequest(request)
     const handlerEndMs = performance.now() + handlerMs(requirement)
     const cors = responses.corsHeaders(request, this.#options.cors)
     const end = (how: ClaimEnd): Promise<boolean> => this.#end(claim, how)
@@ -277,7 +287,9 @@ export class Admissions {
     }
     const lose = async (): Promise<void> =>
       void (await this.#hold(claim, lostAnswer(transactionId)).catch(this.#options.onError))
-    const slow = isOnce ? setTimeout(lose, handlerMs(requirement)) : undefined
+    // A stream that goes on for longer than its claim lasts opens no second one.
+    const onSlow = isStreamed && !isUpgrade ? () => void end('served') : isOnce ? lose : undefined
+    const slow = onSlow === undefined ? undefined : setTimeout(onSlow, handlerMs(requirement))
     slow?.unref?.()
     let isOver = false
     let onOver = (): void => {}
@@ -303,7 +315,7 @@ export class Admissions {
         const isOwn = await this.#hold(claim, answer).catch((error: unknown) => {
           this.#options.onError(error)
           // Without a connection to the store and to the buyer at once, it would be lost.
-          if (isOnce) this.#holdLater(paid, claim, answer, onLost)
+          if (isOnce && answer !== undefined) this.#holdLater(paid, claim, answer, onLost)
           return true
         })
         return isOwn && (await end('served')) ? { headers: paidHeaders } : taken()
@@ -323,7 +335,7 @@ export class Admissions {
       return { headers: await this.#paidHeaders(paid, result.receipt) }
     }
     const waitForEnd = async (): Promise<void> => {
-      if (isOver || isStreamed) return
+      if (isOver || isUpgrade) return
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.max(0, handlerEndMs - performance.now()))
         timer.unref?.()
@@ -333,7 +345,7 @@ export class Admissions {
         }
       })
       if (isOver) return
-      if (isSafe(request)) return cancel()
+      if (isSafe(request) || isStreamed) return cancel()
       over()
       await lose()
       await end('open')
@@ -370,7 +382,8 @@ export class Admissions {
   }
 
   /** @returns false if another request has the claim */
-  async #hold({ lease }: Claim, answer: HeldAnswer): Promise<boolean> {
+  async #hold({ lease }: Claim, answer: HeldAnswer | undefined): Promise<boolean> {
+    if (answer === undefined) return true
     const { transactionId, owner, fence } = lease
     const held = { ...answer, headers: responses.heldHeaders(answer.headers) }
     return (await this.#claims.hold(transactionId, owner, held, fence)) !== false

@@ -17,9 +17,14 @@ test('a buyer with a secret is bound by its hash alone', () => {
   assert.notEqual(bindingOf(ask('/a?b', 'x'), secret, '1.1.1.1'), plain)
   assert.notEqual(bindingOf(ask('/a', 'x', { method: 'HEAD' }), secret, '1.1.1.1'), plain)
   assert.equal(bindingOf(ask('/a', 'x'), secret, '1.1.1.1', []), plain)
-  const variants = [['best'], ['good'], [null], ['best', null]]
-  const all = variants.map((variant) => bindingOf(ask('/a', 'x'), secret, '1.1.1.1', variant))
+  const terms = [['best'], ['good'], [''], ['best', '']]
+  const all = terms.map((one) => bindingOf(ask('/a', 'x'), secret, '1.1.1.1', one))
   assert.equal(new Set([plain, ...all]).size, 5)
+  const methods = ['DELETE', 'PUT'].map((method) => {
+    const request = ask('/a', 'x', { headers: { 'X-HTTP-Method-Override': method } })
+    return bindingOf(request, secret, '1.1.1.1')
+  })
+  assert.equal(new Set([plain, ...methods]).size, 3)
 })
 
 test('a buyer without one is bound by what an observer of the ledger does not know', () => {

@@ -3,6 +3,7 @@ import { Bytes, Hash } from '@latchkey/algorand'
 import type { ClaimLease } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import type { Proof } from '../wire/PaymentSecret.js'
+import { overridesOf } from './methodOverrides.js'
 import { withoutPasses } from './passCookie.js'
 import { urlOf } from './urlOf.js'
 
@@ -10,13 +11,13 @@ import { urlOf } from './urlOf.js'
  * A digest of the resource and of the buyer: the hash of its secret; for a buyer without one, everything of the request
  * that an observer of the ledger does not know.
  *
- * @param variant the values of headers by which the resource has several prices: what was paid for one opens no other
+ * @param terms what the price of the resource, or the pass for it, goes by: a payment for one opens no other
  */
 export function bindingOf(
   request: Request,
   { hash }: Proof,
   clientAddress: string | undefined,
-  variant: readonly (string | null)[] = [],
+  terms: readonly string[] = [],
 ): string {
   const { headers } = request
   const shown = [
@@ -28,7 +29,10 @@ export function bindingOf(
   // Each in its own place: where there is no proxy, the address of a connection cannot be forged by the header.
   const addresses = forwarded === undefined ? [null, clientAddress ?? null] : [forwarded, null]
   const buyer = hash ?? [...shown, ...addresses]
-  return digest([resourceOf(request), buyer, ...(variant.length === 0 ? [] : [variant])])
+  // A program behind the gate may run the handler of another method.
+  const overrides = overridesOf(request)
+  const parts = [overrides, terms].filter(({ length }) => length > 0)
+  return digest([resourceOf(request), buyer, ...parts])
 }
 
 /**

@@ -25,8 +25,9 @@ import { type PaidRoute, PaidRoutes, type RequestPath } from './PaidRoutes.js'
 import { Passes, type PassOffer } from './Passes.js'
 import { assetOf, describePayment, PaymentStatus } from './Payment.js'
 import { Paywall } from './Paywall.js'
+import { targetsOf } from './passPlan.js'
 import { notePayment } from './paymentOf.js'
-import { pricedBy } from './pricedBy.js'
+import { hasDynamicPrice, pricedBy } from './pricedBy.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteError } from './RouteTable.js'
 import { acceptsOf, facilitatorClients, GateError, originOf, routeError, sentence } from './readGateOptions.js'
@@ -270,8 +271,10 @@ export class Gate {
       requirement,
       required,
       payment,
-      // A route that does not say what its prices depend on has the same one for all of its buyers.
-      binding: bindingOf(request, proof, clientAddress, route.varyBy && pricedBy(request, route)),
+      binding: bindingOf(request, proof, clientAddress, [
+        ...(isPricedByRequest(route) ? [binding, ...targetsOf(path)] : []),
+        ...(pass === undefined ? [] : [pass.terms.scope]),
+      ]),
       proof: proofOf(proof),
       claimant: claimantOf(this.#claims.id, request),
       claimsId: this.#claims.id,
@@ -382,6 +385,11 @@ function quoteBindingOf(request: Request, key: string, route: Route): string {
   const { hostname, pathname, search } = urlOf(request)
   const method = request.method === 'HEAD' ? 'GET' : request.method
   return JSON.stringify([key, method, hostname, pathname, search, pricedBy(request, route)])
+}
+
+/** Whether the price of a route may differ between requests, so that a claim is of what its quote is of. */
+function isPricedByRequest(route: Route): boolean {
+  return hasDynamicPrice(route) || route.varyBy !== undefined
 }
 
 function readPayment(header: string): PaymentPayload | string {

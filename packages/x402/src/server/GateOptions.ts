@@ -24,9 +24,8 @@ export type Route = {
    */
   readonly mimeType?: string | undefined
   /**
-   * Headers that a `price` or `payTo` function depends on, besides method, host, path and query: a quote is valid only
-   * for requests with the same values. Where they are named here, a payment that was taken opens no request with other values, also
-   * if its own one failed.
+   * Headers that a `price` or `payTo` function depends on, besides method, host, path and query. A quote, and a payment that
+   * was taken for a request that failed, are valid only for requests with the same values.
    *
    * @default ['Authorization', 'Cookie']
    */

@@ -6,9 +6,11 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { functions, Overlay } from './Overlay.js'
+import type { NodeRequest } from './ResponseCapture.js'
 
 type Listener = (...args: unknown[]) => void
 type Closable = { destroyed?: boolean; _closed?: boolean }
+type Hidden = { readonly name: string; readonly args: readonly unknown[] }
 
 export class HiddenClose {
   readonly #response: ServerResponse
@@ -19,10 +21,16 @@ export class HiddenClose {
   #socket: Duplex | undefined
   #events: string[] = []
   #isHidden = true
+  readonly #request: NodeRequest
+  readonly #requestOverlay: Overlay
+  readonly #requestValues: { aborted?: boolean } = {}
+  #requestEvents: Hidden[] = []
 
   /** `onClose` is told nevertheless. */
-  constructor(response: ServerResponse, onClose: () => void) {
+  constructor(response: ServerResponse, onClose: () => void, request: NodeRequest) {
     this.#response = response
+    this.#request = request
+    this.#requestOverlay = this.#hideOnRequest(request)
     const emit = response.emit.bind(response)
     const values = this.#values
     const hide = (name: string | symbol, ...args: unknown[]): boolean => {
@@ -38,6 +46,28 @@ export class HiddenClose {
       destroyed: { get: () => false, set: (destroyed: boolean) => void Object.assign(values, { destroyed }) },
       _closed: { get: () => false, set: (_closed: boolean) => void Object.assign(values, { _closed }) },
     })
+  }
+
+  /** Whether the client left before the request was read to its end, which is hidden from the handler. */
+  get isAborted(): boolean {
+    return this.#requestValues.aborted ?? false
+  }
+
+  /** Handlers stop by the events of a request, too. Who still reads its body needs them. */
+  #hideOnRequest(request: NodeRequest): Overlay {
+    const emit = request.emit.bind(request)
+    const values = this.#requestValues
+    const hide = (name: string, ...args: unknown[]): boolean => {
+      if (!['aborted', 'close', 'error'].includes(name) || !isLeft(request)) return emit(name, ...args)
+      this.#requestEvents.push({ name, args })
+      return true
+    }
+    const aborted = {
+      get: () => !isLeft(request) && this.isAborted,
+      set: (value: boolean) => void Object.assign(values, { aborted: value }),
+    }
+    // With HTTP/2 it cannot be set.
+    return new Overlay(request, { ...functions({ emit: hide as never }), ...('stream' in request ? {} : { aborted }) })
   }
 
   /** What replaces members of the socket. */
@@ -70,7 +100,9 @@ export class HiddenClose {
   restore(): void {
     this.#isHidden = false
     this.#overlay.remove()
+    this.#requestOverlay.remove()
     Object.assign(this.#response, this.#values)
+    Object.assign(this.#request, this.#requestValues)
   }
 
   /** Tells those who listened, now that nothing can be cut off any more. */
@@ -78,10 +110,27 @@ export class HiddenClose {
     const events = this.#events
     this.#events = []
     for (const name of events) this.#response.emit(name)
+    const requestEvents = this.#requestEvents
+    this.#requestEvents = []
+    for (const { name, args } of requestEvents) {
+      // An error without a listener would end the process.
+      if (name !== 'error' || this.#request.listenerCount('error') > 0) this.#request.emit(name, ...args)
+    }
     const socket = this.#socket
     for (const name of ['error', 'close', 'end'] as const) {
       for (const listener of this.#ofSocket.rawListeners(name) as Listener[]) socket?.on(name, listener)
     }
     if (socket?.destroyed && this.#ofSocket.listenerCount('close') > 0) this.#ofSocket.emit('close', false)
   }
+}
+
+/** Whether the client has left, and there is nothing to read of its request any more. */
+function isLeft(request: NodeRequest): boolean {
+  if ('stream' in request) {
+    const { endAfterHeaders, closed, destroyed, aborted } = request.stream
+    return (endAfterHeaders || request.readableEnded) && (closed || destroyed || aborted)
+  }
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
+  // A request whose body was read is closed by that, without an error.
+  return request.errored !== null && encoding === undefined && Number(length) === 0
 }

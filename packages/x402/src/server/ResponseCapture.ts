@@ -63,7 +63,7 @@ export class ResponseCapture {
     // What is used of them is the same with HTTP/2.
     this.#response = response as ServerResponse
     this.#ownWriteHead = this.#response.writeHead
-    this.#hiddenClose = onClose && new HiddenClose(this.#response, onClose)
+    this.#hiddenClose = onClose && new HiddenClose(this.#response, onClose, request)
     const { socket } = request
     const socketOf = (isHiding: boolean): PropertyDescriptorMap =>
       socket === undefined || socket === null ? {} : { socket: lazily(() => this.#socket(socket, isHiding)) }
@@ -144,7 +144,7 @@ export class ResponseCapture {
     if (status < 400 && response.statusCode >= 400) {
       // The part that it wrote before it failed is not sent.
       this.fail('the handler failed after it had started to respond')
-    } else if (!hasItsLength(response, status, body)) {
+    } else if (!hasItsLength(response, status, body.length)) {
       this.fail('the response does not have its Content-Length')
     } else {
       const headers = namesOf(response).map((name) => [name, response.getHeader(name)!] as const)
@@ -259,10 +259,10 @@ function noPush(): Error {
 }
 
 /** A client waits for the missing bytes, or sees a protocol error. */
-function hasItsLength(response: ServerResponse, status: number, body: Buffer): boolean {
+export function hasItsLength(response: ServerResponse, status: number, bytes: number): boolean {
   const length = response.getHeader('content-length')
   const hasNone = response.req?.method === 'HEAD' || status === 204 || status === 304
-  return length === undefined || hasNone || Number(length) === body.length
+  return length === undefined || hasNone || Number(length) === bytes
 }
 
 function encodingOf(encoding: unknown): BufferEncoding {

@@ -7,15 +7,14 @@ import {
   type BufferOptions,
   bufferResponse,
   onUndelivered,
-  sendBeforeDestroy,
 } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
 import { depthOf, type RequestPath } from './PaidRoutes.js'
 import { hasPassed, notePassed } from './passedGates.js'
 import { sharePayment } from './paymentOf.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
-import { type HeaderList, json } from './responses.js'
-import { copyStream } from './streamCopy.js'
+import { json } from './responses.js'
+import { StreamedResponse } from './StreamedResponse.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 import { webRequest } from './webRequest.js'
@@ -77,17 +76,13 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
       const buffered = bufferResponse(request, response, admission, options, outerHeaders)
       return { type: 'next', buffered, run: admission.run }
     }
-    const isUpgrade = isUpgradeRequest(web)
-    let own: HeaderList = []
-    const hold = (status: number, body: Uint8Array<ArrayBuffer>): void =>
-      void admission.settle({ status, headers: own, body }).catch(onError)
-    // What a pass opens is sent once.
-    if (!isUpgrade && admission.pass === undefined) copyStream(response, hold)
-    addHeadersOnSend(response, admission.headers, (status, headers) => {
-      own = headers
-      if (status >= 400 && !isOpen) admission.cancel().catch(onError)
-    })
-    if (!isUpgrade) sendBeforeDestroy(request, response)
+    if (isUpgradeRequest(web)) {
+      addHeadersOnSend(response, admission.headers, (status) => {
+        if (status >= 400 && !isOpen) admission.cancel().catch(onError)
+      })
+    } else {
+      new StreamedResponse({ request, response, admission, onError })
+    }
     return { type: 'next', buffered: undefined, run: admission.run }
   } finally {
     response.off('close', onClose)

@@ -130,11 +130,15 @@ export function addHeadersOnSend(
   })
 }
 
-/** A framework that gets an error cuts the connection: what the handler has ended, and the buyer has paid for, is sent first. */
-export function sendBeforeDestroy(request: NodeRequest, response: NodeResponse): void {
+/**
+ * A framework that gets an error cuts the connection: what the handler has ended, and the buyer has paid for, is sent first.
+ * `onCut` is called if the handler has not ended.
+ */
+export function sendBeforeDestroy(request: NodeRequest, response: NodeResponse, onCut: () => void): void {
   const { socket } = request
   const destroy = (error?: Error): void => {
     const { writableEnded, writableFinished } = response as ServerResponse
+    if (!writableEnded) onCut()
     if (!writableEnded || writableFinished) socket.destroy(error)
     else response.once('finish', () => socket.destroy(error))
   }

@@ -9,12 +9,13 @@ import type { Gate } from './Gate.js'
 import { type HonoContext, type NodeBindings, nodeBindings, pathOfContext } from './honoContext.js'
 import { tryNewRequest } from './newRequest.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
+import { Overlay } from './Overlay.js'
 import { hasPassed, notePassed } from './passedGates.js'
 import { sharePayment } from './paymentOf.js'
 import { addTo, changed, json, remade } from './responses.js'
-import { copyBody } from './streamCopy.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
+import { webStream } from './webStream.js'
 
 export type { HonoContext } from './honoContext.js'
 export type { Payment } from './Payment.js'
@@ -77,8 +78,13 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     // Whether it was opened is not known here, and a payment opens one.
     const isUpgrade = isUpgradeRequest(raw)
     const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
+    const isHeld = admission.isStreamed && admission.pass === undefined && !isUpgrade
+    const givenUp = new AbortController()
+    // A handler that stops when its client leaves would have the payment for a part.
+    if (isHeld) new Overlay(raw, { signal: { get: () => givenUp.signal } })
     // A handler that never responds is given up in time.
-    signal.addEventListener('abort', () => void admission.disconnected().catch(warn), { once: true })
+    const onAbort = (): void => void admission.disconnected().then(() => givenUp.abort(signal.reason), warn)
+    signal.addEventListener('abort', onAbort, { once: true })
     try {
       await (admission.run === undefined ? next() : admission.run(next))
     } catch (error) {
@@ -93,7 +99,8 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
       replace(context, failedResponse(admission, context.res))
       return undefined
     }
-    const response = await paidResponse(admission, context.res, { maxBytes, outerHeaders, signal, direct, bindings })
+    const options = { maxBytes, outerHeaders, signal, givenUp, direct, bindings, method }
+    const response = await paidResponse(admission, context.res, options)
     replace(context, response)
     return undefined
   }
@@ -110,8 +117,11 @@ type PaidOptions = {
   readonly maxBytes: number
   readonly outerHeaders: Headers
   readonly signal: AbortSignal
+  /** Tells a handler that streams that nothing more is needed of it. */
+  readonly givenUp: AbortController
   readonly direct: DirectOutput | undefined
   readonly bindings: NodeBindings | undefined
+  readonly method: string
 }
 
 /** The handler's response once its payment is settled, or that of the gate. */
@@ -121,7 +131,7 @@ async function paidResponse(admission: Admission, response: Response, options: P
     changed(replacement, (own) => {
       for (const [name, value] of outerHeaders) if (!replacement.headers.has(name)) own.append(name, value)
     })
-  if (admission.isStreamed) return streamed(admission, response, signal)
+  if (admission.isStreamed) return streamed(admission, response, options)
   // Before its body: see `changed`.
   const headers = new Headers(response.headers)
   // Others are read to their end first, since they may fail until then.
@@ -142,7 +152,10 @@ async function paidResponse(admission: Admission, response: Response, options: P
   return remade(response, why, headers)
 }
 
-function streamed(admission: Admission, response: Response, signal: AbortSignal): Response {
+type StreamOptions = Pick<PaidOptions, 'signal' | 'givenUp' | 'bindings' | 'method'>
+
+function streamed(admission: Admission, response: Response, options: StreamOptions): Response {
+  const { signal, givenUp, bindings, method } = options
   // It carries a connection, and cannot be made again.
   const { webSocket } = response as { webSocket?: unknown }
   if (response.status === 101 || (webSocket !== undefined && webSocket !== null)) return response
@@ -150,17 +163,46 @@ function streamed(admission: Admission, response: Response, signal: AbortSignal)
   const headers = new Headers(response.headers)
   const own = [...headers]
   addTo(headers, admission.headers)
-  // What a pass opens is sent once.
-  if (admission.pass !== undefined) return remade(response, response.body, headers)
-  const hold = (body: Uint8Array<ArrayBuffer>) => void admission.settle({ status, headers: own, body }).catch(warn)
+  let onOver: (isSettled: boolean) => void = () => {}
+  const over = new Promise<boolean>((resolve) => {
+    onOver = resolve
+  })
+  const settle = (body: Uint8Array<ArrayBuffer> | undefined): void => {
+    const held = body === undefined ? undefined : { status, headers: own, body }
+    admission.settle(held).then(() => onOver(true), warn)
+  }
+  const cancel = (): void => {
+    givenUp.abort()
+    onOver(false)
+    admission.cancel().catch(warn)
+  }
+  watchDelivery(bindings, async () => {
+    if (await over) await admission.undelivered()
+  })
   if (response.body === null) {
-    hold(new Uint8Array())
+    settle(new Uint8Array())
     return remade(response, null, headers)
   }
-  const body = copyBody(response.body, hold)
-  if (!signal.aborted) return remade(response, body, headers)
+  const length = method === 'HEAD' ? null : headers.get('Content-Length')
+  const stream = webStream(response.body, {
+    onEnd: (copy, bytes) => {
+      if (length === null || Number(length) === bytes) settle(copy)
+      else cancel()
+    },
+    onFailure: (isGone) => {
+      // What a pass opens is sent once.
+      if (isGone && admission.pass !== undefined) settle(undefined)
+      else cancel()
+    },
+    onLeave: async () => {
+      if (admission.pass === undefined) await admission.disconnected()
+    },
+  })
+  // Hono does not read the body of a response to HEAD.
+  if (method === 'HEAD') stream.drain()
+  if (!signal.aborted) return remade(response, stream.body, headers)
   // Nothing was sent yet, and nothing will be: the client has disconnected.
-  body.pipeTo(new WritableStream()).catch(warn)
+  stream.leave()
   return remade(response, null, headers)
 }
 

@@ -3,7 +3,7 @@ import { OptionsError } from '../errors.js'
 import { maxPassMinutes, maxPassRequests, type PassScope } from '../wire/PaymentPass.js'
 import type { PassOptions, Route } from './GateOptions.js'
 import type { RequestPath } from './PaidRoutes.js'
-import { pricedBy } from './pricedBy.js'
+import { hasDynamicPrice, pricedBy } from './pricedBy.js'
 
 /** The passes of a route. */
 export type PassPlan = {
@@ -45,15 +45,13 @@ const parts: { readonly [opens in PassScope]: (route: Route) => PassPlan['parts'
 }
 
 /** As they were sent: a handler may read a path with dots in it otherwise than a URL does. */
-function targetsOf({ path, sent = path }: RequestPath): [string, string] {
+export function targetsOf({ path, sent = path }: RequestPath): [string, string] {
   return [path, sent]
 }
 
 /** A price that a function chooses is of one request, and so is what was bought for it. */
 function scopeOf(key: string, route: Route, { scope }: PassOptions): PassScope {
-  const isDynamic = [route?.accepts]
-    .flat()
-    .some((one) => typeof one?.price === 'function' || typeof one?.payTo === 'function')
+  const isDynamic = hasDynamicPrice(route)
   if (scope !== undefined && scope !== 'route' && scope !== 'path') {
     throw new OptionsError(`${key}: passes.scope cannot be ${JSON.stringify(scope)}`, 'Use "route" or "path".')
   }

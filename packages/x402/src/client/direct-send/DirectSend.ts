@@ -10,3 +10,6 @@ export type DirectRequest = {
 
 /** Sends a request without `fetch`, with the same result and the same errors; undefined if it needs `fetch`. */
 export type DirectSend = (request: DirectRequest) => Promise<Response> | undefined
+
+/** Whether a request failed because its connection had been kept from an earlier one: a new connection may work at once. */
+export type IsStaleFailure = (error: unknown) => boolean

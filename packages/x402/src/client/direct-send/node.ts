@@ -6,8 +6,9 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { usesPlainFetch } from '@latchkey/algod'
+import { paymentSignature } from '../../wire/Headers.js'
 import { asFetched, noteWhole } from '../asFetched.js'
-import type { DirectRequest, DirectSend } from './DirectSend.js'
+import type { DirectRequest, DirectSend, IsStaleFailure } from './DirectSend.js'
 import { unpack } from './unpack.js'
 
 type Protocol = { readonly start: (options: RequestOptions) => ClientRequest; readonly agent: Agent }
@@ -39,7 +40,8 @@ const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 export const sendDirectly: DirectSend = (request) => {
   if (!isDirect(request)) return undefined
   const response = exchange(request)
-  if (!repeatable.has(request.method)) return response
+  // A payment that a seller may have taken is repeated with the buyer's secret, which is not known here.
+  if (!repeatable.has(request.method) || request.headers.has(paymentSignature)) return response
   return response.catch((error: object) => {
     if (staleFailures.has(error)) return exchange(request, false)
     throw error
@@ -48,6 +50,8 @@ export const sendDirectly: DirectSend = (request) => {
 
 /** Failures on connections that servers closed after an earlier response, without saying so. */
 const staleFailures = new WeakSet<object>()
+
+export const isStaleFailure: IsStaleFailure = (error) => staleFailures.has(error as object)
 
 function isDirect({ url, redirect, headers }: DirectRequest): boolean {
   if (redirect !== 'manual' || !/^https?:/.test(url) || hopHeaders.some((name) => headers.has(name))) return false

@@ -1,0 +1,98 @@
+/**
+ * Sends the body of a web response as it is made, for a payment that was settled before: what `StreamedResponse` is for the
+ * responses of Node.
+ */
+import { StreamCopy } from './StreamCopy.js'
+
+export type WebStreamOptions = {
+  /** Called once, when all of the body was read; with a copy of it, unless it is too long. */
+  readonly onEnd: (copy: Uint8Array<ArrayBuffer> | undefined, bytes: number) => void
+  /**
+   * Called once, in place of `onEnd`: there will be no whole body, or none that can be held for a client that has left
+   * (`isGone`).
+   */
+  readonly onFailure: (isGone: boolean) => void
+  /** Called when the client leaves. After it resolves, the rest of the body is given up. */
+  readonly onLeave: () => Promise<void>
+}
+
+export type WebStream = {
+  readonly body: ReadableStream<Uint8Array>
+  /** Reads the rest of the body whether it is sent or not. */
+  readonly drain: () => void
+  /** The client has left, although it did not cancel the body. */
+  readonly leave: () => void
+}
+
+export function webStream(source: ReadableStream<Uint8Array>, options: WebStreamOptions): WebStream {
+  const reader = source.getReader()
+  const copy = new StreamCopy()
+  let controller!: ReadableStreamDefaultController<Uint8Array>
+  /** Whether pieces are sent no longer. */
+  let isUnread = false
+  let isGone = false
+  let isOver = false
+  const finish = (how: () => void): void => {
+    if (isOver) return
+    isOver = true
+    how()
+  }
+  const giveUp = (): void =>
+    finish(() => {
+      void reader.cancel().catch(() => {})
+      options.onFailure(isGone)
+    })
+  const readOne = async (): Promise<void> => {
+    if (isOver) return
+    let piece: Awaited<ReturnType<typeof reader.read>>
+    try {
+      piece = await reader.read()
+    } catch (error) {
+      finish(() => options.onFailure(isGone))
+      if (!isUnread) controller.error(error)
+      return
+    }
+    if (isOver) return
+    if (piece.done) {
+      finish(() => options.onEnd(copy.body(), copy.bytes))
+      if (!isUnread) controller.close()
+      return
+    }
+    copy.add(piece.value)
+    if (!isUnread) controller.enqueue(piece.value)
+    else if (isGone && copy.isTooLong) giveUp()
+  }
+  // One at a time: the last piece that was asked for may arrive after the client has left.
+  let last = Promise.resolve()
+  const step = (): Promise<void> => {
+    last = last.then(readOne)
+    return last
+  }
+  const drain = async (): Promise<void> => {
+    isUnread = true
+    while (!isOver) await step()
+  }
+  const leave = (): void => {
+    if (isGone || isOver) return
+    isGone = true
+    isUnread = true
+    if (copy.isTooLong) {
+      giveUp()
+      return
+    }
+    void drain()
+    void options.onLeave().then(giveUp, giveUp)
+  }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start: (own) => {
+        controller = own
+      },
+      pull: step,
+      cancel: leave,
+    },
+    // Nothing is read before it is asked for.
+    { highWaterMark: 0 },
+  )
+  return { body, drain: () => void drain(), leave }
+}
