@@ -6,7 +6,7 @@ import { deal, writeBatch } from './batches.mjs'
 
 /** Needs a program that is not Node, or takes minutes: PostgreSQL, Chromium, Python, namespaces, long rounds. */
 const systemOnly =
-  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes)|security\/console-link|x402\/soak/
+  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes)|security\/console-link|scripts\/machines|x402\/soak/
 
 /** Random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
 const repeated = /(\.fuzz|[./-]crash)\.test\.js$/

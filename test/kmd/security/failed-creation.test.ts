@@ -60,7 +60,9 @@ suite('failed creation', { concurrency: 2 }, () => {
     assert.ok(existsSync(again.walletPath(copy)))
   })
 
-  test(`KM ${rounds} kills during creations leave whole wallets or none`, { timeout: 120_000 + rounds * 20_000 }, async (t) => {
+  test(`KM ${rounds} kills during creations leave whole wallets or none`, {
+    timeout: 120_000 + rounds * 20_000,
+  }, async (t) => {
     const dataDir = dataDirectory(t)
     for (let round = 0; round < rounds; round++) {
       const kmd = await start(t, { dataDir })

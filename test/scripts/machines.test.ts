@@ -1,0 +1,20 @@
+/** Both commands of the README on machines that differ from this one: a few of those that `scripts/machines.mjs` makes. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const script = fileURLToPath(new URL('../../../scripts/machines.mjs', import.meta.url))
+
+for (const name of ['few-programs', 'no-home', 'few-files', 'tmpdir', 'ports', 'no-flock']) {
+  test(`the two commands on a machine with: ${name}`, { timeout: 900_000 }, async () => {
+    const child = spawn(process.execPath, [script, '--here', name], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    const [code] = await once(child, 'close')
+    assert.equal(code, 0, output)
+  })
+}
