@@ -46,11 +46,14 @@ const fetchMessages = ['fetch failed', 'terminated']
 export function explainServerError(error: unknown, url: string): unknown {
   if (!(error instanceof TypeError) || !fetchMessages.includes(error.message)) return error
   const { protocol, hostname, host } = new URL(url)
-  for (const code of codesOf(error.cause)) {
-    if (code.startsWith('HPE_')) {
-      const message = `${quoted(host)} does not speak HTTP`
-      return new CommandError('server_unreachable', message, { hint: 'correct the address', cause: error })
-    }
+  const codes = codesOf(error.cause)
+  // The parser of `fetch` gives no code since Node 24.
+  const isParserError = error.cause instanceof Error && error.cause.name === 'HTTPParserError'
+  if (isParserError || codes.some((code) => code.startsWith('HPE_'))) {
+    const message = `${quoted(host)} does not speak HTTP`
+    return new CommandError('server_unreachable', message, { hint: 'correct the address', cause: error })
+  }
+  for (const code of codes) {
     const reason = reasons[code]
     if (reason === undefined) continue
     const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'

@@ -124,7 +124,8 @@ for (const request of [
   get('*'),
   get('/', 'Host: a b'),
   get('/', 'Host: a/b'),
-  get('/', 'Host: xn--a.com'),
+  // The last part is a number, so that URL reads an IPv4 address that is none.
+  get('/', 'Host: 256.0.0.1'),
   get('/', 'Host: a/metrics?'),
   ...['/verify/../metrics', '/verify/%2e%2e/health', '/a/.%2E', '/./a', '/a\\..\\b', 'http://a/b/../c'].map((target) =>
     get(target),

@@ -154,9 +154,15 @@ function toResponse(message: IncomingMessage, url: URL, method: string, signal: 
   return isWhole ? noteWhole(fetched) : fetched
 }
 
-/** All that has arrived, and the end of the message. */
+/** All that has arrived, and the end of the message. Since Node 26 each call of `read` returns one piece of it. */
 function readWhole(message: IncomingMessage): Uint8Array<ArrayBuffer> {
-  return (message.read() as Buffer<ArrayBuffer> | null) ?? new Uint8Array()
+  const pieces: Buffer<ArrayBuffer>[] = []
+  for (let piece = nextPiece(message); piece !== null; piece = nextPiece(message)) pieces.push(piece)
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+}
+
+function nextPiece(message: IncomingMessage): Buffer<ArrayBuffer> | null {
+  return message.read() as Buffer<ArrayBuffer> | null
 }
 
 function toStream(
