@@ -14,7 +14,7 @@ import { HistoryLog, type Line, readLines } from './history.test.helper.js'
 import { openChain, ready, setting, settings } from './settings.test.helper.js'
 
 type Mode = 'load' | 'finish' | 'close'
-type Purchase = { readonly id: string; readonly payer: string; readonly payTo: string; tries: number }
+type Purchase = { readonly id: string; readonly payer: string; readonly payTo: string; tries: number; triedMs: number }
 
 const mode = setting('FAULTS_MODE') as Mode
 const seeds = setting('FAULTS_SEEDS').split(',')
@@ -28,11 +28,15 @@ const payTos = settings.payTos()
 const history = new HistoryLog(settings.directory(), settings.name())
 const requestMs = 6_000
 const attemptMs = 20_000
-/** How often a buyer tries before it turns to the next thing. */
+/** How often a buyer tries before it turns to the next thing; after a minute it asks again, while its answer is still held. */
 const maxTries = 3
+const askAgainMs = 60_000
 /** The first seller's share, which uses up its budget; and its share once a buyer was refused there. */
 const firstSellerRate = 0.5
 const laterRate = 0.03
+
+/** Purchases whose claim another request has, as far as their last try told: those are asked for until they are free. */
+const busy = new Set<string>()
 
 let isOver = false
 process.on('SIGTERM', () => {
@@ -62,6 +66,7 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
     const receipt = receiptOf(response)
     if (receipt?.success === false && receipt.errorMessage?.includes('is being served')) {
       history.add({ type: 'busy', transactionId: receipt.transaction })
+      busy.add(purchase)
     }
     // Of the shop: which gate it came from is not seen behind a load balancer. Not a copy: Node cancels the body of a
     // response that is collected.
@@ -131,13 +136,16 @@ class Shopper {
   }
 
   #next(): Purchase | undefined {
-    const open = this.#open.find(({ tries, payTo }) => mode === 'close' || tries < triesFor(payTo))
+    const open = this.#open.find(({ id, tries, triedMs, payTo }) => {
+      const isDue = mode === 'load' && performance.now() > triedMs + askAgainMs
+      return mode === 'close' || tries < triesFor(payTo) || isDue || busy.has(id)
+    })
     if (open !== undefined) return open
     if (mode !== 'load' || this.#made >= maxPurchases) return undefined
     this.#made++
     const isFirst = Math.random() < (this.#wasRefused ? laterRate : firstSellerRate)
     const payTo = payTos[isFirst ? 0 : 1 + Math.floor(Math.random() * (payTos.length - 1))]!
-    const purchase = { id: randomUUID(), payer: this.#buyer.address, payTo, tries: 0 }
+    const purchase = { id: randomUUID(), payer: this.#buyer.address, payTo, tries: 0, triedMs: 0 }
     history.add({ type: 'intent', purchase: purchase.id, payer: purchase.payer, payTo })
     this.#open.push(purchase)
     return purchase
@@ -145,6 +153,8 @@ class Shopper {
 
   async #try(purchase: Purchase): Promise<void> {
     purchase.tries++
+    purchase.triedMs = performance.now()
+    busy.delete(purchase.id)
     // Others get their turn.
     this.#open.push(...this.#open.splice(this.#open.indexOf(purchase), 1))
     if (mode === 'close' && (await this.#isOver(purchase))) {
@@ -225,7 +235,7 @@ function openPurchases(lines: readonly Line[]): Purchase[] {
   )
   return own.flatMap((line) => {
     if (line.type !== 'intent' || ended.has(line.purchase)) return []
-    return [{ id: line.purchase, payer: line.payer, payTo: line.payTo, tries: 0 }]
+    return [{ id: line.purchase, payer: line.payer, payTo: line.payTo, tries: 0, triedMs: 0 }]
   })
 }
 

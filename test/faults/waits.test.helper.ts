@@ -4,7 +4,7 @@ import type { Line } from './history.test.helper.js'
 export type Waits = {
   /** Payments whose buyers were refused since a killed gate had the claim. */
   readonly payments: number
-  /** From the end of the gate to the next claim, or to the last time that the buyer was refused. */
+  /** From the end of the gate to the last time that a buyer was refused: it may come back much later than it could. */
   readonly longestSeconds: number
   /** Those that no gate has claimed again. */
   readonly unresolved: number
@@ -17,7 +17,7 @@ export function waitsBehindKilled(lines: readonly Line[]): Waits {
   for (const line of lines) {
     if (line.type === 'claimed') {
       const found = left.get(line.transactionId)
-      if (found?.lastMs !== undefined) waits.push(line.atMs - found.sinceMs)
+      if (found?.lastMs !== undefined) waits.push(found.lastMs - found.sinceMs)
       left.delete(line.transactionId)
       holders.set(line.transactionId, line.process)
     } else if (line.type === 'ended') {

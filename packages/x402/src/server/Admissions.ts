@@ -139,7 +139,10 @@ export class Admissions {
       return this.#redeliver(paid, claim, result.answer ?? (await this.#lost(paid, claim)))
     }
     if (isVerified && isKnown) {
-      const invalid = await this.#verify(paid)
+      const invalid = await this.#verify(paid).catch(async (error: unknown) => {
+        await this.#end(claim, 'open')
+        throw error
+      })
       if (invalid !== undefined) {
         await this.#end(claim, 'open')
         return invalid
@@ -225,6 +228,7 @@ export class Admissions {
   /** The answer of an earlier request, once its payment is settled. */
   async #redeliver(paid: PaidRequest, claim: Claim, answer: HeldAnswer): Promise<Decision> {
     const { request } = paid
+    if (!this.#renewals.isHeld(claim.lease)) return this.#letGo(paid, claim)
     const result = await this.#settle(paid, claim)
     if (result.state !== 'settled') return this.#respond(request, await this.#notSettled(paid, claim, result))
     if (!(await this.#end(claim, 'served'))) return this.#busy(paid)

@@ -5,6 +5,7 @@ import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import { StoreError } from '../store/StoreError.js'
 import * as Headers from '../wire/Headers.js'
 import type { Decision } from './Admission.js'
+import { FacilitatorError } from './FacilitatorClient.js'
 import {
   admitted,
   answer,
@@ -225,6 +226,24 @@ test('an order whose handler failed may be sent again, and runs again', async ()
   const { toFirst, toSecond } = await twoGates('POST')
   await admitted(await toFirst()).cancel()
   assert.ok('headers' in (await admitted(await toSecond()).settle(answer)))
+})
+
+test('a payment that is sent again while the facilitator is down is free at once', async () => {
+  const ledger = newLedger()
+  const honest = stubFacilitator(ledger)
+  let isAway = false
+  const verify: typeof honest.verify = (...call) => {
+    if (isAway) throw new FacilitatorError('facilitator_unavailable', 'away')
+    return honest.verify(...call)
+  }
+  const { gate, chain } = await stubGate({ routes, facilitators: { ...honest, verify } }, ledger)
+  const { header } = paymentFor(requiredIn(responseOf(await gate.decide(ask('/a')))), chain)
+  // Its claim is open.
+  await admitted(await gate.decide(ask('/a', header))).undelivered()
+  isAway = true
+  assert.equal(responseOf(await gate.decide(ask('/a', header))).status, 503)
+  isAway = false
+  assert.ok('headers' in (await admitted(await gate.decide(ask('/a', header))).settle(answer)))
 })
 
 test('the leases of a store that cannot renew them last as long as a request can take', async (t) => {
