@@ -11,7 +11,7 @@ import { axeIssues } from './axe.test.helper.js'
 import { launch, takeScreenshot } from './chromium.test.helper.js'
 
 const dayMs = 86_400_000
-const token = 'the token of the seller'
+const token = 'the-token-of-the-seller'
 const evil = '<img src=x onerror="document.title=1">'
 
 function sale(count: number, change: Partial<Sale>): Sale {

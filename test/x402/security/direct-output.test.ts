@@ -33,6 +33,12 @@ async function buy(url: string) {
 const around: { [name: string]: (request: IncomingMessage, response: ServerResponse) => void } = {
   'write of the socket of the request': ({ socket }) => void socket.write(goods),
   'end of the socket of the response': (_, response) => void response.socket!.end(goods),
+  'write of the client of the request': (request) =>
+    void (request as unknown as { client: IncomingMessage['socket'] }).client.write(goods),
+  'write of the connection of the request': ({ connection }) => void connection.write(goods),
+  'end of the connection of the response': (_, response) => void response.connection!.end(goods),
+  'write of the client of the request of the response': (_, response) =>
+    void (response.req as unknown as { client: IncomingMessage['socket'] }).client.write(goods),
   'a pipe into the socket': ({ socket }) => void Readable.from([goods]).pipe(socket),
   'a chain of calls on the socket': ({ socket }) => void socket.setNoDelay(true).write(goods),
   'destroy of the socket': ({ socket }) => void socket.destroy(),

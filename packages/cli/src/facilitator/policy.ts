@@ -99,14 +99,18 @@ export function addressFrom(header: string | undefined): ClientAddress | undefin
   return ({ headers }) => headers.get(header)?.split(',').at(-1)?.trim()
 }
 
-/** From the file, one per line, or from the environment, separated by commas. An empty file is an error. */
+/**
+ * From the file, one per line, or from the environment, separated by commas. A file or a variable without a key is an error:
+ * the facilitator would serve every caller.
+ */
 function readApiKeys(path: string | undefined): string[] {
-  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readText(path)
+  const text = path === undefined ? process.env['FACILITATOR_API_KEYS'] : readText(path)
+  if (text === undefined) return []
   const keys = text
     .split(/[,\n]/)
     .map((key) => key.trim())
     .filter((key) => key !== '')
-  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} contains no key`)
+  if (keys.length === 0) throw new UsageError(`${path ?? 'FACILITATOR_API_KEYS'} contains no key`)
   return keys
 }
 

@@ -1,5 +1,5 @@
 /** A payment requirement that the buyer understands, and how offers are told apart and ordered. */
-import { Address, Network } from '@latchkey/algorand'
+import { Address, Json, Network } from '@latchkey/algorand'
 import { type AssetInfo, type Chain, parseAssetId } from '../chain/Chain.js'
 import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { Limits } from './Limits.js'
@@ -25,6 +25,7 @@ export type OfferReader = {
   readonly limits: Limits
 }
 
+const zeroAddress = Address.encode(new Uint8Array(32))
 const maxTimeoutSecondsAccepted = 24 * 60 * 60
 
 /** Reads a requirement and looks up its asset; or says why it is none that the buyer pays. */
@@ -34,6 +35,9 @@ export async function read(
 ): Promise<Offer | RefusalReason> {
   const { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra } = requirement
   const refuse = (code: RefusalCode, message: string): RefusalReason => ({ code, message, network, asset })
+  if (![scheme, network, asset, amount, payTo].every((one) => typeof one === 'string')) {
+    return { code: 'invalid_offer', message: 'a member of the offer is not a text' }
+  }
   if (scheme !== 'exact') return refuse('unsupported_scheme', `the scheme ${quote(scheme)} is not supported`)
   const chain = chains.find((one) => one.matches(network))
   if (chain === undefined) return refuse('unsupported_network', `${quote(network)} is not a network that is paid on`)
@@ -47,7 +51,13 @@ export async function read(
   const units = /^[1-9][0-9]{0,19}$/.test(amount) ? BigInt(amount) : 0n
   if (units === 0n || units >= 2n ** 64n) return refuse('invalid_offer', `${quote(amount)} is not an amount`)
   if (!Address.isValid(payTo)) return refuse('invalid_offer', `payTo is not an address: ${quote(payTo)}`)
-  if (!(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= maxTimeoutSecondsAccepted)) {
+  // What is sent there is lost, and no one can sign for it.
+  if (payTo === zeroAddress) return refuse('invalid_offer', 'payTo is the zero address')
+  if (extra?.['feePayer'] === zeroAddress) return refuse('invalid_offer', 'feePayer is the zero address')
+  if (
+    typeof maxTimeoutSeconds !== 'number' ||
+    !(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= maxTimeoutSecondsAccepted)
+  ) {
     return refuse('invalid_offer', 'maxTimeoutSeconds is out of range')
   }
   const flow = extra?.['paymentFlow'] ?? 'authorization'
@@ -94,9 +104,10 @@ export function sort(offers: readonly Offer[], { chains, limits }: OfferReader):
 /** Sellers send a price once for each id of its network. It is one offer, in the spelling that comes first. */
 export function withoutSpellings({ accepts }: PaymentRequired): PaymentRequirements[] {
   const seen = new Map<string, PaymentRequirements>()
-  for (const requirement of accepts) {
+  for (const requirement of accepts.filter(Json.isObject)) {
     const { network } = requirement
-    const key = JSON.stringify({ ...requirement, network: Network.normalize(network) ?? network })
+    const normal = typeof network === 'string' ? Network.normalize(network) : undefined
+    const key = JSON.stringify({ ...requirement, network: normal ?? network })
     if (!seen.has(key)) seen.set(key, requirement)
   }
   return [...seen.values()]

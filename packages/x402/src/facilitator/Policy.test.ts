@@ -25,6 +25,14 @@ test('everything is allowed by default', () => {
   for (let time = 0; time < 1_000; time++) policy.check({}, requirements, fee(10_000n))
 })
 
+test('a list of API keys that no caller could use, or that an empty header would match, is refused', () => {
+  for (const apiKeys of [[], [''], [' '], ['key', ''], ['key '], ['k\u{e9}y'], ['a\nb'], [undefined], 'key']) {
+    assert.throws(() => new Policy({ apiKeys: apiKeys as never }), { code: 'invalid_option', message: /apiKeys/ })
+  }
+  assert.equal(new Policy({ apiKeys: undefined }).requiresKey, false)
+  assert.equal(new Policy({ apiKeys: ['a key'] }).isAuthorized({ apiKey: 'a key' }), true)
+})
+
 test('serves only the listed sellers and assets', () => {
   const policy = new Policy({ payTo: [seller.address], assets: [requirements.asset] })
   assert.equal(

@@ -1,5 +1,6 @@
 /** For which sellers and callers a facilitator works, and how much it spends on fees. */
 import { Bytes, Hash } from '@latchkey/algorand'
+import { OptionsError } from '../errors.js'
 import type { SettlementLimits } from '../store/SettlementLimits.js'
 import type { PaymentRequirements } from '../wire/types.js'
 import { PaymentError } from './PaymentError.js'
@@ -92,6 +93,17 @@ export type PolicyPayment = { readonly feeMicroAlgos: bigint; readonly amount: b
 
 const minuteMs = 60_000
 const maxTracked = 10_000
+const maxKeyLength = 1_000
+
+/** Keys that a header can carry; an empty list would let every caller in, and an empty key one without any. */
+function checkKeys(keys: readonly string[] | undefined): readonly string[] {
+  if (keys === undefined) return []
+  const isKey = (key: unknown): boolean =>
+    typeof key === 'string' && /^[!-~](?:[ -~]*[!-~])?$/.test(key) && key.length <= maxKeyLength
+  if (Array.isArray(keys) && keys.length > 0 && keys.every(isKey)) return keys
+  const hint = 'List keys of visible ASCII characters, or leave `apiKeys` out to serve every caller.'
+  throw new OptionsError('apiKeys is empty, or has something else than a key', hint)
+}
 
 export class Policy {
   readonly #options: PolicyOptions
@@ -100,7 +112,7 @@ export class Policy {
 
   constructor(options: PolicyOptions = {}, nowMs: () => number = Date.now) {
     this.#options = options
-    this.#keys = (options.apiKeys ?? []).map((key) => new Uint8Array(Bytes.fromUtf8(key)))
+    this.#keys = checkKeys(options.apiKeys ?? undefined).map((key) => new Uint8Array(Bytes.fromUtf8(key)))
     this.#callers = new RateCounter({ maxKeys: maxTracked, periodMs: minuteMs, nowMs })
   }
 

@@ -66,7 +66,7 @@ export class ResponseCapture {
     this.#hiddenClose = onClose && new HiddenClose(this.#response, onClose, request)
     const { socket } = request
     const socketOf = (isHiding: boolean): PropertyDescriptorMap =>
-      socket === undefined || socket === null ? {} : { socket: lazily(() => this.#socket(socket, isHiding)) }
+      socket === undefined || socket === null ? {} : connectionNames(lazily(() => this.#socket(socket, isHiding)))
     const streams = 'stream' in response ? { stream: { get: () => stream } } : {}
     const stream = 'stream' in response ? this.#stream(response.stream) : undefined
     this.#output = new Overlay(response, functions(this.#outputs()))
@@ -233,6 +233,11 @@ export class ResponseCapture {
     })
     return Object.fromEntries(entries)
   }
+}
+
+/** `client` is an own property of a request; the getter of `connection` may not go by way of `socket`. */
+function connectionNames(socket: PropertyDescriptor): PropertyDescriptorMap {
+  return { socket, connection: { ...socket }, client: { ...socket } }
 }
 
 /** A property that is made when it is first read: most handlers never do. */

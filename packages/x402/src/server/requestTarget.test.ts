@@ -70,6 +70,7 @@ test('where a function chooses the price, spellings and parameters that parsers 
     '/a?b=1;c=2': /semicolon/,
     '/a?b=1&b=2': /repeats/,
     '/a?b=1&B=2': /repeats/,
+    '/a??b=1&?b=2': /repeats/,
     '/a?b[]=1': /brackets/,
     '/a?b%5B0%5D=1': /brackets/,
     '/a?b=c]=1': /brackets/,

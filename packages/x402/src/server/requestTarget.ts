@@ -82,7 +82,8 @@ function parameterProblem(query: string, allowsRepeated: boolean): string | unde
   // The parser of Express 4 ends a name at the first `]=`, although it is behind another `=`.
   if (/(?:\]|%5d)=/i.test(query)) return 'has a parameter with brackets'
   if (query.split('&', maxParameters + 1).length > maxParameters) return `has more than ${maxParameters} parameters`
-  const names = [...new URLSearchParams(query).keys()]
+  // The constructor removes the first question mark.
+  const names = [...new URLSearchParams(`?${query}`).keys()]
   const seen = new Set<string>()
   for (const name of names) {
     if (name === '') return 'has a parameter without a name'

@@ -49,6 +49,18 @@ test('refuses to be mounted without a token or a guard, with a short token, and 
   assert.throws(() => salesPage({ claims: {} as never, token }), { code: 'invalid_option', message: /keeps no sales/ })
 })
 
+test('refuses a token that a request cannot carry', () => {
+  const claims = new MemoryClaims()
+  for (const own of [
+    'a token with some spaces',
+    'a-token-with-caf\u{e9}-in-it',
+    'a-token-of-the-seller\n',
+    'x'.repeat(701),
+  ]) {
+    assert.throws(() => salesPage({ claims, token: own }), { code: 'invalid_option', message: /token/ }, own)
+  }
+})
+
 test('shows nothing without the token, and takes it as a bearer or as a password', async () => {
   const open = shop([sale(1)])
   const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString('base64')}` })

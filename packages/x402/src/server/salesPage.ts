@@ -13,7 +13,7 @@ export type SalesPageOptions = {
   /** The store of the gate's claims. */
   readonly claims: ClaimStore
   /**
-   * At least 16 characters, from a generator. Browsers ask for it as a password, with any user name; programs send it as
+   * At least 16 visible ASCII characters without spaces, from a generator. Browsers ask for it as a password, with any user name; programs send it as
    * `Authorization: Bearer`.
    *
    * @default none
@@ -44,6 +44,8 @@ export type SalesPageOptions = {
 export type SalesHandler = (request: Request) => Promise<Response>
 
 const minTokenLength = 16
+/** What a bearer, and a password of which a header has the base64, can be. */
+const carriable = /^[!-~]{1,700}$/
 const defaultDays = 30
 const rowsPerPage = 25
 const dayMs = 86_400_000
@@ -95,6 +97,11 @@ function checkAccess(token: unknown, authorize: unknown): void {
   if (token !== undefined && (typeof token !== 'string' || token.length < minTokenLength)) {
     const hint = 'Generate one, and check that its environment variable is set.'
     throw new OptionsError(`token has fewer than ${minTokenLength} characters`, hint)
+  }
+  if (token !== undefined && !carriable.test(token)) {
+    const hint =
+      'Use up to 700 letters, digits and punctuation marks of ASCII: node -p "crypto.randomUUID()" prints one.'
+    throw new OptionsError('token has spaces, or characters that a header cannot carry', hint)
   }
 }
 
