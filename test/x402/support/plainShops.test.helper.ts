@@ -16,7 +16,13 @@ import { Hono } from 'hono'
 import { serve as serve1 } from 'hono-node-server-1'
 
 /** What a handler is asked for. */
-export type Order = { readonly method: string; readonly target: string; header: (name: string) => string | undefined }
+export type Order = {
+  readonly method: string
+  readonly target: string
+  readonly header: (name: string) => string | undefined
+  /** Adds a listener to everything by which the framework tells that the client has left. */
+  readonly onLeave: (listener: () => void) => void
+}
 /** What it sends: one text, or pieces as they are made. */
 export type Sold = { readonly status?: number; readonly body: string | AsyncIterable<string> }
 export type Work = (order: Order) => Sold
@@ -66,8 +72,13 @@ function listenHttp2(listener: Listener): Promise<OpenShop> {
 
 const quiet = { onError: () => {} }
 
-function orderOf({ method = 'GET', url = '/', headers }: IncomingMessage): Order {
-  return { method, target: url, header: (name) => headers[name.toLowerCase()] as string | undefined }
+function orderOf(request: IncomingMessage, response: ServerResponse): Order {
+  const { method = 'GET', url = '/', headers } = request
+  const onLeave = (listener: () => void): void => {
+    for (const event of ['close', 'aborted']) request.once(event, listener)
+    response.once('close', listener)
+  }
+  return { method, target: url, header: (name) => headers[name.toLowerCase()] as string | undefined, onLeave }
 }
 
 async function sendNode(response: ServerResponse, { status = 200, body }: Sold): Promise<void> {
@@ -82,7 +93,7 @@ async function sendNode(response: ServerResponse, { status = 200, body }: Sold):
 
 function nodeListener(work: Work) {
   return (request: unknown, response: unknown): Promise<void> =>
-    sendNode(response as ServerResponse, work(orderOf(request as IncomingMessage)))
+    sendNode(response as ServerResponse, work(orderOf(request as IncomingMessage, response as ServerResponse)))
 }
 
 /** `isPiped`: with a pipe, which stops where its target seems to be closed. */
@@ -92,7 +103,7 @@ function openExpress(isPiped: boolean): PlainShop['open'] {
     app.set('env', 'test')
     app.use(expressGate(gate, quiet))
     app.all('/*path', async (request, response, next) => {
-      const sold = work({ ...orderOf(request), target: request.originalUrl })
+      const sold = work({ ...orderOf(request, response), target: request.originalUrl })
       if (!isPiped || typeof sold.body === 'string') return sendNode(response, sold)
       Readable.from(sold.body)
         .on('error', next)
@@ -109,7 +120,7 @@ function openFastify(isHttp2: boolean): PlainShop['open'] {
       : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
     fastifyGate(app, gate, quiet)
     app.all('/*', async (request, reply) => {
-      const { status = 200, body } = work(orderOf(request.raw))
+      const { status = 200, body } = work(orderOf(request.raw, reply.raw))
       reply.code(status).type('text/plain')
       return reply.send(typeof body === 'string' ? body : Readable.from(body))
     })
@@ -131,6 +142,7 @@ function openHono(start: Serve, isHttp2 = false): PlainShop['open'] {
         method: req.method,
         target: req.raw.url.slice(new URL(req.raw.url).origin.length),
         header: (name) => req.header(name),
+        onLeave: (listener) => req.raw.signal.addEventListener('abort', listener),
       })
       return new Response(typeof body === 'string' ? body : webStream(body), { status })
     })

@@ -6,7 +6,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Admission } from './Admission.js'
-import { addHeadersOnSend, onUndelivered, sendBeforeDestroy } from './bufferResponse.js'
+import { addHeadersOnSend, cutResponse, onUndelivered, sendBeforeDestroy } from './bufferResponse.js'
 import { HiddenClose } from './HiddenClose.js'
 import { functions, Overlay } from './Overlay.js'
 import { hasItsLength, type NodeRequest, type NodeResponse } from './ResponseCapture.js'
@@ -19,9 +19,6 @@ export type StreamOptions = {
   readonly admission: Admission
   readonly onError: (error: unknown) => void
 }
-
-/** RFC 9113, 7: INTERNAL_ERROR. */
-const internalError = 2
 
 export class StreamedResponse {
   readonly #options: StreamOptions
@@ -61,8 +58,8 @@ export class StreamedResponse {
       if (status >= 400) this.#cancel()
     })
     sendBeforeDestroy(request, response, () => {
-      // Node destroys the socket of a request whose client has left.
-      if (!(this.#hidden?.isAborted ?? request.aborted)) this.#fail()
+      // Node destroys the socket of a request whose client is leaving; later on, it is the handler that fails.
+      if (this.#isGone || !(this.#hidden?.isAborted ?? request.aborted)) this.#fail()
     })
   }
 
@@ -109,12 +106,10 @@ export class StreamedResponse {
   }
 
   #destroy(error: Error | undefined): ServerResponse {
-    const { response } = this.#options
-    const isCut = !this.#isOver
+    const destroy = (): ServerResponse => this.#own.destroy(error)
+    if (this.#isOver) return destroy()
     this.#fail()
-    if (!isCut || !('stream' in response)) return this.#own.destroy(error)
-    // Destroyed without an error, a stream ends as if it were whole.
-    response.stream.close(internalError)
+    cutResponse(this.#options.response, destroy)
     return this.#response
   }
 

@@ -146,6 +146,16 @@ export function sendBeforeDestroy(request: NodeRequest, response: NodeResponse, 
   response.once('close', () => overlay.remove())
 }
 
+/** RFC 9113, 7: INTERNAL_ERROR. */
+const internalError = 2
+
+/** Cuts a response that has not ended, so that its client does not take the part for the whole. */
+export function cutResponse(response: NodeResponse, destroy: () => void): void {
+  // Destroyed without an error, a stream of HTTP/2 ends as if it were whole.
+  if ('stream' in response) response.stream.close(internalError)
+  else destroy()
+}
+
 /** Sends a web `Response`. */
 export async function send(response: NodeResponse, webResponse: Response): Promise<void> {
   sendWhole(response as ServerResponse, await readResponse(webResponse))

@@ -1,7 +1,7 @@
 /** The gate as a middleware of Hono, wherever Hono runs. */
 
 import { Bytes } from '@latchkey/algorand'
-import { captureDirect, watchDelivery } from '#node-response'
+import { captureDirect, cutDirect, watchDelivery } from '#node-response'
 import { paymentResponse } from '../wire/Headers.js'
 import type { Admission } from './Admission.js'
 import { checkGate } from './checkGate.js'
@@ -191,8 +191,13 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
     },
     onFailure: (isGone) => {
       // What a pass opens is sent once.
-      if (isGone && admission.pass !== undefined) settle(undefined)
-      else cancel()
+      if (isGone && admission.pass !== undefined) {
+        settle(undefined)
+        return
+      }
+      cancel()
+      // Of a body that fails at its start, `@hono/node-server` sends the part as if it were the whole.
+      cutDirect(bindings)
     },
     onLeave: async () => {
       if (admission.pass === undefined) await admission.disconnected()

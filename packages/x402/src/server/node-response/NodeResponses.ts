@@ -10,6 +10,8 @@ export type DirectOutput = {
 export type NodeResponses = {
   /** Captures what a handler writes to the response of Node; undefined if there is none. */
   captureDirect: (bindings: NodeBindings | undefined) => DirectOutput | undefined
+  /** Cuts the response of Node, unless it has ended. */
+  cutDirect: (bindings: NodeBindings | undefined) => void
   /** Calls `undelivered` if the connection closes before all of the response was sent. */
   watchDelivery: (bindings: NodeBindings | undefined, undelivered: (() => Promise<void>) | undefined) => void
 }

@@ -1,4 +1,4 @@
-import { onUndelivered } from '../bufferResponse.js'
+import { cutResponse, onUndelivered } from '../bufferResponse.js'
 import { ResponseCapture } from '../ResponseCapture.js'
 import { warn } from '../warn.js'
 import type { NodeResponses } from './NodeResponses.js'
@@ -7,6 +7,12 @@ export const captureDirect: NodeResponses['captureDirect'] = (bindings) => {
   if (typeof bindings?.outgoing?.writeHead !== 'function') return undefined
   const { incoming: request, outgoing: response } = bindings
   return new ResponseCapture({ request, response, maxBytes: 0, onEnd: () => {}, onFailure: () => {} })
+}
+
+export const cutDirect: NodeResponses['cutDirect'] = (bindings) => {
+  const outgoing = bindings?.outgoing
+  if (outgoing === undefined || outgoing.writableEnded) return
+  cutResponse(outgoing, () => void outgoing.destroy())
 }
 
 export const watchDelivery: NodeResponses['watchDelivery'] = (bindings, undelivered) => {

@@ -3,4 +3,6 @@ import type { NodeResponses } from './NodeResponses.js'
 
 export const captureDirect: NodeResponses['captureDirect'] = () => undefined
 
+export const cutDirect: NodeResponses['cutDirect'] = () => {}
+
 export const watchDelivery: NodeResponses['watchDelivery'] = () => {}
