@@ -87,7 +87,8 @@ test('weather for a cent', { timeout }, async (t) => {
 
     const shop = start([seller], { ...network, AVM_ADDRESS: payTo, FACILITATOR_URL: facilitatorUrl, PORT: '0' })
     scope.after(shop.kill)
-    shopUrl = await printed(shop, /Server listening at (\S+)/)
+    // The address that it listens on: localhost can be ::1 alone.
+    shopUrl = await printed(shop, /Server listening at (http:\/\/127\.0\.0\.1:[0-9]+)\n/)
   })
 
   after(async () => {

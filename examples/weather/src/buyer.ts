@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Buyer, fromKmd, type PaymentResult, payingFetch, paymentOf, Signer } from '@latchkey/x402/client'
 import { openChain } from './network.js'
 
-const { RESOURCE_SERVER_URL: server = 'http://localhost:4021', ENDPOINT_PATH: path = '/weather' } = process.env
+const { RESOURCE_SERVER_URL: server = 'http://127.0.0.1:4021', ENDPOINT_PATH: path = '/weather' } = process.env
 
 /** The mnemonic in AVM_MNEMONIC, or a key in the key daemon: KMD_DATA_DIR, KMD_WALLET, KMD_KEY, KMD_PASSWORD_FILE. */
 function openSigner(): Signer.Signer {

@@ -27,8 +27,8 @@ async function start({ payTo, facilitatorUrl }: SellerSettings): Promise<void> {
     context.json({ report: { weather: 'sunny', temperature: 70, timestamp: new Date().toISOString() } }),
   )
   const port = Number(process.env['PORT'] ?? 4021)
-  serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, ({ port: bound }) => {
-    console.log(`Server listening at http://localhost:${bound}`)
+  serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, ({ address, port: bound }) => {
+    console.log(`Server listening at http://${address}:${bound}`)
     console.log(`   AVM: ${payTo} on ${chain.caip2}`)
     console.log(`   Facilitator: ${facilitatorUrl}`)
   })

@@ -2,8 +2,15 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { isInUse } from './activity.js'
 
+/** Whether `inputs` are still those of this run. The answer to an earlier one must not replace that to a later one. */
+export type IsCurrent = () => boolean
+
 /** Runs `work` at once, `everyMs` after each run ends, and when the page becomes visible. Restarts when `inputs` change. */
-export function usePolling(work: () => Promise<unknown>, everyMs: number, inputs: readonly unknown[]): void {
+export function usePolling(
+  work: (isCurrent: IsCurrent) => Promise<unknown>,
+  everyMs: number,
+  inputs: readonly unknown[],
+): void {
   const latest = useRef(work)
   latest.current = work
   useEffect(() => {
@@ -15,7 +22,7 @@ export function usePolling(work: () => Promise<unknown>, everyMs: number, inputs
       clearTimeout(timer)
       isRunning = true
       // `work` reports its own errors; a failed run does not stop the next one.
-      if (isInUse()) await latest.current().catch(() => {})
+      if (isInUse()) await latest.current(() => !isStopped).catch(() => {})
       isRunning = false
       if (!isStopped) timer = window.setTimeout(run, everyMs)
     }

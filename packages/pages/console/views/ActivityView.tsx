@@ -28,12 +28,14 @@ export function ActivityView({ agentId }: { agentId: string | undefined }) {
   const beforeNumber = starts.at(-1) ?? 0
 
   usePolling(
-    async () => {
+    async (isCurrent) => {
       try {
-        setPage(await new AuditApi(store.api).search(query, { beforeNumber, count: pageLength }))
+        const found = await new AuditApi(store.api).search(query, { beforeNumber, count: pageLength })
+        if (!isCurrent()) return
+        setPage(found)
         setError(undefined)
       } catch (caught) {
-        setError(errorMessage(caught))
+        if (isCurrent()) setError(errorMessage(caught))
       }
     },
     // Older pages never change.

@@ -28,16 +28,18 @@ export function AgentHistory({ agent }: { agent: Agent }) {
   const [error, setError] = useState<string>()
   // A payment shows here when it has been used.
   usePolling(
-    async () => {
+    async (isCurrent) => {
       try {
         const query = { ...anything, agentId: agent.id }
         const { records } = await new AuditApi(store.api).search(query, { count: recentCount })
         const isNew = records[0]?.number !== recent?.[0]?.number || spending === undefined
-        if (isNew) setSpending(await loadSpending(store, agent.id))
+        const loaded = isNew ? await loadSpending(store, agent.id) : spending
+        if (!isCurrent()) return
+        setSpending(loaded)
         setRecent(records)
         setError(undefined)
       } catch (caught) {
-        setError(errorMessage(caught))
+        if (isCurrent()) setError(errorMessage(caught))
       }
     },
     4_000,

@@ -14,7 +14,7 @@ import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatDate, formatTime } from '../model/time.js'
-import { usePolling } from '../polling.js'
+import { type IsCurrent, usePolling } from '../polling.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { AgentActions } from './AgentActions.js'
@@ -28,11 +28,14 @@ export function AgentView({ agentId }: { agentId: string }) {
   const [shown, setShown] = useState<Shown>()
   const [error, setError] = useState<string>()
   const [isGone, setGone] = useState(false)
-  const load = async (): Promise<void> => {
+  const load = async (isCurrent: IsCurrent = () => true): Promise<void> => {
     try {
-      setShown(await new AgentsApi(store.api).show(agentId))
+      const loaded = await new AgentsApi(store.api).show(agentId)
+      if (!isCurrent()) return
+      setShown(loaded)
       setError(undefined)
     } catch (caught) {
+      if (!isCurrent()) return
       if (hasCode(caught, 'agent_not_found')) setGone(true)
       setError(errorMessage(caught))
     }

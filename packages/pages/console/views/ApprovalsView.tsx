@@ -11,7 +11,7 @@ import { errorMessage } from '../messages.js'
 import { safeName } from '../model/safeName.js'
 import { formatTime } from '../model/time.js'
 import { type NotificationState, notificationState, requestNotifications } from '../notifications.js'
-import { usePolling } from '../polling.js'
+import { type IsCurrent, usePolling } from '../polling.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { ApprovalCard, type ApprovalContext } from './ApprovalCard.js'
@@ -36,15 +36,18 @@ export function ApprovalsView() {
   const [contexts, setContexts] = useState<ReadonlyMap<string, ApprovalContext>>(new Map())
   const [shownCount, setShownCount] = useState(decidedShown)
   const [error, setError] = useState<string>()
-  const load = async (): Promise<void> => {
+  const load = async (isCurrent: IsCurrent = () => true): Promise<void> => {
     try {
       const listed = await Approvals.list(store.api)
+      if (!isCurrent()) return
       setApprovals(listed.approvals)
       const agentIds = new Set(listed.approvals.filter(isOpen).map(({ agentId }) => agentId))
-      setContexts(await loadContexts(new AgentsApi(store.api), [...agentIds]))
+      const loaded = await loadContexts(new AgentsApi(store.api), [...agentIds])
+      if (!isCurrent()) return
+      setContexts(loaded)
       setError(undefined)
     } catch (caught) {
-      setError(errorMessage(caught))
+      if (isCurrent()) setError(errorMessage(caught))
     }
   }
   usePolling(load, pollMs, [store, revision])
