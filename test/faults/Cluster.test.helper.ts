@@ -115,6 +115,7 @@ export async function openCluster(ground: Ground, options: ClusterOptions): Prom
     service(`gate-${number}`, 20 + number, 'gate', {
       FAULTS_CLAIMS: redis?.server.url ?? (options.claims === 'sqlite' ? claimsFile(directory) : databaseUrl),
       FAULTS_REPLICAS: replicas.map(urlOf).join(','),
+      FAULTS_LEASES: process.env['FAULTS_LEASES'] ?? 'renewed',
       FAULTS_TRUSTS: number % 2 === 1 ? 'yes' : 'no',
     }),
   )
