@@ -111,7 +111,7 @@ export async function environmentFor(world: World): Promise<{ [name: string]: st
     STORE: join(temporaryDirectory(world.scope), 'facilitator.db'),
     PORT: '0',
     WEBHOOK_SECRET: '00'.repeat(32),
-    SALES_TOKEN: 'a token for the page of the seller',
+    SALES_TOKEN: 'a-token-for-the-page-of-the-seller',
   }
 }
 

@@ -248,3 +248,17 @@ test('a quote of one host is none of another: each may have a payee of its own',
   assert.equal(responseOf(await at('shop.example', header)).status, 402)
   admitted(await at('other.example', header))
 })
+
+test('a gate warns at its start of prices whose header does not pass a proxy with a buffer of 4 kB', async () => {
+  const warningsFor = async (count: number, accept: object = price): Promise<string[]> => {
+    const warnings: string[] = []
+    const accepts = Array.from({ length: count }, () => accept) as never
+    await stubGate({ routes: { 'GET /a': { accepts } }, onWarning: (text) => warnings.push(text) })
+    return warnings
+  }
+  for (const count of [1, 2]) assert.deepEqual(await warningsFor(count), [])
+  const [warning, ...more] = await warningsFor(6)
+  assert.match(warning ?? '', /^GET \/a: the header PAYMENT-REQUIRED has \d+ bytes/)
+  assert.deepEqual(more, [])
+  assert.deepEqual(await warningsFor(6, { ...price, price: () => '$0.01' }), [], 'known with a request only')
+})

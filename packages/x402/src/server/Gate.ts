@@ -18,6 +18,7 @@ import { Facilitators } from './Facilitators.js'
 import { type EventPayment, eventRequest, GateEvents } from './GateEvents.js'
 import type { GateOptions, Route } from './GateOptions.js'
 import * as GateTrace from './GateTrace.js'
+import { headerWarning } from './headerSize.js'
 import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import { Notifications } from './Notifications.js'
@@ -119,6 +120,7 @@ export class Gate {
     await gate.#facilitators.refresh()
     for (const [key, route] of Object.entries(options.routes)) {
       for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
+      await gate.#checkHeader(key, route)
     }
     gate.#recovery?.start()
     return gate
@@ -166,6 +168,23 @@ export class Gate {
     } catch (error) {
       if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
       onWarning(`${key}: whether it can be paid for is not known: ${error.message}`)
+    }
+  }
+
+  /** Warns of prices that do not fit into the header; those of functions are known with a request only. */
+  async #checkHeader(key: string, route: Route): Promise<void> {
+    const fixed = acceptsOf(route, key).filter(
+      ({ price, payTo }) => typeof price !== 'function' && typeof payTo !== 'function',
+    )
+    const request = new Request(new URL(key.replace(/^[^/]*/, ''), this.#options.origin ?? 'https://shop.example'))
+    try {
+      const built = await Promise.all(fixed.map((accept) => this.#requirements.build(accept, request, '', route)))
+      const offers = this.#requirements.inBothIds(built.filter((one) => one !== undefined))
+      const warning = headerWarning(key, this.#required(request, route, offers, undefined))
+      if (warning !== undefined) this.#warn(warning)
+    } catch (error) {
+      // A node that does not respond was reported before.
+      if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
     }
   }
 
