@@ -3,13 +3,14 @@
  * streams, stop in the middle otherwise, and what the buyer has paid for is never whole.
  */
 import { EventEmitter } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { functions, Overlay } from './Overlay.js'
-import type { NodeRequest } from './ResponseCapture.js'
 
 type Listener = (...args: unknown[]) => void
 type Closable = { destroyed?: boolean; _closed?: boolean }
+type AnyRequest = IncomingMessage | Http2ServerRequest
 type Hidden = { readonly name: string; readonly args: readonly unknown[] }
 
 export class HiddenClose {
@@ -21,13 +22,13 @@ export class HiddenClose {
   #socket: Duplex | undefined
   #events: string[] = []
   #isHidden = true
-  readonly #request: NodeRequest
+  readonly #request: AnyRequest
   readonly #requestOverlay: Overlay
   readonly #requestValues: { aborted?: boolean } = {}
   #requestEvents: Hidden[] = []
 
   /** `onClose` is told nevertheless. */
-  constructor(response: ServerResponse, onClose: () => void, request: NodeRequest) {
+  constructor(response: ServerResponse, onClose: () => void, request: AnyRequest) {
     this.#response = response
     this.#request = request
     this.#requestOverlay = this.#hideOnRequest(request)
@@ -54,7 +55,7 @@ export class HiddenClose {
   }
 
   /** Handlers stop by the events of a request, too. Who still reads its body needs them. */
-  #hideOnRequest(request: NodeRequest): Overlay {
+  #hideOnRequest(request: AnyRequest): Overlay {
     const emit = request.emit.bind(request)
     const values = this.#requestValues
     const hide = (name: string, ...args: unknown[]): boolean => {
@@ -125,7 +126,7 @@ export class HiddenClose {
 }
 
 /** Whether the client has left, and there is nothing to read of its request any more. */
-function isLeft(request: NodeRequest): boolean {
+function isLeft(request: AnyRequest): boolean {
   if ('stream' in request) {
     const { endAfterHeaders, closed, destroyed, aborted } = request.stream
     return (endAfterHeaders || request.readableEnded) && (closed || destroyed || aborted)

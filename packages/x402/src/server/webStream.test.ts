@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { maxCopyBytes } from './StreamCopy.js'
+import { webStream } from './webStream.js'
+
+/** A source whose pieces the test makes, and what is reported of its stream. */
+function open(onLeave: () => Promise<void> = () => new Promise(() => {})) {
+  const log: string[] = []
+  let controller!: ReadableStreamDefaultController<Uint8Array>
+  const source = new ReadableStream<Uint8Array>({
+    start: (own) => {
+      controller = own
+    },
+    cancel: () => void log.push('canceled'),
+  })
+  let onOver = (): void => {}
+  const over = new Promise<void>((resolve) => {
+    onOver = resolve
+  })
+  const report = (text: string): void => {
+    log.push(text)
+    onOver()
+  }
+  const stream = webStream(source, {
+    onEnd: (copy, bytes) => report(`end ${copy === undefined ? 'without a copy' : textOf(copy)} ${bytes}`),
+    onFailure: (isGone) => report(`failure ${isGone}`),
+    onLeave,
+  })
+  const write = (text: string): void => controller.enqueue(new TextEncoder().encode(text))
+  return {
+    ...stream,
+    log,
+    over,
+    write,
+    end: () => controller.close(),
+    fail: () => controller.error(new Error('broken')),
+  }
+}
+
+function textOf(bytes: Uint8Array | undefined): string {
+  return new TextDecoder().decode(bytes)
+}
+
+test('pieces are sent as they are made, and the whole is copied', async () => {
+  const { body, log, write, end } = open()
+  const reader = body.getReader()
+  write('a')
+  assert.equal(textOf((await reader.read()).value), 'a')
+  write('b')
+  assert.equal(textOf((await reader.read()).value), 'b')
+  assert.deepEqual(log, [])
+  end()
+  assert.equal((await reader.read()).done, true)
+  assert.deepEqual(log, ['end ab 2'])
+})
+
+test('the rest is read after the client has left, also a piece that was asked for before', async () => {
+  const { body, log, over, write, end } = open()
+  const reader = body.getReader()
+  write('a')
+  await reader.read()
+  const next = reader.read()
+  await reader.cancel()
+  assert.equal((await next).done, true)
+  write('b')
+  write('c')
+  end()
+  await over
+  assert.deepEqual(log, ['end abc 3'])
+})
+
+test('a source that fails breaks the body, before and after the client has left', async () => {
+  const sent = open()
+  sent.fail()
+  await assert.rejects(sent.body.getReader().read(), { message: 'broken' })
+  assert.deepEqual(sent.log, ['failure false'])
+  const left = open()
+  left.leave()
+  left.fail()
+  await left.over
+  assert.deepEqual(left.log, ['failure true'])
+})
+
+test('a body that is too long for a copy is sent, and given up once the client has left', async () => {
+  const long = 'x'.repeat(maxCopyBytes)
+  const sent = open()
+  sent.write(long)
+  sent.write('x')
+  sent.end()
+  assert.equal((await new Response(sent.body).text()).length, maxCopyBytes + 1)
+  assert.deepEqual(sent.log, [`end without a copy ${maxCopyBytes + 1}`])
+  for (const isLongBefore of [true, false]) {
+    const left = open()
+    const reader = left.body.getReader()
+    left.write(long)
+    await reader.read()
+    if (isLongBefore) {
+      left.write('x')
+      await reader.read()
+    }
+    await reader.cancel()
+    if (!isLongBefore) left.write('x')
+    await left.over
+    assert.deepEqual(left.log, ['canceled', 'failure true'])
+  }
+})
+
+test('the rest is given up when its time is up', async () => {
+  let timeUp = (): void => {}
+  const left = open(
+    () =>
+      new Promise((resolve) => {
+        timeUp = resolve
+      }),
+  )
+  left.leave()
+  left.write('a')
+  timeUp()
+  await left.over
+  assert.deepEqual(left.log, ['canceled', 'failure true'])
+})
+
+test('what the host does not ask for is read by drain', async () => {
+  const { drain, log, over, write, end } = open()
+  drain()
+  write('a')
+  end()
+  await over
+  assert.deepEqual(log, ['end a 1'])
+})
