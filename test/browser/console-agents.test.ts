@@ -205,6 +205,8 @@ async function seesActivity({ devnet }: Environment, page: Page): Promise<void> 
   await page.getByLabel('Text', { exact: true }).fill('EVIL.example')
   await page.getByRole('button', { name: 'Filter', exact: true }).click()
   await records.getByText('Wallet created').first().waitFor({ state: 'detached' })
+  // The list is empty until the answer is there.
+  await records.getByRole('listitem').first().waitFor()
   assert.equal(await records.getByRole('listitem').count(), 1)
   await records.getByText(/^Record \d+/).click()
   await page.getByLabel('Address', { exact: true }).fill('unknown name')
