@@ -4,9 +4,13 @@ import { join, sep } from 'node:path'
 import { root } from '../setup.mjs'
 import { deal, writeBatch } from './batches.mjs'
 
-/** Needs a program that is not Node, or takes minutes: PostgreSQL, Chromium, Python, namespaces, long rounds. */
-const systemOnly =
-  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes)|security\/console-link|scripts\/machines|x402\/soak/
+/** Tests that need a program that is not Node: a server, Chromium, packages of Python, network namespaces. */
+const foreign =
+  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes)|security\/console-link/
+
+/** Tests that Node alone could run, and that take the longest: each is the whole of a matrix of cases. */
+const long =
+  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/soak/
 
 /** Random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
 const repeated = /(\.fuzz|[./-]crash)\.test\.js$/
@@ -16,7 +20,7 @@ const slow = /\.(fuzz|crash)\.test\.js$/
 
 const posix = (path) => path.split(sep).join('/')
 const isOwn = (path) => posix(path).startsWith('packages/')
-const isSystemOnly = (path) => systemOnly.test(posix(path))
+const isSystemOnly = (path) => foreign.test(posix(path)) || long.test(posix(path))
 
 /** A tier: which files it has, and the environment that sets how many random cases and kills they try. */
 export const tiers = {
