@@ -123,6 +123,7 @@ test('a page whose script does not load offers a reload, and says nothing before
   const isScript = /x402-page=paywall-.*\.js/
   const visitor = await environment.visit('/weather', {
     before: async (page) => {
+      await page.addInitScript(observeShifts)
       await page.route(isScript, (route) => route.abort('failed'))
     },
   })
@@ -132,6 +133,8 @@ test('a page whose script does not load offers a reload, and says nothing before
   assert.equal(await reload.isVisible(), false)
   await page.evaluate('for (const animation of document.getAnimations()) animation.finish()')
   await reload.waitFor()
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  assert.equal(await page.evaluate('globalThis.shifted'), 0, 'nothing moves when the notice appears')
   await takeScreenshot(page, 'loading-late')
   assert.deepEqual(await axeIssues(page), [])
   await page.unroute(isScript)

@@ -45,8 +45,8 @@ test('a server that is not there is named, and a password is in no text', async 
 })
 
 test('the pool is bounded, and what waits too long fails', async (t) => {
-  const connection = await open(t, { maxConnections: 2, connectTimeoutMs: 300 })
-  const slow = [1, 2].map(() => connection.read({ name: 'slow', text: 'SELECT pg_sleep(2)' }))
+  const connection = await open(t, { maxConnections: 2, connectTimeoutMs: 1_500 })
+  const slow = [1, 2].map(() => connection.read({ name: 'slow', text: 'SELECT pg_sleep(6)' }))
   const error = await failure(connection.read({ name: 'quick', text: 'SELECT 1' }))
   assert.match(error.message, /all connections of this process are busy/)
   assert.equal(connection.pool.total, 2)
@@ -55,7 +55,7 @@ test('the pool is bounded, and what waits too long fails', async (t) => {
 })
 
 test('a statement that takes too long is ended by the server, and its outcome is known', async (t) => {
-  const connection = await open(t, { statementTimeoutMs: 200, maxConnections: 1 })
+  const connection = await open(t, { statementTimeoutMs: 2_000, maxConnections: 1 })
   const error = await failure(connection.write({ name: 'slow', text: 'SELECT pg_sleep(30)' }))
   assert.match(error.message, /a statement took too long/)
   assert.equal(error.isOutcomeUnknown, false)
@@ -63,7 +63,7 @@ test('a statement that takes too long is ended by the server, and its outcome is
 })
 
 test('a lock that another transaction holds is waited for until the limit', async (t) => {
-  const connection = await open(t, { lockTimeoutMs: 100 })
+  const connection = await open(t, { lockTimeoutMs: 1_000 })
   await connection.write({ name: 'create', text: 'CREATE TABLE locked (id integer)' })
   await connection.transaction(async (query) => {
     await query('LOCK TABLE locked')

@@ -39,7 +39,7 @@ for (const loss of ['before', 'after', 'silent'] as Loss[]) {
   test(`a claim whose connection is lost ${loss} the commit is looked up: recorded once, counted once`, async (t) => {
     const proxy = await LossyProxy.start(t, server.port)
     const through = address.replace(`:${server.port}/`, `:${proxy.port}/`)
-    const store = await open(t, { address: through, statementTimeoutMs: 500, retryMs: 60_000 })
+    const store = await open(t, { address: through, statementTimeoutMs: 2_000, retryMs: 60_000 })
     const one = settlement({ feeMicroAlgos: 4n })
     await store.claim(settlement(), limits)
     proxy.lose(one.transactionId, loss)
@@ -55,7 +55,7 @@ for (const loss of ['before', 'after', 'silent'] as Loss[]) {
   test(`an end whose connection is lost ${loss} the commit gives its fee back once`, async (t) => {
     const proxy = await LossyProxy.start(t, server.port)
     const through = address.replace(`:${server.port}/`, `:${proxy.port}/`)
-    const store = await open(t, { address: through, statementTimeoutMs: 500, retryMs: 60_000 })
+    const store = await open(t, { address: through, statementTimeoutMs: 2_000, retryMs: 60_000 })
     const [one, other] = [settlement({ feeMicroAlgos: 4n }), settlement({ feeMicroAlgos: 6n })]
     for (const each of [one, other]) await store.claim(each, limits)
     proxy.lose(one.transactionId, loss)
@@ -118,7 +118,7 @@ test('a server that is gone fails a claim in bounded time, with the reason', asy
 
 test('a statement that takes too long is undone: the payment is not recorded', async (t) => {
   const schema = `failures_${++count}`
-  const store = await open(t, { schema, statementTimeoutMs: 300, lockTimeoutMs: 60_000 })
+  const store = await open(t, { schema, statementTimeoutMs: 2_000, lockTimeoutMs: 60_000 })
   const one = settlement()
   const blocker = new Client({ connectionString: address })
   await blocker.connect()
@@ -131,7 +131,7 @@ test('a statement that takes too long is undone: the payment is not recorded', a
 })
 
 test('while another replica hangs with the lock of a budget, every claim fails in bounded time, and none is recorded', async (t) => {
-  const store = await open(t, { lockTimeoutMs: 300 })
+  const store = await open(t, { lockTimeoutMs: 2_000 })
   const blocker = new Client({ connectionString: address })
   await blocker.connect()
   await blocker.query(`SELECT pg_advisory_lock(hashtextextended('all', 402))`)
@@ -148,7 +148,7 @@ test('while another replica hangs with the lock of a budget, every claim fails i
 
 test('with all connections busy, a claim fails and is not recorded', async (t) => {
   const schema = `failures_${++count}`
-  const store = await open(t, { schema, maxConnections: 1, connectTimeoutMs: 200, statementTimeoutMs: 60_000 })
+  const store = await open(t, { schema, maxConnections: 1, connectTimeoutMs: 2_000, statementTimeoutMs: 60_000 })
   const blocker = new Client({ connectionString: address })
   await blocker.connect()
   await blocker.query(`BEGIN; LOCK TABLE ${schema}.settlements`)

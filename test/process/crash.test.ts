@@ -48,7 +48,7 @@ test(`${rounds} kills lose nothing`, { timeout: 120_000 + rounds * 10_000 }, asy
       assert.deepEqual(rest, [])
     }),
   )
-  assert.ok(counts.acknowledged > rounds, `only ${counts.acknowledged} changes in ${rounds} rounds`)
+  assert.ok(counts.acknowledged >= rounds, `only ${counts.acknowledged} changes in ${rounds} rounds`)
   // By chance: in few rounds none may be.
   assert.ok(counts.cutOff >= Math.floor(rounds / 10), `only ${counts.cutOff} changes were cut off`)
   t.diagnostic(`${counts.acknowledged} changes acknowledged, ${counts.cutOff} cut off`)

@@ -24,7 +24,7 @@ lostResponses('RedisClaims', async (t) => {
   const store = await RedisClaims.open({
     address: `redis://127.0.0.1:${proxy.port}`,
     prefix,
-    commandTimeoutMs: 500,
+    commandTimeoutMs: 2_000,
     retryMs: 20_000,
   })
   t.after(() => {
@@ -83,7 +83,7 @@ test('RedisClaims: a claim that cannot be made is an error, which names the serv
 
 test('RedisClaims: a server that stands still is given up after the time limit of a command', async (t) => {
   const own = await RedisServer.start(t)
-  const store = await RedisClaims.open({ address: own.url, commandTimeoutMs: 100, retryMs: 200 })
+  const store = await RedisClaims.open({ address: own.url, commandTimeoutMs: 1_500, retryMs: 2_000 })
   t.after(() => store.close())
   const client = new Redis(own.url)
   t.after(() => client.disconnect())

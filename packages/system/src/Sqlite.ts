@@ -107,6 +107,12 @@ export function isLocked(error: unknown): boolean {
   return isSqliteError(error) && typeof message === 'string' && /^database (table )?is locked/.test(message)
 }
 
+/** Whether SQLite raised the error because the disk is full. */
+export function isDiskFull(error: unknown): boolean {
+  const { message } = (error ?? {}) as { message?: unknown }
+  return isSqliteError(error) && typeof message === 'string' && /^database or disk is full/.test(message)
+}
+
 /** Whether SQLite raised the error. */
 export function isSqliteError(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === 'ERR_SQLITE_ERROR'

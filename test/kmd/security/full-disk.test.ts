@@ -100,6 +100,7 @@ if (isInside) {
     const { wallet_handle_token } = key
     const refused = await daemon.call('POST', '/v1/key', { wallet_handle_token })
     assert.deepEqual([refused.status, refused.json.error], [500, true], refused.text)
+    assert.match(refused.json.message, /the disk is full; free some space/)
 
     const { lost_log_lines = 0, status } = await health(daemon)
     assert.ok(lost_log_lines >= 2, `${lost_log_lines} lines`)

@@ -320,6 +320,15 @@ function isInMemory(lane: Buffer): boolean {
 }
 
 suite('workers', () => {
+  test('that get no memory say so', async () => {
+    const pool = poolOf({ workers: 1 })
+    const doomed = pool.derive(derivation(ofDefaultWallet))
+    const { worker } = assigned[0]!
+    worker.emit('error', new RangeError('WebAssembly.Memory(): could not allocate memory'))
+    await worker.terminate()
+    await assert.rejects(doomed, { code: 'internal', message: /not enough memory to derive a key/ })
+  })
+
   test('that die fail their derivation and are replaced', async () => {
     const pool = poolOf({ workers: 2 })
     const doomed = pool.derive(derivation(ofDefaultWallet))

@@ -221,6 +221,17 @@ function atLeastOne(name: string, value: number): number {
   throw new RangeError(`${name} must be a positive integer, not ${value}`)
 }
 
+const outOfMemory =
+  'there is not enough memory to derive a key from a password: free some memory, or raise the limit of the process (ulimit -v)'
+
 function workerFailed(message: string, cause: unknown): KmdError {
+  if (isOutOfMemory(cause)) return new KmdError('internal', { message: outOfMemory, cause })
   return new KmdError('internal', { cause: new Error(message, { cause }) })
+}
+
+/** Node and V8 name it in several ways; a worker that cannot even start has no other reason on a working machine. */
+function isOutOfMemory(cause: unknown): boolean {
+  const { code, message } = (cause ?? {}) as { code?: unknown; message?: unknown }
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY' || code === 'ERR_WORKER_INIT_FAILED') return true
+  return /allocate memory|allocation failed|out of memory/i.test(String(message))
 }

@@ -12,7 +12,7 @@ import { KmdError } from '../errors.js'
 
 export type Database = Sqlite.Database
 export type Statement = Sqlite.Statement
-export const { close, isLocked, isSqliteError, open, SqliteError } = Sqlite
+export const { close, isDiskFull, isLocked, isSqliteError, open, SqliteError } = Sqlite
 
 /** How long an operation waits for another program that holds a database, as the reference does. */
 const lockWaitMs = 5_000
@@ -48,9 +48,13 @@ export function whileReadLocked<T>(database: Database, work: () => T): T {
   }
 }
 
+/** The reference says `database error` alone. */
+const diskFull = 'database error: the disk is full; free some space and repeat the request'
+
 /** An error of SQLite in the words of the reference; any other error as it is. */
 export function translate(error: unknown): unknown {
   if (isLocked(error)) return new KmdError('database_locked', { cause: error })
+  if (isDiskFull(error)) return new KmdError('database', { message: diskFull, cause: error })
   if (isSqliteError(error)) return new KmdError('database', { cause: error })
   return error
 }
