@@ -34,7 +34,7 @@ export const tiers = {
   },
   system: {
     has: (path) => isSystemOnly(path) || repeated.test(posix(path)),
-    environment: { LATCHKEY_FUZZ: '25000' },
+    environment: { LATCHKEY_FUZZ: '8000' },
   },
 }
 

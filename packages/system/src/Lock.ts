@@ -72,5 +72,5 @@ export class LockError extends LatchkeyError<LockErrorCode> {
 const messages: { readonly [code in LockErrorCode]: (path: string) => string } = {
   locked: (path) => `${path} is locked by another process`,
   lock_failed: (path) => `the file system did not grant a lock on ${path}`,
-  flock_missing: (path) => `the command flock is needed to lock ${path}`,
+  flock_missing: (path) => `the command flock (Debian: package util-linux) is needed to lock ${path}`,
 }
