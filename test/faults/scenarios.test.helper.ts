@@ -13,8 +13,6 @@ export type Scenario = {
   readonly isEndless?: boolean
   /** One of them has to be found, or nothing at all. */
   readonly finds: readonly Rule[]
-  /** Rules that it may break in a scenario that plants nothing to be found. */
-  readonly allows?: readonly Rule[]
 }
 
 const both = (kind: 'replica' | 'gate', plant: string): { [process: string]: string } => {
@@ -50,15 +48,6 @@ export const scenarios: readonly Scenario[] = [
     env: insistent,
     purchases: 2,
     finds: ['handled again after it was sent', 'two answers for one payment'],
-  },
-  {
-    name: 'a gate that loses its leases while handlers run',
-    plants: both('gate', 'loses its lease'),
-    env: slow,
-    purchases: 3,
-    finds: [],
-    // The gate refuses while its lease is lost: in these few seconds a buyer may stop asking before it is served.
-    allows: ['paid and not answered'],
   },
   {
     name: 'a gate that loses its leases, at a store without a fence',
