@@ -87,7 +87,7 @@ function readArguments() {
 
 /** Rights and networks that a machine of CI may lack; programs it can install. */
 function isOfMachine(reason) {
-  return /^(the machine has no|other users cannot|needs root)/.test(reason)
+  return /^(the machine has no|this machine has no|no such address here|other users cannot|needs root)/.test(reason)
 }
 
 /** Beside the tests: it needs one core for a few seconds. */
