@@ -45,7 +45,7 @@ test('a server that is not there is named, and a password is in no text', async 
 })
 
 test('the pool is bounded, and what waits too long fails', async (t) => {
-  const connection = await open(t, { maxConnections: 2, connectTimeoutMs: 1_500 })
+  const connection = await open(t, { maxConnections: 2, connectTimeoutMs: 1_500, statementTimeoutMs: 60_000 })
   const slow = [1, 2].map(() => connection.read({ name: 'slow', text: 'SELECT pg_sleep(6)' }))
   const error = await failure(connection.read({ name: 'quick', text: 'SELECT 1' }))
   assert.match(error.message, /all connections of this process are busy/)
