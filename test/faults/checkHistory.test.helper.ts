@@ -11,7 +11,7 @@ export const rules = [
   'answered and not paid',
   'two answers for one payment',
   'one payment for two purchases',
-  'handled again after it was sent',
+  'begun again after it was sent',
   'done twice',
   'answered and lost',
   'lost, and not an order',
@@ -119,14 +119,16 @@ function checkAnswers({ of, payments }: Facts): Problem[] {
   ]
 }
 
-/** A handler may run again after its process died, and never after its answer was sent. */
+/**
+ * A handler may run again after its process died or lost its lease, and does not begin after the answer was sent. One that
+ * began before may end later: its answer is not sent.
+ */
 function checkHandlers({ lines }: Facts): Problem[] {
-  const sent = new Map<string, string>()
+  const sent = new Set<string>()
   return lines.flatMap((line): Problem[] => {
-    if (line.type === 'sent') sent.set(line.transactionId, line.answer)
-    if (line.type !== 'handled' || !sent.has(line.transactionId)) return []
-    if (sent.get(line.transactionId) === line.answer) return []
-    return [{ rule: 'handled again after it was sent', text: `${line.transactionId} at ${line.process}` }]
+    if (line.type === 'sent') sent.add(line.transactionId)
+    if (line.type !== 'begun' || !sent.has(line.transactionId)) return []
+    return [{ rule: 'begun again after it was sent', text: `${line.transactionId} at ${line.process}` }]
   })
 }
 
