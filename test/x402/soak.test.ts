@@ -6,7 +6,9 @@
  * LATCHKEY_SOAK_LOG a file for every problem with its history.
  */
 import assert from 'node:assert/strict'
+import { ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { closeBooks, compareBooks, noteServed } from './soakBooks.test.helper.js'
@@ -48,7 +50,22 @@ test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_0
   assert.equal(problems.length, 0, failing[0] ?? '')
 })
 
+/** Sockets and child processes that are still open, as far as Node tells. */
+function openHandles(): string[] {
+  const handles = (process as unknown as { _getActiveHandles(): object[] })._getActiveHandles()
+  return handles.flatMap((handle) => {
+    if (handle instanceof ChildProcess) return `process ${handle.spawnfile}`
+    if (!(handle instanceof Socket) || handle.remotePort === undefined) return []
+    const { localPort, remotePort, bytesRead, bytesWritten, destroyed } = handle
+    return JSON.stringify({ localPort, remotePort, bytesRead, bytesWritten, destroyed })
+  })
+}
+
 // Whatever is aborted, nothing may keep a connection or a process for ever.
-after(() =>
-  until('nothing is left open', () => !process.getActiveResourcesInfo().some((name) => /TCP|Process/.test(name))),
-)
+after(async () => {
+  const isOpen = (): boolean => process.getActiveResourcesInfo().some((name) => /TCP|Process/.test(name))
+  await until('nothing is left open', () => !isOpen()).catch((error: unknown) => {
+    process.stdout.write(`${process.getActiveResourcesInfo().join(' ')}\n${openHandles().join('\n')}\n`)
+    throw error
+  })
+})
