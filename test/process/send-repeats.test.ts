@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
+import { shell } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope, until } from './commands.test.helper.js'
 import { idOf, Money } from './money.test.helper.js'
@@ -19,6 +20,13 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
 
   const send = (on: Money, amount: string, ...more: string[]) =>
     on.run(['send', amount, on.accounts.bob.address, '-w', 'spending', '--yes', ...more])
+
+  /** With its result printed to a file. */
+  const sendTo = (on: Money, amount: string, file: string) => {
+    const env = { ...on.environment, KMD_PASSWORD_FILE: join(on.home, 'password') }
+    const line = `latchkey send '${amount}' ${on.accounts.bob.address} -w spending --yes --json > ${file}`
+    return shell(line, { home: on.home, env })
+  }
 
   test('a node that takes it and does not answer is asked what became of it', async () => {
     const before = await money.microAlgos(money.accounts.bob.address)
@@ -63,6 +71,25 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.deepEqual([result.id, result.state, result.repeated], [id, 'confirmed', true])
     assert.match(again.stderr, /the outcome was not seen: it is in the ledger, and nothing is sent now/)
     assert.equal((await money.microAlgos(bob.address)) - before, 1_750_000)
+  })
+
+  test('an outcome that could not be printed counts as one that was not seen', async () => {
+    const { bob } = money.accounts
+    const before = await money.microAlgos(bob.address)
+    const first = await sendTo(money, '1.6 ALGO', '/dev/full')
+    assert.notEqual(first.code, 0)
+    const again = await send(money, '1.6 ALGO', '--json')
+    assert.equal(again.code, 0, again.stderr)
+    assert.equal(JSON.parse(again.stdout).repeated, true, again.stderr)
+    const third = await sendTo(money, '1.6 ALGO', '/dev/null')
+    assert.equal(third.code, 0, third.stderr)
+    assert.equal((await money.microAlgos(bob.address)) - before, 3_200_000)
+    // What tells the outcome later is held to the same.
+    await money.devnet('/faults', { type: 'lose', count: 100_000 })
+    const id = idOf(await send(money, '1.65 ALGO', '--timeout', '0'))
+    await money.devnet('/faults', {}, 'DELETE')
+    await shell(`latchkey tx ${id} > /dev/full`, { home: money.home, env: money.environment })
+    assert.equal(idOf(await send(money, '1.65 ALGO')), id)
   })
 
   test('a rejection is not a payment under way', async () => {

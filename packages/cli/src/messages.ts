@@ -53,6 +53,13 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${printableJson(value)}\n`)
 }
 
+/** Resolves when stdout and stderr have taken all that was printed. @throws if one of them is full or closed */
+export async function allPrinted(): Promise<void> {
+  const taken = (stream: NodeJS.WriteStream): Promise<void> =>
+    new Promise((resolve, reject) => stream.write('', (error) => (error ? reject(error) : resolve())))
+  await Promise.all([taken(process.stdout), taken(process.stderr)])
+}
+
 /** Writes bytes to stdout as they are; called only if that is not a terminal. */
 export function printBytes(bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => process.stdout.write(bytes, () => resolve()))

@@ -11,6 +11,7 @@ import { explained } from '../explained.js'
 import { quoted } from '../format.js'
 import { printJson, printResult, printWarning } from '../messages.js'
 import { assetOfHolding } from '../money/assets.js'
+import { closeWhenTold } from '../money/closeWhenTold.js'
 import * as Indexer from '../money/Indexer.js'
 import { find } from '../money/Outcome.js'
 import { explorerUrl } from '../money/report.js'
@@ -63,12 +64,13 @@ not known. Asks the node, which remembers about 1000 rounds, then an indexer, an
     const log = new SentLog(options.log ?? defaultPath())
     const sent = recordOf(log, id!)
     const found = await withProgress('Looking for it', lookUp(chain, id!, sent, indexer))
-    if (sent?.isOpen && (found.state === 'confirmed' || found.state === 'expired')) {
-      await log.close(id!).catch(() => {})
-    }
     const lines = found.transaction === undefined ? [] : await describe(chain, found.transaction)
     if (options.json) printJson(toJson(chain, id!, found, lines))
-    return report(chain, id!, found, lines, options.json ?? false)
+    try {
+      return report(chain, id!, found, lines, options.json ?? false)
+    } finally {
+      if (sent?.isOpen && (found.state === 'confirmed' || found.state === 'expired')) await closeWhenTold(log, id!)
+    }
   },
 })
 

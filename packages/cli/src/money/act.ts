@@ -17,6 +17,7 @@ import { withProgress } from '../progress.js'
 import { confirm, confirmByWord, printNotice, requireConfirmation } from '../prompt.js'
 import type { Account } from './Account.js'
 import type { Asset } from './assets.js'
+import { closeWhenTold } from './closeWhenTold.js'
 import { Interrupt } from './Interrupt.js'
 import { deliver, find, type Outcome } from './Outcome.js'
 import { rejected } from './rejection.js'
@@ -167,11 +168,13 @@ type End = { readonly outcome: Outcome; readonly isRepeated: boolean; readonly i
 async function finish(given: Act, log: SentLog, { id }: Sent, end: End): Promise<number> {
   const { chain, options, facts } = given
   const { outcome, isRepeated, isInterrupted } = end
-  // A record that cannot be closed only leads to another look at the ledger.
-  if (outcome.state !== 'pending') await log.close(id).catch(() => {})
   if (outcome.state === 'confirmed') await given.onConfirmed?.(id, outcome.round)
   if (options.json) printJson({ id, ...resultOf(chain, outcome, id), repeated: isRepeated, ...facts })
-  return reportOutcome(chain, [id], outcome, isInterrupted)
+  try {
+    return reportOutcome(chain, [id], outcome, isInterrupted)
+  } finally {
+    if (outcome.state !== 'pending') await closeWhenTold(log, id)
+  }
 }
 
 function resultOf(chain: Chain, outcome: Outcome, id: string): { readonly [name: string]: unknown } {
