@@ -226,7 +226,10 @@ export function parseAssetId(text: string): bigint | undefined {
  * @throws {@link ChainError}
  */
 export function checkAddress(address: unknown, name: string): asserts address is string {
-  if (isAddress(address)) return
+  if (isAddress(address)) {
+    if (!Bytes.isZero(Address.decode(address))) return
+    throw new ChainError('invalid_address', `${name} is the zero address, which has no key: what is paid to it is lost`)
+  }
   const problem = isUnset(address) ? 'is not set' : `is not an Algorand address: ${String(address).slice(0, 80)}`
   throw new ChainError('invalid_address', `${name} ${problem}`)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { LatchkeyError, Network } from '@latchkey/algorand'
+import { Address, LatchkeyError, Network } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
 import * as express from './express.js'
 import * as fastify from './fastify.js'
@@ -150,6 +150,7 @@ test('options that are not set are errors with a code and a hint when it opens',
     [accepting({ payTo: undefined }), 'invalid_gate_option', /GET \/a: payTo is not set/],
     [accepting({ payTo: '' }), 'invalid_gate_option', /GET \/a: payTo is not set/],
     [accepting({ payTo: 5 }), 'invalid_gate_option', /GET \/a: payTo is not an Algorand address/],
+    [accepting({ payTo: Address.encode(new Uint8Array(32)) }), 'invalid_gate_option', /payTo is the zero address/],
     [accepting({ price: undefined }), 'invalid_gate_option', /GET \/a: undefined is not a price/],
     [accepting({ network: '' }), 'invalid_gate_option', /GET \/a: network is empty/],
     [{ routes: { 'GET /a': undefined } }, 'invalid_gate_option', /GET \/a: accepts is not set/],

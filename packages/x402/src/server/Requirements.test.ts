@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Network } from '@latchkey/algorand'
+import { Address, Network } from '@latchkey/algorand'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import { Facilitators } from './Facilitators.js'
 import { type Accept, Requirements } from './Requirements.js'
@@ -76,6 +76,7 @@ test('refuses invalid routes', async () => {
     [{ ...price, price: { asset: '1', amount: '1.5' } }, /not a positive number/],
     [{ ...price, price: { asset: '1', amount: '1', extra: { quote: 'x' } } }, /set by the gate/],
     [{ ...price, payTo: () => 'invalid' }, /payTo is not an Algorand address/],
+    [{ ...price, payTo: () => Address.encode(new Uint8Array(32)) }, /payTo is the zero address/],
     [{ ...price, network: 'mainnet' }, /no chain/],
     [{ ...price, maxTimeoutSeconds: 1.5 }, /maxTimeoutSeconds/],
   ]

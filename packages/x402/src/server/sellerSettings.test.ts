@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { Address } from '@latchkey/algorand'
 import { SettingsError, sellerSettings } from './sellerSettings.js'
 import { seller } from './stubs.test.helper.js'
 
@@ -14,6 +15,7 @@ test('names every missing or invalid setting', () => {
     [{}, /^not set in the environment: AVM_ADDRESS .* and FACILITATOR_URL /],
     [{ ...good, FACILITATOR_URL: ' ' }, /^not set in the environment: FACILITATOR_URL /],
     [{ ...good, AVM_ADDRESS: 'invalid' }, /AVM_ADDRESS is not an Algorand address/],
+    [{ ...good, AVM_ADDRESS: Address.encode(new Uint8Array(32)) }, /AVM_ADDRESS is the zero address/],
     [{ ...good, FACILITATOR_URL: 'localhost:4022' }, /FACILITATOR_URL is not an http address/],
   ]
   for (const [environment, expected] of cases) {

@@ -1,4 +1,4 @@
-import { Address } from '@latchkey/algorand'
+import { Address, Bytes } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 
 /** The settings of a seller in the environment. */
@@ -28,6 +28,10 @@ export function sellerSettings(
   const facilitatorUrl = environment['FACILITATOR_URL']!.trim()
   if (!Address.isValid(payTo)) {
     throw new SettingsError('invalid_setting', 'AVM_ADDRESS is not an Algorand address')
+  }
+  if (Bytes.isZero(Address.decode(payTo))) {
+    const message = 'AVM_ADDRESS is the zero address, which has no key: what is paid to it is lost'
+    throw new SettingsError('invalid_setting', message)
   }
   if (!/^https?:$/.test(protocolOf(facilitatorUrl))) {
     throw new SettingsError('invalid_setting', 'FACILITATOR_URL is not an http address')
