@@ -10,6 +10,7 @@ import { root, setUp } from './setup.mjs'
 import { testFiles } from './testing/files.mjs'
 import { countsLine, failureLines, filesOf, nameOf, skipLines } from './testing/Outcome.mjs'
 import { runModules } from './testing/runModules.mjs'
+import { withSources } from './testing/sources.mjs'
 import { modulesOf, single, tiers, usualConcurrency } from './testing/tiers.mjs'
 import { saveTimes } from './testing/times.mjs'
 
@@ -127,7 +128,7 @@ function printModule(files, { module, records, output }) {
       const mark = skip !== undefined ? '﹣' : isPassed ? '✔' : '✖'
       console.log(`${'  '.repeat(nesting)}${mark} ${name} (${ms} ms)${skip === undefined ? '' : ` # ${skip}`}`)
     }
-    if (output !== '') console.log(output)
+    if (output !== '') console.log(withSources(output))
   }
   const isFailed = files.some(({ failures }) => failures.length > 0)
   const passed = files.reduce((sum, file) => sum + file.passed, 0)
