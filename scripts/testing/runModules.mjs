@@ -91,7 +91,7 @@ async function runModule(module, { directory, environment, running }) {
 }
 
 /** Tests that run npm, which may reach its registry through a proxy with a certificate of its own. */
-const downloads = /\/(publish|docs|scripts)\//
+const downloads = /\/publish\/|scripts\/machines/
 
 /**
  * The environment of the person who runs the tests. Node reads all of `NODE_EXTRA_CA_CERTS` whenever it starts, which
