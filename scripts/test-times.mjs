@@ -1,4 +1,4 @@
-// `npm run test:times`: the slowest 30 test processes of the last whole run of each tier, and the slowest 30 files.
+// `npm run test:times`: the 30 test processes and the 30 files that took most CPU time in the last whole run of each tier.
 import { nameOf } from './testing/Outcome.mjs'
 import { tiers } from './testing/tiers.mjs'
 import { readTimes } from './testing/times.mjs'
@@ -16,9 +16,9 @@ for (const tier of Object.keys(tiers)) {
   for (const { name, cpuMs, wallMs } of rows.toSorted((a, b) => b.cpuMs - a.cpuMs).slice(0, 30)) {
     console.log(` ${seconds(cpuMs)} ${seconds(wallMs)}  ${nameOf(name)}`)
   }
-  console.log('   wall s  file')
+  console.log('    CPU s   wall s  file')
   const files = rows.flatMap((row) => row.files)
-  for (const { file, ms } of files.toSorted((a, b) => b.ms - a.ms).slice(0, 30)) {
-    console.log(` ${seconds(ms)}  ${nameOf(file)}`)
+  for (const { file, cpuMs, ms } of files.toSorted((a, b) => b.cpuMs - a.cpuMs).slice(0, 30)) {
+    console.log(` ${seconds(cpuMs)} ${seconds(ms)}  ${nameOf(file)}`)
   }
 }

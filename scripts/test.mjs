@@ -4,13 +4,15 @@
 // Arguments narrow any of them down to files whose path contains one; `npm test -- WORD` finds files of every tier.
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { canRunChromium } from './obtain/chromium.mjs'
 import { adviceFor, neededBy, obtainFor } from './obtain/programs.mjs'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'
 import { testFiles } from './testing/files.mjs'
 import { countsLine, failureLines, filesOf, nameOf, skipLines } from './testing/Outcome.mjs'
 import { runModules } from './testing/runModules.mjs'
-import { modulesOf, single, tiers, usualConcurrency } from './testing/tiers.mjs'
+import { withSources } from './testing/sources.mjs'
+import { modulesOf, needsBrowser, single, tiers, usualConcurrency } from './testing/tiers.mjs'
 import { saveTimes } from './testing/times.mjs'
 
 setUp()
@@ -19,9 +21,13 @@ const tierName = values.system ? 'system' : values.unit ? 'unit' : 'node'
 const tier = tiers[tierName]
 const startedAt = Date.now()
 const isNarrowed = wanted.length > 0
-const found = testFiles(['packages', 'test'])
+const isOrdinary = tierName === 'node' && !isNarrowed
+const hasPages = !isOrdinary || canRunChromium()
+const selected = testFiles(['packages', 'test'])
   .filter((path) => !isNarrowed || wanted.some((part) => path.includes(part) || nameOf(path).includes(part)))
   .filter((path) => (isNarrowed && tierName === 'node') || tier.has(path))
+// `npm test` installs no programs: without a browser, the pages are left to `npm run test:system`.
+const found = selected.filter((path) => hasPages || !needsBrowser(path))
 if (found.length === 0) {
   console.error('no test matches')
   process.exit(1)
@@ -38,7 +44,7 @@ async function run() {
     environment: { ...(isNarrowed ? {} : { ...tier.environment, ...given(tier.environment) }), ...environment },
     onEnd: (result) => printModule(filesOf(result), result),
   }
-  const results = await runModules(isNarrowed ? tests.map(single) : modulesOf(tests), options)
+  const results = await runModules(isNarrowed ? tests.map(single) : modulesOf(tests, tierName), options)
   if (!isNarrowed) saveTimes(tierName, results)
   const first = results.flatMap(filesOf)
   const { files, repeated } = values.again ? await runAgain(first, options) : { files: first, repeated: [] }
@@ -59,7 +65,10 @@ async function run() {
   // Left out is no failure of the code; but in CI, where the output is not read, it must not look like a success either.
   const isIncomplete = missing.size > 0 || files.some(({ skips }) => skips.some(({ reason }) => !isOfMachine(reason)))
   console.log(`\n${Math.round((Date.now() - startedAt) / 1000)} s`)
-  if (tierName === 'node' && !isNarrowed) {
+  if (isOrdinary) {
+    const left = selected.filter((path) => !found.includes(path)).map(nameOf)
+    if (left.length > 0)
+      console.log(`No browser was found. \`npm run test:system\` obtains one and runs ${left.join(', ')}.`)
     console.log(
       '`npm run test:system` adds PostgreSQL, Redis, nginx, Prometheus, Chromium, Python, faults and long rounds.',
     )
@@ -127,7 +136,7 @@ function printModule(files, { module, records, output }) {
       const mark = skip !== undefined ? '﹣' : isPassed ? '✔' : '✖'
       console.log(`${'  '.repeat(nesting)}${mark} ${name} (${ms} ms)${skip === undefined ? '' : ` # ${skip}`}`)
     }
-    if (output !== '') console.log(output)
+    if (output !== '') console.log(withSources(output))
   }
   const isFailed = files.some(({ failures }) => failures.length > 0)
   const passed = files.reduce((sum, file) => sum + file.passed, 0)

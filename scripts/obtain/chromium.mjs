@@ -6,6 +6,7 @@ import { has } from './debian.mjs'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome']
 const installMs = 600_000
+const startMs = 60_000
 
 /** The path of the browser, or undefined. `CHROMIUM` in the environment names it. */
 export function findChromium() {
@@ -15,6 +16,14 @@ export function findChromium() {
     .split(delimiter)
     .flatMap((directory) => names.map((name) => join(directory, name)))
     .find(isProgram)
+}
+
+/** Whether a browser is installed, and starts: some systems have a program of this name that only names a package. */
+export function canRunChromium() {
+  const path = findChromium()
+  if (path === undefined) return false
+  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--dump-dom', 'about:blank']
+  return spawnSync(path, args, { stdio: 'ignore', timeout: startMs }).status === 0
 }
 
 /**

@@ -1,6 +1,7 @@
 // What a run of test modules came to: the result of each file, the counts, and the closing block.
 import { relative } from 'node:path'
 import { root } from '../setup.mjs'
+import { withSources } from './sources.mjs'
 
 /** The results of the files of one module: `{ file, passed, failures, skips, ms }` each. */
 export function filesOf({ module, records, problem, output }) {
@@ -17,10 +18,17 @@ export function filesOf({ module, records, problem, output }) {
 function splitByFile({ files }, records) {
   const found = new Map()
   let pending = []
+  let cpuMs = 0
   for (const record of records) {
     pending.push(record)
     if (record.type === 'suite' && record.nesting === 0 && files.includes(record.name)) {
-      found.set(record.name, { ...fileOf(record.name, pending), ms: record.ms, isEnded: true })
+      found.set(record.name, {
+        ...fileOf(record.name, pending),
+        ms: record.ms,
+        cpuMs: record.cpuMs - cpuMs,
+        isEnded: true,
+      })
+      cpuMs = record.cpuMs
       pending = []
     }
   }
@@ -43,6 +51,7 @@ function fileOf(file, records) {
     failures: failed.map(({ name, error }) => ({ name, error })),
     skips: tests.filter(({ skip }) => skip !== undefined).map(({ name, skip }) => ({ name, reason: skip })),
     ms: usage?.wallMs ?? 0,
+    cpuMs: usage?.cpuMs ?? 0,
     isEnded: records.some(({ type }) => type === 'end'),
   }
 }
@@ -58,7 +67,7 @@ export function countsLine(files) {
 /** Every failure with its error. */
 export function failureLines(files) {
   return files.flatMap(({ file, failures }) =>
-    failures.flatMap(({ name, error }) => ['', `✖ ${nameOf(file)}: ${name}`, indent(error)]),
+    failures.flatMap(({ name, error }) => ['', `✖ ${nameOf(file)}: ${name}`, indent(withSources(error))]),
   )
 }
 

@@ -26,6 +26,8 @@ function recordOf(isPassed, { name, nesting, skip, todo, details }) {
     nesting,
     isPassed: isPassed || todo !== undefined,
     ms: Math.round(details.duration_ms),
+    // The difference between the suites of a batch is the CPU time of a file.
+    ...(details.type === 'suite' && nesting === 0 ? { cpuMs: usage().cpuMs } : {}),
     // `true` stands for a test that gives no reason.
     ...(skip === undefined ? {} : { skip: skip === true || skip === '' ? 'no reason given' : String(skip) }),
     ...(error === undefined ? {} : { isParent: error.failureType === 'subtestsFailed', error: describe(error) }),

@@ -12,6 +12,9 @@ const foreign =
 const long =
   /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/soak/
 
+/** Quick page tests, one file for each page: `npm test` runs them too where a browser is installed. */
+const pages = /browser\/(console-searches|paywall-passes|sales)\./
+
 /** Random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
 const repeated = /(\.fuzz|[./-]crash)\.test\.js$/
 
@@ -22,6 +25,9 @@ const posix = (path) => path.split(sep).join('/')
 const isOwn = (path) => posix(path).startsWith('packages/')
 const isSystemOnly = (path) => foreign.test(posix(path)) || long.test(posix(path))
 
+/** Whether `npm test` leaves this file out on a machine without a browser. */
+export const needsBrowser = (path) => pages.test(posix(path))
+
 /** A tier: which files it has, and the environment that sets how many random cases and kills they try. */
 export const tiers = {
   unit: {
@@ -29,8 +35,8 @@ export const tiers = {
     environment: { LATCHKEY_FUZZ: '200' },
   },
   node: {
-    has: (path) => !isSystemOnly(path),
-    environment: { LATCHKEY_FUZZ: '500', LATCHKEY_CRASH_ROUNDS: '3' },
+    has: (path) => !isSystemOnly(path) || needsBrowser(path),
+    environment: { LATCHKEY_FUZZ: '200', LATCHKEY_CRASH_ROUNDS: '3' },
   },
   system: {
     has: (path) => isSystemOnly(path) || repeated.test(posix(path)),
@@ -44,38 +50,45 @@ export const usualConcurrency = availableParallelism() + 2
 /** A module that runs one file. */
 export const single = (file) => ({ name: posix(file), path: join(root, file), files: [file] })
 
-/** These take longest, and most of them wait: they start first and have a process of their own. */
-const alone =
-  /terminal-escapes|own-sellers|process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|outside|handle-limit|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|docs\/blocks|faults\/|browser\/|soak/
-
-/** Files whose tests can share a process, by the folder that they are in, and how many processes they share. */
-const groups = [
-  { name: 'packages', has: (path) => /^packages\//.test(path) && !slow.test(path), count: 8 },
-  { name: 'x402', has: (path) => /^test\/dist\/x402\//.test(path), count: 6 },
-  { name: 'process', has: (path) => /^test\/dist\/process\//.test(path), count: 8 },
-  { name: 'daemon', has: (path) => /^test\/dist\/(kmd|parity|interop|audit|agents)\//.test(path), count: 3 },
-  { name: 'ledger', has: (path) => /^test\/dist\/(devnet|stores|mcp)\//.test(path), count: 3 },
-  { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path), count: 1 },
-  { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path), count: 3 },
+/** These have a process of their own and start first, since most of them wait: the longest, then the others. */
+const alone = [
+  /faults\/(faults|plants)|scripts\/machines|publish\/outside|docs\/blocks|terminal-escapes|own-sellers/,
+  /process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|publish\/|handle-limit|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|faults\/|browser\/|soak/,
 ]
 
-/** The modules that run these files: the longest first, so that none is left over at the end. */
-export function modulesOf(files) {
+/** Files whose tests can share a process, by the folder that they are in, and how many processes they share: the longest first. */
+const groups = [
+  { name: 'process', has: (path) => /^test\/dist\/process\//.test(path), count: 8 },
+  { name: 'daemon', has: (path) => /^test\/dist\/(kmd|parity|interop|audit|agents)\//.test(path), count: 3 },
+  { name: 'packages', has: (path) => /^packages\//.test(path) && !slow.test(path), count: 8 },
+  { name: 'x402', has: (path) => /^test\/dist\/x402\//.test(path), count: 6 },
+  { name: 'ledger', has: (path) => /^test\/dist\/(devnet|stores|mcp)\//.test(path), count: 3 },
+  { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path), count: 3 },
+  { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path), count: 1 },
+]
+
+/**
+ * The modules that run these files of a tier: the longest first, so that none is left over at the end. Each tier has
+ * batches of its own, so that two tiers can run at once.
+ */
+export function modulesOf(files, tierName) {
   const singles = []
   const shared = new Map(groups.map((group) => [group, []]))
   for (const file of files) {
     const path = posix(file)
-    const group = alone.test(path) ? undefined : groups.find(({ has }) => has(path))
+    const group = alone.some((pattern) => pattern.test(path)) ? undefined : groups.find(({ has }) => has(path))
     if (group === undefined) singles.push(file)
     else shared.get(group).push(file)
   }
   const batches = [...shared].flatMap(([{ name, count }, members]) =>
     deal(members, count).map((batch, index) => ({
       name: `${name}-${index + 1}`,
-      path: writeBatch(`${name}-${index + 1}`, batch),
+      path: writeBatch(`${tierName}-${name}-${index + 1}`, batch),
       files: batch,
     })),
   )
-  const first = singles.filter((file) => alone.test(posix(file)))
+  const first = alone.flatMap((pattern) =>
+    singles.filter((file) => alone.find((one) => one.test(posix(file))) === pattern),
+  )
   return [...first.map(single), ...batches, ...singles.filter((file) => !first.includes(file)).map(single)]
 }

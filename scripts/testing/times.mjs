@@ -10,7 +10,7 @@ const pathOf = (tier) => join(cacheDirectory('latchkey-test-times'), `${tier}.js
 export function saveTimes(tier, results) {
   const rows = results.map((result) => {
     const { wallMs = 0, cpuMs = 0 } = result.records.find(({ type }) => type === 'process') ?? {}
-    const files = filesOf(result).map(({ file, ms, passed }) => ({ file, ms, tests: passed }))
+    const files = filesOf(result).map(({ file, ms, cpuMs, passed }) => ({ file, ms, cpuMs, tests: passed }))
     return { name: result.module.name, wallMs, cpuMs, files }
   })
   mkdirSync(cacheDirectory('latchkey-test-times'), { recursive: true })

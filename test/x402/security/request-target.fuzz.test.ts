@@ -1,6 +1,6 @@
 /**
  * What the price function sees of a request target is what the handler sees, in every framework, or the request is refused.
- * `LATCHKEY_FUZZ` sets how many targets are tried, by default 1,300; each goes to one shop.
+ * `LATCHKEY_FUZZ` sets how many targets are tried, by default 1,300 and at least 500; each goes to one shop.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -9,7 +9,7 @@ import { openMarket } from '../support/market.test.helper.js'
 import { askOf, keys, type Reading, readRequest, targetShops } from './support/targetShops.test.helper.js'
 
 const market = await openMarket({ after })
-const count = Number(process.env['LATCHKEY_FUZZ'] ?? 1_300)
+const count = Math.max(500, Number(process.env['LATCHKEY_FUZZ'] ?? 1_300))
 const seed = 402
 
 const escaped = (text: string): string =>
