@@ -277,8 +277,10 @@ test('SqliteClaims: two processes never claim the same payment', async (t) => {
   new SqliteClaims(path).close()
   const script = fileURLToPath(new URL('./claims-process.test.helper.js', import.meta.url))
   const children = [fork(script, [path, 'a']), fork(script, [path, 'b'])]
-  await Promise.all(children.map((child) => once(child, 'message')))
-  for (const child of children) child.send('go')
+  for (const word of ['go', 'on']) {
+    await Promise.all(children.map((child) => once(child, 'message')))
+    for (const child of children) child.send(word)
+  }
   const counts = await Promise.all(children.map(async (child) => (await once(child, 'message'))[0] as number))
   assert.equal(counts[0]! + counts[1]!, 300)
   assert.ok(Math.min(...counts) > 0, 'both took part')

@@ -82,8 +82,10 @@ test('SqliteClaims: two processes take exactly the requests of a pass', async (t
   store.passes.issue('payment', { nowMs: 0, untilMs: Date.now() + 600_000, requests: 200 })
   const script = fileURLToPath(new URL('./passes-process.test.helper.js', import.meta.url))
   const children = [fork(script, [path]), fork(script, [path])]
-  await Promise.all(children.map((child) => once(child, 'message')))
-  for (const child of children) child.send('go')
+  for (const word of ['go', 'on']) {
+    await Promise.all(children.map((child) => once(child, 'message')))
+    for (const child of children) child.send(word)
+  }
   const counts = await Promise.all(children.map(async (child) => (await once(child, 'message'))[0] as number))
   assert.ok(counts[0]! + counts[1]! <= 200)
   let left = 0

@@ -23,7 +23,14 @@ for (let index = 0; index < 300; index++) {
   const id = owner === 'a' ? index : 299 - index
   if (store.claim(`payment-${id}`, lease).type === 'new') count++
   // Nor may one be done before the other has begun.
+  if (index === 0) await theOther()
   if (index % 10 === 0) await setTimeout(5)
 }
 store.close()
 process.send!(count, () => process.disconnect())
+
+/** Waits until the other process has begun, too. */
+async function theOther(): Promise<void> {
+  process.send!('begun')
+  await once(process, 'message')
+}

@@ -9,6 +9,7 @@ await once(process, 'message')
 let count = 0
 for (let index = 0; index < 300; index++) {
   if (store.passes.take('payment', Date.now()).type === 'taken') count++
+  if (index === 0) await theOther()
   // Of those that it has taken it gives some back.
   if (index % 10 === 0 && count > 0) {
     store.passes.giveBack('payment')
@@ -18,3 +19,9 @@ for (let index = 0; index < 300; index++) {
 }
 store.close()
 process.send!(count, () => process.disconnect())
+
+/** Waits until the other process has begun, too. */
+async function theOther(): Promise<void> {
+  process.send!('begun')
+  await once(process, 'message')
+}
