@@ -6,8 +6,8 @@ import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { makeDebian } from './debian.mjs'
 
-/** A user id that owns nothing on most machines. */
-const stranger = '65534'
+/** A user id that owns nothing on most machines, and has no entry in /etc/passwd. */
+const stranger = '54321'
 const asStranger = ['setpriv', '--reuid', stranger, '--regid', stranger, '--clear-groups', '--']
 const withHome = (home, more = {}) => ({ ...process.env, HOME: home, ...more })
 /** Runs `setup` in the shell first. */

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -63,6 +65,31 @@ test('a directory that is gone proves nothing', async (t) => {
   t.after(() => removeDataDir(dataDir))
   writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
   if (process.platform === 'linux') assert.equal(await doubtAddress(dataDir, '127.0.0.1', port), undefined)
+})
+
+const isEveryUserMapped = (): boolean => {
+  return /^\s*0\s+0\s+4294967295\s*$/.test(readFileSync('/proc/self/uid_map', 'latin1'))
+}
+
+test('the user nobody is a user like any other where every user has a number', {
+  skip: process.platform !== 'linux' || process.getuid?.() !== 0 || !isEveryUserMapped() ? 'needs root' : false,
+}, async (t) => {
+  const nobody = 65_534
+  const dataDir = makeDataDir()
+  t.after(() => removeDataDir(dataDir))
+  writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
+  for (const path of [dataDir, join(dataDir, 'kmd.token')]) chownSync(path, nobody, nobody)
+  const program = "const s = require('net').createServer().listen(0, '127.0.0.1', () => console.log(s.address().port))"
+  const options = { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'] }
+  const portOf = async (uid: number): Promise<number> => {
+    // The program of another user may be below a directory that it cannot enter; the one of this process is open already.
+    const child = spawn('/proc/self/exe', ['-e', program], { ...options, argv0: 'node', uid, gid: uid })
+    t.after(() => child.kill('SIGKILL'))
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    return Number(line.toString())
+  }
+  assert.equal(await doubtAddress(dataDir, '127.0.0.1', await portOf(nobody)), undefined)
+  assert.equal((await doubtAddress(dataDir, '127.0.0.1', await portOf(54_321)))?.reason, 'foreign')
 })
 
 test('a peer that resets the connection is not proven by it', { skip }, async (t) => {

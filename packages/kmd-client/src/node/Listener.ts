@@ -63,8 +63,13 @@ function connected(socket: Socket): Promise<void> {
   })
 }
 
-/** Shown for every user that has no number in this user namespace, so it identifies none. */
-async function unmappedUser(): Promise<User> {
+/**
+ * Shown for every user that has no number in this user namespace, so it identifies none there. Where every user has one, as
+ * outside of such namespaces and in most containers, it is a user like any other: `nobody`.
+ */
+async function unmappedUser(): Promise<User | undefined> {
+  const map = await readFile('/proc/self/uid_map', 'latin1').catch(() => '')
+  if (/^\s*0\s+0\s+4294967295\s*$/.test(map)) return undefined
   const text = await readFile('/proc/sys/kernel/overflowuid', 'latin1').catch(() => '')
   return /^[0-9]+\n?$/.test(text) ? Number(text) : 65_534
 }
@@ -74,7 +79,8 @@ async function trustedUsers(dataDir: string): Promise<Set<User>> {
   const [directory, token] = await Promise.all([stat(dataDir), stat(join(dataDir, 'kmd.token'))])
   const users = new Set([0, directory.uid])
   if ((directory.mode & constants.S_IWOTH) === 0) users.add(token.uid)
-  users.delete(await unmappedUser())
+  const unmapped = await unmappedUser()
+  if (unmapped !== undefined) users.delete(unmapped)
   return users
 }
 
