@@ -106,4 +106,5 @@ export type HardRefusalCode =
   | 'agent_validity_too_long'
   | 'agent_payee_denied'
   | 'agent_asset_without_limit'
+  | 'agent_approval_denied'
 export type SoftRefusalCode = 'agent_limit_exceeded' | 'agent_payee_unknown' | 'agent_approval_required'

@@ -18,7 +18,8 @@ export type Claim = { readonly url?: string | undefined; readonly description?: 
 /** What the rules say of a transaction. */
 export type Decision =
   | { readonly type: 'allowed'; readonly rule: string }
-  | { readonly type: 'ask'; readonly refusal: AgentRefusal }
+  /** `refusals` has every rule that asks, the most important first; `refusal` is that one. */
+  | { readonly type: 'ask'; readonly refusal: AgentRefusal; readonly refusals: readonly AgentRefusal[] }
   | { readonly type: 'refused'; readonly refusal: AgentRefusal }
 
 /** A limit with what is left of it. */

@@ -86,7 +86,7 @@ export class Spending {
   /** What `reserve` would do. */
   test(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): Decision {
     if (this.#isReserved(stored, { facts, digest })) return { type: 'allowed', rule: 'signed before' }
-    return this.#decide(stored, facts, this.#clock.now())
+    return this.#decide(stored, { facts, digest }, this.#clock.now())
   }
 
   budget(stored: StoredAgent): readonly LimitUse[] {
@@ -165,7 +165,7 @@ export class Spending {
     const nowMs = this.#clock.now()
     const { id } = stored.agent
     if (!this.#flood.isFull(id, nowMs) || this.#isReserved(stored, request)) return
-    const decision = this.#decide(stored, request.facts, nowMs)
+    const decision = this.#decide(stored, request, nowMs)
     if (decision.type !== 'refused') return
     this.#flood.leaveOut(id)
     throw refusalError(decision.refusal)
@@ -177,10 +177,11 @@ export class Spending {
       this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.repeated(signature))
       return reserved
     }
-    const decision = this.#decide(stored, request.facts, nowMs)
-    if (decision.type === 'allowed') return this.#count(stored, request, decision.rule, nowMs)
-    if (decision.type === 'ask') return this.#ask(stored, request, decision.refusal, nowMs)
-    return this.#refuse(stored, request, refusalError(decision.refusal), decision.refusal, nowMs)
+    const decision = this.#decide(stored, request, nowMs)
+    if (decision.type === 'ask') return this.#ask(stored, request, decision.refusals, nowMs)
+    if (decision.type === 'refused') return this.#refuse(stored, request, decision.refusal, nowMs)
+    this.#approvals?.signedWithout(stored.agent.id, Transaction.encodeId(request.digest))
+    return this.#count(stored, request, decision.rule, nowMs)
   }
 
   #count(stored: StoredAgent, request: SpendingRequest, rule: string, nowMs: number): Outcome {
@@ -194,14 +195,15 @@ export class Spending {
     return reserved
   }
 
-  #ask(stored: StoredAgent, request: SpendingRequest, refusal: AgentRefusal, nowMs: number): Outcome {
+  #ask(stored: StoredAgent, request: SpendingRequest, refusals: readonly AgentRefusal[], nowMs: number): Outcome {
+    const refusal = refusals[0]!
     const answer = this.#approvals?.answer({
       agent: stored.agent,
       agentNumber: stored.number,
       transactionId: Transaction.encodeId(request.digest),
       bytes: request.bytes,
       facts: request.facts as Facts,
-      refusal,
+      refusals,
       claim: request.claim,
       nowMs,
     })
@@ -210,19 +212,12 @@ export class Spending {
       const options = { code: 'agent_approval_required', approvalId: answer.approvalId } as const
       return { type: 'refused', error: refusalError(refusal, options) }
     }
-    const code = answer?.type === 'denied' ? 'agent_approval_denied' : refusal.code
-    return this.#refuse(stored, request, refusalError(refusal, { code }), refusal, nowMs)
+    return this.#refuse(stored, request, answer?.type === 'denied' ? denied : refusal, nowMs)
   }
 
-  #refuse(
-    stored: StoredAgent,
-    request: SpendingRequest,
-    error: KmdError,
-    refusal: AgentRefusal,
-    nowMs: number,
-  ): Outcome {
+  #refuse(stored: StoredAgent, request: SpendingRequest, refusal: AgentRefusal, nowMs: number): Outcome {
     this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.refused(signature, refusal))
-    return { type: 'refused', error }
+    return { type: 'refused', error: refusalError(refusal) }
   }
 
   #recordBounded(
@@ -236,7 +231,9 @@ export class Spending {
     else this.#audit.append(event(signatureOf(stored, request, this.#flood.record(id, nowMs))))
   }
 
-  #decide(stored: StoredAgent, facts: Facts | AgentRefusal, nowMs: number): Decision {
+  #decide(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>, nowMs: number): Decision {
+    // A denial holds for good: also when the rule that asked would let the transaction pass by now.
+    if (this.#approvals?.denies(stored.agent.id, digest)) return { type: 'refused', refusal: denied }
     const sums = this.#sumsOf(stored, nowMs)
     const lastRound = isRefusal(facts) ? undefined : this.#lastRound(facts.network)
     const decision = decide({ facts, agent: stored.agent, sums, nowMs, lastRound })
@@ -280,6 +277,13 @@ export class Spending {
     this.#reservations.forget()
     this.#clock.forgetStored()
   }
+}
+
+const denied: AgentRefusal = {
+  code: 'agent_approval_denied',
+  rule: 'denied by the owner',
+  ...{ unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined },
+  message: 'The owner denied this payment.',
 }
 
 const tooLarge: AgentRefusal = {

@@ -40,7 +40,8 @@ export function decide({ facts, agent, sums, nowMs, lastRound }: DecideInput): D
   ]
   const refused = soft.find(({ asks }) => !asks)
   if (refused !== undefined) return { type: 'refused', refusal: refused.refusal }
-  if (soft[0] !== undefined) return { type: 'ask', refusal: soft[0].refusal }
+  const refusals = soft.map(({ refusal }) => refusal)
+  if (refusals[0] !== undefined) return { type: 'ask', refusal: refusals[0], refusals }
   return { type: 'allowed', rule: allowingRule(facts, rules) }
 }
 
