@@ -107,4 +107,5 @@ export type HardRefusalCode =
   | 'agent_payee_denied'
   | 'agent_asset_without_limit'
   | 'agent_approval_denied'
+  | 'agent_round_unknown'
 export type SoftRefusalCode = 'agent_limit_exceeded' | 'agent_payee_unknown' | 'agent_approval_required'

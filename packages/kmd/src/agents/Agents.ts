@@ -1,6 +1,7 @@
 /** The agents of the daemon: who they are, what they may sign, and what they have spent. */
 import { timingSafeEqual } from 'node:crypto'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { NodeClient } from '../api/NodeClient.js'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { Actor, EventName } from '../audit/AuditRecord.js'
 import * as Label from '../contacts/Label.js'
@@ -24,7 +25,8 @@ import * as AgentToken from './AgentToken.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
 import { checkAddresses, checkExpiry, checkName, checkRules } from './checkRules.js'
-import { addressText, readFacts } from './PaymentFacts.js'
+import { addressText, isRefusal, readFacts } from './PaymentFacts.js'
+import { Rounds } from './Rounds.js'
 import * as SealedKeys from './SealedKeys.js'
 import { Spending } from './Spending.js'
 import { SpendingClock } from './SpendingClock.js'
@@ -55,6 +57,7 @@ export class Agents implements AgentsApi {
   readonly #store: AgentStore
   readonly #mostAgents: number
   readonly #walletKeys: WalletKeys | undefined
+  readonly #rounds: Rounds
   #approvals: ApprovalGate | undefined
   readonly #endListeners: ((agentId: string) => void)[] = []
   /** What agents have reserved. */
@@ -67,7 +70,8 @@ export class Agents implements AgentsApi {
     this.#mostAgents = mostAgents
     this.#clock = new SpendingClock({ database, ...(now && { now }), ...(elapsed && { elapsed }) })
     this.#store = new AgentStore(database)
-    this.spending = new Spending({ database, audit, clock: this.#clock })
+    this.#rounds = new Rounds({ database, clock: this.#clock })
+    this.spending = new Spending({ database, audit, clock: this.#clock, rounds: this.#rounds })
     const forget = (): void => this.#store.forget()
     database.listen({ onRollback: forget, onReopen: forget })
   }
@@ -76,6 +80,23 @@ export class Agents implements AgentsApi {
   useApprovals(gate: ApprovalGate): void {
     this.#approvals = gate
     this.spending.useApprovals(gate)
+  }
+
+  /** The node that tells the rounds of its network; undefined for none. @default none */
+  useNode(node: () => NodeClient | undefined): void {
+    this.#rounds.useNode(node)
+  }
+
+  /** Takes note of the last round of a network, as a node has it now. */
+  async noteRound(node: NodeClient, network: string, round: bigint): Promise<void> {
+    await this.#rounds.note(node, network, round)
+    await this.#approvals?.noteRound(network, round)
+  }
+
+  /** Asks the node for the round that `test` needs, if it is not known. */
+  async prepareTest(transaction: Transaction.Canonical): Promise<void> {
+    const facts = readFacts(transaction.bytes)
+    if (!isRefusal(facts)) await this.#rounds.learn(facts.network)
   }
 
   /** Calls the listener with each agent that ends or gets another token, once that is on the disk. */
@@ -245,8 +266,11 @@ export class Agents implements AgentsApi {
     const address = addressText(signer)
     const { agent } = this.#requireGranted(agentId, address, verifier)
     if (this.#walletKeys?.isPresent(agent) === false) await this.requireKeys(agentId)
+    const facts = readFacts(transaction.bytes)
+    // No turn of the event loop is given away where the round is known, as it is nearly always.
+    if (!isRefusal(facts) && this.#rounds.last(facts.network) === 'unknown') await this.#rounds.learn(facts.network)
     const request = {
-      facts: readFacts(transaction.bytes),
+      facts,
       bytes: transaction.bytes,
       sender: addressText(transaction.sender),
       digest: Transaction.digest(transaction.bytes),

@@ -25,7 +25,7 @@ export type ApprovalAnswer =
   /** The owner has been asked. */
   | { readonly type: 'open'; readonly approvalId: string }
 
-/** All but `denies` are called within `StateDatabase.change`, so that an answer and what follows from it are one transaction. */
+/** All but `denies` and `noteRound` are called within `StateDatabase.change`, so that an answer and what follows from it are one transaction. */
 export type ApprovalGate = {
   /**
    * Asks the owner, or says what was decided. An approval is used up by this call. One that does not cover every rule that
@@ -38,6 +38,8 @@ export type ApprovalGate = {
   denies(agentId: string, transactionId: Uint8Array): boolean
   /** The rules let the transaction be signed without an approval: one that was asked for is not needed any more. */
   signedWithout(agentId: string, transactionId: string): void
+  /** Takes note of the last round of a network, as a node has it now. Not within a change. */
+  noteRound(network: string, round: bigint): Promise<void>
   /** Ends what an agent asked for: it has ended, or has another token. */
   endAgent(agentId: string): void
 }

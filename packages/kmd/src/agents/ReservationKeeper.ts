@@ -80,11 +80,12 @@ export class ReservationKeeper {
   }
 
   async #decideBy(node: NodeClient): Promise<void> {
-    const { spending, live } = this.#options.agents
+    const { agents } = this.#options
+    const { spending, live } = agents
     if (live.length === 0) return
     const { genesisHash, lastRound } = await node.parameters()
     const network = Bytes.toBase64(genesisHash)
-    spending.noteRound(network, lastRound)
+    await agents.noteRound(node, network, lastRound)
     const blocks = new Blocks(node)
     for (const [index, stored] of this.#inTurn(live).entries()) {
       // Others have their turn, too.

@@ -2,7 +2,7 @@
  * Reserve, then sign: the decision, the reservation and its record are one transaction in the file, and only then is there a
  * signature. Sums are in memory, and agree with the file at the end of each transaction.
  */
-import { Network, Transaction } from '@latchkey/algorand'
+import { Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
@@ -16,6 +16,7 @@ import { decide } from './decide.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
 import { RefusalFlood } from './RefusalFlood.js'
 import { countedOf, type OpenReservation, type OverQuery, outcomes, Reservations } from './Reservations.js'
+import type { Rounds } from './Rounds.js'
 import { refusalError } from './refusalError.js'
 import type { SpendingClock } from './SpendingClock.js'
 
@@ -31,12 +32,9 @@ export type SpendingRequest = {
 
 type Outcome = { readonly type: 'reserved' } | { readonly type: 'refused'; readonly error: KmdError }
 
-/** Shorter than a round of any public network. */
-const leastRoundMs = 2_000
-
 const reserved: Outcome = { type: 'reserved' }
 
-export type SpendingOptions = { database: StateDatabase; audit: AuditLog; clock: SpendingClock }
+export type SpendingOptions = { database: StateDatabase; audit: AuditLog; clock: SpendingClock; rounds: Rounds }
 
 export class Spending {
   readonly #database: StateDatabase
@@ -47,13 +45,13 @@ export class Spending {
   /** By the number of the agent. */
   readonly #sums = new Map<number, AgentSums>()
   readonly #lastAtMs = new Map<number, number>()
-  /** The last rounds of networks that a node told. */
-  readonly #rounds = new Map<string, { round: bigint; atMs: number }>()
+  readonly #rounds: Rounds
   /** What takes back the sums of the transaction that is under way, the last first. */
   #undo: (() => void)[] = []
   #approvals: ApprovalGate | undefined
 
-  constructor({ database, audit, clock }: SpendingOptions) {
+  constructor({ database, audit, clock, rounds }: SpendingOptions) {
+    this.#rounds = rounds
     this.#database = database
     this.#audit = audit
     this.#clock = clock
@@ -101,13 +99,6 @@ export class Spending {
     const read = this.#reservations.lastAtMs(agent)
     if (read !== undefined) this.#lastAtMs.set(agent, read)
     return read
-  }
-
-  /** Takes note of the last round of a network, as a node has it now. */
-  noteRound(network: string, round: bigint): void {
-    // A local network has rounds as quickly as payments come.
-    if (!Network.known.some(({ genesisHash }) => genesisHash === network)) return
-    this.#rounds.set(network, { round, atMs: performance.now() })
   }
 
   /** The limits of the agent are others now. */
@@ -235,16 +226,10 @@ export class Spending {
     // A denial holds for good: also when the rule that asked would let the transaction pass by now.
     if (this.#approvals?.denies(stored.agent.id, digest)) return { type: 'refused', refusal: denied }
     const sums = this.#sumsOf(stored, nowMs)
-    const lastRound = isRefusal(facts) ? undefined : this.#lastRound(facts.network)
+    const lastRound = isRefusal(facts) ? 'unchecked' : this.#rounds.last(facts.network)
     const decision = decide({ facts, agent: stored.agent, sums, nowMs, lastRound })
     if (decision.type === 'refused' || isRefusal(facts) || sums.hasRoomFor(countedOf(facts, nowMs))) return decision
     return { type: 'refused', refusal: tooLarge }
-  }
-
-  /** At most what it can be by now. */
-  #lastRound(network: string): bigint | undefined {
-    const noted = this.#rounds.get(network)
-    return noted && noted.round + BigInt(Math.ceil((performance.now() - noted.atMs) / leastRoundMs))
   }
 
   #isReserved({ number }: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): boolean {

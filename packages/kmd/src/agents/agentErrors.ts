@@ -50,6 +50,11 @@ export const agentErrors = {
     message: 'the transaction is valid for longer than this agent may sign',
     hint: 'set the last valid round closer to the first',
   },
+  agent_round_unknown: {
+    status: 503,
+    message: 'the round of this network is not known yet, so that a payment that is valid only later cannot be told',
+    hint: 'try again soon; the owner can check the node of the daemon: latchkey doctor',
+  },
   agent_payee_denied: {
     status: 403,
     message: 'this agent may not pay this address',

@@ -204,9 +204,11 @@ export const agentOperations = [
     response: decisionMembers,
     responseName: 'TestAgentResponse',
     errors: ['agent_not_found'],
-    run: (context, input) => {
+    run: async (context, input) => {
       const { id } = findAgent(context, input.agent)
-      return writeDecision(context.agents.test(id, readTransaction(input.transaction)))
+      const transaction = readTransaction(input.transaction)
+      await context.agents.prepareTest(transaction)
+      return writeDecision(context.agents.test(id, transaction))
     },
   }),
 ]

@@ -290,6 +290,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       startedAtMs: Date.now(),
       lostLogLines: () => log.lostLines,
     }
+    agents.useNode(() => context.node)
     const keeper = new ReservationKeeper({
       agents,
       node: () => context.node,

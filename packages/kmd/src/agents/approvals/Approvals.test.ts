@@ -122,7 +122,7 @@ test('a denied transaction stays denied until a round after its last valid one i
   clock.ms += 40 * dayMs
   await approvals.resume()
   for (const [network, round] of [
-    [genesisHash, 19n],
+    [genesisHash, 29n],
     [otherHash, 1_000n],
   ] as const) {
     clock.ms += dayMs
@@ -132,7 +132,7 @@ test('a denied transaction stays denied until a round after its last valid one i
     assert.equal(reopen().find(agent.id, transactionId)?.state, 'denied')
   }
   clock.ms += dayMs
-  await approvals.noteRound(genesisHash, 20n)
+  await approvals.noteRound(genesisHash, 30n)
   assert.equal(approvals.find(agent.id, transactionId), undefined)
   assert.equal(approvals.denies(agent.id, Transaction.digest(payment(1).transaction)), false)
   assert.deepEqual(events(), ['approval_requested', 'approval_denied'])

@@ -48,6 +48,8 @@ const maxPerAgent = 100
 const maxListed = 200
 const maxOpenListed = 1_000
 const keptMs = 30 * 24 * 3_600_000
+/** A node's round is taken for final this many rounds later. */
+const marginRounds = 10n
 const deleteEveryMs = 3_600_000
 const idBytes = 10
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
@@ -135,17 +137,14 @@ export class Approvals implements ApprovalGate {
     else if (found !== undefined) this.#expire(found)
   }
 
-  /**
-   * Takes note of a round of a network that has passed: denials of transactions that were valid up to it at most are deleted
-   * after a while. Only the word of a node that is trusted with it.
-   */
+  /** Denials of transactions that a network cannot take any more are deleted, after the time that all others are kept. */
   async noteRound(network: string, round: bigint): Promise<void> {
     const nowMs = this.#now()
     const lastMs = this.#deletedAtMs.get(network) ?? Number.NEGATIVE_INFINITY
     if (Math.abs(nowMs - lastMs) < deleteEveryMs || !this.#database.exists || this.#denied().size === 0) return
     this.#deletedAtMs.set(network, nowMs)
     await this.#database.change(() => {
-      this.#table.deleteDenied(nowMs - keptMs, network, round)
+      this.#table.deleteDenied(nowMs - keptMs, network, round - marginRounds)
       this.#deniedAgents = undefined
     })
   }
