@@ -350,6 +350,10 @@ export const daemonErrors = {
     message: 'the transaction is valid for longer than this agent may sign',
     hint: 'set the last valid round closer to the first',
   },
+  agent_round_unknown: {
+    message: 'the round of this network is not known yet, so that a payment that is valid only later cannot be told',
+    hint: 'try again soon; the owner can check the node of the daemon: latchkey doctor',
+  },
   agent_payee_denied: {
     message: 'this agent may not pay this address',
     hint: 'pay another address; the owner denied this one',
