@@ -32,6 +32,13 @@ export type AgentPasswordOptions = AgentOptions & {
   password?: Password | undefined
 }
 
+/** Options of `kmd.agents.confirm`. */
+export type ConfirmAgentsOptions = CallOptions & {
+  walletId: string
+  /** @default '' */
+  password?: Password | undefined
+}
+
 /** An agent with its token, which is shown once. */
 export type AgentWithToken = { agent: Agent; token: string }
 
@@ -80,7 +87,16 @@ export class Agents {
     return readAgent(response.object('agent'))
   }
 
-  /** Lets a paused agent sign again. */
+  /**
+   * Lets the suspended agents of a wallet sign again, and returns them. The daemon suspends agents when its state database was
+   * rolled back or damaged: what they spent since then is not counted.
+   */
+  async confirm({ walletId, password = '', ...options }: ConfirmAgentsOptions): Promise<Agent[]> {
+    const request = { ...options, members: { wallet_id: walletId } }
+    return (await this.#callWithPassword('ConfirmAgents', password, request)).objects('agents').map(readAgent)
+  }
+
+  /** Lets a paused or suspended agent sign again. */
   async resume({ agent, password = '', ...options }: AgentPasswordOptions): Promise<Agent> {
     const response = await this.#callWithPassword('ResumeAgent', password, { ...options, members: { agent } })
     return readAgent(response.object('agent'))

@@ -330,6 +330,10 @@ export const daemonErrors = {
     message: 'this agent is paused by its owner',
     hint: 'ask the owner, who can run: latchkey agent resume NAME',
   },
+  agent_suspended: {
+    message: 'agents are suspended: the state database of the daemon was rolled back or damaged',
+    hint: 'ask the owner, who can run: latchkey agent confirm',
+  },
   agent_ended: {
     message: 'this agent has ended: it was revoked, has expired, or its key is gone',
     hint: 'ask the owner for another agent: latchkey agent new',

@@ -163,7 +163,7 @@ export class Agents implements AgentsApi {
       const createdAtMs = this.#clock.now()
       const state: AgentState = 'active'
       const fixed = { id: parts.id, name: label, walletId, addresses, rules, createdAtMs }
-      const agent: Agent = { ...fixed, state, expiresAtMs, lastUsedAtMs: undefined }
+      const agent: Agent = { ...fixed, state, suspendedReason: undefined, expiresAtMs, lastUsedAtMs: undefined }
       const created = this.#store.insert(agent, sealed.verifier, sealed.keys)
       this.#clock.write(createdAtMs)
       this.#audit.append(AuditEvents.changed('agent_created', agent, actor))
@@ -187,8 +187,42 @@ export class Agents implements AgentsApi {
     return this.#change(agentId, 'agent_paused', actor, (stored) => this.#store.setState(stored, 'paused'))
   }
 
-  resume(agentId: string, actor: Actor = owner): Promise<Agent> {
-    return this.#change(agentId, 'agent_resumed', actor, (stored) => this.#store.setState(stored, 'active'))
+  async resume(agentId: string, actor: Actor = owner): Promise<Agent> {
+    // Before the decision of the owner, which must not be taken back by it.
+    await this.#audit.compare()
+    return this.#change(agentId, 'agent_resumed', actor, (stored) => {
+      if (stored.agent.suspendedReason !== undefined) this.#confirm(stored, actor)
+      this.#store.setState(stored, 'active')
+    })
+  }
+
+  async confirm(walletId: string, actor: Actor = owner): Promise<readonly Agent[]> {
+    await this.#audit.compare()
+    return this.#database.change(() => {
+      const suspended = this.live.filter(
+        ({ agent }) => agent.walletId === walletId && agent.suspendedReason !== undefined,
+      )
+      return suspended.map((stored) => {
+        this.#confirm(stored, actor)
+        return this.#shown(stored)
+      })
+    })
+  }
+
+  /**
+   * Keeps every agent from signing until the owner confirms: what they have spent is not known any more. Only within
+   * `StateDatabase.change`.
+   */
+  suspendAll(reason: string): void {
+    for (const stored of this.live) {
+      this.#store.setSuspended(stored, reason)
+      this.#audit.append(AuditEvents.suspended(this.#shown(stored), reason))
+    }
+  }
+
+  #confirm(stored: StoredAgent, actor: Actor): void {
+    this.#store.setSuspended(stored, undefined)
+    this.#audit.append(AuditEvents.confirmed(this.#shown(stored), this.spending.budget(stored), actor))
   }
 
   async rotate(agentId: string, keys: readonly GrantedKey[], actor: Actor = owner): Promise<NewToken> {
@@ -264,6 +298,8 @@ export class Agents implements AgentsApi {
   ): Promise<Uint8Array> {
     const { agentId, sealingKey, verifier } = session
     const address = addressText(signer)
+    // Whether the database was rolled back while no daemon ran: then all agents are suspended.
+    if (!this.#audit.isCompared) await this.#audit.compare()
     const { agent } = this.#requireGranted(agentId, address, verifier)
     if (this.#walletKeys?.isPresent(agent) === false) await this.requireKeys(agentId)
     const facts = readFacts(transaction.bytes)
@@ -311,8 +347,9 @@ export class Agents implements AgentsApi {
     return this.#database.change(() => {
       const stored = this.#requireNotEnded(agentId)
       make(stored)
-      this.#audit.append(AuditEvents.changed(event, stored.agent, actor))
-      return this.#shown(stored)
+      const shown = this.#shown(stored)
+      this.#audit.append(AuditEvents.changed(event, shown, actor))
+      return shown
     }, options)
   }
 
@@ -371,6 +408,7 @@ export class Agents implements AgentsApi {
   #requireActive({ agent }: StoredAgent): void {
     if (hasEnded(agent)) throw new KmdError('agent_ended')
     if (isExpired(agent, this.#clock.now())) throw new KmdError('agent_ended')
+    if (agent.suspendedReason !== undefined) throw new KmdError('agent_suspended')
     if (agent.state === 'paused') throw new KmdError('agent_paused')
   }
 
@@ -383,8 +421,12 @@ export class Agents implements AgentsApi {
 
   #shown(stored: StoredAgent): Agent {
     const { agent, number } = stored
+    const lastUsedAtMs = this.spending.lastAtMs(number)
     const isOver = !hasEnded(agent) && isExpired(agent, this.#clock.now())
-    return { ...agent, ...(isOver && { state: 'expired' }), lastUsedAtMs: this.spending.lastAtMs(number) }
+    if (isOver || hasEnded(agent)) {
+      return { ...agent, ...(isOver && { state: 'expired' }), suspendedReason: undefined, lastUsedAtMs }
+    }
+    return { ...agent, ...(agent.suspendedReason !== undefined && { state: 'suspended' }), lastUsedAtMs }
   }
 }
 

@@ -23,6 +23,11 @@ export const agentErrors = {
     message: 'this agent is paused by its owner',
     hint: 'ask the owner, who can run: latchkey agent resume NAME',
   },
+  agent_suspended: {
+    status: 403,
+    message: 'agents are suspended: the state database of the daemon was rolled back or damaged',
+    hint: 'ask the owner, who can run: latchkey agent confirm',
+  },
   agent_ended: {
     status: 403,
     message: 'this agent has ended: it was revoked, has expired, or its key is gone',

@@ -2,8 +2,8 @@
 import { Transaction } from '@latchkey/algorand'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
 import type { Agent, AgentRefusal } from './Agent.js'
-import type { Claim } from './AgentsApi.js'
-import { amountText, type Dollars, limitText } from './limitText.js'
+import type { Claim, LimitUse } from './AgentsApi.js'
+import { amountText, type Dollars, limitText, quantityText } from './limitText.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
 import type { OpenReservation } from './Reservations.js'
 
@@ -45,6 +45,22 @@ export function returned(agent: Agent, reservation: OpenReservation): AuditEvent
   const detail = { agent_id: agent.id, last_valid: `${lastValid}`, micro_algos: `${microAlgos}`, ...asset }
   const transaction = Transaction.encodeId(transactionId)
   return { event: 'reservation_returned', actor: { type: 'daemon' }, wallet: agent.walletId, transaction, detail }
+}
+
+/** The owner lets a suspended agent sign again, with what is counted as spent now. */
+export function confirmed(agent: Agent, uses: readonly LimitUse[], actor: Actor): AuditEvent {
+  const { dollars } = agent.rules
+  const used = uses
+    .filter(({ limit }) => limit.per !== 'payment')
+    .map(({ limit, used: spent }) => `${quantityText(limit, spent, dollars)} of ${limitText(limit, dollars)}`)
+  const event = changed('agent_confirmed', agent, actor)
+  return { ...event, detail: { ...event.detail, used } }
+}
+
+/** The daemon suspends an agent. */
+export function suspended(agent: Agent, reason: string): AuditEvent {
+  const event = changed('agent_suspended', agent, { type: 'daemon' })
+  return { ...event, detail: { ...event.detail, reason } }
 }
 
 /** A change of an agent. */

@@ -7,7 +7,7 @@
 import { Amount } from '@latchkey/algorand'
 import type { Agent, AgentRefusal, Limit, Rules } from './Agent.js'
 import type { Decision } from './AgentsApi.js'
-import { amountText, assetUnit, type Dollars, limitText, unitOf } from './limitText.js'
+import { amountText, assetUnit, type Dollars, limitText, quantityText, unitOf } from './limitText.js'
 import { type Facts, isRefusal, type Spending } from './PaymentFacts.js'
 import type { LastRound } from './Rounds.js'
 
@@ -187,8 +187,7 @@ type Excess = { readonly asked: bigint; readonly left: bigint; readonly resetsAt
 
 function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars: Dollars): AgentRefusal {
   const rule = limitText(limit, dollars)
-  const shown = (amount: bigint): string =>
-    limit.type === 'count' ? `${amount}` : amountText({ network: limit.network, id: limit.assetId }, amount, dollars)
+  const shown = (amount: bigint): string => quantityText(limit, amount, dollars)
   const when = resetsAtMs === undefined ? '' : ` Enough is available at ${new Date(resetsAtMs).toISOString()}.`
   const fee = limit.type === 'amount' && limit.assetId === 0n ? ' (with the fee)' : ''
   const message = `This payment needs ${shown(asked)}${fee}; ${shown(left)} is left of the limit ${rule}.${when}`

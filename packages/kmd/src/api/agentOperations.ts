@@ -129,7 +129,7 @@ export const agentOperations = [
     id: 'ResumeAgent',
     method: 'POST',
     path: `${extraPrefix}/agents/resume`,
-    about: 'Lets a paused agent sign again.',
+    about: 'Lets a paused or suspended agent sign again.',
     request: [agentField, password],
     response: [agentMember],
     responseName: 'ResumeAgentResponse',
@@ -139,6 +139,22 @@ export const agentOperations = [
       const { id, walletId } = findAgent(context, input.agent)
       await checkPassword(context, walletId, input.wallet_password)
       return { agent: await describeAgent(context, await context.agents.resume(id, actorOf(caller))) }
+    },
+  }),
+  define({
+    id: 'ConfirmAgents',
+    method: 'POST',
+    path: `${extraPrefix}/agents/confirm`,
+    about:
+      'Lets the suspended agents of a wallet sign again. They are suspended when the state database was rolled back or damaged: what they spent since then is not counted. Paused ones stay paused.',
+    request: [walletId, password],
+    response: [{ name: 'agents', shape: { type: 'list', of: agentShape }, about: 'Those that were suspended' }],
+    responseName: 'ConfirmAgentsResponse',
+    errors: ['state_not_written', 'wallet_not_found', 'derivation_busy'],
+    walletFailure: 400,
+    run: async (context, input, caller) => {
+      await checkPassword(context, input.wallet_id, input.wallet_password)
+      return { agents: await describeAgents(context, await context.agents.confirm(input.wallet_id, actorOf(caller))) }
     },
   }),
   define({

@@ -55,6 +55,8 @@ export const eventNames = [
   'agent_resumed',
   'agent_rotated',
   'agent_ended',
+  'agent_suspended',
+  'agent_confirmed',
   'approval_requested',
   'approval_approved',
   'approval_denied',
