@@ -28,7 +28,7 @@ confirms one agent alone. Agents that were paused stay paused.`,
       const wallets = await suspendedWallets(kmd, options.wallet)
       const confirmed: Agent[] = []
       for (const { id, name, agents } of wallets) {
-        for (const agent of agents) printMessage(await describe(kmd, agent))
+        for (const agent of agents) for (const line of await describe(kmd, agent)) printMessage(line)
         const question = `Let ${agents.length === 1 ? 'this agent' : `these ${agents.length} agents`} of ${quoted(name)} sign again?`
         await requireConfirmation(options.yes, () => confirm(question))
         const work = withPassword(options, name, (password) =>
@@ -59,8 +59,8 @@ async function suspendedWallets(kmd: Kmd, wanted: string | undefined): Promise<S
 }
 
 /** Who it is, why it is suspended, and what is counted as spent. */
-async function describe(kmd: Kmd, { id, name, suspendedReason = '' }: Agent): Promise<string> {
+async function describe(kmd: Kmd, { id, name, suspendedReason = '' }: Agent): Promise<string[]> {
   const { agent, budget } = await kmd.agents.show({ agent: id })
-  const limits = budget.map((use) => `\n  ${limitLine(use, agent.rules)}`).join('')
-  return `${quoted(name)} is suspended: the audit log is not as it was written: ${printable(suspendedReason)}.${limits}`
+  const why = `the audit log is not as it was written: ${printable(suspendedReason)}`
+  return [`${quoted(name)} is suspended: ${why}.`, ...budget.map((use) => `  ${limitLine(use, agent.rules)}`)]
 }
