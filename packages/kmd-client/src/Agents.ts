@@ -43,7 +43,13 @@ export type ConfirmAgentsOptions = CallOptions & {
 export type AgentWithToken = { agent: Agent; token: string }
 
 /** An agent with what is left of each limit, and its latest records. */
-export type ShownAgent = { agent: Agent; budget: AgentLimitUse[]; history: AuditRecord[] }
+export type ShownAgent = {
+  agent: Agent
+  budget: AgentLimitUse[]
+  history: AuditRecord[]
+  /** The `beforeNumber` of a search of the audit log for older records; undefined if there are none. */
+  continueFrom: number | undefined
+}
 
 /** The agents of a daemon: `kmd.agents`. Latchkey's daemon only. Every method throws {@link KmdClientError}. */
 export class Agents {
@@ -78,7 +84,8 @@ export class Agents {
   async show({ agent, ...options }: AgentOptions): Promise<ShownAgent> {
     const response = await this.#connection.call('ShowAgent', { ...options, members: { agent } })
     const history = response.objects('history').map(readRecord)
-    return { agent: readAgent(response.object('agent')), budget: readBudget(response), history }
+    const continueFrom = response.integer('continue_from') || undefined
+    return { agent: readAgent(response.object('agent')), budget: readBudget(response), history, continueFrom }
   }
 
   /** Keeps an agent from signing until it is resumed. */

@@ -309,6 +309,7 @@ export class Agents implements AgentsApi {
       facts,
       bytes: transaction.bytes,
       sender: addressText(transaction.sender),
+      signer: address,
       digest: Transaction.digest(transaction.bytes),
       claim,
     }

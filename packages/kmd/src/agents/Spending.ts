@@ -25,6 +25,8 @@ export type SpendingRequest = {
   /** The transaction, canonical. */
   readonly bytes: Uint8Array
   readonly sender: string
+  /** The address of the key that signs. */
+  readonly signer: string
   /** The 32 bytes of the transaction's id. */
   readonly digest: Uint8Array
   readonly claim: Claim
@@ -279,6 +281,6 @@ const tooLarge: AgentRefusal = {
 }
 
 function signatureOf({ agent }: StoredAgent, request: SpendingRequest, leftOut: number): AuditEvents.Signature {
-  const { facts, sender, digest, claim } = request
-  return { agent, facts, sender, transactionId: Transaction.encodeId(digest), claim, leftOut }
+  const { facts, sender, signer, digest, claim } = request
+  return { agent, facts, sender, signer, transactionId: Transaction.encodeId(digest), claim, leftOut }
 }

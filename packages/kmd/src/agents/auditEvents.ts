@@ -1,7 +1,7 @@
 /** The records that agents leave in the audit log. */
 import { Transaction } from '@latchkey/algorand'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
-import type { Agent, AgentRefusal } from './Agent.js'
+import type { Agent, AgentRefusal, NetworkItem, Rules } from './Agent.js'
 import type { Claim, LimitUse } from './AgentsApi.js'
 import { amountText, type Dollars, limitText, quantityText } from './limitText.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
@@ -15,6 +15,8 @@ export type Signature = {
   readonly agent: Agent
   readonly facts: Facts | AgentRefusal
   readonly sender: string
+  /** The address of the key that signs. */
+  readonly signer: string
   readonly transactionId: string
   readonly claim: Claim
   /** How many records before this one were left out in a flood. */
@@ -69,28 +71,52 @@ export function changed(event: AuditEvent['event'], agent: Agent, actor: Actor):
   return { event, actor, wallet: agent.walletId, detail }
 }
 
+/** All of what the owner granted; a list that is absent is empty, or allows everything (`pay_to`). */
 function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: string | readonly string[] } {
-  const { payees } = rules
+  const { payees, networks, dollars } = rules
+  // With one network, it is clear which one is meant.
+  const on = (network: string): string => (networks.length === 1 ? '' : ` on ${network}`)
+  const items = (name: string, list: readonly NetworkItem[]): { [member: string]: readonly string[] } =>
+    list.length === 0 ? {} : { [name]: list.map(({ network, id }) => `${id}${on(network)}`) }
   return {
     addresses,
-    networks: rules.networks,
-    limits: rules.limits.map((limit) => limitText(limit, rules.dollars)),
+    networks,
+    limits: rules.limits.map((limit) => `${limitText(limit, dollars)}${on(limit.network)}`),
     ...(payees.allow === undefined ? {} : { pay_to: payees.allow }),
     ...(payees.deny.length === 0 ? {} : { denied: payees.deny }),
+    ...items('applications', rules.applications),
+    ...items('opt_ins', rules.optIns),
+    ...items('dollars', dollars),
+    max_fee: `${rules.maxFeeMicroAlgos}`,
+    max_valid_rounds: `${rules.maxValidRounds}`,
+    ask: askOf(rules, on),
     ...(expiresAtMs === undefined ? {} : { expires_at_ms: `${expiresAtMs}` }),
   }
+}
+
+/** What the owner is asked about. */
+function askOf({ ask, dollars }: Rules, on: (network: string) => string): string[] {
+  return [
+    ...ask.above.map(
+      ({ network, assetId, amount }) => `above ${amountText({ network, id: assetId }, amount, dollars)}${on(network)}`,
+    ),
+    ...(ask.overLimit ? ['over-limit'] : []),
+    ...(ask.unknownPayee ? ['unknown-payee'] : []),
+    ...(ask.otherTypes ? ['other-types'] : []),
+  ]
 }
 
 export function actorOf({ id, name }: Agent): Actor {
   return { type: 'agent', id, name }
 }
 
-function common({ agent, sender, transactionId }: Signature): Omit<AuditEvent, 'event'> {
-  return { actor: actorOf(agent), wallet: agent.walletId, address: sender, transaction: transactionId }
+function common({ agent, signer, transactionId }: Signature): Omit<AuditEvent, 'event'> {
+  return { actor: actorOf(agent), wallet: agent.walletId, address: signer, transaction: transactionId }
 }
 
-function details({ agent, facts, claim, leftOut: count }: Signature): { [member: string]: string } {
+function details({ agent, facts, sender, signer, claim, leftOut: count }: Signature): { [member: string]: string } {
   const detail: { [member: string]: string } = isRefusal(facts) ? {} : paymentDetails(facts, agent.rules.dollars)
+  if (sender !== signer) detail['sender'] = sender
   const [url, description] = [bounded(claim.url, maxClaimedUrl), bounded(claim.description, maxClaimedDescription)]
   if (url !== undefined) detail['claimed_url'] = url
   if (description !== undefined) detail['claimed_description'] = description

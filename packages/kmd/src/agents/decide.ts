@@ -219,6 +219,7 @@ function allowingRule(facts: Facts, { limits, dollars }: Rules): string {
     (limit) => limit.type === 'amount' && limit.assetId === facts.assetId && applies(limit, facts),
   )
   const texts = counted.slice(0, mostNamedLimits).map((limit) => limitText(limit, dollars))
+  if (counted.length > texts.length) texts.push(`and ${counted.length - texts.length} more limits`)
   return texts.join(', ')
 }
 

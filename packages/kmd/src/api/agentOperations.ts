@@ -100,13 +100,23 @@ export const agentOperations = [
       agentMember,
       budgetMember,
       { name: 'history', shape: { type: 'list', of: auditRecord }, about: 'At most 100, newest first' },
+      {
+        name: 'continue_from',
+        shape: { type: 'uint', format: 'int64' },
+        about: 'The before_number of a search for older records; 0 if there are none',
+      },
     ],
     responseName: 'ShowAgentResponse',
     errors: ['agent_not_found'],
     run: async (context, input) => {
       const agent = findAgent(context, input.agent)
-      const { records } = await describeHistory(context, { agent: agent.id, count: mostHistory })
-      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent), history: records }
+      const history = await describeHistory(context, { agent: agent.id, count: mostHistory })
+      return {
+        agent: await describeAgent(context, agent),
+        budget: describeBudget(context, agent),
+        history: history.records,
+        continue_from: history.continue_from,
+      }
     },
   }),
   define({
