@@ -1,7 +1,7 @@
 /** The agents of the daemon: who they are, what they may sign, and what they have spent. */
 import { timingSafeEqual } from 'node:crypto'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
-import type { NodeClient } from '../api/NodeClient.js'
+import type { LedgerClient } from '../api/NodeClient.js'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { Actor, EventName } from '../audit/AuditRecord.js'
 import * as Label from '../contacts/Label.js'
@@ -83,12 +83,12 @@ export class Agents implements AgentsApi {
   }
 
   /** The node that tells the rounds of its network; undefined for none. @default none */
-  useNode(node: () => NodeClient | undefined): void {
+  useNode(node: () => LedgerClient | undefined): void {
     this.#rounds.useNode(node)
   }
 
   /** Takes note of the last round of a network, as a node has it now. */
-  async noteRound(node: NodeClient, network: string, round: bigint): Promise<void> {
+  async noteRound(node: LedgerClient, network: string, round: bigint): Promise<void> {
     await this.#rounds.note(node, network, round)
     await this.#approvals?.noteRound(network, round)
   }

@@ -7,7 +7,7 @@
  */
 import { AlgodError } from '@latchkey/algod'
 import { Bytes, Network } from '@latchkey/algorand'
-import type { NodeClient } from '../api/NodeClient.js'
+import type { LedgerClient } from '../api/NodeClient.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import type { SpendingClock } from './SpendingClock.js'
 
@@ -41,9 +41,9 @@ export class Rounds {
   readonly #clock: SpendingClock
   readonly #noted = new Map<string, Noted>()
   readonly #storedAtMs = new Map<string, number>()
-  #node: () => NodeClient | undefined = () => undefined
+  #node: () => LedgerClient | undefined = () => undefined
   /** The network of the node that answered last. */
-  #answered: { readonly node: NodeClient; readonly network: string } | undefined
+  #answered: { readonly node: LedgerClient; readonly network: string } | undefined
   #asking: Promise<void> | undefined
   #askedAtMs = Number.NEGATIVE_INFINITY
 
@@ -54,7 +54,7 @@ export class Rounds {
   }
 
   /** The node that the daemon has now; undefined for none. */
-  useNode(node: () => NodeClient | undefined): void {
+  useNode(node: () => LedgerClient | undefined): void {
     this.#node = node
     this.#askedAtMs = Number.NEGATIVE_INFINITY
   }
@@ -82,7 +82,7 @@ export class Rounds {
   }
 
   /** Takes note of what a node said, and keeps it in the file. */
-  async note(node: NodeClient, network: string, round: bigint): Promise<void> {
+  async note(node: LedgerClient, network: string, round: bigint): Promise<void> {
     this.#answered = { node, network }
     if (!isPublic(network)) return
     const atMs = this.#clock.now()
