@@ -34,10 +34,10 @@ export type ApprovalGate = {
    * @throws KmdError `too_many_approvals`
    */
   answer(request: ApprovalRequest): ApprovalAnswer
-  /** Whether the owner denied this very transaction of the agent. `transactionId` has the 32 bytes. */
+  /** Whether the owner denied this very transaction of the agent. Takes the 32 bytes of the id, as each signature asks. */
   denies(agentId: string, transactionId: Uint8Array): boolean
   /** The rules let the transaction be signed without an approval: one that was asked for is not needed any more. */
-  signedWithout(agentId: string, transactionId: string): void
+  signedWithout(agentId: string, transactionId: Uint8Array): void
   /** Takes note of the last round of a network, as a node has it now. Not within a change. */
   noteRound(network: string, round: bigint): Promise<void>
   /** Ends what an agent asked for: it has ended, or has another token. */

@@ -173,7 +173,7 @@ export class Spending {
     const decision = this.#decide(stored, request, nowMs)
     if (decision.type === 'ask') return this.#ask(stored, request, decision.refusals, nowMs)
     if (decision.type === 'refused') return this.#refuse(stored, request, decision.refusal, nowMs)
-    this.#approvals?.signedWithout(stored.agent.id, Transaction.encodeId(request.digest))
+    this.#approvals?.signedWithout(stored.agent.id, request.digest)
     return this.#count(stored, request, decision.rule, nowMs)
   }
 

@@ -129,10 +129,10 @@ export class Approvals implements ApprovalGate {
     return { type: 'approved', rule: `approval ${approval.id}` }
   }
 
-  signedWithout(agentId: string, transactionId: string): void {
+  signedWithout(agentId: string, transactionId: Uint8Array): void {
     const live = this.#load()
     if (live.size === 0) return
-    const found = live.get(keyOf(agentId, transactionId))
+    const found = live.get(keyOf(agentId, Transaction.encodeId(transactionId)))
     if (found?.state === 'approved') this.#setState(found, 'used', found.decidedAtMs)
     else if (found !== undefined) this.#expire(found)
   }
