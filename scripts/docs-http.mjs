@@ -35,6 +35,7 @@ const ruleErrors = [
   'agent_network_forbidden',
   'agent_fee_too_high',
   'agent_validity_too_long',
+  'agent_round_unknown',
   'agent_payee_denied',
   'agent_payee_unknown',
   'agent_asset_without_limit',
@@ -68,7 +69,7 @@ ${codes(['console_refused'])}. The files of the console are below \`/console/\`,
 daemon; others get ${codes(['console_not_local'])}.
 
 The token of an [agent](agents.md) goes in the place of the API token too, or as \`Authorization: Bearer\`. What an agent may not use is answered
-with ${codes(['agent_operation_forbidden'])}, and one that may not sign now gets ${codes(['agent_paused', 'agent_ended'])}. Signing can be refused by its rules:
+with ${codes(['agent_operation_forbidden'])}, and one that may not sign now gets ${codes(['agent_paused', 'agent_suspended', 'agent_ended'])}. Signing can be refused by its rules:
 ${codes([...ruleErrors])}.
 \`Latchkey-Refusal\` then has the rule, what was asked, what is left and when more is available, as JSON. A user that may not use the Unix socket gets
 ${codes(['forbidden_user'])}.

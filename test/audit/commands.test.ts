@@ -57,6 +57,11 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     )
     assert.deepEqual((await ok('search', 'OTHERS', '--event', 'wallet_created', '--since', '1h')).records.length, 1)
     assert.deepEqual((await ok('search', '--wallet', 'spending', '--until', '2020-01-01')).records, [])
+    // A list that is cut says so.
+    assert.equal((await ok('search', '--event', 'wallet_created')).hasMore, false)
+    assert.equal((await ok('search', '--event', 'wallet_created', '-n', '1')).hasMore, true)
+    const cut = await audit('search', '--event', 'wallet_created', '-n', '1')
+    assert.match(cut.stderr, /These are the newest 1; older records may match\. Show more with --count\./)
     const files = copy()
     for (const more of [[], ['-d', files]]) {
       const lines = (await audit('export', ...more)).stdout

@@ -260,6 +260,7 @@ async function callAgents(daemon: TestDaemon): Promise<Step[]> {
   await call('SetAgentRules', 'POST', 'agents/rules', { ...agent, rules })
   await call('PauseAgent', 'POST', 'agents/pause', agent)
   await call('ResumeAgent', 'POST', 'agents/resume', agent)
+  await call('ConfirmAgents', 'POST', 'agents/confirm', { wallet_id })
   await call('RotateAgentToken', 'POST', 'agents/rotate', agent)
   await call('RevokeAgent', 'POST', 'agents/revoke', agent)
   await call('SearchAudit', 'POST', 'audit/search', { count: 5 })

@@ -205,8 +205,13 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'agent resume',
-    summary: 'let a paused agent sign again',
+    summary: 'let a paused or suspended agent sign again',
     load: async () => (await import('./commands/agent/state.js')).agentResumeCommand,
+  },
+  {
+    name: 'agent confirm',
+    summary: 'let agents sign again that are suspended since the state database was rolled back',
+    load: async () => (await import('./commands/agent/confirm.js')).agentConfirmCommand,
   },
   {
     name: 'agent rotate',

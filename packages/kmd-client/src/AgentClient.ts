@@ -88,18 +88,22 @@ export class AgentClient {
    */
   async sign(transaction: Uint8Array, options: AgentSignOptions = {}): Promise<Uint8Array> {
     const { approvalWaitMs = 0, onApproval, ...signOptions } = options
-    try {
-      return await this.#sign(transaction, signOptions)
-    } catch (error) {
-      const id = error instanceof KmdClientError ? error.approvalId : undefined
-      if (approvalWaitMs <= 0 || id === undefined) throw error
-      onApproval?.(id)
-      const { signal, timeoutMs } = options
-      const { state } = await this.waitForApproval({ id, waitMs: approvalWaitMs, signal, timeoutMs })
-      if (state === 'open') throw error
+    const { signal, timeoutMs } = options
+    const giveUpAt = performance.now() + approvalWaitMs
+    for (let mayWait = true; ; ) {
+      try {
+        return await this.#sign(transaction, signOptions)
+      } catch (error) {
+        const id = error instanceof KmdClientError ? error.approvalId : undefined
+        const waitMs = giveUpAt - performance.now()
+        if (!mayWait || id === undefined || waitMs <= 0) throw error
+        onApproval?.(id)
+        const { state } = await this.waitForApproval({ id, waitMs, signal, timeoutMs })
+        if (state === 'open') throw error
+        // Denied or expired, the daemon says so. Approved, it is signed now, or another rule asks by now.
+        mayWait = state === 'approved'
+      }
     }
-    // Approved, it is signed now; denied or expired, the daemon says so.
-    return this.#sign(transaction, signOptions)
   }
 
   /** Waits until the owner has decided, or for the time, and returns the approval as it is then. */

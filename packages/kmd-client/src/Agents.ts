@@ -32,11 +32,24 @@ export type AgentPasswordOptions = AgentOptions & {
   password?: Password | undefined
 }
 
+/** Options of `kmd.agents.confirm`. */
+export type ConfirmAgentsOptions = CallOptions & {
+  walletId: string
+  /** @default '' */
+  password?: Password | undefined
+}
+
 /** An agent with its token, which is shown once. */
 export type AgentWithToken = { agent: Agent; token: string }
 
 /** An agent with what is left of each limit, and its latest records. */
-export type ShownAgent = { agent: Agent; budget: AgentLimitUse[]; history: AuditRecord[] }
+export type ShownAgent = {
+  agent: Agent
+  budget: AgentLimitUse[]
+  history: AuditRecord[]
+  /** The `beforeNumber` of a search of the audit log for older records; undefined if there are none. */
+  continueFrom: number | undefined
+}
 
 /** The agents of a daemon: `kmd.agents`. Latchkey's daemon only. Every method throws {@link KmdClientError}. */
 export class Agents {
@@ -71,7 +84,8 @@ export class Agents {
   async show({ agent, ...options }: AgentOptions): Promise<ShownAgent> {
     const response = await this.#connection.call('ShowAgent', { ...options, members: { agent } })
     const history = response.objects('history').map(readRecord)
-    return { agent: readAgent(response.object('agent')), budget: readBudget(response), history }
+    const continueFrom = response.integer('continue_from') || undefined
+    return { agent: readAgent(response.object('agent')), budget: readBudget(response), history, continueFrom }
   }
 
   /** Keeps an agent from signing until it is resumed. */
@@ -80,7 +94,16 @@ export class Agents {
     return readAgent(response.object('agent'))
   }
 
-  /** Lets a paused agent sign again. */
+  /**
+   * Lets the suspended agents of a wallet sign again, and returns them. The daemon suspends agents when its state database was
+   * rolled back or damaged: what they spent since then is not counted.
+   */
+  async confirm({ walletId, password = '', ...options }: ConfirmAgentsOptions): Promise<Agent[]> {
+    const request = { ...options, members: { wallet_id: walletId } }
+    return (await this.#callWithPassword('ConfirmAgents', password, request)).objects('agents').map(readAgent)
+  }
+
+  /** Lets a paused or suspended agent sign again. */
   async resume({ agent, password = '', ...options }: AgentPasswordOptions): Promise<Agent> {
     const response = await this.#callWithPassword('ResumeAgent', password, { ...options, members: { agent } })
     return readAgent(response.object('agent'))

@@ -19,9 +19,11 @@ export type Approval = {
   /** What the transaction does, in words. */
   description: string[]
   warnings: string[]
-  /** Why the owner is asked. */
+  /** Why the owner is asked: a sentence for each rule. */
   reason: string
-  /** The rule that asks, such as `$5/day`. */
+  /** Every rule that asks, such as `$5/day`. The approval lifts these, and no other. */
+  rules: string[]
+  /** The first of the rules. */
   rule: string
   /** The unit of `asked` and `left`: `USDC`, `ALGO`, `asset 123` or `payments`. Blank where the rule has no amount. */
   unit: string
@@ -36,11 +38,17 @@ export type Approval = {
   decidedAtMs: number | undefined
 }
 
-/** Approvals at one time. `revision` changes with every one that is asked for, decided, used or expires. */
-export type ApprovalList = { approvals: Approval[]; revision: string }
+/** Approvals at one time. */
+export type ApprovalList = {
+  approvals: Approval[]
+  /** How many more the daemon has than it lists: older ones. */
+  leftOut: number
+  /** Changes with every one that is asked for, decided, used or expires. */
+  revision: string
+}
 
 type ListOptions = CallOptions & {
-  /** Lists decided and expired ones too, the latest 200. @default false */
+  /** Lists the latest 200 decided and expired ones, too. @default false */
   all?: boolean | undefined
 }
 
@@ -81,7 +89,7 @@ export class Approvals {
     return readApproval(response.object('approval'))
   }
 
-  /** Refuses this transaction for good. */
+  /** Refuses this transaction for as long as the ledger may take it. */
   async deny({ id, ...options }: { id: string } & CallOptions): Promise<Approval> {
     const response = await this.#connection.call('DenyPayment', { ...options, members: { approval_id: id } })
     return readApproval(response.object('approval'))
@@ -89,7 +97,8 @@ export class Approvals {
 }
 
 function readList(response: ResponseBody): ApprovalList {
-  return { approvals: response.objects('approvals').map(readApproval), revision: response.text('revision') }
+  const approvals = response.objects('approvals').map(readApproval)
+  return { approvals, leftOut: response.integer('left_out'), revision: response.text('revision') }
 }
 
 /** An approval in a response. */
@@ -109,6 +118,7 @@ export function readApproval(body: ResponseBody): Approval {
     description: body.texts('description'),
     warnings: body.texts('warnings'),
     reason: text('reason'),
+    rules: body.texts('rules'),
     rule: text('rule'),
     unit: text('unit'),
     asked: amount('asked'),

@@ -100,6 +100,8 @@ export type Health = {
   lostLogLines: number
   /** Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for such a program. */
   sameUserAgents: string[]
+  /** Names of agents that sign nothing until the owner confirms them, at most 100. */
+  suspendedAgents: string[]
 }
 
 /** The Algorand node that the daemon uses. */
@@ -221,6 +223,7 @@ export class Kmd {
       })),
       lostLogLines: response.integer('lost_log_lines'),
       sameUserAgents: response.texts('same_user_agents'),
+      suspendedAgents: response.texts('suspended_agents'),
     }
   }
 

@@ -1,7 +1,10 @@
 /** Agents, their rules and budgets, as the client shows them. Amounts are in the smallest unit. */
 
-/** What an agent may still do. All but the first two are final. */
-export type AgentState = 'active' | 'paused' | 'revoked' | 'expired' | 'key_deleted' | 'wallet_deleted'
+/**
+ * What an agent may still do. The last four are final. `suspended`: the daemon found that its state database was rolled back or
+ * damaged, and the owner has to confirm that the agent may sign again.
+ */
+export type AgentState = 'active' | 'paused' | 'suspended' | 'revoked' | 'expired' | 'key_deleted' | 'wallet_deleted'
 
 /** An agent: a named grant that lets a program sign with keys of one wallet, within rules. */
 export type Agent = {
@@ -13,6 +16,8 @@ export type Agent = {
   /** The addresses that it may sign for. */
   addresses: string[]
   state: AgentState
+  /** Why it is suspended; undefined if it is not. */
+  suspendedReason: string | undefined
   createdAtMs: number
   /** Undefined for never. */
   expiresAtMs: number | undefined

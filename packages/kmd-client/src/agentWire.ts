@@ -15,7 +15,15 @@ import type {
 import type { Members } from './RequestBody.js'
 import type { ResponseBody } from './ResponseBody.js'
 
-const states: readonly AgentState[] = ['active', 'paused', 'revoked', 'expired', 'key_deleted', 'wallet_deleted']
+const states: readonly AgentState[] = [
+  'active',
+  'paused',
+  'suspended',
+  'revoked',
+  'expired',
+  'key_deleted',
+  'wallet_deleted',
+]
 const periods: readonly AgentPeriod[] = ['payment', 'hour', 'day', 'week', '30days', 'total']
 const decisions = ['allowed', 'ask', 'refused'] as const
 
@@ -57,6 +65,8 @@ function writeLimit(limit: AgentLimit): Members {
 }
 
 export function readAgent(body: ResponseBody): Agent {
+  // An older daemon does not send it.
+  const suspendedReason = body.members['suspended_reason'] === undefined ? '' : body.text('suspended_reason')
   return {
     id: body.text('id'),
     name: body.text('name'),
@@ -64,6 +74,7 @@ export function readAgent(body: ResponseBody): Agent {
     walletName: body.text('wallet_name'),
     addresses: body.texts('addresses'),
     state: body.oneOf('state', states),
+    suspendedReason: suspendedReason === '' ? undefined : suspendedReason,
     createdAtMs: body.integer('created_at_ms'),
     expiresAtMs: body.integer('expires_at_ms') || undefined,
     lastUsedAtMs: body.integer('last_used_at_ms') || undefined,

@@ -52,6 +52,7 @@ for (const target of targets.filter(({ isOurs }) => isOurs)) {
     const ask = { above: [], overLimit: false, unknownPayee: false, otherTypes: false }
     assert.deepEqual(agent, {
       ...{ id: agent.id, name: 'shopper', walletId, walletName: 'purse', addresses: [address], state: 'active' },
+      suspendedReason: undefined,
       ...{ createdAtMs: agent.createdAtMs, expiresAtMs, lastUsedAtMs: undefined, isSameUser: false },
       rules: { ...rules, payees: { allow: 'all', deny: [] }, ...none, ask },
     })

@@ -330,6 +330,10 @@ export const daemonErrors = {
     message: 'this agent is paused by its owner',
     hint: 'ask the owner, who can run: latchkey agent resume NAME',
   },
+  agent_suspended: {
+    message: 'agents are suspended: the state database of the daemon was rolled back or damaged',
+    hint: 'ask the owner, who can run: latchkey agent confirm',
+  },
   agent_ended: {
     message: 'this agent has ended: it was revoked, has expired, or its key is gone',
     hint: 'ask the owner for another agent: latchkey agent new',
@@ -349,6 +353,10 @@ export const daemonErrors = {
   agent_validity_too_long: {
     message: 'the transaction is valid for longer than this agent may sign',
     hint: 'set the last valid round closer to the first',
+  },
+  agent_round_unknown: {
+    message: 'the round of this network is not known yet, so that a payment that is valid only later cannot be told',
+    hint: 'try again soon; the owner can check the node of the daemon: latchkey doctor',
   },
   agent_payee_denied: {
     message: 'this agent may not pay this address',

@@ -10,6 +10,7 @@ export type {
   AgentPasswordOptions,
   Agents,
   AgentWithToken,
+  ConfirmAgentsOptions,
   CreateAgentOptions,
   ShownAgent,
 } from './Agents.js'

@@ -53,6 +53,7 @@ export const routes = {
   ShowAgent: { method: 'POST', path: '/latchkey/v1/agents/show' },
   PauseAgent: { method: 'POST', path: '/latchkey/v1/agents/pause' },
   ResumeAgent: { method: 'POST', path: '/latchkey/v1/agents/resume' },
+  ConfirmAgents: { method: 'POST', path: '/latchkey/v1/agents/confirm' },
   RevokeAgent: { method: 'POST', path: '/latchkey/v1/agents/revoke' },
   SetAgentRules: { method: 'POST', path: '/latchkey/v1/agents/rules' },
   RotateAgentToken: { method: 'POST', path: '/latchkey/v1/agents/rotate', once: true },

@@ -3,7 +3,15 @@ import { SpendLimit } from '@latchkey/algorand'
 import type { Agent, AgentLimit, AgentLimitUse, AgentNetworkItem, AgentRules, AgentState } from '@latchkey/kmd-client'
 import * as Fields from './fields.js'
 
-const states: readonly AgentState[] = ['active', 'paused', 'revoked', 'expired', 'key_deleted', 'wallet_deleted']
+const states: readonly AgentState[] = [
+  'active',
+  'paused',
+  'suspended',
+  'revoked',
+  'expired',
+  'key_deleted',
+  'wallet_deleted',
+]
 
 export function toAgent(response: Fields.JsonObject): Agent {
   const state = Fields.string(response, 'state')
@@ -15,6 +23,7 @@ export function toAgent(response: Fields.JsonObject): Agent {
     addresses: Fields.strings(response, 'addresses'),
     // A state of a later daemon: nothing is offered for it.
     state: states.find((known) => known === state) ?? 'revoked',
+    suspendedReason: Fields.string(response, 'suspended_reason') || undefined,
     createdAtMs: Fields.number(response, 'created_at_ms'),
     expiresAtMs: Fields.number(response, 'expires_at_ms') || undefined,
     lastUsedAtMs: Fields.number(response, 'last_used_at_ms') || undefined,

@@ -48,6 +48,10 @@ export class AgentsApi {
     return agentOf(await this.#post('/agents/resume', { agent: id, wallet_password: password }))
   }
 
+  async confirm(walletId: string, password: string): Promise<void> {
+    await this.#post('/agents/confirm', { wallet_id: walletId, wallet_password: password })
+  }
+
   async revoke(id: string): Promise<Agent> {
     return agentOf(await this.#post('/agents/revoke', { agent: id }))
   }

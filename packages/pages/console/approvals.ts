@@ -3,12 +3,12 @@ import type { Approval, ApprovalState } from '@latchkey/kmd-client'
 import type { Api } from './api.js'
 import * as Fields from './fields.js'
 
-export type ApprovalList = { approvals: readonly Approval[]; revision: string }
+export type ApprovalList = { approvals: readonly Approval[]; leftOut: number; revision: string }
 
 const states: readonly ApprovalState[] = ['open', 'approved', 'denied', 'expired', 'used']
 const prefix = '/latchkey/v1/approvals'
 
-/** All that the daemon still has, newest first. */
+/** All that wait, and the latest of the others, newest first. */
 export async function list(api: Api): Promise<ApprovalList> {
   return toList(await api.send({ method: 'POST', path: `${prefix}/list`, body: { all: true } }))
 }
@@ -29,6 +29,7 @@ export async function decide(api: Api, id: string, decision: 'approve' | 'deny')
 function toList(response: Fields.JsonObject): ApprovalList {
   return {
     approvals: Fields.objects(response, 'approvals').map(toApproval),
+    leftOut: Fields.number(response, 'left_out'),
     revision: Fields.string(response, 'revision'),
   }
 }
@@ -48,6 +49,7 @@ function toApproval(response: Fields.JsonObject): Approval {
     description: Fields.strings(response, 'description'),
     warnings: Fields.strings(response, 'warnings'),
     reason: text('reason'),
+    rules: Fields.strings(response, 'rules'),
     rule: text('rule'),
     unit: text('unit'),
     asked: amount('asked'),

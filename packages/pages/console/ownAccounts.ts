@@ -10,6 +10,8 @@ export type OwnAccount = {
   walletName: string
   address: string
   isMultisig: boolean
+  /** How many accounts of the same wallet are not listed. */
+  leftOut: number
   /** Undefined without a node. */
   account: Account | undefined
 }
@@ -59,7 +61,8 @@ async function list(store: Store, wanted: string | undefined): Promise<OwnAccoun
       store.withHandle(wallet.id, async ({ handle }) => {
         const [keys, multisigs] = await Promise.all([store.api.keys(handle), store.api.multisigs(handle)])
         const shown = [...new Set([...keys.slice(0, maxPerWallet), ...keys.filter((key) => key === wanted)])]
-        const own = { walletId: wallet.id, walletName: store.displayName(wallet), account: undefined }
+        const leftOut = keys.length - shown.length + Math.max(0, multisigs.length - maxPerWallet)
+        const own = { walletId: wallet.id, walletName: store.displayName(wallet), leftOut, account: undefined }
         return [
           ...shown.map((address) => ({ ...own, address, isMultisig: false })),
           ...multisigs.slice(0, maxPerWallet).map(({ address }) => ({ ...own, address, isMultisig: true })),

@@ -16,6 +16,11 @@ export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): s
     ...ruleLines(rules).map((line) => `  ${line}`),
     `  last used: ${agent.lastUsedAtMs === undefined ? 'never' : timeText(agent.lastUsedAtMs)}`,
   ]
+  if (agent.suspendedReason !== undefined) {
+    lines.push(
+      `  Suspended: the audit log is not as it was written: ${printable(agent.suspendedReason)}. Payments may be missing from what is counted as used. latchkey agent confirm lets it sign again.`,
+    )
+  }
   if (agent.isSameUser) {
     lines.push(
       '  Warning: it runs as the user of the daemon, so it can read the files of the daemon, and no limit holds. Run the daemon as a user of its own.',
@@ -39,7 +44,7 @@ export function agentJson(agent: Agent, budget?: readonly AgentLimitUse[]): obje
 export function stateText({ state, expiresAtMs }: Agent): string {
   if (state === 'key_deleted') return 'ended: its key was deleted'
   if (state === 'wallet_deleted') return 'ended: its wallet was deleted'
-  const isLive = state === 'active' || state === 'paused'
+  const isLive = state === 'active' || state === 'paused' || state === 'suspended'
   return isLive && expiresAtMs !== undefined ? `${state} until ${timeText(expiresAtMs)}` : state
 }
 

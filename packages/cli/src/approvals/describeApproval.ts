@@ -14,6 +14,9 @@ export function describeApproval(approval: Approval): string {
     ...warnings.map((line) => `  Warning: ${printable(line)}`),
     `  Why you are asked: ${printable(reason)}`,
     ...leftLine(approval),
+    ...(approval.rules.length < 2
+      ? []
+      : [`  Approving lifts these rules: ${approval.rules.map(printable).join('; ')}.`]),
     ...(claimedUrl === '' ? [] : [`  The caller claims it is for: ${quoted(claimedUrl)} (not checked)`]),
     ...(claimedDescription === '' ? [] : [`  The caller says: ${quoted(claimedDescription)} (not checked)`]),
     ...(state === 'open' ? [`  Expires in ${minutes} min.`] : []),

@@ -43,12 +43,15 @@ addresses, all accounts of a wallet.`,
     const given = args.map((one) => readAddress('ADDRESS', one))
     const chain = await openReadingChain(options, process.env)
     await chain.parameters()
-    const addresses = given.length > 0 ? given : await withWallet(options, ({ wallet }) => accountsOf(wallet))
+    const all = given.length > 0 ? given : await withWallet(options, ({ wallet }) => accountsOf(wallet))
+    const addresses = all.slice(0, maxAddresses)
+    const accountsLeftOut = all.length - addresses.length
     const found = await withProgress('Reading balances', readAll(chain, addresses))
-    if (options.json) printJson({ network: chain.caip2, accounts: found.map(toJson) })
+    if (options.json) printJson({ network: chain.caip2, accounts: found.map(toJson), accountsLeftOut })
     else {
       printMessage(`On ${Network.phrase(chain.caip2)}:`)
       printResult(found.map(block).join('\n'))
+      if (accountsLeftOut > 0) printMessage(`${accountsLeftOut} more accounts of the wallet are not listed: name them.`)
     }
     return exitCodes.ok
   },
@@ -59,7 +62,7 @@ async function accountsOf(wallet: {
   keys: () => Promise<string[]>
   multisigs: () => Promise<string[]>
 }): Promise<string[]> {
-  const addresses = [...new Set([...(await wallet.keys()), ...(await wallet.multisigs())])].slice(0, maxAddresses)
+  const addresses = [...new Set([...(await wallet.keys()), ...(await wallet.multisigs())])]
   if (addresses.length > 0) return addresses
   printMessage(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.`)
   return []

@@ -16,13 +16,13 @@ export async function checkDaemon(dataDir: string): Promise<Finding[]> {
   try {
     const kmd = await Kmd.connect({ dataDir, timeoutMs })
     try {
-      const { version, wallets, openHandles, walletProblems, sameUserAgents } = await kmd.health()
+      const { version, wallets, openHandles, walletProblems, sameUserAgents, suspendedAgents } = await kmd.health()
       const text = `the daemon ${version} runs at ${kmd.address}: ${counted(wallets, 'wallet')}, ${counted(openHandles, 'open handle')}`
-      const agents = checkAgents(sameUserAgents)
+      const agents = [...checkAgents(sameUserAgents), ...checkSuspended(suspendedAgents)]
       if (walletProblems.length === 0) return [ok(text), ...agents]
-      const problems = walletProblems.slice(0, 10).map(({ file, problem }) => `${file} ${problem}`)
+      const problems = shortList(walletProblems.map(({ file, problem }) => `${file} ${problem}`))
       const cure = 'restore the file from a backup, or move it elsewhere'
-      return [warning(`${text}, but ${problems.join('; ')}`, cure), ...agents]
+      return [warning(`${text}, but ${problems}`, cure), ...agents]
     } finally {
       kmd.close()
     }
@@ -34,14 +34,29 @@ export async function checkDaemon(dataDir: string): Promise<Finding[]> {
 /** A program of the daemon's own user can read its files. */
 function checkAgents(names: readonly string[]): Finding[] {
   if (names.length === 0) return []
-  const listed = names.slice(0, 10).join(', ')
-  const which = `${names.length === 1 ? 'agent' : 'agents'} ${listed}${names.length > 10 ? ', ...' : ''}`
   return [
     warning(
-      `${which}: used by the user of the daemon, or by root, who can read its files, so that no limit holds`,
+      `${agentsText(names)}: used by the user of the daemon, or by root, who can read its files, so that no limit holds`,
       'run the daemon as a user of its own (latchkey service install sets one up), or the agent as another user',
     ),
   ]
+}
+
+function checkSuspended(names: readonly string[]): Finding[] {
+  if (names.length === 0) return []
+  const why = 'suspended, because the state database was rolled back or damaged'
+  return [fault(`${agentsText(names)}: ${why}`, 'look at their budgets, then run: latchkey agent confirm')]
+}
+
+function agentsText(names: readonly string[]): string {
+  return `${names.length === 1 ? 'agent' : 'agents'} ${shortList(names, ', ')}`
+}
+
+/** Says how many are left out. The daemon itself lists 100 at most. */
+function shortList(texts: readonly string[], separator = '; '): string {
+  const more =
+    texts.length > 10 ? `${separator}and ${texts.length - 10}${texts.length >= 100 ? ' or more' : ''} others` : ''
+  return `${texts.slice(0, 10).join(separator)}${more}`
 }
 
 function explainDaemon(dataDir: string, error: unknown): Finding {

@@ -73,12 +73,12 @@ async function assetByUnit(chain: Chain, text: string, holder: AccountHoldings |
   const isComplete = holder === undefined || holder.holdingCount === holder.holdings.length
   if (found.length === 1 && isComplete) return found[0]!
   if (found.length > 1) {
-    const list = found.slice(0, maxListed).map(nameOf).join(', ')
+    const list = shortList(found)
     throw new CommandError('asset_ambiguous', `${quoted(text)} is the unit of several assets: ${list}`, {
       hint: `name the one that is meant by its id, like '#${found[0]!.assetId}'`,
     })
   }
-  const names = held.slice(0, maxListed).map(nameOf).join(', ')
+  const names = shortList(held)
   const known = names === '' ? '' : `; the account holds ${names}`
   throw new CommandError('asset_not_found', `no asset is known by the unit ${quoted(text.slice(0, 40))}${known}`, {
     hint: "name it by its id, like '#1234'",
@@ -118,6 +118,11 @@ export function unitOf({ assetId, unit }: Pick<Asset, 'assetId' | 'unit'>): stri
   const isImitation = assetId !== 0n && isSame(unit, algo.unit)
   if (isImitation) return `"${unit}"`
   return unit === `#${assetId}` ? unit : quoted(unit)
+}
+
+function shortList(assets: readonly Pick<Asset, 'assetId' | 'unit'>[]): string {
+  const more = assets.length > maxListed ? ` and ${assets.length - maxListed} more` : ''
+  return `${assets.slice(0, maxListed).map(nameOf).join(', ')}${more}`
 }
 
 /** The unit, which any asset can have, and the id, which only one has. */

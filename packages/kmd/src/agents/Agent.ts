@@ -3,8 +3,11 @@
  * daemon enforces it.
  */
 
-/** What an agent may still do. The last four are final. */
-export type AgentState = 'active' | 'paused' | 'revoked' | 'expired' | 'key_deleted' | 'wallet_deleted'
+/**
+ * What an agent may still do. The last four are final. `suspended`: the daemon does not know any more what the agent has spent,
+ * and the owner has to confirm that it may sign again.
+ */
+export type AgentState = 'active' | 'paused' | 'suspended' | 'revoked' | 'expired' | 'key_deleted' | 'wallet_deleted'
 
 /** An agent as the daemon keeps it. No secret is in it. */
 export type Agent = {
@@ -17,6 +20,8 @@ export type Agent = {
   /** The addresses that it may sign for, at least one. */
   readonly addresses: readonly string[]
   readonly state: AgentState
+  /** Why it is suspended. @default it is not */
+  readonly suspendedReason: string | undefined
   readonly createdAtMs: number
   /** @default never */
   readonly expiresAtMs: number | undefined
@@ -106,4 +111,6 @@ export type HardRefusalCode =
   | 'agent_validity_too_long'
   | 'agent_payee_denied'
   | 'agent_asset_without_limit'
+  | 'agent_approval_denied'
+  | 'agent_round_unknown'
 export type SoftRefusalCode = 'agent_limit_exceeded' | 'agent_payee_unknown' | 'agent_approval_required'

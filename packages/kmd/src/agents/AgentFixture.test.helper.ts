@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Address, Bytes, Ed25519, Network, Transaction } from '@latchkey/algorand'
 import * as Libsodium from '@latchkey/algorand/sodium'
-import { fileName, openState, type State } from '../state/openState.js'
+import { fileName, type OpenStateOptions, openState, type State } from '../state/openState.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import type { Limit, Rules } from './Agent.js'
 import type { Agents, GrantedKey, NewAgent } from './Agents.js'
@@ -84,9 +84,13 @@ export type Granted = { id: string; token: string }
 
 export const startMs = 1_800_000_000_000
 
-export function openAgents(t: Pick<TestContext, 'after'>, directory = temporaryDirectory(t)): Fixture {
+export function openAgents(
+  t: Pick<TestContext, 'after'>,
+  directory = temporaryDirectory(t),
+  options: Pick<OpenStateOptions, 'onDamage'> = {},
+): Fixture {
   const clock = { nowMs: startMs }
-  const state = openState({ directory, now: () => clock.nowMs, elapsed: () => 0 })
+  const state = openState({ directory, now: () => clock.nowMs, elapsed: () => 0, ...options })
   t.after(state.close)
   const { agents } = state
   const create: Fixture['create'] = async (limits, { name = 'shopper', expiresAtMs, ...rules } = {}) => {

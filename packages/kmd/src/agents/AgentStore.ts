@@ -25,6 +25,7 @@ type Row = {
   expires_at_ms: number | null
   rules: string
   verifier: Uint8Array
+  suspended: string | null
 }
 
 export class AgentStore {
@@ -77,6 +78,13 @@ export class AgentStore {
   setState(stored: StoredAgent, state: AgentState): void {
     this.#database.statement('UPDATE agents SET state = ? WHERE number = ?').run(state, stored.number)
     stored.agent = { ...stored.agent, state }
+  }
+
+  /** With a reason, or without one any more. Only within `StateDatabase.change`. */
+  setSuspended(stored: StoredAgent, reason: string | undefined): void {
+    const sql = 'UPDATE agents SET suspended = ? WHERE number = ?'
+    this.#database.statement(sql).run(reason ?? null, stored.number)
+    stored.agent = { ...stored.agent, suspendedReason: reason }
   }
 
   /** Only within `StateDatabase.change`. */
@@ -140,6 +148,7 @@ function readRow(row: Row, keys: ReadonlyMap<string, Buffer>): StoredAgent {
       walletId: row.wallet_id,
       addresses: row.addresses.split(' '),
       state: row.state as AgentState,
+      suspendedReason: row.suspended ?? undefined,
       createdAtMs: row.created_at_ms,
       expiresAtMs: row.expires_at_ms ?? undefined,
       lastUsedAtMs: undefined,

@@ -1,6 +1,7 @@
 /** The agents of the daemon: who they are, what they may sign, and what they have spent. */
 import { timingSafeEqual } from 'node:crypto'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { LedgerClient } from '../api/NodeClient.js'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { Actor, EventName } from '../audit/AuditRecord.js'
 import * as Label from '../contacts/Label.js'
@@ -24,7 +25,8 @@ import * as AgentToken from './AgentToken.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
 import { checkAddresses, checkExpiry, checkName, checkRules } from './checkRules.js'
-import { addressText, readFacts } from './PaymentFacts.js'
+import { addressText, isRefusal, readFacts } from './PaymentFacts.js'
+import { Rounds } from './Rounds.js'
 import * as SealedKeys from './SealedKeys.js'
 import { Spending } from './Spending.js'
 import { SpendingClock } from './SpendingClock.js'
@@ -55,6 +57,7 @@ export class Agents implements AgentsApi {
   readonly #store: AgentStore
   readonly #mostAgents: number
   readonly #walletKeys: WalletKeys | undefined
+  readonly #rounds: Rounds
   #approvals: ApprovalGate | undefined
   readonly #endListeners: ((agentId: string) => void)[] = []
   /** What agents have reserved. */
@@ -67,7 +70,8 @@ export class Agents implements AgentsApi {
     this.#mostAgents = mostAgents
     this.#clock = new SpendingClock({ database, ...(now && { now }), ...(elapsed && { elapsed }) })
     this.#store = new AgentStore(database)
-    this.spending = new Spending({ database, audit, clock: this.#clock })
+    this.#rounds = new Rounds({ database, clock: this.#clock })
+    this.spending = new Spending({ database, audit, clock: this.#clock, rounds: this.#rounds })
     const forget = (): void => this.#store.forget()
     database.listen({ onRollback: forget, onReopen: forget })
   }
@@ -76,6 +80,23 @@ export class Agents implements AgentsApi {
   useApprovals(gate: ApprovalGate): void {
     this.#approvals = gate
     this.spending.useApprovals(gate)
+  }
+
+  /** The node that tells the rounds of its network; undefined for none. @default none */
+  useNode(node: () => LedgerClient | undefined): void {
+    this.#rounds.useNode(node)
+  }
+
+  /** Takes note of the last round of a network, as a node has it now. */
+  async noteRound(node: LedgerClient, network: string, round: bigint): Promise<void> {
+    await this.#rounds.note(node, network, round)
+    await this.#approvals?.noteRound(network, round)
+  }
+
+  /** Asks the node for the round that `test` needs, if it is not known. */
+  async prepareTest(transaction: Transaction.Canonical): Promise<void> {
+    const facts = readFacts(transaction.bytes)
+    if (!isRefusal(facts)) await this.#rounds.learn(facts.network)
   }
 
   /** Calls the listener with each agent that ends or gets another token, once that is on the disk. */
@@ -142,7 +163,7 @@ export class Agents implements AgentsApi {
       const createdAtMs = this.#clock.now()
       const state: AgentState = 'active'
       const fixed = { id: parts.id, name: label, walletId, addresses, rules, createdAtMs }
-      const agent: Agent = { ...fixed, state, expiresAtMs, lastUsedAtMs: undefined }
+      const agent: Agent = { ...fixed, state, suspendedReason: undefined, expiresAtMs, lastUsedAtMs: undefined }
       const created = this.#store.insert(agent, sealed.verifier, sealed.keys)
       this.#clock.write(createdAtMs)
       this.#audit.append(AuditEvents.changed('agent_created', agent, actor))
@@ -166,8 +187,42 @@ export class Agents implements AgentsApi {
     return this.#change(agentId, 'agent_paused', actor, (stored) => this.#store.setState(stored, 'paused'))
   }
 
-  resume(agentId: string, actor: Actor = owner): Promise<Agent> {
-    return this.#change(agentId, 'agent_resumed', actor, (stored) => this.#store.setState(stored, 'active'))
+  async resume(agentId: string, actor: Actor = owner): Promise<Agent> {
+    // Before the decision of the owner, which must not be taken back by it.
+    await this.#audit.compare()
+    return this.#change(agentId, 'agent_resumed', actor, (stored) => {
+      if (stored.agent.suspendedReason !== undefined) this.#confirm(stored, actor)
+      this.#store.setState(stored, 'active')
+    })
+  }
+
+  async confirm(walletId: string, actor: Actor = owner): Promise<readonly Agent[]> {
+    await this.#audit.compare()
+    return this.#database.change(() => {
+      const suspended = this.live.filter(
+        ({ agent }) => agent.walletId === walletId && agent.suspendedReason !== undefined,
+      )
+      return suspended.map((stored) => {
+        this.#confirm(stored, actor)
+        return this.#shown(stored)
+      })
+    })
+  }
+
+  /**
+   * Keeps every agent from signing until the owner confirms: what they have spent is not known any more. Only within
+   * `StateDatabase.change`.
+   */
+  suspendAll(reason: string): void {
+    for (const stored of this.live) {
+      this.#store.setSuspended(stored, reason)
+      this.#audit.append(AuditEvents.suspended(this.#shown(stored), reason))
+    }
+  }
+
+  #confirm(stored: StoredAgent, actor: Actor): void {
+    this.#store.setSuspended(stored, undefined)
+    this.#audit.append(AuditEvents.confirmed(this.#shown(stored), this.spending.budget(stored), actor))
   }
 
   async rotate(agentId: string, keys: readonly GrantedKey[], actor: Actor = owner): Promise<NewToken> {
@@ -243,12 +298,18 @@ export class Agents implements AgentsApi {
   ): Promise<Uint8Array> {
     const { agentId, sealingKey, verifier } = session
     const address = addressText(signer)
+    // Whether the database was rolled back while no daemon ran: then all agents are suspended.
+    if (!this.#audit.isCompared) await this.#audit.compare()
     const { agent } = this.#requireGranted(agentId, address, verifier)
     if (this.#walletKeys?.isPresent(agent) === false) await this.requireKeys(agentId)
+    const facts = readFacts(transaction.bytes)
+    // No turn of the event loop is given away where the round is known, as it is nearly always.
+    if (!isRefusal(facts) && this.#rounds.last(facts.network) === 'unknown') await this.#rounds.learn(facts.network)
     const request = {
-      facts: readFacts(transaction.bytes),
+      facts,
       bytes: transaction.bytes,
       sender: addressText(transaction.sender),
+      signer: address,
       digest: Transaction.digest(transaction.bytes),
       claim,
     }
@@ -287,8 +348,9 @@ export class Agents implements AgentsApi {
     return this.#database.change(() => {
       const stored = this.#requireNotEnded(agentId)
       make(stored)
-      this.#audit.append(AuditEvents.changed(event, stored.agent, actor))
-      return this.#shown(stored)
+      const shown = this.#shown(stored)
+      this.#audit.append(AuditEvents.changed(event, shown, actor))
+      return shown
     }, options)
   }
 
@@ -347,6 +409,7 @@ export class Agents implements AgentsApi {
   #requireActive({ agent }: StoredAgent): void {
     if (hasEnded(agent)) throw new KmdError('agent_ended')
     if (isExpired(agent, this.#clock.now())) throw new KmdError('agent_ended')
+    if (agent.suspendedReason !== undefined) throw new KmdError('agent_suspended')
     if (agent.state === 'paused') throw new KmdError('agent_paused')
   }
 
@@ -359,8 +422,12 @@ export class Agents implements AgentsApi {
 
   #shown(stored: StoredAgent): Agent {
     const { agent, number } = stored
+    const lastUsedAtMs = this.spending.lastAtMs(number)
     const isOver = !hasEnded(agent) && isExpired(agent, this.#clock.now())
-    return { ...agent, ...(isOver && { state: 'expired' }), lastUsedAtMs: this.spending.lastAtMs(number) }
+    if (isOver || hasEnded(agent)) {
+      return { ...agent, ...(isOver && { state: 'expired' }), suspendedReason: undefined, lastUsedAtMs }
+    }
+    return { ...agent, ...(agent.suspendedReason !== undefined && { state: 'suspended' }), lastUsedAtMs }
   }
 }
 

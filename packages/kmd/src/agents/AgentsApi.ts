@@ -18,7 +18,8 @@ export type Claim = { readonly url?: string | undefined; readonly description?: 
 /** What the rules say of a transaction. */
 export type Decision =
   | { readonly type: 'allowed'; readonly rule: string }
-  | { readonly type: 'ask'; readonly refusal: AgentRefusal }
+  /** `refusals` has every rule that asks, the most important first; `refusal` is that one. */
+  | { readonly type: 'ask'; readonly refusal: AgentRefusal; readonly refusals: readonly AgentRefusal[] }
   | { readonly type: 'refused'; readonly refusal: AgentRefusal }
 
 /** A limit with what is left of it. */
@@ -51,7 +52,7 @@ export type RulesChange = { readonly rules?: Rules; readonly expiresAtMs?: numbe
 export type AgentsApi = {
   /**
    * @returns undefined for a token that no agent has
-   * @throws KmdError `agent_paused`, `agent_ended`
+   * @throws KmdError `agent_paused`, `agent_suspended`, `agent_ended`
    */
   authenticate(token: string): AgentSession | undefined
   release(session: AgentSession): void
@@ -64,7 +65,10 @@ export type AgentsApi = {
   create(agent: NewAgent, actor?: Actor): Promise<NewToken>
   setRules(agentId: string, change: RulesChange, actor?: Actor): Promise<Agent>
   pause(agentId: string, actor?: Actor): Promise<Agent>
+  /** Lets a paused or suspended agent sign again. */
   resume(agentId: string, actor?: Actor): Promise<Agent>
+  /** Lets the suspended agents of a wallet sign again, with what is counted as spent now. Paused ones stay paused. */
+  confirm(walletId: string, actor?: Actor): Promise<readonly Agent[]>
   /** Another token; the old one ends. */
   rotate(agentId: string, keys: readonly GrantedKey[], actor?: Actor): Promise<NewToken>
   /** Deletes the sealed keys. Handles and approvals of the agent end. */

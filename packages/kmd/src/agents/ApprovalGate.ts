@@ -12,7 +12,8 @@ export type ApprovalRequest = {
   /** Canonical. */
   readonly bytes: Uint8Array
   readonly facts: Facts
-  readonly refusal: AgentRefusal
+  /** Every rule that asks, at least one. */
+  readonly refusals: readonly AgentRefusal[]
   readonly claim: Claim
   readonly nowMs: number
 }
@@ -24,10 +25,21 @@ export type ApprovalAnswer =
   /** The owner has been asked. */
   | { readonly type: 'open'; readonly approvalId: string }
 
-/** Both are called within `StateDatabase.change`, so that an answer and what follows from it are one transaction. */
+/** All but `denies` and `noteRound` are called within `StateDatabase.change`, so that an answer and what follows from it are one transaction. */
 export type ApprovalGate = {
-  /** Asks the owner, or says what was decided. An approval is used up by this call. @throws KmdError `too_many_approvals` */
+  /**
+   * Asks the owner, or says what was decided. An approval is used up by this call. One that does not cover every rule that
+   * asks now is replaced by another one, which shows them all.
+   *
+   * @throws KmdError `too_many_approvals`
+   */
   answer(request: ApprovalRequest): ApprovalAnswer
+  /** Whether the owner denied this very transaction of the agent. Takes the 32 bytes of the id, as each signature asks. */
+  denies(agentId: string, transactionId: Uint8Array): boolean
+  /** The rules let the transaction be signed without an approval: one that was asked for is not needed any more. */
+  signedWithout(agentId: string, transactionId: Uint8Array): void
+  /** Takes note of the last round of a network, as a node has it now. Not within a change. */
+  noteRound(network: string, round: bigint): Promise<void>
   /** Ends what an agent asked for: it has ended, or has another token. */
   endAgent(agentId: string): void
 }

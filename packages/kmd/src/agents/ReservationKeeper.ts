@@ -5,7 +5,7 @@
  */
 import { AlgodError } from '@latchkey/algod'
 import { Bytes, Transaction } from '@latchkey/algorand'
-import type { NodeClient } from '../api/NodeClient.js'
+import type { LedgerClient } from '../api/NodeClient.js'
 import type { StoredAgent } from './AgentStore.js'
 import type { Agents } from './Agents.js'
 import type { OpenReservation } from './Reservations.js'
@@ -13,7 +13,7 @@ import type { OpenReservation } from './Reservations.js'
 export type ReservationKeeperOptions = {
   agents: Agents
   /** The node that the daemon has now; undefined for none. */
-  node: () => NodeClient | undefined
+  node: () => LedgerClient | undefined
   /** Called with errors that are not the node's. */
   onFailure: (error: unknown) => void
   /** @default 30 seconds */
@@ -79,12 +79,13 @@ export class ReservationKeeper {
     }
   }
 
-  async #decideBy(node: NodeClient): Promise<void> {
-    const { spending, live } = this.#options.agents
+  async #decideBy(node: LedgerClient): Promise<void> {
+    const { agents } = this.#options
+    const { spending, live } = agents
     if (live.length === 0) return
     const { genesisHash, lastRound } = await node.parameters()
     const network = Bytes.toBase64(genesisHash)
-    spending.noteRound(network, lastRound)
+    await agents.noteRound(node, network, lastRound)
     const blocks = new Blocks(node)
     for (const [index, stored] of this.#inTurn(live).entries()) {
       // Others have their turn, too.
@@ -130,10 +131,10 @@ export class ReservationKeeper {
 
 /** The blocks of a node, each read once. */
 class Blocks {
-  readonly #node: NodeClient
+  readonly #node: LedgerClient
   readonly #ids = new Map<bigint, Promise<ReadonlySet<string> | undefined>>()
 
-  constructor(node: NodeClient) {
+  constructor(node: LedgerClient) {
     this.#node = node
   }
 
@@ -163,7 +164,8 @@ class Blocks {
     const reading = this.#node.blockTransactionIds(round).then(
       (ids) => new Set(ids),
       (error) => {
-        if (error instanceof AlgodError && error.code === 'not_found') return undefined
+        // Of nodes that have to agree, too few have the block.
+        if (error instanceof AlgodError && (error.code === 'not_found' || error.code === 'no_quorum')) return undefined
         throw error
       },
     )

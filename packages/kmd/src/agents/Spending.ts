@@ -2,7 +2,7 @@
  * Reserve, then sign: the decision, the reservation and its record are one transaction in the file, and only then is there a
  * signature. Sums are in memory, and agree with the file at the end of each transaction.
  */
-import { Network, Transaction } from '@latchkey/algorand'
+import { Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
@@ -16,6 +16,7 @@ import { decide } from './decide.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
 import { RefusalFlood } from './RefusalFlood.js'
 import { countedOf, type OpenReservation, type OverQuery, outcomes, Reservations } from './Reservations.js'
+import type { Rounds } from './Rounds.js'
 import { refusalError } from './refusalError.js'
 import type { SpendingClock } from './SpendingClock.js'
 
@@ -24,6 +25,8 @@ export type SpendingRequest = {
   /** The transaction, canonical. */
   readonly bytes: Uint8Array
   readonly sender: string
+  /** The address of the key that signs. */
+  readonly signer: string
   /** The 32 bytes of the transaction's id. */
   readonly digest: Uint8Array
   readonly claim: Claim
@@ -31,12 +34,9 @@ export type SpendingRequest = {
 
 type Outcome = { readonly type: 'reserved' } | { readonly type: 'refused'; readonly error: KmdError }
 
-/** Shorter than a round of any public network. */
-const leastRoundMs = 2_000
-
 const reserved: Outcome = { type: 'reserved' }
 
-export type SpendingOptions = { database: StateDatabase; audit: AuditLog; clock: SpendingClock }
+export type SpendingOptions = { database: StateDatabase; audit: AuditLog; clock: SpendingClock; rounds: Rounds }
 
 export class Spending {
   readonly #database: StateDatabase
@@ -47,13 +47,13 @@ export class Spending {
   /** By the number of the agent. */
   readonly #sums = new Map<number, AgentSums>()
   readonly #lastAtMs = new Map<number, number>()
-  /** The last rounds of networks that a node told. */
-  readonly #rounds = new Map<string, { round: bigint; atMs: number }>()
+  readonly #rounds: Rounds
   /** What takes back the sums of the transaction that is under way, the last first. */
   #undo: (() => void)[] = []
   #approvals: ApprovalGate | undefined
 
-  constructor({ database, audit, clock }: SpendingOptions) {
+  constructor({ database, audit, clock, rounds }: SpendingOptions) {
+    this.#rounds = rounds
     this.#database = database
     this.#audit = audit
     this.#clock = clock
@@ -86,7 +86,7 @@ export class Spending {
   /** What `reserve` would do. */
   test(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): Decision {
     if (this.#isReserved(stored, { facts, digest })) return { type: 'allowed', rule: 'signed before' }
-    return this.#decide(stored, facts, this.#clock.now())
+    return this.#decide(stored, { facts, digest }, this.#clock.now())
   }
 
   budget(stored: StoredAgent): readonly LimitUse[] {
@@ -101,13 +101,6 @@ export class Spending {
     const read = this.#reservations.lastAtMs(agent)
     if (read !== undefined) this.#lastAtMs.set(agent, read)
     return read
-  }
-
-  /** Takes note of the last round of a network, as a node has it now. */
-  noteRound(network: string, round: bigint): void {
-    // A local network has rounds as quickly as payments come.
-    if (!Network.known.some(({ genesisHash }) => genesisHash === network)) return
-    this.#rounds.set(network, { round, atMs: performance.now() })
   }
 
   /** The limits of the agent are others now. */
@@ -165,7 +158,7 @@ export class Spending {
     const nowMs = this.#clock.now()
     const { id } = stored.agent
     if (!this.#flood.isFull(id, nowMs) || this.#isReserved(stored, request)) return
-    const decision = this.#decide(stored, request.facts, nowMs)
+    const decision = this.#decide(stored, request, nowMs)
     if (decision.type !== 'refused') return
     this.#flood.leaveOut(id)
     throw refusalError(decision.refusal)
@@ -177,10 +170,11 @@ export class Spending {
       this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.repeated(signature))
       return reserved
     }
-    const decision = this.#decide(stored, request.facts, nowMs)
-    if (decision.type === 'allowed') return this.#count(stored, request, decision.rule, nowMs)
-    if (decision.type === 'ask') return this.#ask(stored, request, decision.refusal, nowMs)
-    return this.#refuse(stored, request, refusalError(decision.refusal), decision.refusal, nowMs)
+    const decision = this.#decide(stored, request, nowMs)
+    if (decision.type === 'ask') return this.#ask(stored, request, decision.refusals, nowMs)
+    if (decision.type === 'refused') return this.#refuse(stored, request, decision.refusal, nowMs)
+    this.#approvals?.signedWithout(stored.agent.id, request.digest)
+    return this.#count(stored, request, decision.rule, nowMs)
   }
 
   #count(stored: StoredAgent, request: SpendingRequest, rule: string, nowMs: number): Outcome {
@@ -194,14 +188,15 @@ export class Spending {
     return reserved
   }
 
-  #ask(stored: StoredAgent, request: SpendingRequest, refusal: AgentRefusal, nowMs: number): Outcome {
+  #ask(stored: StoredAgent, request: SpendingRequest, refusals: readonly AgentRefusal[], nowMs: number): Outcome {
+    const refusal = refusals[0]!
     const answer = this.#approvals?.answer({
       agent: stored.agent,
       agentNumber: stored.number,
       transactionId: Transaction.encodeId(request.digest),
       bytes: request.bytes,
       facts: request.facts as Facts,
-      refusal,
+      refusals,
       claim: request.claim,
       nowMs,
     })
@@ -210,19 +205,12 @@ export class Spending {
       const options = { code: 'agent_approval_required', approvalId: answer.approvalId } as const
       return { type: 'refused', error: refusalError(refusal, options) }
     }
-    const code = answer?.type === 'denied' ? 'agent_approval_denied' : refusal.code
-    return this.#refuse(stored, request, refusalError(refusal, { code }), refusal, nowMs)
+    return this.#refuse(stored, request, answer?.type === 'denied' ? denied : refusal, nowMs)
   }
 
-  #refuse(
-    stored: StoredAgent,
-    request: SpendingRequest,
-    error: KmdError,
-    refusal: AgentRefusal,
-    nowMs: number,
-  ): Outcome {
+  #refuse(stored: StoredAgent, request: SpendingRequest, refusal: AgentRefusal, nowMs: number): Outcome {
     this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.refused(signature, refusal))
-    return { type: 'refused', error }
+    return { type: 'refused', error: refusalError(refusal) }
   }
 
   #recordBounded(
@@ -236,18 +224,14 @@ export class Spending {
     else this.#audit.append(event(signatureOf(stored, request, this.#flood.record(id, nowMs))))
   }
 
-  #decide(stored: StoredAgent, facts: Facts | AgentRefusal, nowMs: number): Decision {
+  #decide(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>, nowMs: number): Decision {
+    // A denial holds for good: also when the rule that asked would let the transaction pass by now.
+    if (this.#approvals?.denies(stored.agent.id, digest)) return { type: 'refused', refusal: denied }
     const sums = this.#sumsOf(stored, nowMs)
-    const lastRound = isRefusal(facts) ? undefined : this.#lastRound(facts.network)
+    const lastRound = isRefusal(facts) ? 'unchecked' : this.#rounds.last(facts.network)
     const decision = decide({ facts, agent: stored.agent, sums, nowMs, lastRound })
     if (decision.type === 'refused' || isRefusal(facts) || sums.hasRoomFor(countedOf(facts, nowMs))) return decision
     return { type: 'refused', refusal: tooLarge }
-  }
-
-  /** At most what it can be by now. */
-  #lastRound(network: string): bigint | undefined {
-    const noted = this.#rounds.get(network)
-    return noted && noted.round + BigInt(Math.ceil((performance.now() - noted.atMs) / leastRoundMs))
   }
 
   #isReserved({ number }: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): boolean {
@@ -282,6 +266,13 @@ export class Spending {
   }
 }
 
+const denied: AgentRefusal = {
+  code: 'agent_approval_denied',
+  rule: 'denied by the owner',
+  ...{ unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined },
+  message: 'The owner denied this payment.',
+}
+
 const tooLarge: AgentRefusal = {
   code: 'agent_limit_exceeded',
   rule: 'no such amount',
@@ -290,6 +281,6 @@ const tooLarge: AgentRefusal = {
 }
 
 function signatureOf({ agent }: StoredAgent, request: SpendingRequest, leftOut: number): AuditEvents.Signature {
-  const { facts, sender, digest, claim } = request
-  return { agent, facts, sender, transactionId: Transaction.encodeId(digest), claim, leftOut }
+  const { facts, sender, signer, digest, claim } = request
+  return { agent, facts, sender, signer, transactionId: Transaction.encodeId(digest), claim, leftOut }
 }

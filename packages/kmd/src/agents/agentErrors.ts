@@ -23,6 +23,11 @@ export const agentErrors = {
     message: 'this agent is paused by its owner',
     hint: 'ask the owner, who can run: latchkey agent resume NAME',
   },
+  agent_suspended: {
+    status: 403,
+    message: 'agents are suspended: the state database of the daemon was rolled back or damaged',
+    hint: 'ask the owner, who can run: latchkey agent confirm',
+  },
   agent_ended: {
     status: 403,
     message: 'this agent has ended: it was revoked, has expired, or its key is gone',
@@ -49,6 +54,11 @@ export const agentErrors = {
     status: 403,
     message: 'the transaction is valid for longer than this agent may sign',
     hint: 'set the last valid round closer to the first',
+  },
+  agent_round_unknown: {
+    status: 503,
+    message: 'the round of this network is not known yet, so that a payment that is valid only later cannot be told',
+    hint: 'try again soon; the owner can check the node of the daemon: latchkey doctor',
   },
   agent_payee_denied: {
     status: 403,

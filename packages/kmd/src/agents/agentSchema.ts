@@ -1,5 +1,10 @@
 /** The part of the schema that is the agents'. */
 
+/** The second version: why an agent is suspended; NULL if it is not. */
+export const suspensionSchema = `
+  ALTER TABLE agents ADD COLUMN suspended TEXT;
+`
+
 /**
  * Reservations are kept by agent and in the order of their times, so that the sums of one agent are read in one go. A reservation
  * has at most one asset beside Algos: what the transaction pays, and its fee. `outcome` is 0 while it is not known whether the

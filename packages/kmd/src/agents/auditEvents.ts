@@ -1,9 +1,9 @@
 /** The records that agents leave in the audit log. */
 import { Transaction } from '@latchkey/algorand'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
-import type { Agent, AgentRefusal } from './Agent.js'
-import type { Claim } from './AgentsApi.js'
-import { amountText, type Dollars, limitText } from './limitText.js'
+import type { Agent, AgentRefusal, NetworkItem, Rules } from './Agent.js'
+import type { Claim, LimitUse } from './AgentsApi.js'
+import { amountText, type Dollars, limitText, quantityText } from './limitText.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
 import type { OpenReservation } from './Reservations.js'
 
@@ -15,6 +15,8 @@ export type Signature = {
   readonly agent: Agent
   readonly facts: Facts | AgentRefusal
   readonly sender: string
+  /** The address of the key that signs. */
+  readonly signer: string
   readonly transactionId: string
   readonly claim: Claim
   /** How many records before this one were left out in a flood. */
@@ -47,34 +49,74 @@ export function returned(agent: Agent, reservation: OpenReservation): AuditEvent
   return { event: 'reservation_returned', actor: { type: 'daemon' }, wallet: agent.walletId, transaction, detail }
 }
 
+/** The owner lets a suspended agent sign again, with what is counted as spent now. */
+export function confirmed(agent: Agent, uses: readonly LimitUse[], actor: Actor): AuditEvent {
+  const { dollars } = agent.rules
+  const used = uses
+    .filter(({ limit }) => limit.per !== 'payment')
+    .map(({ limit, used: spent }) => `${quantityText(limit, spent, dollars)} of ${limitText(limit, dollars)}`)
+  const event = changed('agent_confirmed', agent, actor)
+  return { ...event, detail: { ...event.detail, used } }
+}
+
+/** The daemon suspends an agent. */
+export function suspended(agent: Agent, reason: string): AuditEvent {
+  const event = changed('agent_suspended', agent, { type: 'daemon' })
+  return { ...event, detail: { ...event.detail, reason } }
+}
+
 /** A change of an agent. */
 export function changed(event: AuditEvent['event'], agent: Agent, actor: Actor): AuditEvent {
   const detail = { agent_id: agent.id, agent_name: agent.name, state: agent.state, ...grantOf(agent) }
   return { event, actor, wallet: agent.walletId, detail }
 }
 
+/** All of what the owner granted; a list that is absent is empty, or allows everything (`pay_to`). */
 function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: string | readonly string[] } {
-  const { payees } = rules
+  const { payees, networks, dollars } = rules
+  // With one network, it is clear which one is meant.
+  const on = (network: string): string => (networks.length === 1 ? '' : ` on ${network}`)
+  const items = (name: string, list: readonly NetworkItem[]): { [member: string]: readonly string[] } =>
+    list.length === 0 ? {} : { [name]: list.map(({ network, id }) => `${id}${on(network)}`) }
   return {
     addresses,
-    networks: rules.networks,
-    limits: rules.limits.map((limit) => limitText(limit, rules.dollars)),
+    networks,
+    limits: rules.limits.map((limit) => `${limitText(limit, dollars)}${on(limit.network)}`),
     ...(payees.allow === undefined ? {} : { pay_to: payees.allow }),
     ...(payees.deny.length === 0 ? {} : { denied: payees.deny }),
+    ...items('applications', rules.applications),
+    ...items('opt_ins', rules.optIns),
+    ...items('dollars', dollars),
+    max_fee: `${rules.maxFeeMicroAlgos}`,
+    max_valid_rounds: `${rules.maxValidRounds}`,
+    ask: askOf(rules, on),
     ...(expiresAtMs === undefined ? {} : { expires_at_ms: `${expiresAtMs}` }),
   }
+}
+
+/** What the owner is asked about. */
+function askOf({ ask, dollars }: Rules, on: (network: string) => string): string[] {
+  return [
+    ...ask.above.map(
+      ({ network, assetId, amount }) => `above ${amountText({ network, id: assetId }, amount, dollars)}${on(network)}`,
+    ),
+    ...(ask.overLimit ? ['over-limit'] : []),
+    ...(ask.unknownPayee ? ['unknown-payee'] : []),
+    ...(ask.otherTypes ? ['other-types'] : []),
+  ]
 }
 
 export function actorOf({ id, name }: Agent): Actor {
   return { type: 'agent', id, name }
 }
 
-function common({ agent, sender, transactionId }: Signature): Omit<AuditEvent, 'event'> {
-  return { actor: actorOf(agent), wallet: agent.walletId, address: sender, transaction: transactionId }
+function common({ agent, signer, transactionId }: Signature): Omit<AuditEvent, 'event'> {
+  return { actor: actorOf(agent), wallet: agent.walletId, address: signer, transaction: transactionId }
 }
 
-function details({ agent, facts, claim, leftOut: count }: Signature): { [member: string]: string } {
+function details({ agent, facts, sender, signer, claim, leftOut: count }: Signature): { [member: string]: string } {
   const detail: { [member: string]: string } = isRefusal(facts) ? {} : paymentDetails(facts, agent.rules.dollars)
+  if (sender !== signer) detail['sender'] = sender
   const [url, description] = [bounded(claim.url, maxClaimedUrl), bounded(claim.description, maxClaimedDescription)]
   if (url !== undefined) detail['claimed_url'] = url
   if (description !== undefined) detail['claimed_description'] = description

@@ -7,8 +7,9 @@
 import { Amount } from '@latchkey/algorand'
 import type { Agent, AgentRefusal, Limit, Rules } from './Agent.js'
 import type { Decision } from './AgentsApi.js'
-import { amountText, assetUnit, type Dollars, limitText, unitOf } from './limitText.js'
+import { amountText, assetUnit, type Dollars, limitText, quantityText, unitOf } from './limitText.js'
 import { type Facts, isRefusal, type Spending } from './PaymentFacts.js'
+import type { LastRound } from './Rounds.js'
 
 /** What was spent already. */
 export type Sums = {
@@ -24,11 +25,11 @@ export type DecideInput = {
   readonly agent: Pick<Agent, 'addresses' | 'rules'>
   readonly sums: Sums
   readonly nowMs: number
-  /** About the last round of the transaction's network. @default not known */
-  readonly lastRound?: bigint | undefined
+  /** The last round of the transaction's network, at most. @default 'unchecked' */
+  readonly lastRound?: LastRound | undefined
 }
 
-export function decide({ facts, agent, sums, nowMs, lastRound }: DecideInput): Decision {
+export function decide({ facts, agent, sums, nowMs, lastRound = 'unchecked' }: DecideInput): Decision {
   if (isRefusal(facts)) return { type: 'refused', refusal: facts }
   const { rules } = agent
   const hard = hardRefusal(facts, agent) ?? postDatedRefusal(facts, rules, lastRound)
@@ -40,7 +41,8 @@ export function decide({ facts, agent, sums, nowMs, lastRound }: DecideInput): D
   ]
   const refused = soft.find(({ asks }) => !asks)
   if (refused !== undefined) return { type: 'refused', refusal: refused.refusal }
-  if (soft[0] !== undefined) return { type: 'ask', refusal: soft[0].refusal }
+  const refusals = soft.map(({ refusal }) => refusal)
+  if (refusals[0] !== undefined) return { type: 'ask', refusal: refusals[0], refusals }
   return { type: 'allowed', rule: allowingRule(facts, rules) }
 }
 
@@ -82,13 +84,14 @@ function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: R
 }
 
 /** Payments that are signed on many days, and are all valid on one, would be more than a limit of a day. */
-function postDatedRefusal(
-  facts: Facts,
-  { maxValidRounds }: Rules,
-  lastRound: bigint | undefined,
-): AgentRefusal | undefined {
-  if (lastRound === undefined || facts.firstValid <= lastRound + BigInt(maxValidRounds)) return undefined
+function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: LastRound): AgentRefusal | undefined {
+  if (lastRound === 'unchecked') return undefined
   const rule = `valid within ${maxValidRounds} rounds`
+  if (lastRound === 'unknown') {
+    const message = 'The round of this network is not known yet, because the node of the daemon does not answer.'
+    return plain('agent_round_unknown', rule, message)
+  }
+  if (facts.firstValid <= lastRound + BigInt(maxValidRounds)) return undefined
   const message = `The transaction is not valid before round ${facts.firstValid}, which is too far ahead.`
   return plain('agent_validity_too_long', rule, message)
 }
@@ -184,8 +187,7 @@ type Excess = { readonly asked: bigint; readonly left: bigint; readonly resetsAt
 
 function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars: Dollars): AgentRefusal {
   const rule = limitText(limit, dollars)
-  const shown = (amount: bigint): string =>
-    limit.type === 'count' ? `${amount}` : amountText({ network: limit.network, id: limit.assetId }, amount, dollars)
+  const shown = (amount: bigint): string => quantityText(limit, amount, dollars)
   const when = resetsAtMs === undefined ? '' : ` Enough is available at ${new Date(resetsAtMs).toISOString()}.`
   const fee = limit.type === 'amount' && limit.assetId === 0n ? ' (with the fee)' : ''
   const message = `This payment needs ${shown(asked)}${fee}; ${shown(left)} is left of the limit ${rule}.${when}`
@@ -217,6 +219,7 @@ function allowingRule(facts: Facts, { limits, dollars }: Rules): string {
     (limit) => limit.type === 'amount' && limit.assetId === facts.assetId && applies(limit, facts),
   )
   const texts = counted.slice(0, mostNamedLimits).map((limit) => limitText(limit, dollars))
+  if (counted.length > texts.length) texts.push(`and ${counted.length - texts.length} more limits`)
   return texts.join(', ')
 }
 

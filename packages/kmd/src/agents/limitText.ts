@@ -22,6 +22,12 @@ export function amountText({ network, id }: NetworkItem, amount: bigint, dollars
   return SpendLimit.formatAmount({ assetId: id, amount }, { dollarAssetId: dollarOf(network, dollars) })
 }
 
+/** What of a limit was used: an amount, or a number of payments. */
+export function quantityText(limit: Limit, quantity: bigint, dollars: Dollars): string {
+  if (limit.type === 'count') return `${quantity}`
+  return amountText({ network: limit.network, id: limit.assetId }, quantity, dollars)
+}
+
 /** The unit of a limit for programs. */
 export function unitOf(limit: Limit, dollars: Dollars): string {
   return limit.type === 'count' ? 'payments' : assetUnit({ network: limit.network, id: limit.assetId }, dollars)

@@ -35,9 +35,7 @@ export function refusalError(
 ): KmdError {
   const approval = approvalId === undefined ? [] : [approvalHeader, approvalId]
   const headers = [refusalHeader, JSON.stringify(refusalJson(refusal)), ...approval]
-  // The reason to ask is no longer the reason that it is refused.
-  const message = code === 'agent_approval_denied' ? 'The owner denied this payment.' : refusal.message
-  return new KmdError(code, { message, headers })
+  return new KmdError(code, { message: refusal.message, headers })
 }
 
 export type RefusalErrorOptions = { code?: Code; approvalId?: string | undefined }

@@ -16,3 +16,6 @@ export type NodeClient = Pick<
   | 'fund'
   | 'blockTransactionIds'
 >
+
+/** What is asked of a node, or of several that have to agree, about payments of agents: how far its network is, and its blocks. */
+export type LedgerClient = Pick<NodeClient, 'parameters' | 'blockTransactionIds'>

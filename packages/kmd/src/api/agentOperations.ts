@@ -100,13 +100,23 @@ export const agentOperations = [
       agentMember,
       budgetMember,
       { name: 'history', shape: { type: 'list', of: auditRecord }, about: 'At most 100, newest first' },
+      {
+        name: 'continue_from',
+        shape: { type: 'uint', format: 'int64' },
+        about: 'The before_number of a search for older records; 0 if there are none',
+      },
     ],
     responseName: 'ShowAgentResponse',
     errors: ['agent_not_found'],
     run: async (context, input) => {
       const agent = findAgent(context, input.agent)
-      const { records } = await describeHistory(context, { agent: agent.id, count: mostHistory })
-      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent), history: records }
+      const history = await describeHistory(context, { agent: agent.id, count: mostHistory })
+      return {
+        agent: await describeAgent(context, agent),
+        budget: describeBudget(context, agent),
+        history: history.records,
+        continue_from: history.continue_from,
+      }
     },
   }),
   define({
@@ -129,7 +139,7 @@ export const agentOperations = [
     id: 'ResumeAgent',
     method: 'POST',
     path: `${extraPrefix}/agents/resume`,
-    about: 'Lets a paused agent sign again.',
+    about: 'Lets a paused or suspended agent sign again.',
     request: [agentField, password],
     response: [agentMember],
     responseName: 'ResumeAgentResponse',
@@ -139,6 +149,22 @@ export const agentOperations = [
       const { id, walletId } = findAgent(context, input.agent)
       await checkPassword(context, walletId, input.wallet_password)
       return { agent: await describeAgent(context, await context.agents.resume(id, actorOf(caller))) }
+    },
+  }),
+  define({
+    id: 'ConfirmAgents',
+    method: 'POST',
+    path: `${extraPrefix}/agents/confirm`,
+    about:
+      'Lets the suspended agents of a wallet sign again. They are suspended when the state database was rolled back or damaged: what they spent since then is not counted. Paused ones stay paused.',
+    request: [walletId, password],
+    response: [{ name: 'agents', shape: { type: 'list', of: agentShape }, about: 'Those that were suspended' }],
+    responseName: 'ConfirmAgentsResponse',
+    errors: ['state_not_written', 'wallet_not_found', 'derivation_busy'],
+    walletFailure: 400,
+    run: async (context, input, caller) => {
+      await checkPassword(context, input.wallet_id, input.wallet_password)
+      return { agents: await describeAgents(context, await context.agents.confirm(input.wallet_id, actorOf(caller))) }
     },
   }),
   define({
@@ -204,9 +230,11 @@ export const agentOperations = [
     response: decisionMembers,
     responseName: 'TestAgentResponse',
     errors: ['agent_not_found'],
-    run: (context, input) => {
+    run: async (context, input) => {
       const { id } = findAgent(context, input.agent)
-      return writeDecision(context.agents.test(id, readTransaction(input.transaction)))
+      const transaction = readTransaction(input.transaction)
+      await context.agents.prepareTest(transaction)
+      return writeDecision(context.agents.test(id, transaction))
     },
   }),
 ]

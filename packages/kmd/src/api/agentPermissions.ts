@@ -77,6 +77,7 @@ export const agentRules: { readonly [operationId: string]: Rule } = {
   ShowAgent: ownersAlone,
   PauseAgent: ownersAlone,
   ResumeAgent: ownersAlone,
+  ConfirmAgents: ownersAlone,
   RevokeAgent: ownersAlone,
   SetAgentRules: ownersAlone,
   RotateAgentToken: ownersAlone,

@@ -1,6 +1,7 @@
 /** What agents ask the owner: listed, watched and decided with the API token or in the console, and waited for by the agent. */
 import { Description, Transaction } from '@latchkey/algorand'
-import type { Approval } from '../agents/approvals/Approval.js'
+import { type Approval, reasonOf, rulesOf } from '../agents/approvals/Approval.js'
+import type { Approvals } from '../agents/approvals/Approvals.js'
 import type { Actor } from '../audit/AuditRecord.js'
 import { KmdError } from '../errors.js'
 import type { Shape } from '../wire/Wire.js'
@@ -24,8 +25,13 @@ export const approvalShape = {
     { name: 'transaction', shape: { type: 'base64' } },
     { name: 'description', shape: { type: 'list', of: text }, about: 'What the transaction does, in words' },
     { name: 'warnings', shape: { type: 'list', of: text } },
-    { name: 'reason', shape: text, about: 'Why the owner is asked' },
-    { name: 'rule', shape: text, about: 'The rule that asks' },
+    { name: 'reason', shape: text, about: 'Why the owner is asked: a sentence for each rule' },
+    {
+      name: 'rules',
+      shape: { type: 'list', of: text },
+      about: 'Every rule that asks. The approval lifts these, and no other',
+    },
+    { name: 'rule', shape: text, about: 'The first of the rules' },
     { name: 'unit', shape: text, about: 'The unit of asked and left' },
     { name: 'asked', shape: text, about: 'In the smallest unit; blank where the rule has no amount' },
     { name: 'left', shape: text, about: 'What was left of the limit when the agent asked' },
@@ -40,7 +46,7 @@ export const approvalShape = {
 /** An approval as the API shows it. */
 export function approvalMember(approval: Approval) {
   const { lines, warnings } = Description.describe(Transaction.decode(approval.transaction))
-  const { rule = '', unit = '', asked = '', left = '', message } = approval.refusal
+  const { rule = '', unit = '', asked = '', left = '' } = approval.refusals[0]!
   return {
     id: approval.id,
     agent_id: approval.agentId,
@@ -50,7 +56,8 @@ export function approvalMember(approval: Approval) {
     transaction: approval.transaction,
     description: lines,
     warnings,
-    reason: message,
+    reason: reasonOf(approval),
+    rules: rulesOf(approval),
     rule,
     unit,
     asked,
@@ -70,9 +77,10 @@ export function approvalJson(approval: Approval): object {
 
 const approvalId = { name: 'approval_id', kind: ascii, about: 'The id of the approval' } as const
 const waitSeconds = { name: 'wait_seconds', kind: uint, about: 'How long to wait, at most 30' } as const
-const all = { name: 'all', kind: bool, about: 'Lists decided and expired ones too, the latest 200' } as const
+const all = { name: 'all', kind: bool, about: 'Lists the latest 200 decided and expired ones, too' } as const
 const approvalList = [
   { name: 'approvals', shape: { type: 'list', of: approvalShape }, about: 'Newest first' },
+  { name: 'left_out', shape: { type: 'uint', format: 'int64' }, about: 'How many older ones are not listed' },
   { name: 'revision', shape: text, about: 'Changes with every approval that is asked for, decided, used or expires' },
 ] as const
 const maxWaitSeconds = 30
@@ -108,7 +116,8 @@ export const approvalOperations = [
     id: 'ApprovePayment',
     method: 'POST',
     path: `${path}/approve`,
-    about: 'Lets the agent sign this very transaction, once it sends it again.',
+    about:
+      'Lets the agent sign this very transaction, once it sends it again. If another rule asks by then, the owner is asked again.',
     request: [approvalId],
     response: [{ name: 'approval', shape: approvalShape }],
     responseName: 'ApprovePaymentResponse',
@@ -121,7 +130,7 @@ export const approvalOperations = [
     id: 'DenyPayment',
     method: 'POST',
     path: `${path}/deny`,
-    about: 'Refuses this transaction for good.',
+    about: 'Refuses this transaction for as long as the ledger may take it, whatever the rules say later.',
     request: [approvalId],
     response: [{ name: 'approval', shape: approvalShape }],
     responseName: 'DenyPaymentResponse',
@@ -149,11 +158,11 @@ export const approvalOperations = [
   }),
 ]
 
-type Listing = { list: (options: { onlyOpen: boolean }) => readonly Approval[]; readonly revision: string }
-
-function listed(approvals: Listing, isAll: boolean) {
+function listed(approvals: Pick<Approvals, 'list' | 'count' | 'revision'>, isAll: boolean) {
   const { revision } = approvals
-  return { approvals: approvals.list({ onlyOpen: !isAll }).map(approvalMember), revision }
+  const shown = approvals.list({ onlyOpen: !isAll })
+  const leftOut = approvals.count({ onlyOpen: !isAll }) - shown.length
+  return { approvals: shown.map(approvalMember), left_out: leftOut, revision }
 }
 
 function waitMs(seconds: number): number {

@@ -58,7 +58,7 @@ const filters = [
   { name: 'actor', kind: textKind, about: 'owner, console, agent or daemon; or the name or id of an agent' },
   { name: 'agent_id', kind: ascii, about: 'What this agent did, and what was done to it' },
   { name: 'wallet', kind: ascii, about: 'The id of a wallet, also of one that is gone' },
-  { name: 'address', kind: ascii, about: 'The address of a key or an account' },
+  { name: 'address', kind: ascii, about: 'The address of a key, or of the account that sends' },
   { name: 'transaction_id', kind: ascii, about: 'The id of a transaction' },
   { name: 'text', kind: textKind, about: `Anywhere in the record, in either case; at most ${mostTextBytes} bytes` },
   { name: 'after_ms', kind: uint, about: 'At this time or later, in milliseconds since 1970' },

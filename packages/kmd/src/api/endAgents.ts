@@ -3,6 +3,7 @@
  * the key is gone and an agent still signs with it. If the deletion then fails, they have ended all the same, and the error
  * says so: an agent too few costs the owner a command, one too many could cost money.
  */
+import type { Agent } from '../agents/Agent.js'
 import { KmdError } from '../errors.js'
 import type { Context } from './Context.js'
 
@@ -50,8 +51,8 @@ function endAgents<T>({ agents, agentHandles, walletTurns }: Context, walletId: 
   })
 }
 
-function isAlive({ state }: { state: string }): boolean {
-  return state === 'active' || state === 'paused'
+function isAlive({ state }: Agent): boolean {
+  return state === 'active' || state === 'paused' || state === 'suspended'
 }
 
 function explain(error: unknown, ended: readonly { name: string }[]): unknown {

@@ -29,6 +29,11 @@ function sameUserAgents({ agents, agentPresence }: Pick<Context, 'agents' | 'age
   return agents.live.flatMap(({ agent }) => (ids.has(agent.id) ? agent.name : [])).slice(0, maxProblems)
 }
 
+function suspendedAgents({ agents }: Pick<Context, 'agents'>): string[] {
+  const suspended = agents.live.filter(({ agent }) => agent.suspendedReason !== undefined)
+  return suspended.slice(0, maxProblems).map(({ agent }) => agent.name)
+}
+
 export const extraOperations = [
   define({
     id: 'GetHealth',
@@ -43,7 +48,7 @@ export const extraOperations = [
       { name: 'uptime_seconds', shape: { type: 'uint', format: 'int64' } },
       { name: 'wallets', shape: { type: 'uint', format: 'int64' } },
       { name: 'open_handles', shape: { type: 'uint', format: 'int64' } },
-      { name: 'wallet_problems', shape: { type: 'list', of: walletProblem } },
+      { name: 'wallet_problems', shape: { type: 'list', of: walletProblem }, about: 'The first 100' },
       {
         name: 'lost_log_lines',
         shape: { type: 'uint', format: 'int64' },
@@ -54,6 +59,12 @@ export const extraOperations = [
         shape: { type: 'list', of: { type: 'string' } },
         about:
           'Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for them',
+      },
+      {
+        name: 'suspended_agents',
+        shape: { type: 'list', of: { type: 'string' } },
+        about:
+          'Names of agents that sign nothing until the owner confirms them: the state database was rolled back or damaged',
       },
     ],
     responseName: 'HealthResponse',
@@ -69,6 +80,7 @@ export const extraOperations = [
         wallet_problems: wallets.problems().slice(0, maxProblems),
         lost_log_lines: lostLogLines(),
         same_user_agents: sameUserAgents(context),
+        suspended_agents: suspendedAgents(context),
       }
     },
   }),

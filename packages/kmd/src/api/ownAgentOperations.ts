@@ -58,9 +58,11 @@ export const ownAgentOperations = [
     response: decisionMembers,
     responseName: 'TestOwnAgentResponse',
     errors: ['agent_token_required'],
-    run: (context, input, caller) => {
+    run: async (context, input, caller) => {
       const { agentId } = requireAgent(caller).agent
-      return writeDecision(context.agents.test(agentId, readTransaction(input.transaction)))
+      const unsigned = readTransaction(input.transaction)
+      await context.agents.prepareTest(unsigned)
+      return writeDecision(context.agents.test(agentId, unsigned))
     },
   }),
   define({

@@ -37,6 +37,11 @@ export type AuditLogOptions = {
   headCopy?: HeadCopy | undefined
   /** Milliseconds since 1970. */
   now?: () => number
+  /**
+   * Called when the log is found not to be as it was written: older, damaged, or without its copy of the head. Within the
+   * transaction that records it, after the record.
+   */
+  onDamage?: (reason: string) => void
   /** Called when the copy of the head could not be written. The log itself was. */
   onCopyFailure?: (error: unknown) => void
 }
@@ -67,6 +72,19 @@ export class AuditLog {
   /** Runs `make`, which may append records, in a transaction that others may share. */
   change<T>(make: () => T): Promise<T> {
     return this.#database.change(make)
+  }
+
+  /** Whether the log was compared with what was noted of its head, since the start or the last rollback. */
+  get isCompared(): boolean {
+    return this.#isCompared
+  }
+
+  /** Compares the log with what was noted of its head, if that was not done yet. Creates no file. */
+  async compare(): Promise<void> {
+    if (this.#isCompared || !this.#database.exists) return
+    await this.#database.change(() => {
+      this.#lastHead()
+    })
   }
 
   /** Resolves once a write has reached the disk that changes nothing: what comes next can be recorded. */
@@ -180,6 +198,7 @@ export class AuditLog {
     this.#isCompared = true
     if (reason === undefined || reason === newLog) return
     this.append({ event: 'log_damaged', actor: { type: 'daemon' }, detail: { reason } })
+    this.#options.onDamage?.(reason)
   }
 
   /** Before there is a record: a log with records and without a copy is one whose copy was taken away. */

@@ -55,6 +55,8 @@ export const eventNames = [
   'agent_resumed',
   'agent_rotated',
   'agent_ended',
+  'agent_suspended',
+  'agent_confirmed',
   'approval_requested',
   'approval_approved',
   'approval_denied',
@@ -76,19 +78,26 @@ export type AuditRecord = AuditEvent & {
   readonly hash: string
 }
 
-/** Longer texts and lists are cut: a record is a line, and a stranger must not fill the disk with one. */
+/** Longer texts and lists are cut, and say so: a record is a line, and a stranger must not fill the disk with one. */
 const maxTextLength = 1024
-const maxListLength = 64
+/** The largest list of a grant has 1,000 payees. The others are for records that are too long all the same. */
+const listLengths = [1_024, 64, 8] as const
 const maxMembers = 64
-/** What no record exceeds, in bytes of UTF-8. */
-export const maxRecordBytes = 64 * 1024
+/** What no record exceeds, in bytes of UTF-8. The largest grant takes two thirds of it. */
+export const maxRecordBytes = 256 * 1024
 
 /** The bytes that are hashed and stored: JSON with its members sorted, so that a record has one form. */
 export function canonical(event: AuditEvent): string {
-  const text = JSON.stringify(sorted(event))
-  if (Buffer.byteLength(text) <= maxRecordBytes) return text
-  const { detail: _, ...rest } = event
-  return JSON.stringify(sorted({ ...rest, detail: { cut: 'the detail was longer than a record may be' } }))
+  for (const maxList of listLengths) {
+    const text = JSON.stringify(sorted(event, maxList))
+    if (Buffer.byteLength(text) <= maxRecordBytes) return text
+  }
+  const { detail, ...rest } = event
+  const agent = detail?.['agent_id']
+  const cut = 'the detail was longer than a record may be'
+  // The record stays one about its agent, which it is filed under.
+  const kept = { ...(typeof agent === 'string' && { agent_id: agent }), cut }
+  return JSON.stringify(sorted({ ...rest, detail: kept }, listLengths[0]))
 }
 
 /** The event in a stored text; undefined for any other text. */
@@ -111,13 +120,23 @@ export function agentOf({ actor, agent, detail }: AuditEvent): string | undefine
   return typeof named === 'string' ? named : undefined
 }
 
-function sorted(value: unknown): unknown {
+function sorted(value: unknown, maxList: number): unknown {
   if (typeof value === 'string') return bounded(value)
-  if (Array.isArray(value)) return value.slice(0, maxListLength).map(sorted)
+  if (Array.isArray(value)) return boundedList(value, maxList)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([, member]) => member !== undefined)
   entries.sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(entries.slice(0, maxMembers).map(([name, member]) => [bounded(name), sorted(member)]))
+  const isCut = entries.length > maxMembers
+  const kept = isCut ? entries.slice(0, maxMembers - 1) : entries
+  const members = kept.map(([name, member]) => [bounded(name), sorted(member, maxList)] as const)
+  if (isCut) members.push(['…', `and ${entries.length - kept.length} more members`])
+  return Object.fromEntries(members)
+}
+
+function boundedList(list: readonly unknown[], maxList: number): unknown[] {
+  if (list.length <= maxList) return list.map((element) => sorted(element, maxList))
+  const kept = list.slice(0, maxList - 1).map((element) => sorted(element, maxList))
+  return [...kept, `… and ${list.length - kept.length} more`]
 }
 
 /** Half of a surrogate pair has no bytes in UTF-8, so that a text with one would be read back as another. */

@@ -153,6 +153,7 @@ export const recordings: { readonly [operation: string]: Entry } = {
   CreateAgent: 'own',
   PauseAgent: 'own',
   ResumeAgent: 'own',
+  ConfirmAgents: 'own',
   RevokeAgent: 'own',
   SetAgentRules: 'own',
   RotateAgentToken: 'own',

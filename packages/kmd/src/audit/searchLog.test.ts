@@ -59,7 +59,7 @@ test('a search that looks at much goes on where it stopped, and lets others work
       audit.append({ event: index === 8 || index === count - 6 ? 'key_exported' : 'wallet_unlocked', actor: owner })
     }
   })
-  const limits = { sliceLength: 100, maxScanned: 2_500 }
+  const limits = { sliceLength: 100, maxScanned: 2_500, maxBytes: 1_000_000 }
   const search = (query: Partial<Query>) =>
     searchLog(database, { events: ['key_exported'], count: 10, ...query }, limits)
   const numbers = (found: Found): number[] => found.records.map(({ number }) => number)

@@ -40,17 +40,19 @@ export type Found = {
   readonly continueFrom: number | undefined
 }
 
-/** Numbers in one slice, and in one search: more is asked for again. */
-export type SearchLimits = { readonly sliceLength: number; readonly maxScanned: number }
+/** Numbers in one slice, and in one search, and bytes of records in one: more is asked for again. */
+export type SearchLimits = { readonly sliceLength: number; readonly maxScanned: number; readonly maxBytes: number }
 
-const usualLimits: SearchLimits = { sliceLength: 10_000, maxScanned: 250_000 }
+const usualLimits: SearchLimits = { sliceLength: 10_000, maxScanned: 250_000, maxBytes: 4 * 1024 * 1024 }
+/** Read at once: a record can have a quarter of a megabyte. */
+const maxRows = 100
 
 type Stored = { number: number; at_ms: number; previous: Uint8Array; record: string; hash: Uint8Array }
 
 export async function searchLog(
   reader: LogReader,
   query: Query,
-  { sliceLength, maxScanned }: SearchLimits = usualLimits,
+  { sliceLength, maxScanned, maxBytes }: SearchLimits = usualLimits,
 ): Promise<Found> {
   const isAscending = query.afterNumber !== undefined
   const { conditions, values } = conditionsOf(query)
@@ -59,6 +61,7 @@ export async function searchLog(
   const { first, last } = rangeOf(reader, query)
   const records: FoundRecord[] = []
   let scanned = 0
+  let bytes = 0
   // The number that comes next: from the lower end or from the upper one.
   let at = isAscending ? first : last
   while (at >= first && at <= last) {
@@ -66,18 +69,23 @@ export async function searchLog(
     const [low, high] = isAscending
       ? [at, Math.min(last, at + sliceLength - 1)]
       : [Math.max(first, at - sliceLength + 1), at]
-    const wanted = query.count - records.length
+    const wanted = Math.min(maxRows, query.count - records.length)
     const rows = reader.statement(sql).all(low, high, ...values, wanted) as Stored[]
     for (const row of rows) {
       const found = toRecord(row)
-      if (found !== undefined && matches(found, query)) records.push(found)
+      if (found === undefined || !matches(found, query)) continue
+      records.push(found)
+      bytes += found.text.length
+      const isLast = row.number === (isAscending ? last : first)
+      if (bytes >= maxBytes && !isLast) return { records, continueFrom: row.number }
     }
     const end = rows.at(-1)?.number
     // Of a slice that is full, the rest comes next: what was dropped above made room.
     const isFull = rows.length === wanted && end !== undefined
+    const from = at
     at = isAscending ? (isFull ? end + 1 : high + 1) : isFull ? end - 1 : low - 1
     if (records.length >= query.count) return { records, continueFrom: at < first || at > last ? undefined : end }
-    scanned += high - low + 1
+    scanned += Math.abs(at - from)
     await setImmediate()
   }
   return { records, continueFrom: undefined }
@@ -117,7 +125,7 @@ function matches(record: AuditEvent, { events = [], actor, wallet, address, tran
     (events.length === 0 || events.includes(record.event)) &&
     (actor === undefined || isActor(record, actor)) &&
     isMember(wallet, record.wallet) &&
-    isMember(address, record.address) &&
+    (isMember(address, record.address) || record.detail?.['sender'] === address) &&
     isMember(transaction, record.transaction)
   )
 }

@@ -25,7 +25,7 @@ const allowed = new Set([
   ...['GetTransactionOutcome', 'FundAccount', 'SearchAudit', 'VerifyAudit'],
   // What widens a grant needs the password of the wallet.
   ...['ListAgents', 'CreateAgent', 'ShowAgent', 'PauseAgent', 'ResumeAgent', 'RevokeAgent', 'SetAgentRules'],
-  ...['RotateAgentToken', 'TestAgent'],
+  ...['ConfirmAgents', 'RotateAgentToken', 'TestAgent'],
   ...['ListApprovals', 'WatchApprovals', 'ApprovePayment', 'DenyPayment'],
   ...agentsOnly,
 ])

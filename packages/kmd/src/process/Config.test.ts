@@ -32,6 +32,7 @@ test('every setting is read', () => {
     wire: 'documented',
     allowed_hosts: ['keys.example'],
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
+    algod_witnesses: [{ url: 'https://b.example', token: 'y' }],
     approval_webhook: 'https://owner.example/approvals',
     log_level: 'warning',
     log_format: 'json',
@@ -53,6 +54,7 @@ test('every setting is read', () => {
     wire: 'documented',
     allowedHosts: ['keys.example'],
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
+    algodWitnesses: [{ url: 'https://b.example', token: 'y' }],
     approvalWebhook: 'https://owner.example/approvals',
     logLevel: 'warning',
     logFormat: 'json',
@@ -105,6 +107,9 @@ const wrongTypes: [json: unknown, path: RegExp][] = [
   [{ allowed_hosts: {} }, /^allowed_hosts/],
   [{ algod: 'http://127.0.0.1:8080' }, /^algod must be an object/],
   [{ algod: { url: 8080 } }, /^algod\.url must be a text/],
+  [{ algod_witnesses: { url: 'http://n' } }, /^algod_witnesses must be a list of objects/],
+  [{ algod_witnesses: ['http://n'] }, /^algod_witnesses\.0 must be an object/],
+  [{ algod_witnesses: [{ url: 'http://n' }, { token: 'x' }] }, /^algod_witnesses\.1\.url must be an address/],
   [{ algod: { url: '', token: 1 } }, /^algod\.token must be a text/],
 ]
 for (const [json, path] of wrongTypes) {
@@ -118,6 +123,10 @@ test('a node without url counts as absent; without token, the token is blank', (
     assert.equal(parse({ algod }).algod, undefined)
   }
   assert.deepEqual(parse({ algod: { URL: 'http://n' } }).algod, { url: 'http://n', token: '' })
+  const witness = { url: 'http://w', token: '' }
+  assert.deepEqual(parse({ algod_witnesses: [{ Url: 'http://w' }] }).algodWitnesses, [witness])
+  const nine = { ...Config.defaults, algodWitnesses: Array(9).fill(witness) }
+  assert.throws(() => Config.validate(nine), /algod_witnesses has too many nodes, must be <= 8/)
 })
 
 test('weak scrypt parameters are rejected unless they are allowed', () => {

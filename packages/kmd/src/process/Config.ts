@@ -1,7 +1,7 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
- * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `log_level`, `log_format`,
- * `audit`, `approval_webhook` and `unix_socket` with its settings are additions, which the Go daemon ignores.
+ * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `algod_witnesses`, `log_level`,
+ * `log_format`, `audit`, `approval_webhook` and `unix_socket` with its settings are additions, which the Go daemon ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
@@ -10,6 +10,9 @@ import { isPrivate } from '../agents/approvals/Webhook.js'
 import { type AuditMode, auditModes } from '../audit/AuditMode.js'
 import { StartError } from '../errors.js'
 import { type Wire, wires } from '../wire/Wire.js'
+
+/** An Algorand node. */
+export type NodeSetting = { url: string; token?: string | undefined }
 
 /** The settings of kmd_config.json. */
 export type Config = {
@@ -36,7 +39,9 @@ export type Config = {
   /** `Host` names that are served in addition to those of this machine. */
   allowedHosts: readonly string[]
   /** The Algorand node for balances and confirmations. */
-  algod: { url: string; token: string } | undefined
+  algod: NodeSetting | undefined
+  /** Further nodes. All of them and `algod` have to agree before a payment of an agent counts as one that never came. */
+  algodWitnesses: readonly NodeSetting[]
   /** The absolute path of a Unix socket to listen on beside the port; blank for none. */
   unixSocket: string
   /** A group, by name or number, whose members may connect to the socket; blank for the user of the daemon alone. */
@@ -67,6 +72,7 @@ export const defaults: Config = {
   wire: undefined,
   allowedHosts: [],
   algod: undefined,
+  algodWitnesses: [],
   unixSocket: '',
   unixSocketGroup: '',
   unixSocketUids: undefined,
@@ -91,6 +97,7 @@ export const settingNames: { readonly [setting in keyof Config]: { readonly name
     wire: { name: 'wire', isLive: false },
     allowedHosts: { name: 'allowed_hosts', isLive: true },
     algod: { name: 'algod', isLive: true },
+    algodWitnesses: { name: 'algod_witnesses', isLive: true },
     unixSocket: { name: 'unix_socket', isLive: false },
     unixSocketGroup: { name: 'unix_socket_group', isLive: false },
     unixSocketUids: { name: 'unix_socket_uids', isLive: false },
@@ -152,6 +159,7 @@ export function parse(text: string): Config {
     wire: oneOf(wires, 'wire', root.text('wire')),
     allowedHosts: root.texts('allowed_hosts') ?? defaults.allowedHosts,
     algod: readAlgod(root.section('algod')),
+    algodWitnesses: readWitnesses(root.sections('algod_witnesses')),
     unixSocket: root.text('unix_socket') ?? defaults.unixSocket,
     unixSocketGroup: root.text('unix_socket_group') ?? defaults.unixSocketGroup,
     unixSocketUids: root.unsignedList('unix_socket_uids') ?? defaults.unixSocketUids,
@@ -180,6 +188,7 @@ const settings: { readonly [section: string]: readonly string[] } = {
     'wire',
     'allowed_hosts',
     'algod',
+    'algod_witnesses',
     'unix_socket',
     'unix_socket_group',
     'unix_socket_uids',
@@ -243,6 +252,9 @@ export function validate(config: Config): void {
   if (config.walletsDir !== '' && !isAbsolute(config.walletsDir)) {
     throw invalid('sqlite wallets path must be absolute path')
   }
+  if (config.algodWitnesses.length > maxWitnesses) {
+    throw invalid(`algod_witnesses has too many nodes, must be <= ${maxWitnesses}`)
+  }
   if (config.approvalWebhook !== '' && !isPrivate(config.approvalWebhook)) {
     throw invalid('approval_webhook must be an https address, or an http one of this machine')
   }
@@ -260,10 +272,22 @@ function oneOf<T extends string>(choices: readonly T[], name: string, value: str
   throw invalid(`${name} must be one of ${choices.join(', ')}`, Suggestion.didYouMean(value, choices))
 }
 
-function readAlgod(section: Section): Config['algod'] {
+function readAlgod(section: Section): { url: string; token: string } | undefined {
   const url = section.text('url') ?? ''
   const token = section.text('token') ?? ''
   return url === '' ? undefined : { url, token }
+}
+
+/** Each of them is asked for every decision. */
+const maxWitnesses = 8
+
+/** One without an address is refused: the owner counts on it. */
+function readWitnesses(sections: readonly Section[]): readonly NodeSetting[] {
+  return sections.map((section, index) => {
+    const node = readAlgod(section)
+    if (node === undefined) throw invalid(`algod_witnesses.${index}.url must be an address`)
+    return node
+  })
 }
 
 /** An object of the file, whose member names are case-insensitive. */
@@ -280,6 +304,13 @@ class Section {
 
   section(name: string): Section {
     return new Section(this.#members.get(name), this.#path === '' ? name : `${this.#path}.${name}`)
+  }
+
+  sections(name: string): Section[] {
+    const list = this.#value<unknown[]>(name, 'a list of objects', (value) => Array.isArray(value)) ?? []
+    return list.map(
+      (element, index) => new Section(element, `${this.#path === '' ? name : `${this.#path}.${name}`}.${index}`),
+    )
   }
 
   text(name: string): string | undefined {

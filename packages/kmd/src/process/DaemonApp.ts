@@ -1,7 +1,6 @@
 /** The daemon without a server: a data directory, its lock, wallets and settings, behind a fetch handler. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Algod } from '@latchkey/algod'
 import * as Libsodium from '@latchkey/algorand/sodium'
 import { Access, type ConnectionEnds, type FetchHandler, type RawHandler, type RawResponse } from '@latchkey/http'
 import * as AtomicFile from '@latchkey/system/atomic-file'
@@ -35,6 +34,7 @@ import * as Lock from './Lock.js'
 import { Log, type LogSettings } from './Log.js'
 import * as MetricsToken from './MetricsToken.js'
 import { makeMetrics } from './makeMetrics.js'
+import { nodeTimeoutMs, openNodes } from './openNodes.js'
 import { PeerUsers } from './PeerUsers.js'
 import * as Settings from './Settings.js'
 import * as StateFiles from './StateFiles.js'
@@ -268,8 +268,9 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     closers.add(() => wallets.close())
     const handles = new Handles(Settings.lifetimes(config))
     closers.add(() => handles.close())
-    const node = openNode(options.node ?? config.algod)
-    closers.add(() => context.node?.close())
+    let nodes = openNodes(options.node ?? config.algod, config.algodWitnesses)
+    closers.add(() => nodes.close())
+    const { node } = nodes
     const { audit, agents, approvals } = openDaemonState({ dataDir, config, log, wallets, closers })
     const peers = new PeerUsers()
     const { unixSocketUids: users, unixSocketGroup } = config
@@ -290,9 +291,10 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       startedAtMs: Date.now(),
       lostLogLines: () => log.lostLines,
     }
+    agents.useNode(() => nodes.ledger)
     const keeper = new ReservationKeeper({
       agents,
-      node: () => context.node,
+      node: () => nodes.ledger,
       onFailure: (error) => log.write('error', `agents could not be looked after: ${explain(error)}`),
     })
     keeper.start()
@@ -337,11 +339,11 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       inForce = changed
     }
     const replaceNode = (changed: Config.Config): void => {
-      if (options.node !== undefined) return
-      const { node: old } = context
-      context.node = openNode(changed.algod)
-      // Requests that are under way still use it.
-      if (old !== undefined) setTimeout(() => old.close(), nodeTimeoutMs).unref()
+      const old = nodes
+      nodes = openNodes(options.node ?? changed.algod, changed.algodWitnesses)
+      context.node = nodes.node
+      // Requests that are under way still use them.
+      setTimeout(() => void old.close(), nodeTimeoutMs).unref()
     }
     const overridden = overriddenSettings(options)
     return {
@@ -382,14 +384,6 @@ function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): Signatur
       log.write('error', `onSignature failed: ${explain(error)}`)
     }
   })
-}
-
-/** Short, because a person waits at the console. */
-const nodeTimeoutMs = 5_000
-
-/** Makes no connection before the first query. */
-function openNode(address: DaemonAppOptions['node']): Algod | undefined {
-  return address === undefined ? undefined : new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs })
 }
 
 /** Who may send requests. */

@@ -3,11 +3,11 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Algod } from '@latchkey/algod'
 import type { Lifetimes } from '../Handles.js'
 import * as Config from './Config.js'
 import * as ListenAddress from './ListenAddress.js'
 import type { Level } from './Log.js'
+import { openNodes } from './openNodes.js'
 
 export const fileName = 'kmd_config.json'
 
@@ -84,7 +84,7 @@ export function reload(
     text = readWhole(join(dataDir, fileName))
     read = Config.parse(text)
     Config.validate(read)
-    if (read.algod !== undefined) checkNode(read.algod)
+    checkNodes(read)
   } catch (error) {
     return { isNodeChanged: false, lines: [unread(error, current)] }
   }
@@ -101,7 +101,7 @@ export function reload(
   const newWarnings = findWarnings(config).filter((warning) => !known.has(warning))
   return {
     config,
-    isNodeChanged: live.includes('algod'),
+    isNodeChanged: live.includes('algod') || live.includes('algodWitnesses'),
     lines: [
       ...taken(live.filter((setting) => !overridden.has(setting))),
       ...withoutEffect(live.filter((setting) => overridden.has(setting))),
@@ -123,9 +123,9 @@ function readWhole(path: string): string {
 }
 
 /** Before anything is applied: with an address that is none, the daemon would have one half of the new settings. */
-function checkNode(algod: NonNullable<Config.Config['algod']>): void {
+function checkNodes({ algod, algodWitnesses }: Config.Config): void {
   try {
-    new Algod({ nodes: [algod] }).close()
+    void openNodes(algod, algodWitnesses).close()
   } catch (error) {
     throw new Error(`algod: ${(error as Error).message}`, { cause: error })
   }

@@ -27,9 +27,15 @@ export function openDaemonState({ dataDir, config, log, wallets, closers }: Daem
   closers.add(() => webhook?.close())
   const onProblem = (error: unknown): void => log.write('error', `latchkey_state.db: ${explain(error)}`)
   const onApproval = webhook && ((approval: Approval): void => webhook.send(approval))
-  const state = openState({ directory: dataDir, wallets, onProblem, onApproval })
+  const onDamage = (reason: string): void =>
+    log.write(
+      'error',
+      `the audit log is not as it was written: ${reason}. What agents have spent since is not known: they are suspended until you run latchkey agent confirm`,
+    )
+  const state = openState({ directory: dataDir, wallets, onProblem, onDamage, onApproval })
   closers.add(state.close)
-  const resuming = setTimeout(() => void state.approvals.resume().catch(onProblem), resumeAfterMs).unref()
+  const resume = (): Promise<void> => state.check().then(() => state.approvals.resume())
+  const resuming = setTimeout(() => void resume().catch(onProblem), resumeAfterMs).unref()
   closers.add(() => clearTimeout(resuming))
   return state
 }

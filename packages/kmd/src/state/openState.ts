@@ -15,6 +15,8 @@ export type State = {
   readonly audit: AuditLog
   readonly agents: Agents
   readonly approvals: Approvals
+  /** Finds out whether the database was rolled back or damaged while no daemon ran. */
+  readonly check: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -28,16 +30,24 @@ export type OpenStateOptions = {
   elapsed?: (() => number) | undefined
   /** Called with what is no reason to stop: the copy of the log's head, or that an approval expired, could not be written. */
   onProblem?: ((error: unknown) => void) | undefined
+  /** Called when the audit log is found not to be as it was written. Agents are suspended then. */
+  onDamage?: ((reason: string) => void) | undefined
   /** Called for each approval that is asked for or decided. */
   onApproval?: ApprovalsOptions['onChange'] | undefined
 }
 
-export function openState({ directory, wallets, now, elapsed, onProblem, onApproval }: OpenStateOptions): State {
+export function openState(options: OpenStateOptions): State {
+  const { directory, wallets, now, elapsed, onProblem, onApproval } = options
   const database = new StateDatabase({ file: join(directory, fileName), migrations })
   const audit = new AuditLog({
     database,
     headCopy: new HeadCopy.HeadCopy(join(directory, HeadCopy.fileName)),
     ...(now && { now }),
+    onDamage: (reason) => {
+      // The sums of what agents spent are in the same file as the log.
+      agents.suspendAll(reason)
+      options.onDamage?.(reason)
+    },
     ...(onProblem && { onCopyFailure: onProblem }),
   })
   const forgetHead = (): void => audit.forgetHead()
@@ -56,5 +66,5 @@ export function openState({ directory, wallets, now, elapsed, onProblem, onAppro
     await database.close()
     audit.close()
   }
-  return { database, audit, agents, approvals, close }
+  return { database, audit, agents, approvals, check: () => audit.compare(), close }
 }

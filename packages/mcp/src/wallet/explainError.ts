@@ -20,6 +20,9 @@ const nextByCode: { readonly [code: string]: string } = {
   agent_payee_unknown: 'Nothing was paid. Tell the user: only the owner can allow this payee.',
   agent_asset_without_limit: 'Nothing was paid. The agent may not spend this asset: look for a price in another one.',
   agent_paused: 'Nothing was paid. The owner has paused this agent: tell the user.',
+  agent_suspended:
+    'Nothing was paid. The daemon has suspended its agents until the owner confirms them: tell the user, who can run latchkey agent confirm.',
+  agent_round_unknown: 'Nothing was paid. The node of the key daemon does not answer: try again in a moment.',
   agent_ended: 'Nothing was paid. This agent has ended (revoked, expired, or its key is gone): tell the user.',
   invalid_token: 'Nothing was paid. The token of this agent is not accepted any more: tell the user.',
   agent_approval_denied: 'Nothing was paid. The owner denied this payment: do not ask for it again.',

@@ -42,6 +42,7 @@ export function AccountSelect({ label, accounts, selected, error, onSelect }: Pr
                   {optionText(one, store.labelOf(one.address))}
                 </option>
               ))}
+            <LeftOut accounts={accounts} walletId={walletId} />
           </optgroup>
         ))}
       </select>
@@ -53,6 +54,12 @@ export function AccountSelect({ label, accounts, selected, error, onSelect }: Pr
       </p>
     </div>
   )
+}
+
+/** The wallet's own page lists all of them. */
+function LeftOut({ accounts, walletId }: { accounts: readonly OwnAccount[]; walletId: string }) {
+  const leftOut = accounts.find((one) => one.walletId === walletId)?.leftOut ?? 0
+  return leftOut === 0 ? null : <option disabled>{leftOut} more accounts: choose one on the page of the wallet</option>
 }
 
 function optionText({ address, account, isMultisig }: OwnAccount, label: string): string {

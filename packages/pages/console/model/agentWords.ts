@@ -7,6 +7,7 @@ import { formatDate } from './time.js'
 const stateNames: { readonly [state in AgentState]: string } = {
   active: 'active',
   paused: 'paused',
+  suspended: 'suspended',
   revoked: 'revoked',
   expired: 'ended on its date',
   key_deleted: 'ended: its key was deleted',
@@ -19,7 +20,7 @@ export function stateName(state: AgentState): string {
 
 /** Whether it has ended for good. */
 export function hasEnded({ state }: Pick<Agent, 'state'>): boolean {
-  return state !== 'active' && state !== 'paused'
+  return state !== 'active' && state !== 'paused' && state !== 'suspended'
 }
 
 const periodWords: { readonly [period in SpendLimit.Period]: string } = {

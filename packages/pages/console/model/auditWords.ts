@@ -34,6 +34,8 @@ const titles: { readonly [event: string]: string } = {
   agent_resumed: 'Agent resumed',
   agent_rotated: 'Agent’s token changed',
   agent_ended: 'Agent ended',
+  agent_suspended: 'Agent suspended: the state database was rolled back or damaged',
+  agent_confirmed: 'Suspended agent confirmed',
   approval_requested: 'Approval asked for',
   approval_approved: 'Approved',
   approval_denied: 'Denied',
@@ -53,7 +55,10 @@ export const eventKinds: readonly { name: string; events: readonly string[] }[] 
   },
   {
     name: 'Agents',
-    events: ['agent_created', 'agent_changed', 'agent_paused', 'agent_resumed', 'agent_rotated', 'agent_ended'],
+    events: [
+      ...['agent_created', 'agent_changed', 'agent_paused', 'agent_resumed', 'agent_rotated', 'agent_ended'],
+      ...['agent_suspended', 'agent_confirmed'],
+    ],
   },
   {
     name: 'Wallets and keys',
@@ -79,7 +84,14 @@ export function actorText({ actor }: AuditRecord): string {
 
 /** Events that the owner should look at. */
 export function isWarning({ event }: AuditRecord): boolean {
-  return ['signature_refused', 'operation_refused', 'wrong_password', 'log_damaged', 'records_lost'].includes(event)
+  return [
+    'signature_refused',
+    'operation_refused',
+    'wrong_password',
+    'log_damaged',
+    'records_lost',
+    'agent_suspended',
+  ].includes(event)
 }
 
 /** What it is about in a sentence; blank where the title says it all. */

@@ -40,7 +40,7 @@ export function AgentActions({ agent, onChange }: Props) {
   return (
     <>
       <p class="actions after">
-        {agent.state === 'active' ? (
+        {agent.state === 'active' || agent.state === 'suspended' ? (
           <button type="button" disabled={isBusy} onClick={pause}>
             Pause
           </button>

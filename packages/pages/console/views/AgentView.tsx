@@ -9,6 +9,7 @@ import { BudgetBars } from '../components/BudgetBars.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { RulesInWords } from '../components/RulesInWords.js'
+import { SuspendedAgents } from '../components/SuspendedAgents.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
@@ -70,6 +71,7 @@ export function AgentView({ agentId }: { agentId: string }) {
       </div>
       <ErrorText text={error} />
       {agent.isSameUser && <SameUserWarning />}
+      <SuspendedAgents agents={[agent]} onChange={load} />
       <AgentActions agent={agent} onChange={load} />
       {!hasEnded(agent) && (
         <>

@@ -7,6 +7,7 @@ import { AgentState, SameUserWarning } from '../components/AgentState.js'
 import { BudgetBars } from '../components/BudgetBars.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
+import { SuspendedAgents } from '../components/SuspendedAgents.js'
 import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
@@ -25,18 +26,15 @@ export function AgentsView() {
   const store = useStore()
   const [rows, setRows] = useState<readonly Row[]>()
   const [error, setError] = useState<string>()
-  usePolling(
-    async () => {
-      try {
-        setRows(await load(new AgentsApi(store.api)))
-        setError(undefined)
-      } catch (caught) {
-        setError(errorMessage(caught))
-      }
-    },
-    4_000,
-    [store],
-  )
+  const reload = async (): Promise<void> => {
+    try {
+      setRows(await load(new AgentsApi(store.api)))
+      setError(undefined)
+    } catch (caught) {
+      setError(errorMessage(caught))
+    }
+  }
+  usePolling(reload, 4_000, [store])
   const live = rows?.filter(({ agent }) => !hasEnded(agent)) ?? []
   const ended = rows?.filter(({ agent }) => hasEnded(agent)) ?? []
   return (
@@ -52,6 +50,7 @@ export function AgentsView() {
         them.
       </p>
       <ErrorText text={error} />
+      <SuspendedAgents agents={live.map(({ agent }) => agent)} onChange={reload} />
       {rows !== undefined && rows.length === 0 && (
         <p class="empty">
           No agents yet. <a href={hrefOf({ view: 'new-agent' })}>Make one</a> to let a program pay for what it needs,
@@ -63,6 +62,11 @@ export function AgentsView() {
           <AgentRow key={row.agent.id} {...row} />
         ))}
       </ul>
+      {live.length > maxBudgets && (
+        <p class="soft small">
+          Budgets are shown for the first {maxBudgets} agents here, and for each on its own page.
+        </p>
+      )}
       {ended.length > 0 && (
         <>
           <h2>Ended</h2>

@@ -33,6 +33,7 @@ export function ApprovalsView() {
   const store = useStore()
   const { approvalsRevision: revision } = store
   const [approvals, setApprovals] = useState<readonly Approval[]>()
+  const [leftOut, setLeftOut] = useState(0)
   const [contexts, setContexts] = useState<ReadonlyMap<string, ApprovalContext>>(new Map())
   const [shownCount, setShownCount] = useState(decidedShown)
   const [error, setError] = useState<string>()
@@ -41,6 +42,7 @@ export function ApprovalsView() {
       const listed = await Approvals.list(store.api)
       if (!isCurrent()) return
       setApprovals(listed.approvals)
+      setLeftOut(listed.leftOut)
       const agentIds = new Set(listed.approvals.filter(isOpen).map(({ agentId }) => agentId))
       const loaded = await loadContexts(new AgentsApi(store.api), [...agentIds])
       if (!isCurrent()) return
@@ -100,6 +102,12 @@ export function ApprovalsView() {
             <button type="button" onClick={() => setShownCount(shownCount + decidedShown)}>
               Show older
             </button>
+          )}
+          {leftOut > 0 && decided.length <= shownCount && (
+            <p class="soft small">
+              {leftOut} older {leftOut === 1 ? 'one is' : 'ones are'} not listed:{' '}
+              <a href={hrefOf({ view: 'activity' })}>the audit log has all of them</a>.
+            </p>
           )}
         </>
       )}

@@ -1,10 +1,13 @@
 /** `latchkey agent list`: the agents of the daemon. */
+import type { AgentState } from '@latchkey/kmd-client'
 import { agentJson, stateText } from '../../agents/describeAgent.js'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns } from '../../format.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
+
+const live: readonly AgentState[] = ['active', 'paused', 'suspended']
 
 export const agentListCommand = command({
   description: 'Lists the agents: one line each with name, state, wallet and id.',
@@ -18,7 +21,7 @@ export const agentListCommand = command({
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
       const every = await kmd.agents.list()
-      const agents = every.filter(({ state }) => options.all || state === 'active' || state === 'paused')
+      const agents = every.filter(({ state }) => options.all || live.includes(state))
       if (options.json) printJson({ agents: agents.map((agent) => agentJson(agent)) })
       else if (agents.length === 0) {
         const ended = every.length === 0 ? '' : ' --all lists those that have ended.'

@@ -32,7 +32,7 @@ export const agentPauseCommand = command({
 })
 
 export const agentResumeCommand = command({
-  description: 'Lets a paused agent sign again. Needs the password of its wallet.',
+  description: 'Lets a paused or suspended agent sign again. Needs the password of its wallet.',
   positionals,
   options: { ...passwordOptions, ...daemonOptions, ...jsonOption },
   examples: ['latchkey agent resume shopper'],

@@ -8,7 +8,7 @@ import { printJson, printMessage, printResult } from '../../messages.js'
 export const approvalsListCommand = command({
   description: 'Lists the payments of agents that wait for your approval, newest first.',
   options: {
-    all: { type: 'boolean', description: 'list decided and expired ones too, the latest 200' },
+    all: { type: 'boolean', description: 'list the latest 200 decided and expired ones, too' },
     ...daemonOptions,
     ...jsonOption,
   },
@@ -16,10 +16,11 @@ export const approvalsListCommand = command({
   exits: ['unreachable'],
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
-      const { approvals } = await kmd.approvals.list({ all: options.all })
-      if (options.json) printJson({ approvals: approvals.map(approvalJson) })
+      const { approvals, leftOut } = await kmd.approvals.list({ all: options.all })
+      if (options.json) printJson({ approvals: approvals.map(approvalJson), leftOut })
       else if (approvals.length === 0) printMessage('No payment waits for an approval.')
       else printResult(approvals.map(describeApproval).join('\n'))
+      if (leftOut > 0) printMessage(`${leftOut} older ones are not listed: latchkey audit search has all of them.`)
       return exitCodes.ok
     }),
 })

@@ -10,10 +10,18 @@ export function lineOf(record: AuditRecord): string {
     ...(address === undefined ? [] : [address]),
     ...(transaction === undefined ? [] : [`transaction ${transaction}`]),
     ...Object.entries(detail).map(
-      ([name, value]) => `${name}=${quoted(typeof value === 'string' ? value : value.join(', '))}`,
+      ([name, value]) => `${name}=${quoted(typeof value === 'string' ? value : listText(value))}`,
     ),
   ]
   return `${number}  ${timeOf(atMs)}  ${event}  ${actorOf(record)}  ${about.join('  ')}`.trimEnd()
+}
+
+/** More than a line can show is counted; `--json` and `latchkey audit export` have all of it. */
+const maxListed = 20
+
+function listText(list: readonly string[]): string {
+  if (list.length <= maxListed) return list.join(', ')
+  return `${list.slice(0, maxListed).join(', ')} and ${list.length - maxListed} more`
 }
 
 /** What `--json` prints of a record: `record` is what the hash is over. */

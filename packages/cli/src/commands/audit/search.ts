@@ -25,10 +25,13 @@ export const auditSearchCommand = command({
   run: ({ options, args: [text] }) =>
     withLog(options, async ({ walletId, ...source }) => {
       const query = { ...(await readFilters(options, walletId)), text: text === '' ? undefined : text }
-      const records = await collect(source, query, readCount(options.count, 100))
-      if (options.json) printJson({ records: records.map(jsonOf) })
+      const { records, hasMore } = await collect(source, query, readCount(options.count, 100))
+      if (options.json) printJson({ records: records.map(jsonOf), hasMore })
       else for (const record of records) printLine(lineOf(record))
       if (records.length === 0 && !options.json) printMessage('No record of the audit log matches.')
+      if (hasMore && !options.json) {
+        printMessage(`These are the newest ${records.length}; older records may match. Show more with --count.`)
+      }
       return exitCodes.ok
     }),
 })

@@ -115,8 +115,11 @@ export function readCount(text: string | undefined, usual: number): number {
   return readNumber('--count', text, 1, 100_000) ?? usual
 }
 
+/** `hasMore`: whether older records match, too, or may. */
+export type Collected = { readonly records: AuditRecord[]; readonly hasMore: boolean }
+
 /** Newest first, page by page, until there are as many as wanted. */
-export async function collect(source: Source, query: AuditQuery, count: number): Promise<AuditRecord[]> {
+export async function collect(source: Source, query: AuditQuery, count: number): Promise<Collected> {
   const records: AuditRecord[] = []
   let beforeNumber: number | undefined
   do {
@@ -124,7 +127,7 @@ export async function collect(source: Source, query: AuditQuery, count: number):
     records.push(...page.records)
     beforeNumber = page.continueFrom
   } while (beforeNumber !== undefined && records.length < count)
-  return records
+  return { records, hasMore: beforeNumber !== undefined }
 }
 
 /** Oldest first, page by page. */

@@ -29,7 +29,7 @@ export const auditTailCommand = command({
   run: ({ options }) =>
     withLog(options, async ({ walletId, ...source }) => {
       const query = await readFilters(options, walletId)
-      const records = (await collect(source, query, readCount(options.count, 20))).reverse()
+      const records = (await collect(source, query, readCount(options.count, 20))).records.reverse()
       const show = (record: (typeof records)[number]): void =>
         options.json ? printJson(jsonOf(record)) : printLine(lineOf(record))
       records.forEach(show)

@@ -103,7 +103,7 @@ function fileSettings({ options, config, given, file }: FileSettings): Setting[]
       logFormat: ['--log-format', options['log-format']],
       logLevel: ['--log-level', options['log-level']],
     }
-  const settings = (Object.keys(Config.settingNames) as (keyof Config.Config)[]).filter((one) => one !== 'algod')
+  const settings = (Object.keys(Config.settingNames) as (keyof Config.Config)[]).filter((one) => !nodeNames.has(one))
   const plain = settings.map((setting): Setting => {
     const { name, isLive } = Config.settingNames[setting]
     const [source, value] = byOption[setting] ?? []
@@ -117,8 +117,17 @@ function fileSettings({ options, config, given, file }: FileSettings): Setting[]
       ...(origin === 'file' && { source: file }),
     }
   })
-  return [...plain, ...nodeSettings({ options, config, given, file })]
+  return [...plain, ...nodeSettings({ options, config, given, file }), witnessSetting(config, file)]
 }
+
+function witnessSetting({ algodWitnesses }: Config.Config, file: string): Setting {
+  const { name, isLive } = Config.settingNames.algodWitnesses
+  if (algodWitnesses.length === 0) return { name, value: null, origin: 'default', isLive }
+  return { name, value: algodWitnesses.map(({ url }) => maskUrl(url)), origin: 'file', source: file, isLive }
+}
+
+/** Their tokens are not shown. */
+const nodeNames: ReadonlySet<keyof Config.Config> = new Set(['algod', 'algodWitnesses'])
 
 /** Of `latchkey kmd`. The command kmd has the reference wire, and text. */
 const defaults: { readonly [setting in keyof Config.Config]?: string } = {
@@ -141,7 +150,7 @@ function nodeSettings({ options, config, file }: FileSettings): Setting[] {
     algod === undefined || !value
       ? { name, value: null, origin: 'default', isLive: true }
       : { name, value, origin: 'file', source: file, isLive: true }
-  return [from(algod && maskUrl(algod.url), 'algod.url'), from(algod && masked(algod.token), 'algod.token')]
+  return [from(algod && maskUrl(algod.url), 'algod.url'), from(algod && masked(algod.token ?? ''), 'algod.token')]
 }
 
 const secretVariables = /TOKEN|PASSWORD$|MNEMONIC|PRIVATE_KEY|API_KEYS/

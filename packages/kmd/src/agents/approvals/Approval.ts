@@ -13,8 +13,8 @@ export type Approval = {
   readonly transactionId: string
   /** The canonical bytes: what is approved is this, and nothing else. */
   readonly transaction: Uint8Array
-  /** The rule that needs the owner, as it was when the agent asked. */
-  readonly refusal: StoredRefusal
+  /** The rules that need the owner, as they were when the agent asked; at least one. The approval lifts these and no other. */
+  readonly refusals: readonly StoredRefusal[]
   /** What the caller says the payment is for. Never trusted. */
   readonly claimedUrl: string
   readonly claimedDescription: string
@@ -28,3 +28,19 @@ export type Approval = {
 export type StoredRefusal = {
   readonly [member in Exclude<keyof AgentRefusal, 'message' | 'resetsAtMs'>]?: string
 } & { readonly message: string }
+
+/** Why the owner is asked: a sentence for each rule. */
+export function reasonOf({ refusals }: Pick<Approval, 'refusals'>): string {
+  return refusals.map(({ message }) => message).join(' ')
+}
+
+/** The rules that the approval lifts, in the words of the command line. */
+export function rulesOf({ refusals }: Pick<Approval, 'refusals'>): string[] {
+  return refusals.map(({ rule = '' }) => rule)
+}
+
+/** Whether the owner was shown every one of the rules that ask now: those that were not, no decision is known of. */
+export function covers(approval: Pick<Approval, 'refusals'>, refusals: readonly { readonly rule: string }[]): boolean {
+  const shown = new Set(rulesOf(approval))
+  return refusals.every(({ rule }) => shown.has(rule))
+}

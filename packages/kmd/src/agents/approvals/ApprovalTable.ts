@@ -16,21 +16,40 @@ export class ApprovalTable {
     return row === undefined ? undefined : approvalOf(row as ApprovalRow)
   }
 
-  /** Newest first. */
-  latest(count: number): Approval[] {
-    return this.#all(`${select} ORDER BY created_ms DESC, rowid DESC LIMIT ?`, count)
+  /** Those that do not wait for the owner, newest first. */
+  latest(count: number, nowMs: number): Approval[] {
+    const isOver = "(state <> 'open' OR expires_ms < ?)"
+    return this.#all(`${select} WHERE ${isOver} ORDER BY created_ms DESC, rowid DESC LIMIT ?`, nowMs, count)
   }
 
-  /** Those that decide about a transaction, oldest first: not expired, and those whose end is not recorded yet. */
+  count(): number {
+    if (!this.#database.exists) return 0
+    return (this.#database.statement('SELECT count(*) AS count FROM approvals').get() as { count: number }).count
+  }
+
+  /** Open, approved and used ones, oldest first: not expired, and those whose end is not recorded yet. */
   live(nowMs: number): Approval[] {
-    const isLive = "state IN ('open', 'approved') OR (state <> 'expired' AND expires_ms >= ?)"
+    const isLive = "state IN ('open', 'approved') OR (state = 'used' AND expires_ms >= ?)"
     return this.#all(`${select} WHERE ${isLive} ORDER BY created_ms, rowid`, nowMs)
   }
 
+  /** The agents of which the owner has denied something. */
+  deniedAgents(): Set<string> {
+    if (!this.#database.exists) return new Set()
+    const rows = this.#database.statement("SELECT DISTINCT agent_id FROM approvals WHERE state = 'denied'").all()
+    return new Set((rows as { agent_id: string }[]).map(({ agent_id: id }) => id))
+  }
+
+  denied(agentId: string, transactionId: string): Approval | undefined {
+    const sql = `${select} WHERE agent_id = ? AND transaction_id = ? AND state = 'denied'`
+    const row = this.#database.statement(sql).get(agentId, transactionId)
+    return row === undefined ? undefined : approvalOf(row as ApprovalRow)
+  }
+
   /** In the place of one for the same transaction that has expired. */
-  insert(one: Approval): void {
+  insert(one: Approval, { network, lastValid }: Validity): void {
     this.#database
-      .statement('INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)')
+      .statement('INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)')
       .run(
         one.id,
         one.agentId,
@@ -38,11 +57,13 @@ export class ApprovalTable {
         one.state,
         one.transactionId,
         one.transaction,
-        JSON.stringify(one.refusal),
+        JSON.stringify(one.refusals),
         one.claimedUrl,
         one.claimedDescription,
         one.createdAtMs,
         one.expiresAtMs,
+        network,
+        lastValid,
       )
   }
 
@@ -52,16 +73,25 @@ export class ApprovalTable {
       .run(state, decidedAtMs ?? null, id)
   }
 
-  /** The audit log has them still. */
+  /** The audit log has them still. Denied ones stay as long as the ledger may take their transactions. */
   deleteBefore(createdMs: number): void {
-    const isOver = "created_ms < ? AND state NOT IN ('open', 'approved')"
+    const isOver = "created_ms < ? AND state NOT IN ('open', 'approved', 'denied')"
     this.#database.statement(`DELETE FROM approvals WHERE ${isOver}`).run(createdMs)
   }
 
-  #all(sql: string, value: number): Approval[] {
+  /** Those of transactions that the network cannot take after a round. */
+  deleteDenied(createdMs: number, network: string, round: bigint): void {
+    const isOver = "state = 'denied' AND created_ms < ? AND network = ? AND last_valid < ?"
+    this.#database.statement(`DELETE FROM approvals WHERE ${isOver}`).run(createdMs, network, round)
+  }
+
+  #all(sql: string, ...values: readonly number[]): Approval[] {
     if (!this.#database.exists) return []
-    return (this.#database.statement(sql).all(value) as ApprovalRow[]).map(approvalOf)
+    return (this.#database.statement(sql).all(...values) as ApprovalRow[]).map(approvalOf)
   }
 }
+
+/** The network of a transaction by its genesis hash, and the last round in which its ledger takes it. */
+export type Validity = { readonly network: string; readonly lastValid: bigint }
 
 const select = 'SELECT * FROM approvals'

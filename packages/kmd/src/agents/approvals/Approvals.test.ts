@@ -9,7 +9,7 @@ import { StateDatabase } from '../../state/StateDatabase.js'
 import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Approval } from './Approval.js'
 import { Approvals } from './Approvals.js'
-import { approvalSchema } from './approvalRow.js'
+import { approvalSchema, approvalValiditySchema } from './approvalRow.js'
 
 const refusal: AgentRefusal = {
   code: 'agent_approval_required',
@@ -38,6 +38,10 @@ function payment(amount: number): { transaction: Uint8Array; transactionId: stri
   return { transaction, transactionId: Transaction.id(transaction) }
 }
 
+const dayMs = 24 * 3_600_000
+const genesisHash = Buffer.alloc(32, 1).toString('base64')
+const otherHash = Buffer.alloc(32, 2).toString('base64')
+
 type Setup = {
   approvals: Approvals
   request: (amount: number, by?: Agent) => Promise<Approval>
@@ -53,7 +57,10 @@ type Setup = {
 function setUp(t: TestContext): Setup {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-approvals-'))
   const clock = { ms: 1_000_000 }
-  const database = new StateDatabase({ file: join(directory, 'state.db'), migrations: [auditSchema + approvalSchema] })
+  const database = new StateDatabase({
+    file: join(directory, 'state.db'),
+    migrations: [auditSchema + approvalSchema, approvalValiditySchema],
+  })
   const audit = new AuditLog({ database, now: () => clock.ms })
   const changes: Approval[] = []
   const open = (): Approvals =>
@@ -65,7 +72,7 @@ function setUp(t: TestContext): Setup {
     rmSync(directory, { recursive: true })
   })
   const request = (amount: number, by = agent): Promise<Approval> =>
-    database.change(() => approvals.request({ agent: by, ...payment(amount), refusal, claim: {} }))
+    database.change(() => approvals.request({ agent: by, ...payment(amount), refusals: [refusal], claim: {} }))
   const events = (): string[] =>
     database
       .statement('SELECT record FROM audit ORDER BY number')
@@ -107,13 +114,36 @@ test('an approval belongs to its agent and its transaction', async (t) => {
   assert.equal(approvals.find(agent.id, payment(2).transactionId), undefined)
 })
 
-test('a denied transaction stays denied until it cannot enter the ledger', async (t) => {
-  const { approvals, request, clock } = setUp(t)
-  const { id, transactionId, expiresAtMs } = await request(1)
+test('a denied transaction stays denied until a round after its last valid one is known', async (t) => {
+  const { approvals, request, clock, reopen, events } = setUp(t)
+  const { id, transactionId } = await request(1)
   await approvals.deny(id, owner)
   assert.equal((await request(1)).state, 'denied')
-  clock.ms = expiresAtMs + 1
+  clock.ms += 40 * dayMs
+  await approvals.resume()
+  for (const [network, round] of [
+    [genesisHash, 29n],
+    [otherHash, 1_000n],
+  ] as const) {
+    clock.ms += dayMs
+    await approvals.noteRound(network, round)
+    assert.equal((await request(1)).state, 'denied')
+    assert.equal(approvals.denies(agent.id, Transaction.digest(payment(1).transaction)), true)
+    assert.equal(reopen().find(agent.id, transactionId)?.state, 'denied')
+  }
+  clock.ms += dayMs
+  await approvals.noteRound(genesisHash, 30n)
   assert.equal(approvals.find(agent.id, transactionId), undefined)
+  assert.equal(approvals.denies(agent.id, Transaction.digest(payment(1).transaction)), false)
+  assert.deepEqual(events(), ['approval_requested', 'approval_denied'])
+})
+
+test('a denial is kept for 30 days even if its transaction is known to be over', async (t) => {
+  const { approvals, request, clock } = setUp(t)
+  await approvals.deny((await request(1)).id, owner)
+  clock.ms += 29 * dayMs
+  await approvals.noteRound(genesisHash, 1_000n)
+  assert.equal((await request(1)).state, 'denied')
 })
 
 test('an approval expires with the last valid round of its transaction', async (t) => {
@@ -140,6 +170,19 @@ test('one agent cannot fill the list of the owner', async (t) => {
   await approvals.deny(approvals.list({ onlyOpen: true }).at(-1)!.id, owner)
   await request(101)
   assert.equal(approvals.list({ onlyOpen: false }).length, 102)
+})
+
+test('a payment that waits is listed however many were decided after it', async (t) => {
+  const { approvals, request, clock } = setUp(t)
+  const waiting = await request(1)
+  for (let amount = 2; amount <= 251; amount++) {
+    clock.ms += 1
+    await approvals.deny((await request(amount)).id, owner)
+  }
+  const listed = approvals.list({ onlyOpen: false })
+  assert.deepEqual([listed.length, listed.at(-1)?.id], [201, waiting.id])
+  assert.equal(approvals.count({ onlyOpen: false }), 251)
+  assert.equal(approvals.count({ onlyOpen: true }), 1)
 })
 
 test('waiting ends with the decision, or with the time', async (t) => {

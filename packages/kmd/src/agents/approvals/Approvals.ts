@@ -1,10 +1,11 @@
 /**
  * What agents ask the owner. Every approval is bound to one transaction id and expires with it. It is decided once; an
- * approved one lets the agent sign this very transaction, beyond a limit or to a payee that is not listed, and nothing else.
+ * approved one lets the agent sign this very transaction against the rules that the owner was shown, and nothing else. A
+ * denial holds until the ledger cannot take the transaction any more.
  *
- * The open and the decided ones that have not expired are in memory too: each signature of an agent looks here.
+ * The open and the approved ones that have not expired are in memory too: each signature of an agent looks here.
  */
-import { Transaction } from '@latchkey/algorand'
+import { Bytes, Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../../audit/AuditLog.js'
 import type { Actor, EventName } from '../../audit/AuditRecord.js'
 import { KmdError } from '../../errors.js'
@@ -13,8 +14,8 @@ import * as Secret from '../../wallet/Secret.js'
 import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Claim } from '../AgentsApi.js'
 import type { ApprovalAnswer, ApprovalGate, ApprovalRequest as GateRequest } from '../ApprovalGate.js'
-import type { Approval, ApprovalState, StoredRefusal } from './Approval.js'
-import { ApprovalTable } from './ApprovalTable.js'
+import { type Approval, type ApprovalState, covers, reasonOf, rulesOf, type StoredRefusal } from './Approval.js'
+import { ApprovalTable, type Validity } from './ApprovalTable.js'
 import { AskCounts } from './AskCounts.js'
 import { claimText } from './claimText.js'
 import { expiryOf } from './expiry.js'
@@ -36,7 +37,8 @@ export type ApprovalRequest = {
   readonly agent: Agent
   readonly transactionId: string
   readonly transaction: Uint8Array
-  readonly refusal: AgentRefusal
+  /** Every rule that asks, at least one. */
+  readonly refusals: readonly AgentRefusal[]
   readonly claim: Claim
 }
 
@@ -46,6 +48,9 @@ const maxPerAgent = 100
 const maxListed = 200
 const maxOpenListed = 1_000
 const keptMs = 30 * 24 * 3_600_000
+/** A node's round is taken for final this many rounds later. */
+const marginRounds = 10n
+const deleteEveryMs = 3_600_000
 const idBytes = 10
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const longestTimerMs = 3_600_000
@@ -59,11 +64,15 @@ export class Approvals implements ApprovalGate {
   readonly #now: () => number
   readonly #watchers = new Watchers()
   readonly #asked = new AskCounts()
-  /** Those that have not expired, and those whose end is not recorded yet, by agent and transaction id. */
+  /** Those that have not expired, and those whose end is not recorded yet, by agent and transaction id. No denied one. */
   #live: Map<string, Approval> | undefined
+  /** The agents of which the owner has denied something: for all others there is nothing to look up. */
+  #deniedAgents: Set<string> | undefined
   /** Those that the transaction under way has changed. */
   #changed: Approval[] = []
   #sweeper: NodeJS.Timeout | undefined
+  /** By network: when denials were deleted last. */
+  readonly #deletedAtMs = new Map<string, number>()
 
   constructor(options: ApprovalsOptions) {
     this.#options = options
@@ -73,16 +82,21 @@ export class Approvals implements ApprovalGate {
     const forget = (): void => {
       this.#changed = []
       this.#live = undefined
+      this.#deniedAgents = undefined
     }
     this.#database.listen({ onCommit: () => this.#tell(), onRollback: forget, onReopen: forget })
   }
 
-  /** The approval of a transaction that can still enter the ledger. */
+  /** The approval of a transaction: a denied one, or one that has not expired. */
   find(agentId: string, transactionId: string): Approval | undefined {
-    const live = this.#load()
-    if (live.size === 0) return undefined
-    const found = live.get(keyOf(agentId, transactionId))
-    return found === undefined || this.#now() > found.expiresAtMs ? undefined : found
+    const found = this.#load().get(keyOf(agentId, transactionId))
+    if (found !== undefined && this.#now() <= found.expiresAtMs) return found
+    return this.#hasDenials(agentId) ? this.#table.denied(agentId, transactionId) : undefined
+  }
+
+  denies(agentId: string, transactionId: Uint8Array): boolean {
+    if (!this.#hasDenials(agentId)) return false
+    return this.#table.denied(agentId, Transaction.encodeId(transactionId)) !== undefined
   }
 
   /**
@@ -93,20 +107,21 @@ export class Approvals implements ApprovalGate {
   request(request: ApprovalRequest): Approval {
     const { agent, transactionId } = request
     const known = this.find(agent.id, transactionId)
-    if (known !== undefined) return known
+    if (known !== undefined && (isKept(known) || covers(known, request.refusals))) return known
     this.#checkCount(agent.id)
-    // One for the same transaction that has expired, and of which that is not recorded yet.
+    // One for the same transaction that has expired, and of which that is not recorded yet; or one that shows too little.
     const over = this.#load().get(keyOf(agent.id, transactionId))
-    if (over !== undefined) this.#expire(over)
+    if (known !== undefined) this.#replace(known)
+    else if (over !== undefined) this.#expire(over)
     const approval = this.#create(request)
-    this.#table.insert(approval)
+    this.#table.insert(approval, validityOf(request.transaction))
     this.#record('approval_requested', approval, { type: 'agent', id: agent.id, name: agent.name })
     this.#keep(approval)
     return approval
   }
 
-  answer({ agent, transactionId, bytes, refusal, claim }: GateRequest): ApprovalAnswer {
-    const approval = this.request({ agent, transactionId, transaction: bytes, refusal, claim })
+  answer({ agent, transactionId, bytes, refusals, claim }: GateRequest): ApprovalAnswer {
+    const approval = this.request({ agent, transactionId, transaction: bytes, refusals, claim })
     if (approval.state === 'denied') return { type: 'denied' }
     if (approval.state === 'open') return { type: 'open', approvalId: approval.id }
     // The reservation is in the same transaction: from now on it lets the same transaction be signed again.
@@ -114,12 +129,32 @@ export class Approvals implements ApprovalGate {
     return { type: 'approved', rule: `approval ${approval.id}` }
   }
 
+  signedWithout(agentId: string, transactionId: Uint8Array): void {
+    const live = this.#load()
+    if (live.size === 0) return
+    const found = live.get(keyOf(agentId, Transaction.encodeId(transactionId)))
+    if (found?.state === 'approved') this.#setState(found, 'used', found.decidedAtMs)
+    else if (found !== undefined) this.#expire(found)
+  }
+
+  /** Denials of transactions that a network cannot take any more are deleted, after the time that all others are kept. */
+  async noteRound(network: string, round: bigint): Promise<void> {
+    const nowMs = this.#now()
+    const lastMs = this.#deletedAtMs.get(network) ?? Number.NEGATIVE_INFINITY
+    if (Math.abs(nowMs - lastMs) < deleteEveryMs || !this.#database.exists || this.#denied().size === 0) return
+    this.#deletedAtMs.set(network, nowMs)
+    await this.#database.change(() => {
+      this.#table.deleteDenied(nowMs - keptMs, network, round - marginRounds)
+      this.#deniedAgents = undefined
+    })
+  }
+
   /** Lets the agent sign the transaction. @throws KmdError `approval_not_found`, `approval_decided` */
   approve(id: string, actor: Actor): Promise<Approval> {
     return this.#decide(id, 'approved', actor)
   }
 
-  /** Refuses the transaction for good. @throws KmdError `approval_not_found`, `approval_decided` */
+  /** Refuses the transaction for as long as the ledger may take it. @throws KmdError `approval_not_found`, `approval_decided` */
   deny(id: string, actor: Actor): Promise<Approval> {
     return this.#decide(id, 'denied', actor)
   }
@@ -131,11 +166,21 @@ export class Approvals implements ApprovalGate {
     return this.#current(found)
   }
 
-  /** Newest first: those that wait for the owner, or all of the latest. Of very many, the newest. */
+  /** Newest first: those that wait for the owner; or these and the latest of the others. Of very many, the newest. */
   list({ onlyOpen }: { onlyOpen: boolean }): readonly Approval[] {
-    if (!onlyOpen) return this.#table.latest(maxListed).map((one) => this.#current(one))
-    const open = [...this.#load().values()].filter((one) => this.#isOpen(one))
-    return open.slice(-maxOpenListed).reverse()
+    const open = this.#open().slice(-maxOpenListed).reverse()
+    if (onlyOpen) return open
+    const latest = this.#table.latest(maxListed, this.#now()).map((one) => this.#current(one))
+    return [...open, ...latest].sort((a, b) => b.createdAtMs - a.createdAtMs)
+  }
+
+  /** How many `list` would have without a bound. */
+  count({ onlyOpen }: { onlyOpen: boolean }): number {
+    return onlyOpen ? this.#open().length : this.#table.count()
+  }
+
+  #open(): Approval[] {
+    return [...this.#load().values()].filter((one) => this.#isOpen(one))
   }
 
   /** Changes with every approval that is asked for, decided, used or expires. */
@@ -193,7 +238,13 @@ export class Approvals implements ApprovalGate {
     })
   }
 
-  #create({ agent, transactionId, transaction, refusal, claim }: ApprovalRequest): Approval {
+  /** Another approval takes its place. */
+  #replace(approval: Approval): void {
+    this.#record('approval_expired', approval, { type: 'daemon' })
+    this.#setState(approval, 'expired', approval.decidedAtMs)
+  }
+
+  #create({ agent, transactionId, transaction, refusals, claim }: ApprovalRequest): Approval {
     const createdAtMs = this.#now()
     return {
       id: createId(),
@@ -202,7 +253,7 @@ export class Approvals implements ApprovalGate {
       state: 'open',
       transactionId,
       transaction,
-      refusal: storedRefusal(refusal),
+      refusals: refusals.map(storedRefusal),
       claimedUrl: claimText(claim.url, maxUrlLength),
       claimedDescription: claimText(claim.description, maxDescriptionLength),
       createdAtMs,
@@ -221,7 +272,8 @@ export class Approvals implements ApprovalGate {
   /** In memory at once, so that what follows in the same transaction sees it; told to others when it is on the disk. */
   #keep(approval: Approval): void {
     const key = keyOf(approval.agentId, approval.transactionId)
-    if (approval.state === 'expired') this.#load().delete(key)
+    if (approval.state === 'denied') this.#denied().add(approval.agentId)
+    if (approval.state === 'expired' || approval.state === 'denied') this.#load().delete(key)
     else this.#load().set(key, approval)
     this.#changed.push(approval)
   }
@@ -239,12 +291,13 @@ export class Approvals implements ApprovalGate {
   }
 
   #record(event: EventName, approval: Approval, actor: Actor): void {
-    const { id, agentId, agentName, transactionId, refusal, claimedUrl, claimedDescription } = approval
+    const { id, agentId, agentName, transactionId, claimedUrl, claimedDescription } = approval
     const claims = {
       ...(claimedUrl && { claimed_url: claimedUrl }),
       ...(claimedDescription && { claimed_description: claimedDescription }),
     }
-    const detail = { approval: id, agent_id: agentId, agent_name: agentName, reason: refusal.message, ...claims }
+    const subject = { approval: id, agent_id: agentId, agent_name: agentName }
+    const detail = { ...subject, reason: reasonOf(approval), rules: rulesOf(approval), ...claims }
     this.#options.audit.append({ event, actor, transaction: transactionId, detail })
   }
 
@@ -267,6 +320,15 @@ export class Approvals implements ApprovalGate {
   #load(): Map<string, Approval> {
     this.#live ??= new Map(this.#table.live(this.#now()).map((one) => [keyOf(one.agentId, one.transactionId), one]))
     return this.#live
+  }
+
+  #hasDenials(agentId: string): boolean {
+    return this.#denied().has(agentId)
+  }
+
+  #denied(): Set<string> {
+    this.#deniedAgents ??= this.#table.deniedAgents()
+    return this.#deniedAgents
   }
 
   #sweepLater(leastMs = 0): void {
@@ -296,7 +358,7 @@ export class Approvals implements ApprovalGate {
     }
   }
 
-  /** With a record for one that was never decided. A denied one and a used one stay what they are. */
+  /** With a record for one that was never decided. A used one stays what it is. */
   #expire(approval: Approval): void {
     const { state, agentId, transactionId, decidedAtMs, expiresAtMs } = approval
     if (state === 'open') this.#record('approval_expired', approval, { type: 'daemon' })
@@ -310,6 +372,16 @@ const maxDescriptionLength = 300
 
 function keyOf(agentId: string, transactionId: string): string {
   return `${agentId} ${transactionId}`
+}
+
+/** An open one is asked about again once it is decided, and a denied one is decided for good. */
+function isKept({ state }: Approval): boolean {
+  return state === 'open' || state === 'denied'
+}
+
+function validityOf(transaction: Uint8Array): Validity {
+  const { gh, lv = 0n } = Transaction.decode(transaction)
+  return { network: gh === undefined ? '' : Bytes.toBase64(gh), lastValid: lv }
 }
 
 function createId(): string {

@@ -22,6 +22,13 @@ export const approvalSchema = `
   CREATE INDEX approvals_expiry ON approvals (expires_ms) WHERE state <> 'expired';
 `
 
+/** The second version: until when the ledger could take the transaction, so that a denial holds as long. */
+export const approvalValiditySchema = `
+  ALTER TABLE approvals ADD COLUMN network TEXT;
+  ALTER TABLE approvals ADD COLUMN last_valid INTEGER;
+  CREATE INDEX approvals_denied ON approvals (agent_id) WHERE state = 'denied';
+`
+
 export type ApprovalRow = {
   id: string
   agent_id: string
@@ -45,11 +52,17 @@ export function approvalOf(row: ApprovalRow): Approval {
     state: row.state as ApprovalState,
     transactionId: row.transaction_id,
     transaction: row.content,
-    refusal: JSON.parse(row.refusal) as StoredRefusal,
+    refusals: readRefusals(row.refusal),
     claimedUrl: row.claimed_url,
     claimedDescription: row.claimed_description,
     createdAtMs: row.created_ms,
     expiresAtMs: row.expires_ms,
     decidedAtMs: row.decided_ms ?? undefined,
   }
+}
+
+/** The first version of the schema had one rule. */
+function readRefusals(text: string): readonly StoredRefusal[] {
+  const json = JSON.parse(text) as StoredRefusal | StoredRefusal[]
+  return Array.isArray(json) ? json : [json]
 }

@@ -1,0 +1,132 @@
+/**
+ * The last rounds of public networks, as the daemon's node tells them. A payment that is valid only later is refused by them:
+ * payments that are signed on many days, and are all valid on one, would be more than a limit of a day.
+ *
+ * The last one is kept in the file, so that a restart at which the node does not answer opens nothing. Between two answers of
+ * the node, a round is at most what it can be by the time that has passed.
+ */
+import { AlgodError } from '@latchkey/algod'
+import { Bytes, Network } from '@latchkey/algorand'
+import type { LedgerClient } from '../api/NodeClient.js'
+import type { StateDatabase } from '../state/StateDatabase.js'
+import type { SpendingClock } from './SpendingClock.js'
+
+export const roundSchema = `
+  CREATE TABLE rounds (
+    network TEXT PRIMARY KEY,
+    round INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL
+  ) STRICT;
+`
+
+/** `unchecked`: the daemon has no node of the network, so that its rounds cannot be known. `unknown`: its node did not answer. */
+export type LastRound = bigint | 'unchecked' | 'unknown'
+
+export type RoundsOptions = { database: StateDatabase; clock: SpendingClock }
+
+type Noted = { readonly round: bigint; readonly atMs: number }
+
+/** Shorter than a round of any public network. */
+const leastRoundMs = 2_000
+/** About what rounds of public networks take: over hours, {@link leastRoundMs} would be too far off. */
+const usualRoundMs = 2_800
+const exactMs = 3_600_000
+/** The file is written this often at most. */
+const storeEveryMs = 600_000
+/** After an answer that did not come. */
+const askAgainMs = 1_000
+
+export class Rounds {
+  readonly #database: StateDatabase
+  readonly #clock: SpendingClock
+  readonly #noted = new Map<string, Noted>()
+  readonly #storedAtMs = new Map<string, number>()
+  #node: () => LedgerClient | undefined = () => undefined
+  /** The network of the node that answered last. */
+  #answered: { readonly node: LedgerClient; readonly network: string } | undefined
+  #asking: Promise<void> | undefined
+  #askedAtMs = Number.NEGATIVE_INFINITY
+
+  constructor({ database, clock }: RoundsOptions) {
+    this.#database = database
+    this.#clock = clock
+    database.listen({ onReopen: () => this.#noted.clear() })
+  }
+
+  /** The node that the daemon has now; undefined for none. */
+  useNode(node: () => LedgerClient | undefined): void {
+    this.#node = node
+    this.#askedAtMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** The last round of a network, at most. */
+  last(network: string): LastRound {
+    const node = this.#node()
+    if (node === undefined || !isPublic(network)) return 'unchecked'
+    if (this.#answered?.node === node && this.#answered.network !== network) return 'unchecked'
+    const noted = this.#noted.get(network) ?? this.#read(network)
+    if (noted === undefined) return 'unknown'
+    return noted.round + BigInt(roundsIn(Math.max(0, this.#clock.now() - noted.atMs)))
+  }
+
+  /** Asks the node if the round of the network is not known. Resolves also if the node does not answer. */
+  async learn(network: string): Promise<void> {
+    if (this.last(network) !== 'unknown') return
+    const nowMs = this.#clock.now()
+    if (this.#asking === undefined && nowMs - this.#askedAtMs < askAgainMs) return
+    this.#askedAtMs = nowMs
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined
+    })
+    await this.#asking
+  }
+
+  /** Takes note of what a node said, and keeps it in the file. */
+  async note(node: LedgerClient, network: string, round: bigint): Promise<void> {
+    this.#answered = { node, network }
+    if (!isPublic(network)) return
+    const atMs = this.#clock.now()
+    this.#noted.set(network, { round, atMs })
+    const storedAtMs = this.#storedAtMs.get(network)
+    if (storedAtMs !== undefined && atMs - storedAtMs < storeEveryMs) return
+    await this.#database.change(() => {
+      const sql = 'INSERT OR REPLACE INTO rounds (network, round, at_ms) VALUES (?, ?, ?)'
+      this.#database.statement(sql).run(network, round, atMs)
+    })
+    this.#storedAtMs.set(network, atMs)
+  }
+
+  async #ask(): Promise<void> {
+    const node = this.#node()
+    if (node === undefined) return
+    try {
+      const { genesisHash, lastRound } = await node.parameters()
+      await this.note(node, Bytes.toBase64(genesisHash), lastRound)
+    } catch (error) {
+      // A node that does not answer is asked again with a later request.
+      if (!(error instanceof AlgodError)) throw error
+    }
+  }
+
+  #read(network: string): Noted | undefined {
+    if (!this.#database.exists) return undefined
+    const row = this.#database.statement('SELECT round, at_ms FROM rounds WHERE network = ?').get(network) as
+      | { round: number; at_ms: number }
+      | undefined
+    if (row === undefined) return undefined
+    const noted = { round: BigInt(row.round), atMs: row.at_ms }
+    this.#noted.set(network, noted)
+    return noted
+  }
+}
+
+/** A local network has rounds as quickly as payments come. */
+function isPublic(network: string): boolean {
+  return Network.known.some(({ genesisHash }) => genesisHash === network)
+}
+
+/** The rounds that can have passed in a time, at most. */
+function roundsIn(ms: number): number {
+  if (ms <= exactMs) return Math.ceil(ms / leastRoundMs)
+  return exactMs / leastRoundMs + Math.ceil((ms - exactMs) / usualRoundMs)
+}

@@ -1,0 +1,65 @@
+/** A database of an earlier version is opened with what is in it. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Transaction } from '@latchkey/algorand'
+import { key, network, pay, rulesOf, startMs, walletId } from '../agents/AgentFixture.test.helper.js'
+import * as RulesJson from '../agents/rulesJson.js'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { fileName, openState } from './openState.js'
+import { StateDatabase } from './StateDatabase.js'
+import { migrations } from './schema.js'
+
+const agentId = 'agent-one-id'
+
+/** The first version, with an agent, an approval of one rule that is approved, and one that is denied. */
+async function makeFirstVersion(directory: string) {
+  const database = new StateDatabase({ file: join(directory, fileName), migrations: migrations.slice(0, 1) })
+  const [approved, denied] = [pay(1n), pay(2n)]
+  await database.change(() => {
+    database
+      .statement('INSERT INTO agents VALUES (1, ?, ?, ?, ?, ?, ?, NULL, ?, ?)')
+      .run(agentId, 'shopper', walletId, key.address, 'active', startMs, RulesJson.write(rulesOf([])), Buffer.alloc(32))
+    const refusal = JSON.stringify({ code: 'agent_approval_required', rule: 'ask above $1', message: 'It asks.' })
+    for (const [id, state, { bytes }] of [
+      ['a', 'approved', approved],
+      ['d', 'denied', denied],
+    ] as const) {
+      database
+        .statement('INSERT INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+        .run(
+          id,
+          agentId,
+          'shopper',
+          state,
+          Transaction.id(bytes),
+          bytes,
+          refusal,
+          '',
+          '',
+          startMs,
+          startMs + 1,
+          startMs,
+        )
+    }
+  })
+  await database.close()
+  return { approved, denied }
+}
+
+test('agents are not suspended, an approval covers its one rule, and a denial holds', async (t) => {
+  const directory = temporaryDirectory(t)
+  const { denied } = await makeFirstVersion(directory)
+  const { agents, approvals, close } = openState({ directory, now: () => startMs })
+  t.after(close)
+  assert.deepEqual([agents.find(agentId).state, agents.find(agentId).suspendedReason], ['active', undefined])
+  assert.deepEqual(
+    approvals.get('a').refusals.map(({ rule }) => rule),
+    ['ask above $1'],
+  )
+  const digest = Transaction.digest(denied.bytes)
+  assert.equal(approvals.denies(agentId, digest), true)
+  // Of which network it is was not noted then: it is kept.
+  await approvals.noteRound(network, 10_000_000n)
+  assert.equal(approvals.denies(agentId, digest), true)
+})
