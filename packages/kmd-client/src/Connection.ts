@@ -154,10 +154,11 @@ export class Connection {
     }
     const detail = error.systemCode === undefined ? '' : ` (${error.systemCode})`
     if (code === 'refused') {
+      const sent = error.wasSentBefore ? 'an earlier attempt may have reached it' : 'nothing was sent'
       const hint =
         dataDir === undefined
-          ? 'start it, or check the address; nothing was sent'
-          : `start it: the daemon that wrote kmd.net in ${dataDir} has ended; nothing was sent`
+          ? `start it, or check the address; ${sent}`
+          : `start it: the daemon that wrote kmd.net in ${dataDir} has ended; ${sent}`
       return new KmdClientError('daemon_not_running', `no daemon answers at ${address}${detail}`, { ...options, hint })
     }
     const hint = nextStep(operation)
