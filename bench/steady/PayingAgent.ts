@@ -10,7 +10,7 @@ import { Kmd } from '@latchkey/kmd-client'
 import { Buyer, Chain, fromAgent, payingFetch } from '@latchkey/x402/client'
 import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
-import { Gate } from '@latchkey/x402/server'
+import { Gate, httpFacilitator } from '@latchkey/x402/server'
 import { DevnetProcess, type Facts } from '../devnet/Process.js'
 import { Daemon } from '../support/Daemon.js'
 import * as DataDirectory from '../support/DataDirectory.js'
@@ -18,6 +18,8 @@ import { Market, priceMicroDollars } from '../x402/Market.js'
 
 const program = fileURLToPath(new URL('../../../node_modules/.bin/kmd', import.meta.url))
 const password = 'secret'
+/** A machine that is busy with other work answers late, which is no failure of a connection. */
+const timeoutMs = 300_000
 
 export type PayingAgent = {
   /** Pays for one request. Rejects if it fails. */
@@ -33,7 +35,7 @@ export async function startPayingAgent(directory: string): Promise<PayingAgent> 
   const market = await Market.open(devnet.facts, join(directory, 'facilitator.db'))
   const dataDir = DataDirectory.create(join(directory, 'data'), 'unsafe')
   const daemon = await Daemon.start([program, '-d', '{dir}'], dataDir)
-  const agent = await Kmd.asAgent({ dataDir, token: await grant(dataDir, devnet.facts, market) })
+  const agent = await Kmd.asAgent({ dataDir, timeoutMs, token: await grant(dataDir, devnet.facts, market) })
   const seller = await startSeller(market)
   const signer = await fromAgent({ agent })
   const pay = payingFetch(new Buyer({ signer, chains: await openChain(market, devnet.facts) }))
@@ -78,7 +80,7 @@ async function startSeller({ chain, sellerAddress: payTo, requirements, facilita
   const { port } = await server.listen('127.0.0.1', 0)
   const price = { asset: requirements.asset, amount: String(priceMicroDollars) }
   const accepts = { network: chain.caip2, price, payTo }
-  const facilitators = `http://127.0.0.1:${port}`
+  const facilitators = httpFacilitator({ url: `http://127.0.0.1:${port}`, timeoutMs })
   const gate = await Gate.open({ routes: { 'GET /report': { accepts } }, facilitators, chains: chain })
   const seller = createServer(paymentGate(gate, (_, response) => response.end('{"weather":"sunny"}')))
   seller.listen(0, '127.0.0.1')
