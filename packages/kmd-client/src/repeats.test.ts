@@ -32,6 +32,29 @@ for (const { name, client } of transports) {
     kmd.close()
   })
 
+  test(`what fails the second time is not repeated after its own connection broke, over ${name}`, {
+    timeout,
+  }, async (t) => {
+    let requests = 0
+    const server = await serve(({ socket }) => {
+      requests++
+      socket.destroy()
+    })
+    t.after(() => server.close())
+    const kmd = await Kmd.connect({ address: server.address, token, ...client })
+    const changes = [
+      () => kmd.approvals.approve({ id: 'a' }),
+      () => kmd.agents.revoke({ agent: 'a' }),
+      () => kmd.contacts.delete({ address: Address.encode(genesisHash) }),
+    ]
+    for (const change of changes) {
+      requests = 0
+      await assert.rejects(change(), { code: 'connection_lost' })
+      // `fetch` does not say whether the connection was an idle one.
+      assert.equal(requests, name === 'fetch' ? 2 : 1)
+    }
+  })
+
   test(`an aborted request is not repeated, over ${name}`, { timeout }, async (t) => {
     const abort = new AbortController()
     let requests = 0

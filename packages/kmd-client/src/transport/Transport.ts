@@ -16,8 +16,10 @@ export type TransportRequest = {
   signal: AbortSignal | undefined
   timeoutMs: number
   maxResponseBytes: number
-  /** Must not reach the daemon twice: never repeated, and not sent over a connection that may be stale. Others may be. */
+  /** Must not reach the daemon twice: never repeated, and not sent over a connection that may be stale. */
   once: boolean
+  /** May reach the daemon twice. What is neither is repeated only where the daemon had closed an idle connection. */
+  repeatable: boolean
 }
 
 export type TransportResponse = {
