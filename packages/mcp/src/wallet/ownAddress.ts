@@ -22,12 +22,16 @@ function routesToItself(address: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
     const end = (isOwn: boolean): void => {
-      socket.close()
       resolve(isOwn)
+      socket.removeAllListeners()
+      socket.on('error', () => {})
+      socket.close()
     }
-    // Without a route there is no connection, either.
+    // Without a route there is no connection, either. Node passes the error to the callback, or emits it.
     socket.once('error', () => end(false))
-    socket.connect(discardPort, address, () => end(canonical(socket.address().address) === canonical(address)))
+    socket.connect(discardPort, address, ((error?: Error) => {
+      end(error == null && canonical(socket.address().address) === canonical(address))
+    }) as () => void)
   })
 }
 
