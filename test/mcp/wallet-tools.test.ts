@@ -64,8 +64,9 @@ suite('tools of latchkey mcp over stdio', { timeout: 600_000 }, () => {
     assert.equal(await stack.earned(), cent)
 
     const listed = await client.callTool({ name: 'list_payments' })
-    const [payment] = data(listed)['payments'] as { transaction_id: string; url: string }[]
-    assert.deepEqual([payment?.transaction_id, payment?.url], [paid.transaction_id, url])
+    const [payment] = data(listed)['payments'] as { transaction_id: string }[]
+    const { urls } = data(listed)['untrusted'] as { urls: { [id: string]: string } }
+    assert.deepEqual([payment?.transaction_id, urls], [paid.transaction_id, { [paid.transaction_id]: url }])
     const found = await client.callTool({ name: 'find_payment', arguments: { transaction_id: paid.transaction_id } })
     assert.equal((data(found)['payment'] as { state: string }).state, 'settled')
     const { contents } = await client.readResource({ uri: 'latchkey://payments' })

@@ -38,3 +38,12 @@ test('errors extend the one base', () => {
     ['packages/algorand/src/LatchkeyError.ts'],
   )
 })
+
+test('only VisibleText decides which characters cannot be seen', () => {
+  // Whole labels are refused, and cells of a spreadsheet are quoted: neither replaces characters.
+  const own = ['algorand/src/VisibleText.ts', 'kmd/src/contacts/Label.ts', 'x402/src/server/salesCsv.ts']
+  const found = files
+    .filter((file) => !own.some((one) => file.endsWith(one)))
+    .filter((file) => /\\p\{(?:C|Cf|Zl|DI|Default_Ignorable_Code_Point)\}/.test(read(file)))
+  assert.deepEqual(found, ['packages/algorand/src/internal/description/format.ts'])
+})

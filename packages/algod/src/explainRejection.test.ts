@@ -40,8 +40,8 @@ test('rejections of algod become sentences, amounts with their unit', () => {
 
 test('an unknown reason is quoted, bounded and without control characters', () => {
   assert.equal(
-    explainRejection('some\u001b[31m\u202enews'),
-    'The node rejects the transaction: “some\ufffd[31m\ufffdnews”.',
+    explainRejection('some\u001b[31m\u202ene\u3164ws'),
+    'The node rejects the transaction: “some\ufffd[31m\ufffdne\ufffdws”.',
   )
   assert.ok(explainRejection('x'.repeat(10_000)).length < 400)
 })

@@ -1,5 +1,5 @@
 /** Why a node rejects a transaction, in words for people. */
-import { Amount } from '@latchkey/algorand'
+import { Amount, VisibleText } from '@latchkey/algorand'
 import { rejectionCode } from './rejections.js'
 
 type Explanation = readonly [pattern: RegExp, explain: (match: RegExpExecArray) => string]
@@ -66,7 +66,7 @@ export function explainRejection(reason: string): string {
   }
   const known = byCode[rejectionCode(reason)]
   if (known !== undefined) return known
-  const shown = reason.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd').slice(0, maxReasonLength)
+  const shown = VisibleText.replaceHidden(reason).slice(0, maxReasonLength)
   return `The node rejects the transaction: “${shown}”.`
 }
 

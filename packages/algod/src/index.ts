@@ -7,6 +7,7 @@ export { explainRejection } from './explainRejection.js'
 export type { NodeAddress, NodeStatus } from './PoolNode.js'
 export type { RejectionCode } from './rejections.js'
 export type { Fetch } from './transport/fetch.js'
+export { KeptConnections } from './transport/KeptConnections.js'
 export {
   type Transport,
   TransportError,

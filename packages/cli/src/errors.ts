@@ -366,6 +366,11 @@ export const errors = {
     message: 'this system has no service manager that is known',
     hint: 'latchkey kmd start runs the daemon in the background',
   },
+  program_replaceable: {
+    exit: 'failed',
+    message: 'another user than root could replace the program that a service of the machine runs',
+    hint: 'install Node and Latchkey for the machine as root, such as in /opt, or correct it: chown root, chmod go-w',
+  },
   service_not_installed: {
     exit: 'unreachable',
     message: 'the service of the key daemon is not installed',

@@ -7,6 +7,7 @@ test('replaces characters that move the cursor, end the line or change its direc
   assert.equal(printable('a\u001b[2Jb\nc\u009bd\u202ee\u2028f\ud800'), 'a?[2Jb?c?d?e?f?')
   assert.equal(printable('Größe 鍵 🔑 ☕\ufe0f'), 'Größe 鍵 🔑 ☕\ufe0f')
   assert.equal(printable('savings\u200b\u3164\u00ad'), 'savings???')
+  assert.equal(printable('savings\ufe01\u{e0100}☕\ufe0f\u{e0101}\u2800'), 'savings??☕\ufe0f??')
 })
 
 test('keeps the line breaks of several lines, and nothing else', () => {

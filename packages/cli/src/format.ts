@@ -1,27 +1,21 @@
 /** Text for the terminal. Parts of it come from others: they must not move the cursor or span several lines. */
+import { VisibleText } from '@latchkey/algorand'
 
-/**
- * Characters that a terminal obeys or does not show: control characters (C0, C1, escape), marks that reorder text or have
- * no width, line separators, lone surrogates, blank letters. Variation selectors choose the form of the character
- * before them and stay.
- */
-const unsafe = String.raw`(?!\p{VS})[\p{C}\p{Zl}\p{Zp}\p{DI}]`
-const unsafeCharacter = new RegExp(unsafe, 'u')
-const unsafeCharacters = new RegExp(unsafe, 'gu')
+const replace = VisibleText.replaceHiddenOnScreen
 
 /** The text with a question mark for each character that a terminal obeys or does not show: one line. */
 export function printable(text: string): string {
-  return text.replace(unsafeCharacters, '?')
+  return replace(text, '?')
 }
 
 /** The same for several lines. */
 export function printableLines(text: string, alsoAllowed = ''): string {
-  return text.replace(unsafeCharacters, (found) => (found === '\n' || alsoAllowed.includes(found) ? found : '?'))
+  return replace(text, (found) => (found === '\n' || alsoAllowed.includes(found) ? found : '?'))
 }
 
 /** A value as JSON in which every character is printable: the others are escaped, so that it stays the same value. */
 export function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(unsafeCharacters, (character) =>
+  return replace(JSON.stringify(value), (character) =>
     [...Array(character.length).keys()]
       .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
       .join(''),
@@ -39,8 +33,8 @@ export function quoted(name: string): string {
  */
 export function shellWord(text: string): string {
   if (/^[\w/.:+-]+$/.test(text)) return text
-  if (!unsafeCharacter.test(text)) return `'${text.replaceAll("'", `'\\''`)}'`
-  const escaped = text.replace(/[\\']/g, '\\$&').replace(unsafeCharacters, octalBytes)
+  if (printable(text) === text) return `'${text.replaceAll("'", `'\\''`)}'`
+  const escaped = replace(text.replace(/[\\']/g, '\\$&'), octalBytes)
   return `$'${escaped}'`
 }
 

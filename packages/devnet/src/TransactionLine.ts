@@ -1,5 +1,5 @@
 /** A transaction as one readable line. */
-import { Address, Amount, type Submission, type Transaction } from '@latchkey/algorand'
+import { Address, Amount, type Submission, type Transaction, VisibleText } from '@latchkey/algorand'
 import type { Applied } from './ledger/Block.js'
 import { id } from './ledger/IncomingTransaction.js'
 import * as MapKey from './ledger/MapKey.js'
@@ -18,7 +18,7 @@ export function rejected({ txn }: Submission.Submitted, error: unknown, state: S
 
 /** Reasons quote input, which must not control a terminal. */
 function printable(text: string): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (letter) => `\\u{${letter.codePointAt(0)!.toString(16)}}`)
+  return VisibleText.replaceHidden(text, (letter) => `\\u{${letter.codePointAt(0)!.toString(16)}}`)
 }
 
 export function describe(txn: Txn, state: StateReader): string {

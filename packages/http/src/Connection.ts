@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
 import { lazyEnds } from './connectionEnds.js'
-import type { Limits } from './Limits.js'
+import { keepAliveValue, type Limits } from './Limits.js'
 import {
   type BodySource,
   dropConnection,
@@ -314,7 +314,11 @@ export class Connection {
     const isStream = isSource(body)
     const isDelimited = !isStream || head.isHttp11
     const keepAlive = head.keepAlive && isRead && isDelimited && !this.#isOver() && !this.#options.isStopping()
-    const connection = keepAlive ? (head.headers.has('connection') ? 'keep-alive' : undefined) : 'close'
+    const connection = keepAlive
+      ? head.headers.has('connection')
+        ? keepAliveValue(this.#options.limits)
+        : undefined
+      : 'close'
     const isHead = head.method === 'HEAD'
     const responseHead = { status, headers, connection, isHead, requestId: this.#requestId }
     if (isStream) {

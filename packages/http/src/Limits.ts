@@ -8,7 +8,7 @@ export type Limits = {
   headersMs: number
   /** Time for the whole request to arrive. */
   requestMs: number
-  /** Time between requests, and without progress of a response stream. */
+  /** Time between requests, and without progress of a response stream. Clients are told a shorter one, see {@link keepAliveValue}. */
   idleMs: number
   /**
    * Connections open at the same time. Beyond it, the one that has been idle longest is closed: first of those whose
@@ -31,4 +31,22 @@ export const defaultLimits: Limits = {
   connections: 1024,
   lingerMs: 2_000,
   stopMs: 10_000,
+}
+
+const keepAliveValues = new WeakMap<Limits, string>()
+/** The share of the idle time that clients are told: a request may be on its way when they stop using a connection. */
+const announcedShare = 0.8
+
+/**
+ * The value of `Connection` for a client that keeps its connections, with how long they are kept (RFC 2068, section 19.7.1.1). A client
+ * that sent a request later might meet a connection that is being closed.
+ */
+export function keepAliveValue(limits: Limits): string {
+  let value = keepAliveValues.get(limits)
+  if (value === undefined) {
+    const seconds = Math.floor((limits.idleMs * announcedShare) / 1000)
+    value = seconds < 1 ? 'keep-alive' : `keep-alive\r\nKeep-Alive: timeout=${seconds}`
+    keepAliveValues.set(limits, value)
+  }
+  return value
 }

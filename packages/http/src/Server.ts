@@ -79,7 +79,8 @@ export class Server {
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
-    this.#timer = setInterval(() => this.#checkTimes(), checkEveryMs).unref()
+    // After the sockets were read: what arrived while the process was busy is not late.
+    this.#timer = setInterval(() => setImmediate(() => this.#checkTimes()), checkEveryMs).unref()
   }
 
   /** Starts to listen, and returns the address that was bound. Port 0 takes a free one. */

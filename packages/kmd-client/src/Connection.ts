@@ -10,7 +10,7 @@ import { readRefusal } from './agentWire.js'
 import * as Endpoint from './Endpoint.js'
 import { daemonErrorCode } from './errors.js'
 import { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
-import { isLatchkeyOnly, type Operation, type Route, routes } from './operations.js'
+import { isLatchkeyOnly, isRepeatable, type Operation, type Route, routes } from './operations.js'
 import * as RequestBody from './RequestBody.js'
 import { ResponseBody } from './ResponseBody.js'
 import { createFetchTransport, type Fetch } from './transport/fetch.js'
@@ -122,7 +122,7 @@ export class Connection {
     const content = body === undefined ? {} : { 'Content-Type': 'application/json' }
     const headers = { Accept: 'application/json', 'X-KMD-API-Token': token, ...content }
     const { maxResponseBytes } = this.#options
-    const limits = { signal, timeoutMs, maxResponseBytes, once }
+    const limits = { signal, timeoutMs, maxResponseBytes, once, repeatable: isRepeatable(operation) }
     try {
       return parse(
         await this.#transport.send({ host, port, authority, socketPath, path, method, headers, body, ...limits }),
@@ -154,10 +154,11 @@ export class Connection {
     }
     const detail = error.systemCode === undefined ? '' : ` (${error.systemCode})`
     if (code === 'refused') {
+      const sent = error.wasSentBefore ? 'an earlier attempt may have reached it' : 'nothing was sent'
       const hint =
         dataDir === undefined
-          ? 'start it, or check the address; nothing was sent'
-          : `start it: the daemon that wrote kmd.net in ${dataDir} has ended; nothing was sent`
+          ? `start it, or check the address; ${sent}`
+          : `start it: the daemon that wrote kmd.net in ${dataDir} has ended; ${sent}`
       return new KmdClientError('daemon_not_running', `no daemon answers at ${address}${detail}`, { ...options, hint })
     }
     const hint = nextStep(operation)
@@ -260,10 +261,9 @@ function isWrongToken({ status, errorCode, members }: Received): boolean {
 }
 
 function nextStep(operation: Operation): string {
-  const { once = false }: Route = routes[operation]
-  return once
-    ? 'it may have been done all the same: look before you repeat it'
-    : 'repeat the call, and check whether the daemon runs'
+  return isRepeatable(operation)
+    ? 'repeat the call, and check whether the daemon runs'
+    : 'it may have been done all the same: look before you repeat it'
 }
 
 function checkTimeout(timeoutMs: number, operation: Operation): void {

@@ -12,6 +12,18 @@ export type Route = {
 
 export type Operation = keyof typeof routes
 
+/**
+ * Whether an operation reads or signs, so that it may be done again if its response was lost. Others change something, and fail the second time
+ * or count a wrong password twice.
+ */
+export function isRepeatable(operation: Operation): boolean {
+  const { method, once = false }: Route = routes[operation]
+  return (
+    !once &&
+    (method === 'GET' || /^(?:Get|List|Show|Find|Search|Describe|Simulate|Test|Verify|Wait|Watch|Sign)/.test(operation))
+  )
+}
+
 /** Whether the Go daemon does not have the operation. */
 export function isLatchkeyOnly(operation: Operation): boolean {
   return routes[operation].path.startsWith('/latchkey/')

@@ -1,10 +1,11 @@
 /** Text for a page: titles, units and addresses come from third parties. */
+import { VisibleText } from '@latchkey/algorand'
 
 const maxTextLength = 300
 
-/** Limits the length, and replaces control characters and marks that change the writing direction. */
+/** Limits the length, and replaces characters that cannot be seen. */
 export function clip(text: string, length = maxTextLength): string {
-  const visible = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').trim()
+  const visible = VisibleText.replaceHidden(text, ' ').trim()
   return visible.length > length ? `${visible.slice(0, length - 1)}…` : visible
 }
 

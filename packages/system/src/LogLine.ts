@@ -1,4 +1,5 @@
 /** One line of a log, as text in the form of the Go daemon or as JSON. Whatever a text holds, it stays one line. */
+import { VisibleText } from '@latchkey/algorand'
 
 /** How severe an event is, least first. */
 export const levels = ['debug', 'info', 'warning', 'error'] as const
@@ -141,11 +142,9 @@ const plainText = (text: string): string => (isPlain(text) ? text : quoted(text)
 const jsonText = (text: string): string => (isPlain(text) ? `"${text}"` : quoted(text))
 
 /** JSON escapes line breaks and ESC, but not the other characters that a terminal obeys: a log is read with `cat`. */
-const unsafe = /(?!\p{VS})[\p{C}\p{Zl}\p{Zp}\p{DI}]/gu
-
 function quoted(text: string): string {
   const short = text.length > longestText ? `${text.slice(0, longestText)}…` : text
-  return JSON.stringify(short).replace(unsafe, (character) => {
+  return VisibleText.replaceHiddenOnScreen(JSON.stringify(short), (character) => {
     let escaped = ''
     for (let i = 0; i < character.length; i++) escaped += `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`
     return escaped

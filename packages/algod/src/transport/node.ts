@@ -3,8 +3,9 @@
  * Node's `fetch` costs several times what the exchange does. The modules are loaded with the first request, because a
  * daemon starts without making any.
  */
-import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import { createFetchTransport } from './fetch.js'
+import { KeptConnections } from './KeptConnections.js'
 import { Pools } from './pool.js'
 import {
   StaleConnectionError,
@@ -16,9 +17,11 @@ import {
 } from './Transport.js'
 import { usesPlainFetch } from './usesPlainFetch.js'
 
-type Protocol = { start: (options: RequestOptions) => ClientRequest; agent: Agent }
+type Protocol = { start: (options: RequestOptions) => ClientRequest; kept: KeptConnections }
 
-const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: 60_000 }
+/** Where the server announces no time. Many load balancers close connections that are idle for a minute. */
+const idleMs = 30_000
+const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: idleMs }
 const defaultMaxConnections = 64
 /** Programs that make a few requests do without undici, which takes longer to load than they run. */
 const pooledFrom = 20
@@ -43,7 +46,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
       return await own.send(request)
     } catch (error) {
       if (request.once || !(error instanceof StaleConnectionError)) throw error
-      return exchange((await protocolOf(request.url.protocol)).start, request, false)
+      return exchange((await protocolOf(request.url.protocol)).start, request)
     }
   }
   return {
@@ -59,29 +62,30 @@ export function createTransport(options: TransportOptions = {}): Transport {
     },
     close: async () => {
       pools?.close()
-      for (const protocol of protocols.values()) (await protocol).agent.destroy()
+      for (const protocol of protocols.values()) (await protocol).kept.close()
     },
   }
 }
 
 async function load(protocol: string, maxSockets: number): Promise<Protocol> {
   const { Agent, request: start } = await (protocol === 'https:' ? import('node:https') : import('node:http'))
-  return { start, agent: new Agent({ ...agentOptions, maxSockets }) }
+  return { start, kept: new KeptConnections(new Agent({ ...agentOptions, maxSockets }), idleMs) }
 }
 
-async function send(request: TransportRequest, { start, agent }: Protocol): Promise<TransportResponse> {
+async function send(request: TransportRequest, { start, kept }: Protocol): Promise<TransportResponse> {
+  kept.prune()
   try {
-    return await exchange(start, request, agent)
+    return await exchange(start, request, kept)
   } catch (error) {
     if (request.once || !(error instanceof StaleConnectionError)) throw error
-    return exchange(start, request, false)
+    return exchange(start, request)
   }
 }
 
 function exchange(
   start: Protocol['start'],
   { url, path, method, headers, body, timeoutMs, maxResponseBytes, onStart }: TransportRequest,
-  agent: Agent | false,
+  kept?: KeptConnections,
 ): Promise<TransportResponse> {
   const server = serverOf(url)
   // As a list they are written as they are, instead of being kept by name: that takes a third of a request's time.
@@ -89,7 +93,7 @@ function exchange(
   for (const name in headers) list.push(name, headers[name]!)
   if (body !== undefined) list.push('Content-Length', String(body.length))
   return new Promise((resolve, reject) => {
-    const request = start({ ...server.options, path, method, headers: list, agent })
+    const request = start({ ...server.options, path, method, headers: list, agent: kept?.agent ?? false })
     // The first failure counts: destroying the request fails it once more.
     const fail = (error: NodeJS.ErrnoException): void => {
       clearTimeout(timer)
@@ -104,6 +108,7 @@ function exchange(
     onStart?.(() => fail(new TransportError('network')))
     request.on('response', (response) => {
       hasResponse = true
+      kept?.note(response)
       const done = (text: string): void => {
         clearTimeout(timer)
         resolve({ status: response.statusCode ?? 0, text })

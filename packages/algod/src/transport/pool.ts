@@ -8,8 +8,8 @@ import { StaleConnectionError, TransportError, type TransportRequest, type Trans
 
 type Undici = { readonly Pool: typeof Pool; readonly buildConnector: typeof buildConnector }
 
-/** An idle connection is kept for as long, unless the server says less. */
-const idleMs = 60_000
+/** An idle connection is kept for as long, unless the server announces less: undici keeps to that, with a margin. */
+const idleMs = 30_000
 
 /** Sends requests on pools of connections, one for each server. */
 export class Pools {

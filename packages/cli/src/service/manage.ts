@@ -9,6 +9,8 @@ export type Step = {
 }
 
 const timeoutMs = 60_000
+/** Where the programs of the system are: as root, none is run from a directory that the PATH of a user names. */
+const systemPath = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin'
 
 /** The commands that make the manager read the file and start the daemon now and with the session. */
 export function startCommands(manager: ServiceManager, path: string): string[][] {
@@ -39,7 +41,7 @@ export function stateOf(manager: ServiceManager, isSystem = false): string | und
     manager === 'systemd'
       ? ['systemctl', ...(isSystem ? [] : ['--user']), 'is-active', unitName]
       : ['launchctl', 'print', `${domain()}/${agentLabel}`]
-  const { stdout, status, error } = call(command)
+  const { stdout, status, error } = call(command, isSystem)
   if (error !== undefined) return undefined
   if (manager === 'launchd') return status === 0 ? 'loaded' : 'not loaded'
   const [word = ''] = (stdout ?? '').trim().split('\n', 1)
@@ -47,10 +49,10 @@ export function stateOf(manager: ServiceManager, isSystem = false): string | und
 }
 
 /** Runs them one after the other, until one fails. */
-export function runAll(commands: readonly (readonly string[])[]): Step[] {
+export function runAll(commands: readonly (readonly string[])[], isSystem = false): Step[] {
   const steps: Step[] = []
   for (const command of commands) {
-    const { status, stderr, error } = call(command)
+    const { status, stderr, error } = call(command, isSystem)
     const isOk = error === undefined && status === 0
     const said = (stderr ?? '').trim().split('\n', 1)[0] ?? ''
     steps.push({ command, isOk, problem: isOk ? undefined : (error?.message ?? (said || `exit code ${status}`)) })
@@ -59,8 +61,9 @@ export function runAll(commands: readonly (readonly string[])[]): Step[] {
   return steps
 }
 
-function call([file, ...args]: readonly string[]) {
-  return spawnSync(file!, args, { encoding: 'utf8', timeout: timeoutMs, stdio: ['ignore', 'pipe', 'pipe'] })
+function call([file, ...args]: readonly string[], isSystem: boolean) {
+  const env = isSystem ? { PATH: systemPath } : process.env
+  return spawnSync(file!, args, { encoding: 'utf8', timeout: timeoutMs, stdio: ['ignore', 'pipe', 'pipe'], env })
 }
 
 function domain(): string {

@@ -114,7 +114,7 @@ test('nothing is sent to an address that does not answer within the time of the 
   const transport = createFetchTransport(fetch, silent)
   const request = {
     ...{ host: '127.0.0.1', port: 1, authority: '127.0.0.1:1', path: '/', method: 'GET', headers: {} },
-    ...{ body: undefined, signal: undefined, timeoutMs: 50, maxResponseBytes: 1, once: false },
+    ...{ body: undefined, signal: undefined, timeoutMs: 50, maxResponseBytes: 1, once: false, repeatable: true },
   }
   await assert.rejects(transport.send(request), { code: 'timeout' })
   const controller = new AbortController()

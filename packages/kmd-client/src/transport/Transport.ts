@@ -18,6 +18,8 @@ export type TransportRequest = {
   maxResponseBytes: number
   /** Must not reach the daemon twice: never repeated, and not sent over a connection that may be stale. */
   once: boolean
+  /** May reach the daemon twice. What is neither is repeated only where the daemon had closed an idle connection. */
+  repeatable: boolean
 }
 
 export type TransportResponse = {
@@ -61,23 +63,38 @@ export type Transport = {
  */
 export type TransportFailure = 'refused' | 'unproven' | 'broken' | 'timeout' | 'too_large'
 
+type TransportErrorOptions = {
+  systemCode?: string | undefined
+  cause?: unknown
+  hasResponse?: boolean | undefined
+  isNewConnection?: boolean | undefined
+}
+
 /** The reason for a failed exchange, for `Connection` to explain. */
 export class TransportError extends LatchkeyError<TransportFailure> {
   override name = 'TransportError'
   /** The system's code, such as `ECONNREFUSED`, where there is one. */
   readonly systemCode: string | undefined
+  /** Whether a response had begun. */
+  readonly hasResponse: boolean
+  /** Whether the connection had no request before: then it was not closed for being idle. */
+  readonly isNewConnection: boolean
+  /** Whether an earlier attempt of the same request may have reached the daemon. */
+  wasSentBefore = false
 
   constructor(
     code: TransportFailure,
-    { systemCode, cause }: { systemCode?: string | undefined; cause?: unknown } = {},
+    { systemCode, cause, hasResponse = false, isNewConnection = false }: TransportErrorOptions = {},
   ) {
     super(code, code, { cause })
     this.systemCode = systemCode
+    this.hasResponse = hasResponse
+    this.isNewConnection = isNewConnection
   }
 
-  /** Whether the peer reset the connection: if it was a reused one, possibly before the peer saw the request. */
+  /** Whether the peer closed the connection without a response. It may have seen the request, or not. */
   get isReset(): boolean {
-    return this.systemCode !== undefined && resets.has(this.systemCode)
+    return !this.hasResponse && this.systemCode !== undefined && resets.has(this.systemCode)
   }
 }
 
@@ -101,7 +118,11 @@ const refusals = new Set([
 const resets = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** A failure of the network, by the system's code for it. */
-export function networkError(cause: unknown, systemCode: string | undefined): TransportError {
+export function networkError(
+  cause: unknown,
+  systemCode: string | undefined,
+  state: Pick<TransportErrorOptions, 'hasResponse' | 'isNewConnection'> = {},
+): TransportError {
   const code = systemCode !== undefined && refusals.has(systemCode) ? 'refused' : 'broken'
-  return new TransportError(code, { systemCode, cause })
+  return new TransportError(code, { systemCode, cause, ...state })
 }

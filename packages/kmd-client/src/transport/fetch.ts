@@ -1,5 +1,6 @@
 /** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
 import { KmdClientError } from '../KmdClientError.js'
+import { repeating } from './repeating.js'
 import {
   type Examine,
   networkError,
@@ -46,10 +47,7 @@ function beforeAbort<T>(work: Promise<T>, signal: AbortSignal | null | undefined
   })
 }
 
-/**
- * Browsers replace stale connections themselves. Where a runtime reports that the connection was reset before there
- * was a response, the request is repeated if it may be.
- */
+/** Browsers replace stale connections themselves, and do not say why a request failed: it is not repeated there. */
 async function send(request: TransportRequest, fetch: Fetch): Promise<TransportResponse> {
   if (request.socketPath !== undefined) {
     const message = 'a Unix socket can be used on Node only, and not with a fetch of your own'
@@ -58,10 +56,12 @@ async function send(request: TransportRequest, fetch: Fetch): Promise<TransportR
   request.signal?.throwIfAborted()
   const limit = startLimit(request)
   try {
-    const response = await start(request, fetch, limit.signal).catch((error: unknown) => {
-      if (request.once || limit.signal.aborted || !failureOf(error).isReset) throw error
-      return start(request, fetch, limit.signal)
-    })
+    const attempt = { ...request, signal: limit.signal }
+    const response = await repeating(attempt, () =>
+      start(request, fetch, limit.signal).catch((error: unknown) => {
+        throw failureOf(error)
+      }),
+    )
     const body = await collect(response, request.maxResponseBytes)
     return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, body }
   } catch (error) {

@@ -2,6 +2,8 @@
 import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage, request as startRequest } from 'node:http'
 import type { TcpNetConnectOpts } from 'node:net'
 import { ExaminedSocket } from '../node/ExaminedSocket.js'
+import { KeptConnections } from '../node/KeptConnections.js'
+import { repeating } from './repeating.js'
 import {
   type Examine,
   networkError,
@@ -11,25 +13,28 @@ import {
   type TransportResponse,
 } from './Transport.js'
 
-// Idle connections end here before they end at the daemon, and do not keep the process alive.
+/** Idle connections end here before they end at the daemon, which may announce a shorter time. */
 const idleMs = 30_000
 const maxConnections = 64
 
 type Agents = {
   /** Keeps connections for later requests. */
-  pool: Agent
+  pool: KeptConnections
   /** Makes a connection for each request. */
   single: Agent
 }
 
 export function createTransport(examine: Examine | undefined): Transport {
   const agents = {
-    pool: createAgent({ keepAlive: true, maxSockets: maxConnections, timeout: idleMs }, examine),
+    pool: new KeptConnections(
+      createAgent({ keepAlive: true, maxSockets: maxConnections, timeout: idleMs }, examine),
+      idleMs,
+    ),
     single: createAgent({}, examine),
   }
   return {
     send: (request) => send(request, agents),
-    close: () => agents.pool.destroy(),
+    close: () => agents.pool.close(),
   }
 }
 
@@ -40,22 +45,23 @@ function createAgent(options: AgentOptions, examine: Examine | undefined): Agent
   return Object.assign(agent, { createConnection })
 }
 
-/**
- * The daemon closes idle connections, sometimes just as a request is sent on one. Such a request is repeated, unless
- * it must not be done twice: those get a connection of their own.
- */
+/** A request that must not be done twice gets a connection of its own, on which no earlier response came. */
 async function send(request: TransportRequest, { pool, single }: Agents): Promise<TransportResponse> {
-  if (request.once) return exchange(request, single)
-  try {
-    return await exchange(request, pool)
-  } catch (error) {
-    if (!(error instanceof StaleConnectionError)) throw error
-    return exchange(request, single)
-  }
+  if (request.once) return exchange(request, single, request.timeoutMs)
+  return repeating(request, (attempt, leftMs) => {
+    if (attempt > 0) return exchange(request, single, leftMs)
+    pool.prune()
+    return exchange(request, pool.agent, leftMs, (response) => pool.note(response))
+  })
 }
 
-function exchange(options: TransportRequest, agent: Agent): Promise<TransportResponse> {
-  const { host, port, socketPath, path, method, headers, body, signal, timeoutMs, maxResponseBytes } = options
+function exchange(
+  options: TransportRequest,
+  agent: Agent,
+  timeoutMs: number,
+  onResponse?: (response: IncomingMessage) => void,
+): Promise<TransportResponse> {
+  const { host, port, socketPath, path, method, headers, body, signal, maxResponseBytes } = options
   const target = socketPath === undefined ? { host, port } : { socketPath, host: 'localhost' }
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted()
@@ -78,6 +84,7 @@ function exchange(options: TransportRequest, agent: Agent): Promise<TransportRes
     request.on('error', (error: NodeJS.ErrnoException) => fail(failureOf(error, request, hasResponse)))
     request.on('response', (response) => {
       hasResponse = true
+      onResponse?.(response)
       collect(response, maxResponseBytes).then(
         (bytes) =>
           settle(() => resolve({ status: response.statusCode ?? 0, header: headersOf(response), body: bytes })),
@@ -102,7 +109,9 @@ function collect(response: IncomingMessage, limit: number): Promise<Uint8Array> 
       for (const chunk of chunks) chunk.fill(0)
       resolve(whole)
     })
-    response.on('error', (error: NodeJS.ErrnoException) => reject(networkError(error, error.code)))
+    response.on('error', (error: NodeJS.ErrnoException) =>
+      reject(networkError(error, error.code, { hasResponse: true })),
+    )
   })
 }
 
@@ -115,10 +124,5 @@ function headersOf({ headers }: IncomingMessage): (name: string) => string | und
 
 function failureOf(error: NodeJS.ErrnoException, request: ClientRequest, hasResponse: boolean): TransportError {
   if (error instanceof TransportError) return error
-  const failure = networkError(error, error.code)
-  if (!request.reusedSocket || hasResponse || !failure.isReset) return failure
-  return new StaleConnectionError('broken', { systemCode: error.code, cause: error })
+  return networkError(error, error.code, { hasResponse, isNewConnection: !request.reusedSocket })
 }
-
-/** The daemon had closed the idle connection before it can have seen the request. */
-class StaleConnectionError extends TransportError {}

@@ -1,5 +1,5 @@
 /** The records that agents leave in the audit log. */
-import { Transaction } from '@latchkey/algorand'
+import { Transaction, VisibleText } from '@latchkey/algorand'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
 import type { Agent, AgentRefusal, NetworkItem, Rules } from './Agent.js'
 import type { Claim, LimitUse } from './AgentsApi.js'
@@ -143,8 +143,8 @@ function paymentDetails(facts: Facts, dollars: Dollars): { [member: string]: str
   return detail
 }
 
-/** Text from the caller: no control characters, and not more than what is useful. */
+/** Text from the caller: no characters that cannot be seen, and not more than what is useful. */
 export function bounded(text: string | undefined, most: number): string | undefined {
   if (text === undefined || text === '') return undefined
-  return text.slice(0, most).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+  return VisibleText.replaceHidden(text.slice(0, most))
 }

@@ -1,4 +1,5 @@
 /** The operations that agents have beyond the wire of the reference. */
+import { VisibleText } from '@latchkey/algorand'
 import type { Claim } from '../agents/AgentsApi.js'
 import { KmdError } from '../errors.js'
 import { agentMember, budgetMember, decisionMembers } from './agentMembers.js'
@@ -105,15 +106,13 @@ function readClaim(url: Uint8Array, description: Uint8Array): Claim {
   return { url: readText(url, maxUrlLength), description: readText(description, maxDescriptionLength) }
 }
 
-/** Control characters and those that reorder the text around them: a claim is shown in terminals and in pages. */
-const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu
-
-/** What is too long is cut: a seller wrote it, and it must not keep the agent from paying. */
+/**
+ * A claim is shown in terminals and in pages: characters that cannot be seen are replaced. What is too long is cut: a seller wrote it,
+ * and it must not keep the agent from paying.
+ */
 function readText(given: Uint8Array, maxLength: number): string | undefined {
   if (given.length === 0) return undefined
-  const whole = Buffer.from(given.subarray(0, 4 * maxLength))
-    .toString('utf8')
-    .replace(hidden, ' ')
+  const whole = VisibleText.replaceHidden(Buffer.from(given.subarray(0, 4 * maxLength)).toString('utf8'), ' ')
   if (whole.length <= maxLength) return whole
   // Not in the middle of a character.
   return `${whole.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`

@@ -3,9 +3,11 @@
  * the very addresses that were checked: a name that resolves to another address the next moment changes nothing.
  */
 import { type LookupAddress, lookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import type { Agent, buildConnector } from 'undici'
-import { isPublicAddress } from './publicAddress.js'
+import { type Interfaces, isOwnAddress } from './ownAddress.js'
+import { canonical, isPublicAddress } from './publicAddress.js'
 import { ToolError } from './ToolError.js'
 
 /** Which servers may be connected to. */
@@ -32,10 +34,15 @@ export type Resolve = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 type Connect = ReturnType<typeof buildConnector>
+/** What the system says about names and about this machine. */
+export type SystemFacts = { readonly resolve: Resolve; readonly interfaces: Interfaces }
+type IsAllowed = (address: string) => Promise<boolean>
 
 const connectMs = 10_000
 const headersMs = 60_000
 const bodyMs = 30_000
+/** No server has more, and each is checked. */
+const maxAddresses = 64
 
 /** Opened once, and shared by all requests. */
 export class GuardedFetch {
@@ -43,14 +50,15 @@ export class GuardedFetch {
   readonly #agent: Agent
 
   /** Loads undici: only its connections can be given a check of their own. */
-  static async open(destinations: Destinations, resolve: Resolve = lookup): Promise<GuardedFetch> {
+  static async open(destinations: Destinations, facts: Partial<SystemFacts> = {}): Promise<GuardedFetch> {
     // Has Node set up its own fetch first: otherwise undici would take it over when it is loaded.
     if (globalThis.Headers === undefined) throw new Error('this version of Node has no fetch')
-    return new GuardedFetch(await import('undici'), destinations, resolve)
+    const { resolve = lookup, interfaces = networkInterfaces } = facts
+    return new GuardedFetch(await import('undici'), destinations, { resolve, interfaces })
   }
 
-  private constructor(undici: typeof import('undici'), destinations: Destinations, resolve: Resolve) {
-    const connect = guardedConnect(undici.buildConnector, destinations, resolve)
+  private constructor(undici: typeof import('undici'), destinations: Destinations, facts: SystemFacts) {
+    const connect = guardedConnect(undici.buildConnector, destinations, facts)
     // One connection at a time for each request: a connection that was checked for one name is not used for another.
     this.#agent = new undici.Agent({
       connect,
@@ -96,7 +104,7 @@ export function checkUrl(text: string): URL {
   return url
 }
 
-function guardedConnect(build: typeof buildConnector, destinations: Destinations, resolve: Resolve): Connect {
+function guardedConnect(build: typeof buildConnector, destinations: Destinations, facts: SystemFacts): Connect {
   const plain = build({ timeout: connectMs })
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase()
@@ -104,18 +112,33 @@ function guardedConnect(build: typeof buildConnector, destinations: Destinations
     const isTls = options.protocol === 'https:'
     // Without asking for its address, which would tell the name server what is being fetched.
     if (!isTls && destinations.allowPrivate !== true) return callback(refused(host, options.protocol), null)
-    const isAllowed = ruleFor(isTls, destinations)
-    if (isIP(host) !== 0 || host.includes('%')) {
-      return isAllowed(host) ? plain(options, callback) : callback(refused(host, options.protocol), null)
+    const isAllowed = ruleFor(isTls, destinations, facts)
+    const refuse = (): void => callback(refused(host, options.protocol), null)
+    const connected: typeof callback = (...[error, socket]) => {
+      if (error !== null) return callback(error, null)
+      if (!isOwnPeer(socket, destinations)) return callback(null, socket)
+      socket.destroy()
+      return refuse()
     }
-    const checked = build({ timeout: connectMs, lookup: checkedLookup(isAllowed, options.protocol, resolve) } as never)
-    return checked(options, callback)
+    if (isIP(host) !== 0 || host.includes('%')) {
+      return void isAllowed(host).then((isGood) => (isGood ? plain(options, connected) : refuse()), refuse)
+    }
+    const checked = build({
+      ...{ timeout: connectMs, lookup: checkedLookup(isAllowed, options.protocol, facts.resolve) },
+    } as never)
+    return checked(options, connected)
   }
 }
 
 /** Without TLS anyone on the way reads and changes the request: on a private network only, and where that is allowed. */
-function ruleFor(isTls: boolean, { allowPrivate = false }: Destinations): (address: string) => boolean {
-  return (address) => (isPublicAddress(address) ? isTls : allowPrivate)
+function ruleFor(isTls: boolean, { allowPrivate = false }: Destinations, { interfaces }: SystemFacts): IsAllowed {
+  return async (address) =>
+    isPublicAddress(address) && !(await isOwnAddress(address, interfaces)) ? isTls : allowPrivate
+}
+
+/** Whether the connection never left this machine: both of its ends are the same address. */
+function isOwnPeer({ localAddress = '', remoteAddress = '' }: Socket, { allowPrivate = false }: Destinations): boolean {
+  return !allowPrivate && canonical(localAddress) === canonical(remoteAddress)
 }
 
 function isAllowedHost(host: string, port: string, protocol: string, { allowHosts = [] }: Destinations): boolean {
@@ -124,24 +147,27 @@ function isAllowedHost(host: string, port: string, protocol: string, { allowHost
 }
 
 /** Every address of the name has to be allowed: which of them is connected to is not known yet. */
-function checkedLookup(isAllowed: (address: string) => boolean, protocol: string, resolve: Resolve): LookupFunction {
+function checkedLookup(isAllowed: IsAllowed, protocol: string, resolve: Resolve): LookupFunction {
   return (hostname: Lookup[0], options: Lookup[1], callback: Lookup[2]) => {
+    const refuse = (): void => callback(refused(hostname, protocol), '', 0)
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, '', 0)
       const [first] = addresses
-      const isGood = first !== undefined && addresses.every(({ address }) => isAllowed(address))
-      if (!isGood) return callback(refused(hostname, protocol), '', 0)
-      if (options.all === true) return callback(null, addresses as never, 0)
-      return callback(null, first.address, first.family)
+      if (first === undefined || addresses.length > maxAddresses) return refuse()
+      Promise.all(addresses.map(({ address }) => isAllowed(address))).then((allowed) => {
+        if (allowed.includes(false)) return refuse()
+        if (options.all === true) return callback(null, addresses as never, 0)
+        return callback(null, first.address, first.family)
+      }, refuse)
     })
   }
 }
 
 function refused(host: string, protocol: string): ToolError {
-  // Of a redirect it is the seller's.
-  const name = JSON.stringify(host.slice(0, 100))
-  const why = protocol === 'https:' ? 'is not an address of the public internet' : 'is not reached by https'
-  return new ToolError('destination_refused', `${name} ${why}`)
+  const why = protocol === 'https:' ? 'does not have a public address of another machine' : 'is not reached by https'
+  // The host of a redirect is the seller's text.
+  const untrusted = `host: ${JSON.stringify(host.slice(0, 100))}`
+  return new ToolError('destination_refused', `the server of the URL, or of its redirect, ${why}`, { untrusted })
 }
 
 /** Undici wraps what a connection failed with. */

@@ -44,6 +44,14 @@ export function isPublicAddress(address: string): boolean {
   return globalUnicast.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 
+/** One form for every spelling, and for the address that the connection goes to in the end. */
+export function canonical(address: string): string {
+  if (isIP(address) !== 6) return address
+  const [plain = '', zone] = address.split('%')
+  if (zone !== undefined) return `${new URL(`http://[${plain}]/`).hostname}%${zone}`
+  return embeddedIpv4(address) ?? new URL(`http://[${address}]/`).hostname
+}
+
 /** The IPv4 address in one of `::ffff:0:0/96` (mapped) or `64:ff9b::/96` (NAT64), where the connection goes to it. */
 function embeddedIpv4(address: string): string | undefined {
   // In one form: the shortest, in hexadecimal.

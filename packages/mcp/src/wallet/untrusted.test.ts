@@ -9,6 +9,9 @@ test('characters that are not seen are replaced, and no character is cut in two'
     plainText('a\r\nb\tc\x1b[0m\u200bd\u202e\u2066\ufeff\u0085\u{e0061}', 100),
     'a\nb\tc\ufffd[0m\ufffdd\ufffd\ufffd\ufffd\ufffd\ufffd',
   )
+  for (const hidden of ['\u034f', '\u115f', '\u3164', '\ufe0f', '\u{e0100}', '\u2800']) {
+    assert.equal(plainText(`a${hidden}b`, 100), 'a\ufffdb', hidden.codePointAt(0)!.toString(16))
+  }
   assert.equal(plainText('ab😀', 3), 'ab')
   assert.equal(plainText('ab😀é', 4), 'ab😀')
 })

@@ -1,5 +1,5 @@
 /** Formats amounts for people. Amounts are decimal strings or bigints: they can exceed 2^53. */
-import { Amount } from '@latchkey/algorand'
+import { Amount, VisibleText } from '@latchkey/algorand'
 
 const algoUnit = 'ALGO'
 
@@ -27,7 +27,7 @@ export function unitOf({ assetId, unitName }: { assetId: string; unitName: strin
 
 /** A text from a stranger, in quotes, without what cannot be seen or reorders the text around it. */
 export function quote(text: string): string {
-  const visible = text.replace(/[\p{C}\p{Zl}\p{Zp}"“”]|\p{Default_Ignorable_Code_Point}/gu, '\ufffd')
+  const visible = VisibleText.replaceHidden(text).replace(/["“”]/gu, '\ufffd')
   return `“${[...visible].slice(0, maxQuoted).join('')}”`
 }
 

@@ -1,5 +1,5 @@
 /** A payment requirement that the buyer understands, and how offers are told apart and ordered. */
-import { Address, Json, Network } from '@latchkey/algorand'
+import { Address, Json, Network, VisibleText } from '@latchkey/algorand'
 import { type AssetInfo, type Chain, parseAssetId } from '../chain/Chain.js'
 import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { Limits } from './Limits.js'
@@ -124,7 +124,7 @@ function compare(a: readonly bigint[], b: readonly bigint[]): number {
   return 0
 }
 
-/** Text from outside: bounded, and without control characters that a terminal would obey. */
+/** Text from outside: bounded, and without characters that a terminal obeys or does not show. */
 function quote(text: string): string {
-  return JSON.stringify(text.slice(0, 60)).replace(/[\x7f-\x9f]/g, '?')
+  return VisibleText.replaceHidden(JSON.stringify(text.slice(0, 60)), '?')
 }

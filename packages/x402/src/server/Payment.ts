@@ -1,5 +1,5 @@
 /** What a seller learns about a payment: who paid, how much, and how far it is. */
-import { Amount, Network } from '@latchkey/algorand'
+import { Amount, Network, VisibleText } from '@latchkey/algorand'
 import { type AssetInfo, type Chain, parseAssetId } from '../chain/Chain.js'
 import type { PaymentRequirements } from '../wire/types.js'
 import type { LedgerPayment } from './LedgerPayment.js'
@@ -119,5 +119,5 @@ export async function assetOf(chain: Chain, asset: string): Promise<AssetInfo | 
 
 /** The creator of an asset chooses its name, which goes to terminals and pages. */
 function unitOf({ name }: AssetInfo): string {
-  return name.slice(0, 40).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+  return VisibleText.replaceHidden(name.slice(0, 40), '?')
 }

@@ -1,3 +1,5 @@
+import { VisibleText } from '@latchkey/algorand'
+
 /** The default of `onError`: a warning of the process, or of the console where there is no process. */
 export function warn(error: unknown): void {
   const warning = printable(error instanceof Error ? error : new Error(String(error)))
@@ -7,7 +9,7 @@ export function warn(error: unknown): void {
 
 /** Messages quote nodes and facilitators, who must not write lines of their own into the log, nor control a terminal. */
 function printable(error: Error): Error {
-  const message = error.message.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+  const message = VisibleText.replaceHidden(error.message, '?')
   if (message === error.message) return error
   const shown = new Error(message)
   shown.name = error.name

@@ -8,6 +8,7 @@ import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable } from '../../format.js'
 import { printJson, printResult, printWarning } from '../../messages.js'
+import { checkSystemProgram, programWarning } from '../../service/checkProgram.js'
 import { runAll, type Step, startCommands } from '../../service/manage.js'
 import { managerOf, marker, type ServiceManager, servicePath, serviceText } from '../../service/serviceFile.js'
 import {
@@ -57,8 +58,9 @@ opens it with its password, which is in no service file.`,
     if (options.root !== undefined) throw new UsageError('--root is for --system')
     const dataDir = dataDirectory(options['data-dir'])
     const path = servicePath(manager, process.env)
+    const program = [process.execPath, realpathSync(process.argv[1]!)] as const
     const text = serviceText(manager, {
-      program: [process.execPath, realpathSync(process.argv[1]!)],
+      program,
       dataDir,
       args: passedOnFrom(options),
       isSandboxed: options.sandbox ?? false,
@@ -77,6 +79,8 @@ opens it with its password, which is in no service file.`,
       printResult(
         `${isDry ? 'It would write' : 'Wrote'} ${printable(path)}:\n\n${text}\n${outcome(steps, commands, isDry)}`,
       )
+    const warning = programWarning(program)
+    if (warning !== undefined) printWarning(warning)
     if (failed !== undefined) printWarning(advice(manager, failed, commands))
     return failed === undefined ? exitCodes.ok : exitCodes.failed
   },
@@ -101,15 +105,16 @@ function installSystem(manager: ServiceManager, options: SystemGiven): number {
   if (options['data-dir'] !== undefined || options['unix-socket'] !== undefined) {
     throw new UsageError(`with --system the directory is ${systemDataDir}, and the socket ${systemSocket}`)
   }
-  const root = options.root === undefined ? undefined : resolve(options.root)
+  const root = options.root === undefined || resolve(options.root) === '/' ? undefined : resolve(options.root)
   const program = [process.execPath, realpathSync(process.argv[1]!)] as const
   const files = systemFiles({ program, args: passedOnFrom(options), root })
+  checkSystemProgram(program, root)
   const isDry = options['dry-run'] === true
   if (!isDry) {
     for (const { path } of files) checkOwner(path, options.force ?? false)
     for (const { path, text } of files) write(path, text, 'run it as root: sudo latchkey service install --system')
   }
-  const steps = isDry || options['no-start'] || root !== undefined ? [] : runAll(systemStartCommands)
+  const steps = isDry || options['no-start'] || root !== undefined ? [] : runAll(systemStartCommands, true)
   const failed = steps.find(({ isOk }) => !isOk)
   const isStarted = steps.length > 0 && failed === undefined
   if (options.json) printJson({ manager, files, written: !isDry, started: isStarted, steps })

@@ -26,9 +26,9 @@ export const serviceUninstallCommand = command({
       throw new CommandError('file_exists', `${path} is not of latchkey service install and stays`, {
         hint: 'remove it by hand',
       })
-    const stopping = runAll(stopCommands(manager, isSystem))
+    const stopping = runAll(stopCommands(manager, isSystem), isSystem)
     remove(isSystem ? [path, systemPaths().users] : [path])
-    const steps = [...stopping, ...runAll(forgetCommands(manager, isSystem))]
+    const steps = [...stopping, ...runAll(forgetCommands(manager, isSystem), isSystem)]
     if (options.json) printJson({ manager, path, removed: true, steps })
     else printResult(`Removed ${printable(path)}.\n`)
     const failed = steps.find(({ isOk }) => !isOk)

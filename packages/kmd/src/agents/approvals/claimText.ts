@@ -1,13 +1,9 @@
 /** Text of the caller, which an owner reads before deciding: one bounded line that cannot pretend to be anything else. */
-
-/** Control characters, invisible ones, line ends, and those that reorder the text around them. */
-const hidden = /[\p{C}\p{Zl}\p{Zp}]|\p{Default_Ignorable_Code_Point}/gu
+import { VisibleText } from '@latchkey/algorand'
 
 export function claimText(text: string | undefined, maxLength: number): string {
   if (text === undefined) return ''
-  const line = text
-    .slice(0, 4 * maxLength)
-    .replace(hidden, ' ')
+  const line = VisibleText.replaceHidden(text.slice(0, 4 * maxLength), ' ')
     .replace(/\s+/gu, ' ')
     .trim()
   const characters = [...line]

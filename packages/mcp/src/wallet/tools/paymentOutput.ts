@@ -1,10 +1,11 @@
 import type { Chain, Payment } from '@latchkey/x402/client'
+import { maxUrlLength } from '../FetchRequest.js'
 import { assetAmountOf } from '../money.js'
+import { notice, plainText } from '../untrusted.js'
 
-/** A payment as tools return it. What a seller named the resource is left out. */
+/** A payment as tools return it. What a seller named the resource is left out; its URL is with the untrusted texts. */
 export type PaymentOutput = {
   transaction_id: string
-  url: string
   pay_to: string
   price: string
   amount: string
@@ -17,7 +18,6 @@ export type PaymentOutput = {
 export function paymentOutput(payment: Payment, chain: Chain): PaymentOutput {
   return {
     transaction_id: payment.transactionId,
-    url: payment.url,
     pay_to: payment.payTo,
     price: assetAmountOf(payment, chain),
     amount: payment.amount,
@@ -26,4 +26,20 @@ export function paymentOutput(payment: Payment, chain: Chain): PaymentOutput {
     state: payment.state,
     signed_at: new Date(payment.signedMs).toISOString(),
   }
+}
+
+/** The URLs of payments by transaction id: a stranger may have written them, and told an earlier conversation to fetch them. */
+export function urlsOutput(payments: readonly Payment[]): {
+  notice: string
+  urls: { [transactionId: string]: string }
+} {
+  return {
+    notice,
+    urls: Object.fromEntries(payments.map((one) => [one.transactionId, plainText(one.url, maxUrlLength)])),
+  }
+}
+
+/** The same for people and models. */
+export function urlsText(payments: readonly Payment[]): string {
+  return payments.map((one) => `${one.transactionId} ${plainText(one.url, maxUrlLength)}`).join('\n')
 }

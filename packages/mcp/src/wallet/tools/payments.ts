@@ -2,8 +2,8 @@
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
 import { errorResult, result } from '../toolResult.js'
-import { paymentOutput } from './paymentOutput.js'
-import { list, payment, schema, transactionId, url } from './schemas.js'
+import { paymentOutput, urlsOutput, urlsText } from './paymentOutput.js'
+import { list, payment, paymentUrls, schema, transactionId, url } from './schemas.js'
 
 const defaultCount = 20
 const maxCount = 100
@@ -24,15 +24,24 @@ export function registerPayments(server: McpServer, wallet: AgentWallet): void {
       },
       ['count', 'url'],
     ),
-    outputSchema: schema({ payments: list(payment, 'the newest first'), total: { type: 'integer' } }),
+    outputSchema: schema({
+      payments: list(payment, 'the newest first'),
+      total: { type: 'integer' },
+      untrusted: paymentUrls,
+    }),
     annotations,
   } as const
   server.registerTool('list_payments', listConfig, async (given) => {
     try {
       const all = wallet.payments().filter((one) => given.url === undefined || one.url === given.url)
-      const payments = all.slice(0, given.count ?? defaultCount).map((one) => paymentOutput(one, wallet.chain))
-      const lines = payments.map((one) => `${one.signed_at} ${one.price} ${one.state} ${one.url} ${one.transaction_id}`)
-      return result({ payments, total: all.length }, lines.length === 0 ? 'No payments.' : lines.join('\n'))
+      const shown = all.slice(0, given.count ?? defaultCount)
+      const payments = shown.map((one) => paymentOutput(one, wallet.chain))
+      const lines = payments.map((one) => `${one.signed_at} ${one.price} ${one.state} ${one.transaction_id}`)
+      return result(
+        { payments, total: all.length, untrusted: urlsOutput(shown) },
+        lines.length === 0 ? 'No payments.' : lines.join('\n'),
+        [{ what: 'The URLs of the payments', text: urlsText(shown) }],
+      )
     } catch (error) {
       return errorResult(error)
     }
@@ -41,13 +50,18 @@ export function registerPayments(server: McpServer, wallet: AgentWallet): void {
     title: 'Find a payment',
     description: 'Looks a payment up on the ledger by its transaction id, and tells whether it is settled.',
     inputSchema: schema<{ transaction_id: string }>({ transaction_id: transactionId }),
-    outputSchema: schema({ payment }),
+    outputSchema: schema({ payment, untrusted: paymentUrls }),
     annotations,
   } as const
   server.registerTool('find_payment', findConfig, async ({ transaction_id: id }) => {
     try {
-      const found = paymentOutput(await wallet.findPayment(id), wallet.chain)
-      return result({ payment: found }, `The payment of ${found.price} for ${found.url} is ${found.state}.`)
+      const one = await wallet.findPayment(id)
+      const found = paymentOutput(one, wallet.chain)
+      return result(
+        { payment: found, untrusted: urlsOutput([one]) },
+        `The payment ${found.transaction_id} of ${found.price} is ${found.state}.`,
+        [{ what: 'The URL of the payment', text: urlsText([one]) }],
+      )
     } catch (error) {
       return errorResult(error)
     }
@@ -58,8 +72,9 @@ export function registerPayments(server: McpServer, wallet: AgentWallet): void {
     mimeType: 'application/json',
   }
   server.registerResource('payments', paymentsUri, metadata, () => {
-    const payments = wallet.payments().slice(0, maxCount)
-    const text = JSON.stringify({ payments: payments.map((one) => paymentOutput(one, wallet.chain)) }, undefined, 2)
+    const shown = wallet.payments().slice(0, maxCount)
+    const payments = shown.map((one) => paymentOutput(one, wallet.chain))
+    const text = JSON.stringify({ payments, untrusted: urlsOutput(shown) }, undefined, 2)
     return { contents: [{ uri: paymentsUri, mimeType: metadata.mimeType, text }] }
   })
 }

@@ -71,7 +71,6 @@ export const left = list(
 
 export const payment = object({
   transaction_id: text('transaction id'),
-  url: text('what was paid for'),
   pay_to: text('the account that was paid'),
   price: text('the amount with its unit'),
   amount: text('base units'),
@@ -79,4 +78,13 @@ export const payment = object({
   network: text('CAIP-2 id'),
   state: oneOf(['open', 'settled', 'expired'], 'on the ledger: open may still be settled, expired never will be'),
   signed_at: text('when it was signed'),
+})
+
+export const paymentUrls = object({
+  notice: text('how to treat it'),
+  urls: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'what was paid for, by transaction id',
+  } as unknown as JsonSchemaType,
 })

@@ -2,19 +2,20 @@
  * Requests on keep-alive connections of `node:http`: Node's `fetch` takes several times the processor time of the exchange.
  * Only requests that follow no redirect, as those with a payment, so that there is little of `fetch` to repeat here.
  */
-import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { usesPlainFetch } from '@latchkey/algod'
+import { KeptConnections, usesPlainFetch } from '@latchkey/algod'
 import { paymentSignature } from '../../wire/Headers.js'
 import { asFetched, noteWhole } from '../asFetched.js'
 import type { DirectRequest, DirectSend, IsStaleFailure } from './DirectSend.js'
 import { unpack } from './unpack.js'
 
-type Protocol = { readonly start: (options: RequestOptions) => ClientRequest; readonly agent: Agent }
+type Protocol = { readonly start: (options: RequestOptions) => ClientRequest; readonly kept: KeptConnections }
 
-/** An idle connection is kept as long as `fetch` keeps it: most servers close theirs after 5 seconds. */
-const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: 4_000 }
+/** An idle connection is kept as long as `fetch` keeps it, or less if the server says so: most close theirs after 5 seconds. */
+const keptMs = 4_000
+const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: keptMs }
 const protocols = new Map<string, Protocol>()
 /** As long as `fetch` waits for the head of a response, and for each piece of its body. */
 const idleMs = 300_000
@@ -63,7 +64,7 @@ function protocolOf(name: string): Protocol {
   let protocol = protocols.get(name)
   if (protocol === undefined) {
     const { Agent, request: start } = process.getBuiltinModule(name === 'https:' ? 'node:https' : 'node:http')
-    protocol = { start, agent: new Agent(agentOptions) }
+    protocol = { start, kept: new KeptConnections(new Agent(agentOptions), keptMs) }
     protocols.set(name, protocol)
   }
   return protocol
@@ -74,9 +75,10 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const url = new URL(address)
-    const { start, agent } = protocolOf(url.protocol)
+    const { start, kept } = protocolOf(url.protocol)
+    if (isKept) kept.prune()
     const list = headerList(url, method, headers, body)
-    const request = start({ ...optionsOf(url, method), headers: list, agent: isKept && agent })
+    const request = start({ ...optionsOf(url, method), headers: list, agent: isKept && kept.agent })
     const abort = (): void => void request.destroy(signal!.reason as Error)
     signal?.addEventListener('abort', abort)
     request.on('socket', (socket) => limitConnecting(request, socket, url.protocol))
@@ -106,7 +108,10 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
       }
     }
     // By then, what arrived with the head was read: most bodies are whole.
-    request.on('response', (message) => process.nextTick(respond, message))
+    request.on('response', (message) => {
+      if (isKept) kept.note(message)
+      process.nextTick(respond, message)
+    })
     if (body === undefined) request.end()
     else request.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
   })
