@@ -20,10 +20,19 @@ export type RawRequest = {
    */
   onClose?: (listener: () => void) => void
   /**
-   * Says that the request has a valid token. When the server is full, it closes connections without one first.
-   * A response with the status 401 takes it back.
+   * Says that the request has a valid token, and whose: that of a named holder, or without a name that of the owner of the
+   * server. When the server is full, it closes connections without a valid token first, then those of holders. The
+   * connections of holders are limited (see `Limits.connections`), so that room is left for the owner. A response with the
+   * status 401 takes it back.
+   *
+   * @returns whether the request may be served; false if the holder has too many connections in use.
    */
-  authenticated?: () => void
+  authenticated?: (holder?: string) => boolean
+  /**
+   * Says that the handler waits to learn who sent the request: a full server may close the connection meanwhile, although
+   * its request is under way. `authenticated` ends it.
+   */
+  unverified?: () => void
   /** The id of the request, as in the `X-Request-Id` of its response, on a server with `onRequest`. */
   id?: string | undefined
   /**
@@ -73,7 +82,7 @@ export type ConnectionInfo = {
   remoteAddress?: string | undefined
   localAddress?: string | undefined
   /** As that of {@link RawRequest}. */
-  authenticated?: (() => void) | undefined
+  authenticated?: ((holder?: string) => boolean) | undefined
   /** As `id` of {@link RawRequest}. */
   requestId?: string | undefined
   /** As that of {@link RawRequest}. */

@@ -46,6 +46,11 @@ export type Head = {
   requestId: string | undefined
 }
 
+/** RFC 9110, section 6.4.1. */
+export function hasBody({ status, isHead }: Head): boolean {
+  return !isHead && status !== 204 && status !== 304
+}
+
 /** In one write where possible. An `undefined` body has an unknown length. Returns the length of the body. */
 export function write(socket: Socket, head: Head, body: string | Uint8Array | undefined): number {
   const { status, isHead } = head

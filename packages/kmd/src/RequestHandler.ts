@@ -67,11 +67,16 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
   body_timeout: 'body_timeout',
 }
 
-const tokenHeader = 'x-kmd-api-token'
+/** The header with the token of the owner, a console session or an agent. */
+export const tokenHeader = 'x-kmd-api-token'
 /** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
 const errorHeader = 'Latchkey-Error'
 /** Without `bodyLimit` the server's own applies. */
 type Admitted = { operation: Operation; caller: Caller; bodyLimit: number | undefined }
+
+/** Names of those who share a limit of connections, beside each agent by its id. The owner's token has none. */
+const [consoleHolder, metricsHolder] = ['the console', 'the metrics']
+const retryConnectionSeconds = 1
 
 /** Enough for a ticket. Nothing that comes without a token takes more memory. */
 const openBodyBytes = 1024
@@ -169,11 +174,7 @@ export class RequestHandler {
     }
     if (operation === undefined) {
       if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
-      const isAgent = caller.type === 'agent'
-      return {
-        response:
-          this.#document(request, path, cors, isAgent) ?? this.#consoleFile(request, path) ?? this.#unmatched(path),
-      }
+      return { response: this.#serveOther(request, path, cors, caller) }
     }
     if (path.startsWith('/v1/') || caller.type === 'agent') onActivity?.()
     const isPublic = isOpen(operation, wire) && caller.type !== 'agent'
@@ -203,7 +204,10 @@ export class RequestHandler {
     const { agents, agentPresence } = this.#options.context
     const agent = agents.authenticate(token)
     if (agent === undefined) throw new KmdError('invalid_token')
-    request.authenticated?.()
+    if (request.authenticated?.(agent.agentId) === false) {
+      agents.release(agent)
+      throw tooManyConnections()
+    }
     agentPresence.used(agent.agentId, request.ends?.())
     if (!AgentPermissions.mayUse(operationId)) {
       agents.release(agent)
@@ -239,6 +243,16 @@ export class RequestHandler {
       return KeyResponse.write(this.#options.wire, operation.response, output)
     } finally {
       for (const value of Object.values(output)) if (value instanceof Uint8Array) value.fill(0)
+    }
+  }
+
+  /** What is not an operation. */
+  #serveOther(request: RawRequest, path: string, cors: string[], { type }: Caller): RawResponse | Promise<RawResponse> {
+    try {
+      const document = this.#document(request, path, cors, type === 'agent')
+      return document ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
+    } catch (error) {
+      return this.#errorResponse(this.#explain(path, error, request), cors)
     }
   }
 
@@ -292,7 +306,7 @@ export class RequestHandler {
 
   #hasMetricsToken(request: RawRequest): boolean {
     const isValid = this.#options.isMetricsToken?.(request.header('authorization')) === true
-    if (isValid) request.authenticated?.()
+    if (isValid && request.authenticated?.(metricsHolder) === false) throw tooManyConnections()
     return isValid
   }
 
@@ -303,7 +317,7 @@ export class RequestHandler {
   #session(request: RawRequest, operation?: Operation): Session | undefined {
     const isWaiting = operation?.waits === true
     const session = this.#options.context.sessions.use(request.header(tokenHeader), { isWaiting })
-    if (session !== undefined) request.authenticated?.()
+    if (session !== undefined && request.authenticated?.(consoleHolder) === false) throw tooManyConnections()
     return session
   }
 
@@ -395,6 +409,10 @@ function documentOf(path: string): string | undefined {
   if (path === descriptionPath) return 'SwaggerHandler'
   if (path === metricsPath) return 'GetMetrics'
   return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
+}
+
+function tooManyConnections(): KmdError {
+  return new KmdError('too_many_connections', { retryAfterSeconds: retryConnectionSeconds })
 }
 
 function isWrongPassword(error: unknown): boolean {

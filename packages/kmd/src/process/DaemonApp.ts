@@ -3,7 +3,14 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Algod } from '@latchkey/algod'
 import * as Libsodium from '@latchkey/algorand/sodium'
-import { Access, type ConnectionEnds, type FetchHandler, type RawHandler, type RawResponse } from '@latchkey/http'
+import {
+  Access,
+  type ConnectionEnds,
+  type FetchHandler,
+  type RawHandler,
+  type RawRequest,
+  type RawResponse,
+} from '@latchkey/http'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { reportingLog } from '../activity/reportSignatures.js'
@@ -19,7 +26,7 @@ import { Contacts } from '../contacts/Contacts.js'
 import { ScryptPool } from '../derivation/index.js'
 import { KmdError, StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
-import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
+import { RequestHandler, type RequestHandlerOptions, tokenHeader } from '../RequestHandler.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
@@ -273,7 +280,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const { audit, agents, approvals } = openDaemonState({ dataDir, config, log, wallets, closers })
     const peers = new PeerUsers()
     const { unixSocketUids: users, unixSocketGroup } = config
-    const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '' })
+    const hasOwnersToken = (request: RawRequest): boolean => token.matches(request.header(tokenHeader))
+    const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '', hasOwnersToken })
     const userOf = (ends: ConnectionEnds): Promise<number | undefined> =>
       unix.has(ends) ? unix.userOf(ends) : peers.of(ends)
     const agentParts = openAgentParts({
