@@ -315,8 +315,10 @@ export class Connection {
       this.#send(responseHead, ResponseWriter.inPieces(body), { bytes: Buffer.byteLength(body) }, keepAlive)
       return
     }
-    this.#record(status, ResponseWriter.write(this.#socket, responseHead, body))
-    this.#finishResponse(keepAlive)
+    const bytes = ResponseWriter.write(this.#socket, responseHead, body)
+    const now = performance.now()
+    this.#record(status, bytes, true, now)
+    this.#finishResponse(keepAlive, now)
   }
 
   #withdraw(): void {
@@ -325,11 +327,11 @@ export class Connection {
   }
 
   /** Once for each request, at its end. */
-  #record(status: number, bytes: number, isComplete = true): void {
+  #record(status: number, bytes: number, isComplete = true, now = performance.now()): void {
     const id = this.#requestId
     if (id === undefined) return
     this.#requestId = undefined
-    const durationMs = performance.now() - this.#usedAt
+    const durationMs = now - this.#usedAt
     const { method, route, payment } = this.#about
     this.#options.onRequest?.({ id, method, route, status, durationMs, bytes, isComplete, payment })
   }
@@ -381,14 +383,14 @@ export class Connection {
     this.#record(0, 0, false)
   }
 
-  #finishResponse(keepAlive: boolean): void {
+  #finishResponse(keepAlive: boolean, now = performance.now()): void {
     if (this.#socket.destroyed) return
     if (!keepAlive) {
       this.#finish()
       return
     }
     this.#phase = 'idle'
-    this.#deadline = performance.now() + this.#options.limits.idleMs
+    this.#deadline = now + this.#options.limits.idleMs
     if (this.#socket.writableNeedDrain) {
       // A peer that does not read its responses gets no more of them.
       this.#socket.pause()

@@ -64,7 +64,8 @@ export type ConnectionEnds = {
 
 /**
  * A response whose `headers` alternate names and values. Its bytes must not change: large ones are not copied. With
- * `wipe` they are a secret, which is overwritten as soon as it is sent, or cannot be.
+ * `wipe` they are a secret, which is overwritten as soon as it is sent, or cannot be. Headers that are frozen are written
+ * once for all responses that have them.
  */
 export type RawResponse = { status: number; headers: string[]; body: string | Uint8Array; wipe?: boolean }
 
