@@ -106,7 +106,11 @@ export const agentOperations = [
     run: async (context, input) => {
       const agent = findAgent(context, input.agent)
       const { records } = await describeHistory(context, { agent: agent.id, count: mostHistory })
-      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent), history: records }
+      return {
+        agent: await describeAgent(context, agent),
+        budget: await describeBudget(context, agent),
+        history: records,
+      }
     },
   }),
   define({
@@ -204,8 +208,9 @@ export const agentOperations = [
     response: decisionMembers,
     responseName: 'TestAgentResponse',
     errors: ['agent_not_found'],
-    run: (context, input) => {
+    run: async (context, input) => {
       const { id } = findAgent(context, input.agent)
+      await context.agents.prepare(id)
       return writeDecision(context.agents.test(id, readTransaction(input.transaction)))
     },
   }),

@@ -24,7 +24,7 @@ export const ownAgentOperations = [
     errors: ['agent_token_required'],
     run: async (context, _input, caller) => {
       const agent = context.agents.get(requireAgent(caller).agent.agentId)
-      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent) }
+      return { agent: await describeAgent(context, agent), budget: await describeBudget(context, agent) }
     },
   }),
   define({
@@ -58,8 +58,9 @@ export const ownAgentOperations = [
     response: decisionMembers,
     responseName: 'TestOwnAgentResponse',
     errors: ['agent_token_required'],
-    run: (context, input, caller) => {
+    run: async (context, input, caller) => {
       const { agentId } = requireAgent(caller).agent
+      await context.agents.prepare(agentId)
       return writeDecision(context.agents.test(agentId, readTransaction(input.transaction)))
     },
   }),
