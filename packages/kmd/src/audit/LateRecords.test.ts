@@ -42,7 +42,7 @@ test('the first record is waited for, and those that follow at once are written 
   assert.deepEqual(written, [['a'], ['b', 'c', 'd']])
   state.finish()
   await flushed
-  state.nowMs = 150
+  state.nowMs = 300
   const again = records.add(event('e'))
   assert.deepEqual(written.at(-1), ['e'], 'after a while the next one is a first one again')
   state.finish()

@@ -1,6 +1,6 @@
 /**
  * Records of what the owner does many times a second and what may be recorded a moment later, such as keys that are generated
- * in bulk: the first is written before its response, those that follow within a tenth of a second are written together. A
+ * in bulk: the first is written before its response, those that follow within a quarter of a second are written together. A
  * transaction for each would take as long as the operation itself.
  */
 import type { AuditEvent } from './AuditRecord.js'
@@ -12,7 +12,7 @@ export type LateRecordsOptions = {
   now?: (() => number) | undefined
 }
 
-const lateMs = 100
+const lateMs = 250
 /** More than that are written at once: they take memory until then. */
 const maxEvents = 1_000
 
