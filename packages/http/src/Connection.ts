@@ -1,39 +1,14 @@
 /** One connection: requests are read and answered one after the other, whatever the peer has sent ahead. */
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import type { ConnectionOptions } from './ConnectionOptions.js'
 import { lazyEnds } from './connectionEnds.js'
-import { keepAliveValue, type Limits } from './Limits.js'
-import {
-  type BodySource,
-  dropConnection,
-  type HostHandler,
-  type HostResponse,
-  isSecret,
-  isSource,
-  type RawRequest,
-  type RawResponse,
-} from './Message.js'
+import { keepAliveValue } from './Limits.js'
+import { type BodySource, dropConnection, type HostResponse, isSecret, isSource, type RawRequest } from './Message.js'
 import * as RequestHead from './RequestHead.js'
 import * as RequestId from './RequestId.js'
-import { type RequestRecord, recordPart } from './RequestRecord.js'
+import { recordPart } from './RequestRecord.js'
 import * as ResponseWriter from './ResponseWriter.js'
-
-export type ConnectionOptions = {
-  socket: Socket
-  limits: Limits
-  handle: HostHandler
-  errorResponse: (status: number, message: string) => RawResponse
-  onError: (error: unknown) => void
-  /** Called with each request when it is over. @default none */
-  onRequest?: ((record: RequestRecord) => void) | undefined
-  /** Whether connections end after the response under way. */
-  isStopping: () => boolean
-  /**
-   * Runs what a peer without a valid token has sent ahead of its responses, in turn with those of others.
-   * @default setImmediate
-   */
-  defer?: ((run: () => void) => void) | undefined
-}
 
 const nothing = Buffer.alloc(0)
 type PendingBody = {
@@ -54,7 +29,8 @@ export class Connection {
   #body: PendingBody | undefined
   #deadline: number
   #peerEnded = false
-  #isAuthenticated = false
+  #isOwners = false
+  #isUnverified = false
   #isDeferred = false
   #usedAt: number
   /** Id, method and route of the request under way, for its record. */
@@ -66,8 +42,12 @@ export class Connection {
   // Once for a connection, so that a request that does not ask costs nothing.
   readonly #localAddress = (): string | undefined => this.#socket.localAddress
   readonly #remoteAddress = (): string | undefined => this.#socket.remoteAddress
-  readonly #authenticated = (): void => {
-    this.#isAuthenticated = true
+  readonly #authenticated = (holder?: string): boolean => {
+    this.#isOwners = holder === undefined
+    return this.#options.holders?.admit(this, holder) ?? true
+  }
+  readonly #unverified = (): void => {
+    this.#isUnverified = true
   }
   readonly #matched = (route: string): void => {
     this.#about.route = route
@@ -89,22 +69,23 @@ export class Connection {
     this.#socket.on('close', () => this.#close())
   }
 
-  /** Whether the last request had a valid token. */
-  get isAuthenticated(): boolean {
-    return this.#isAuthenticated
-  }
-
   /** When the connection was made, or the head of its last request was complete: half a request is no use of it. */
   get usedAt(): number {
     return this.#usedAt
   }
 
-  /** Whether no request is being answered, and none is lost that the peer is authorized to send. */
+  /** Whether the peer has no request under way, not even a part of one. */
   get isIdle(): boolean {
-    if (this.#phase === 'handling') return false
-    // A peer that does not read its response, or not all of it.
-    if (this.#phase === 'streaming') return !this.#isAuthenticated && this.#socket.writableNeedDrain
-    return !this.#isAuthenticated || (this.#phase === 'idle' && this.#input.length === 0)
+    return this.#phase === 'idle' && this.#input.length === 0
+  }
+
+  /**
+   * Whether the daemon waits for the peer, and not the peer for the daemon: it is idle, sends its request slowly, or does not
+   * read its response. A peer that is not known yet is waited for until it is.
+   */
+  get isStalled(): boolean {
+    if (this.#phase === 'handling') return this.#isUnverified
+    return this.#phase !== 'streaming' || this.#socket.writableNeedDrain
   }
 
   /** Called every now and then: ends what takes too long. */
@@ -195,6 +176,7 @@ export class Connection {
 
   #serve(head: RequestHead.RequestHead): void {
     this.#phase = 'handling'
+    this.#isUnverified = false
     this.#usedAt = performance.now()
     if (this.#options.onRequest !== undefined) {
       this.#requestId = RequestId.choose(head.headers.get(RequestId.lowerCaseName))
@@ -214,6 +196,7 @@ export class Connection {
       ends: this.#ends,
       onClose: this.#onClose,
       authenticated: this.#authenticated,
+      unverified: this.#unverified,
       id: this.#requestId,
       matched: this.#matched,
       concerns: this.#concerns,
@@ -310,7 +293,7 @@ export class Connection {
   #respond(response: Exclude<HostResponse, symbol>, head: RequestHead.RequestHead, isRead: boolean): void {
     const { status, headers, body } = response
     // A token that was valid no longer is.
-    if (status === 401) this.#isAuthenticated = false
+    if (status === 401) this.#withdraw()
     const isStream = isSource(body)
     const isDelimited = !isStream || head.isHttp11
     const keepAlive = head.keepAlive && isRead && isDelimited && !this.#isOver() && !this.#options.isStopping()
@@ -333,20 +316,27 @@ export class Connection {
       this.#finishResponse(keepAlive)
       return
     }
-    if (body !== undefined && body.length > ResponseWriter.largestWhole && hasBody(responseHead)) {
+    if (body !== undefined && body.length > ResponseWriter.largestWhole && ResponseWriter.hasBody(responseHead)) {
       this.#send(responseHead, ResponseWriter.inPieces(body), { bytes: Buffer.byteLength(body) }, keepAlive)
       return
     }
-    this.#record(status, ResponseWriter.write(this.#socket, responseHead, body))
-    this.#finishResponse(keepAlive)
+    const bytes = ResponseWriter.write(this.#socket, responseHead, body)
+    const now = performance.now()
+    this.#record(status, bytes, true, now)
+    this.#finishResponse(keepAlive, now)
+  }
+
+  #withdraw(): void {
+    this.#isOwners = false
+    this.#options.holders?.withdraw(this)
   }
 
   /** Once for each request, at its end. */
-  #record(status: number, bytes: number, isComplete = true): void {
+  #record(status: number, bytes: number, isComplete = true, now = performance.now()): void {
     const id = this.#requestId
     if (id === undefined) return
     this.#requestId = undefined
-    const durationMs = performance.now() - this.#usedAt
+    const durationMs = now - this.#usedAt
     const { method, route, payment } = this.#about
     this.#options.onRequest?.({ id, method, route, status, durationMs, bytes, isComplete, payment })
   }
@@ -398,14 +388,14 @@ export class Connection {
     this.#record(0, 0, false)
   }
 
-  #finishResponse(keepAlive: boolean): void {
+  #finishResponse(keepAlive: boolean, now = performance.now()): void {
     if (this.#socket.destroyed) return
     if (!keepAlive) {
       this.#finish()
       return
     }
     this.#phase = 'idle'
-    this.#deadline = performance.now() + this.#options.limits.idleMs
+    this.#deadline = now + this.#options.limits.idleMs
     if (this.#socket.writableNeedDrain) {
       // A peer that does not read its responses gets no more of them.
       this.#socket.pause()
@@ -420,7 +410,7 @@ export class Connection {
     // Not at once: a peer that sends many requests ahead must not keep others from theirs.
     const { defer = setImmediate } = this.#options
     this.#isDeferred = true
-    const run = this.#isAuthenticated ? setImmediate : defer
+    const run = this.#isOwners ? setImmediate : defer
     run(() => {
       this.#isDeferred = false
       if (this.#phase === 'idle' && this.#input.length > 0) this.#readHead()
@@ -485,11 +475,6 @@ export class Connection {
     this.#closeListeners = undefined
     for (const listener of listeners ?? []) listener()
   }
-}
-
-/** RFC 9110, section 6.4.1. */
-function hasBody({ status, isHead }: ResponseWriter.Head): boolean {
-  return !isHead && status !== 204 && status !== 304
 }
 
 function brokenOff(): BodyError {

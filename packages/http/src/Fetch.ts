@@ -62,7 +62,7 @@ function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit:
       if (signal.aborted) queueMicrotask(listener)
       else signal.addEventListener('abort', listener, { once: true })
     },
-    authenticated: () => info?.authenticated?.(),
+    authenticated: (holder) => info?.authenticated?.(holder) ?? true,
     id: info?.requestId,
     matched: (route) => info?.matched?.(route),
     concerns: (payment) => info?.concerns?.(payment),

@@ -12,7 +12,8 @@ export type Limits = {
   idleMs: number
   /**
    * Connections open at the same time. Beyond it, the one that has been idle longest is closed: first of those whose
-   * requests had no valid token, or were never complete. See `RawRequest.authenticated`.
+   * requests had no valid token, or were never complete. See `RawRequest.authenticated`: one named holder of a token has at
+   * most a quarter of the connections, and all named holders together have half of them.
    */
   connections: number
   /** Time for the peer to close a connection after its last response, or for it to go on sending what is dropped. */

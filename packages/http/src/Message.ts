@@ -20,10 +20,19 @@ export type RawRequest = {
    */
   onClose?: (listener: () => void) => void
   /**
-   * Says that the request has a valid token. When the server is full, it closes connections without one first.
-   * A response with the status 401 takes it back.
+   * Says that the request has a valid token, and whose: that of a named holder, or without a name that of the owner of the
+   * server. When the server is full, it closes connections without a valid token first, then those of holders. The
+   * connections of holders are limited (see `Limits.connections`), so that room is left for the owner. A response with the
+   * status 401 takes it back.
+   *
+   * @returns whether the request may be served; false if the holder has too many connections in use.
    */
-  authenticated?: () => void
+  authenticated?: (holder?: string) => boolean
+  /**
+   * Says that the handler waits to learn who sent the request: a full server may close the connection meanwhile, although
+   * its request is under way. `authenticated` ends it.
+   */
+  unverified?: () => void
   /** The id of the request, as in the `X-Request-Id` of its response, on a server with `onRequest`. */
   id?: string | undefined
   /**
@@ -55,7 +64,8 @@ export type ConnectionEnds = {
 
 /**
  * A response whose `headers` alternate names and values. Its bytes must not change: large ones are not copied. With
- * `wipe` they are a secret, which is overwritten as soon as it is sent, or cannot be.
+ * `wipe` they are a secret, which is overwritten as soon as it is sent, or cannot be. Headers that are frozen are written
+ * once for all responses that have them.
  */
 export type RawResponse = { status: number; headers: string[]; body: string | Uint8Array; wipe?: boolean }
 
@@ -73,7 +83,7 @@ export type ConnectionInfo = {
   remoteAddress?: string | undefined
   localAddress?: string | undefined
   /** As that of {@link RawRequest}. */
-  authenticated?: (() => void) | undefined
+  authenticated?: ((holder?: string) => boolean) | undefined
   /** As `id` of {@link RawRequest}. */
   requestId?: string | undefined
   /** As that of {@link RawRequest}. */

@@ -46,6 +46,11 @@ export type Head = {
   requestId: string | undefined
 }
 
+/** RFC 9110, section 6.4.1. */
+export function hasBody({ status, isHead }: Head): boolean {
+  return !isHead && status !== 204 && status !== 304
+}
+
 /** In one write where possible. An `undefined` body has an unknown length. Returns the length of the body. */
 export function write(socket: Socket, head: Head, body: string | Uint8Array | undefined): number {
   const { status, isHead } = head
@@ -166,19 +171,34 @@ export function drained(socket: Pick<Writable, 'on' | 'off'>): Promise<void> {
 }
 
 function headText({ status, headers, connection, requestId }: Head, length: string): string {
+  const { text: start, hasDate } = headStart(status, headers, requestId !== undefined)
+  let text = requestId === undefined ? start : `${start}${RequestId.headerName}: ${requestId}\r\n`
+  if (!hasDate) text += `Date: ${dateNow()}\r\n`
+  text += length
+  return connection === undefined ? `${text}\r\n` : `${text}Connection: ${connection}\r\n\r\n`
+}
+
+type HeadStart = { readonly status: number; readonly hasId: boolean; readonly text: string; readonly hasDate: boolean }
+
+/** Of headers that are frozen, and so the same in every response. */
+const knownStarts = new WeakMap<readonly string[], HeadStart>()
+
+/** The status line and the headers of the handler. */
+function headStart(status: number, headers: readonly string[], hasId: boolean): HeadStart {
+  const known = knownStarts.get(headers)
+  if (known !== undefined && known.status === status && known.hasId === hasId) return known
   let text = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n`
   let hasDate = false
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!
     hasDate ||= name.length === 4 && name.toLowerCase() === 'date'
     // One that the handler passes on from another server is not the one in the log.
-    if (requestId !== undefined && name.length === 12 && name.toLowerCase() === RequestId.lowerCaseName) continue
+    if (hasId && name.length === 12 && name.toLowerCase() === RequestId.lowerCaseName) continue
     text += `${name}: ${headers[i + 1]}\r\n`
   }
-  if (requestId !== undefined) text += `${RequestId.headerName}: ${requestId}\r\n`
-  if (!hasDate) text += `Date: ${dateNow()}\r\n`
-  text += length
-  return connection === undefined ? `${text}\r\n` : `${text}Connection: ${connection}\r\n\r\n`
+  const start = { status, hasId, text, hasDate }
+  if (Object.isFrozen(headers)) knownStarts.set(headers, start)
+  return start
 }
 
 let dateText = ''

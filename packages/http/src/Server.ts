@@ -4,6 +4,7 @@
  */
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { Connection } from './Connection.js'
+import { ConnectionPool } from './ConnectionPool.js'
 import { fromFetch, jsonError } from './Fetch.js'
 import { defaultLimits, type Limits } from './Limits.js'
 import type { FetchHandler, RawHandler, RawResponse } from './Message.js'
@@ -33,15 +34,8 @@ export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) &
 }
 
 const checkEveryMs = 250
-/** How many requests that were sent ahead, without a valid token, are served between two looks at the sockets. */
+/** How many requests that were sent ahead, without the owner's token, are served between two looks at the sockets. */
 const deferredPerTurn = 32
-/** One in so many connections is for peers that have not shown a token yet. */
-const newcomersShare = 8
-
-function earlier(found: Connection | undefined, other: Connection): Connection {
-  return found === undefined || other.usedAt < found.usedAt ? other : found
-}
-
 /**
  * A strict HTTP/1.1 server for a fetch handler or a raw handler.
  *
@@ -55,7 +49,7 @@ function earlier(found: Connection | undefined, other: Connection): Connection {
 export class Server {
   readonly #limits: Limits
   readonly #net: NetServer
-  readonly #connections = new Set<Connection>()
+  readonly #connections: ConnectionPool
   readonly #timer: NodeJS.Timeout
   #stopping = false
   readonly #deferred: (() => void)[] = []
@@ -67,14 +61,16 @@ export class Server {
     const { errorResponse = jsonError, onError = console.error, onRequest } = options
     const handle = 'fetch' in options ? fromFetch(options.fetch, { errorResponse, onError }) : options.handle
     this.#limits = { ...defaultLimits, ...options.limits }
+    this.#connections = new ConnectionPool(this.#limits.connections)
     this.#net = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      if (!this.#makeRoom()) {
+      if (!this.#connections.makeRoom()) {
         socket.destroy()
         return
       }
       const isStopping = (): boolean => this.#stopping
       const connection = new Connection({
         ...{ socket, limits: this.#limits, handle, errorResponse, onError, onRequest, isStopping, defer: this.#defer },
+        holders: this.#connections,
       })
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
@@ -131,33 +127,6 @@ export class Server {
     await closed
     clearTimeout(giveUp)
     clearInterval(this.#timer)
-  }
-
-  /** Whether there is room for a connection; closes another one for it if need be. */
-  #makeRoom(): boolean {
-    if (this.#connections.size < this.#limits.connections) return true
-    const idle = this.#leastUsed()
-    if (idle === undefined) return false
-    idle.destroy()
-    this.#connections.delete(idle)
-    return true
-  }
-
-  /**
-   * The idle connection to close first: one without a valid token, so that a flood of those does not shut out the
-   * others. New connections have none yet: a part of the room is kept for them.
-   */
-  #leastUsed(): Connection | undefined {
-    let unknown: Connection | undefined
-    let known: Connection | undefined
-    let unknownCount = 0
-    for (const connection of this.#connections) {
-      if (!connection.isAuthenticated) unknownCount++
-      if (!connection.isIdle) continue
-      if (connection.isAuthenticated) known = earlier(known, connection)
-      else unknown = earlier(unknown, connection)
-    }
-    return unknownCount < this.#limits.connections / newcomersShare ? (known ?? unknown) : unknown
   }
 
   /** A thousand peers that each send a thousand requests ahead must not keep the next one waiting for all of them. */

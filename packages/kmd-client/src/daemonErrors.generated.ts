@@ -314,6 +314,10 @@ export const daemonErrors = {
     message: 'internal error; kmd.log has the details',
     hint: 'look into kmd.log, and report it: this is a defect',
   },
+  too_many_connections: {
+    message: 'this token has too many requests under way; send fewer at the same time',
+    hint: 'wait for responses before you send more, and use connections again: one token has a quarter of them',
+  },
   agent_operation_forbidden: {
     message: 'an agent may not use this operation',
     hint: 'use the API token of the owner, or an operation that agents have: GET /latchkey/v1/agent lists what this one may do',

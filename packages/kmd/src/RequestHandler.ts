@@ -4,12 +4,10 @@ import {
   BodyError,
   type BodyErrorCode,
   type FetchHandler,
-  noRoute,
   type RawRequest,
   type RawResponse,
   toFetch,
 } from '@latchkey/http'
-import * as AgentToken from './agents/AgentToken.js'
 import { approvalHeader, refusalHeader } from './agents/refusalError.js'
 import * as AgentPermissions from './api/agentPermissions.js'
 import { approvalMember, approvalShape } from './api/approvalOperations.js'
@@ -27,6 +25,17 @@ import * as Permissions from './console/Permissions.js'
 import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './errors.js'
 import type { Metrics } from './Metrics.js'
+import {
+  agentToken,
+  documentOf,
+  forbiddenHost,
+  mayHaveAgentToken,
+  methodsOf,
+  pathOf,
+  type Route,
+  routeOf,
+  tokenHeader,
+} from './requestRoute.js'
 import * as JsonBody from './wire/JsonBody.js'
 import * as KeyResponse from './wire/KeyResponse.js'
 import * as Wire from './wire/Wire.js'
@@ -67,11 +76,16 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
   body_timeout: 'body_timeout',
 }
 
-const tokenHeader = 'x-kmd-api-token'
 /** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
 const errorHeader = 'Latchkey-Error'
 /** Without `bodyLimit` the server's own applies. */
 type Admitted = { operation: Operation; caller: Caller; bodyLimit: number | undefined }
+/** A request under way. */
+type Call = Admitted & { route: Route; request: RawRequest; startedAt: number; body: Buffer; input: Input }
+
+/** Names of those who share a limit of connections, beside each agent by its id. The owner's token has none. */
+const [consoleHolder, metricsHolder] = ['the console', 'the metrics']
+const retryConnectionSeconds = 1
 
 /** Enough for a ticket. Nothing that comes without a token takes more memory. */
 const openBodyBytes = 1024
@@ -96,6 +110,8 @@ export class RequestHandler {
   #description: string | undefined
   #corsSettings: Access.CorsSettings
   #hosts: ReadonlySet<string>
+  /** By the headers of a request. */
+  #routes = new WeakMap<object, Route>()
   /** Responses of operations that return the same output again (see `Operation.reusesOutput`). */
   readonly #written = new WeakMap<object, string>()
 
@@ -109,33 +125,65 @@ export class RequestHandler {
   configure({ cors, hosts }: Pick<RequestHandlerOptions, 'cors' | 'hosts'>): void {
     this.#corsSettings = { ...cors, ...corsLists }
     this.#hosts = hosts
+    this.#routes = new WeakMap()
   }
 
-  /** The same handler in the private form of `@latchkey/http`, which costs less. */
-  async handle(request: RawRequest): Promise<RawResponse> {
-    const cors = this.#cors(request)
-    const admitted = this.#admit(request, cors)
-    if (!('operation' in admitted)) return await admitted.response
+  /**
+   * The same handler in the private form of `@latchkey/http`, which costs less. What is here already is not awaited, and what
+   * is done at once is no promise: at the rate of signatures each turn of the queue shows.
+   */
+  handle(request: RawRequest): RawResponse | Promise<RawResponse> {
+    const route = this.#route(request)
+    const admitted = this.#admit(request, route)
+    if (!('operation' in admitted)) return admitted.response
     const { operation, caller, bodyLimit } = admitted
     const startedAt = performance.now()
-    let body = emptyBody
-    let input: Input = noInput
-    let response: RawResponse
+    const call: Call = { operation, caller, bodyLimit, route, request, startedAt, body: emptyBody, input: noInput }
     try {
-      // What is here already is not awaited: at the rate of signatures each turn of the queue shows.
       const arriving = operation.method === 'GET' ? emptyBody : request.body(bodyLimit)
-      body = arriving instanceof Promise ? await arriving : arriving
-      if (operation.method !== 'GET') input = JsonBody.read(body, operation.request, this.#options.wire)
-      const result = this.#perform(operation, input, caller)
-      const output = result instanceof Promise ? await result : result
-      response = this.#respond(operation, output, ['Content-Type', 'application/json', ...cors])
+      if (arriving instanceof Promise) return this.#handleLater(call, arriving)
+      const result = this.#start(call, arriving)
+      return result instanceof Promise ? this.#handleLater(call, arriving, result) : this.#succeed(call, result)
     } catch (error) {
-      if (isWrongPassword(error)) await this.#options.recorder?.wrongPassword(operation, input, caller)
-      const explained = this.#explain(operation.id, error, request, bodyLimit)
-      response = this.#errorResponse(explained, cors, operation)
-      const approval = this.#approval(explained, operation, request)
-      if (approval !== undefined) response = { ...response, status: 202, body: approval }
+      return this.#fail(call, error)
     }
+  }
+
+  async #handleLater(call: Call, arriving: Buffer | Promise<Buffer>, started?: Promise<Output>): Promise<RawResponse> {
+    try {
+      const output = await (started ?? this.#start(call, await arriving))
+      return this.#succeed(call, output)
+    } catch (error) {
+      return this.#fail(call, error)
+    }
+  }
+
+  #start(call: Call, body: Buffer): Output | Promise<Output> {
+    const { operation, caller } = call
+    call.body = body
+    if (operation.method !== 'GET') call.input = JsonBody.read(body, operation.request, this.#options.wire)
+    return this.#perform(operation, call.input, caller)
+  }
+
+  #succeed(call: Call, output: Output): RawResponse {
+    return this.#finish(call, this.#respond(call.operation, output, call.route.headers))
+  }
+
+  #fail(call: Call, error: unknown): RawResponse | Promise<RawResponse> {
+    const { recorder } = this.#options
+    if (recorder === undefined || !isWrongPassword(error)) return this.#failNow(call, error)
+    return recorder.wrongPassword(call.operation, call.input, call.caller).then(() => this.#failNow(call, error))
+  }
+
+  #failNow(call: Call, error: unknown): RawResponse {
+    const { operation, request, bodyLimit, route } = call
+    const explained = this.#explain(operation.id, error, request, bodyLimit)
+    const response = this.#errorResponse(explained, route.cors, operation)
+    const approval = this.#approval(explained, operation, request)
+    return this.#finish(call, approval === undefined ? response : { ...response, status: 202, body: approval })
+  }
+
+  #finish({ operation, caller, body, startedAt }: Call, response: RawResponse): RawResponse {
     if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
     // It may hold passwords, handles and keys.
     body.fill(0)
@@ -149,31 +197,21 @@ export class RequestHandler {
   }
 
   /** The operation that the request may use, or the response that it gets instead. */
-  #admit(request: RawRequest, cors: string[]): Admitted | { response: RawResponse | Promise<RawResponse> } {
+  #admit(request: RawRequest, route: Route): Admitted | { response: RawResponse | Promise<RawResponse> } {
     const { wire, onActivity } = this.#options
-    const path = pathOf(request.target)
-    if (!Access.isHostAllowed(request.header('host'), this.#hosts, request.localAddress)) {
-      return { response: this.#errorResponse(forbiddenHost(request.header('host')), []) }
-    }
-    if (request.method === 'OPTIONS') {
-      request.matched?.(routeOf(path))
-      return { response: { status: 200, headers: cors, body: '' } }
-    }
-    const operation = Operations.find(request.method, path)
-    request.matched?.(operation?.path ?? routeOf(path))
+    const { path, operation, cors } = route
+    if (!route.isHostAllowed) return { response: this.#errorResponse(forbiddenHost(request.header('host')), []) }
+    request.matched?.(route.pattern)
+    if (request.method === 'OPTIONS') return { response: { status: 200, headers: cors, body: '' } }
     let caller = owner
     try {
-      caller = this.#identify(request, operation, path)
+      caller = this.#identify(request, route)
     } catch (error) {
       return { response: this.#errorResponse(this.#explain(path, error, request), cors) }
     }
     if (operation === undefined) {
       if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
-      const isAgent = caller.type === 'agent'
-      return {
-        response:
-          this.#document(request, path, cors, isAgent) ?? this.#consoleFile(request, path) ?? this.#unmatched(path),
-      }
+      return { response: this.#serveOther(request, path, cors, caller) }
     }
     if (path.startsWith('/v1/') || caller.type === 'agent') onActivity?.()
     const isPublic = isOpen(operation, wire) && caller.type !== 'agent'
@@ -186,8 +224,8 @@ export class RequestHandler {
    *
    * @throws {@link KmdError} if there is no valid token, or it may not be used for this
    */
-  #identify(request: RawRequest, operation: Operation | undefined, path: string): Caller {
-    const agent = this.#agent(request, operation?.id ?? documentOf(path))
+  #identify(request: RawRequest, { operation, path, mayBeAgent }: Route): Caller {
+    const agent = mayBeAgent ? this.#agent(request, operation?.id ?? documentOf(path)) : undefined
     if (agent !== undefined) return agent
     if (operation === undefined || isOpen(operation, this.#options.wire) || this.#hasToken(request)) return owner
     const session = this.#session(request, operation)
@@ -203,7 +241,10 @@ export class RequestHandler {
     const { agents, agentPresence } = this.#options.context
     const agent = agents.authenticate(token)
     if (agent === undefined) throw new KmdError('invalid_token')
-    request.authenticated?.()
+    if (request.authenticated?.(agent.agentId) === false) {
+      agents.release(agent)
+      throw tooManyConnections()
+    }
     agentPresence.used(agent.agentId, request.ends?.())
     if (!AgentPermissions.mayUse(operationId)) {
       agents.release(agent)
@@ -239,6 +280,16 @@ export class RequestHandler {
       return KeyResponse.write(this.#options.wire, operation.response, output)
     } finally {
       for (const value of Object.values(output)) if (value instanceof Uint8Array) value.fill(0)
+    }
+  }
+
+  /** What is not an operation. */
+  #serveOther(request: RawRequest, path: string, cors: string[], { type }: Caller): RawResponse | Promise<RawResponse> {
+    try {
+      const document = this.#document(request, path, cors, type === 'agent')
+      return document ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
+    } catch (error) {
+      return this.#errorResponse(this.#explain(path, error, request), cors)
     }
   }
 
@@ -292,7 +343,7 @@ export class RequestHandler {
 
   #hasMetricsToken(request: RawRequest): boolean {
     const isValid = this.#options.isMetricsToken?.(request.header('authorization')) === true
-    if (isValid) request.authenticated?.()
+    if (isValid && request.authenticated?.(metricsHolder) === false) throw tooManyConnections()
     return isValid
   }
 
@@ -303,8 +354,26 @@ export class RequestHandler {
   #session(request: RawRequest, operation?: Operation): Session | undefined {
     const isWaiting = operation?.waits === true
     const session = this.#options.context.sessions.use(request.header(tokenHeader), { isWaiting })
-    if (session !== undefined) request.authenticated?.()
+    if (session !== undefined && request.authenticated?.(consoleHolder) === false) throw tooManyConnections()
     return session
+  }
+
+  /** What depends on the head of the request alone. The host has the same head for all requests of a connection that repeat it. */
+  #route(request: RawRequest): Route {
+    const { headers } = request
+    const known = headers === undefined ? undefined : this.#routes.get(headers)
+    if (known !== undefined) return known
+    const path = pathOf(request.target)
+    const operation = request.method === 'OPTIONS' ? undefined : Operations.find(request.method, path)
+    const cors = this.#cors(request)
+    const route = {
+      ...{ path, operation, cors, pattern: operation?.path ?? routeOf(path) },
+      isHostAllowed: Access.isHostAllowed(request.header('host'), this.#hosts, request.localAddress),
+      headers: Object.freeze(['Content-Type', 'application/json', ...cors]) as string[],
+      mayBeAgent: mayHaveAgentToken(request),
+    }
+    if (headers !== undefined) this.#routes.set(headers, route)
+    return route
   }
 
   #cors(request: RawRequest): string[] {
@@ -374,54 +443,10 @@ function refusalOf({ headers }: KmdError, { path = '' }: Partial<Operation>): st
   return at < 0 || !path.startsWith(extraPrefix) ? undefined : headers[at + 1]
 }
 
-/**
- * The token of an agent in a request. With another token beside it, it would be a guess who is meant.
- *
- * @throws {@link KmdError} `invalid_token` for two tokens
- */
-function agentToken(request: RawRequest): string | undefined {
-  const presented = request.header(tokenHeader)
-  const authorization = request.header('authorization')
-  const bearer = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
-  const agentBearer = bearer !== undefined && AgentToken.isToken(bearer) ? bearer : undefined
-  if (agentBearer !== undefined && presented !== undefined && presented !== agentBearer) {
-    throw new KmdError('invalid_token', { message: 'two different tokens were sent; send one of them' })
-  }
-  return agentBearer ?? (presented !== undefined && AgentToken.isToken(presented) ? presented : undefined)
-}
-
-/** What is served without being an operation, by its name in the table of permissions. */
-function documentOf(path: string): string | undefined {
-  if (path === descriptionPath) return 'SwaggerHandler'
-  if (path === metricsPath) return 'GetMetrics'
-  return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
+function tooManyConnections(): KmdError {
+  return new KmdError('too_many_connections', { retryAfterSeconds: retryConnectionSeconds })
 }
 
 function isWrongPassword(error: unknown): boolean {
   return error instanceof KmdError && error.code === 'wrong_password'
-}
-
-/** Says what to add where. Only a name that a setting can hold is repeated. */
-function forbiddenHost(host: string | undefined): KmdError {
-  const name = Access.hostName(host ?? '')
-  if (!/^[a-z0-9._:-]{1,253}$/.test(name)) return new KmdError('forbidden_host')
-  const setting = `"allowed_hosts": ["${name}"] in kmd_config.json`
-  const message = `the Host ${name} is not served; set ${setting} if this is its name, or use the address in kmd.net`
-  return new KmdError('forbidden_host', { message })
-}
-
-function methodsOf(path: string): readonly string[] {
-  if (path === descriptionPath || path === metricsPath) return ['GET']
-  return ConsoleFiles.isPath(path) ? ConsoleFiles.methods : Operations.methods(path)
-}
-
-/** For the log: a path that is served as it is, and nothing of any other. */
-function routeOf(path: string): string {
-  if (ConsoleFiles.isPath(path)) return '/console/*'
-  return methodsOf(path).length === 0 ? noRoute : path
-}
-
-function pathOf(target: string): string {
-  const query = target.indexOf('?')
-  return query < 0 ? target : target.slice(0, query)
 }

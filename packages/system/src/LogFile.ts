@@ -31,6 +31,7 @@ const flushBytes = 32 * 1024
 const maxRequests = 128
 /** Of UTF-8 for each unit of a string. */
 const maxUnitBytes = 3
+const copiedUnits = 4 * 1024
 const newline = 0x0a
 const defaultMaxBytes = 128 * 1024 * 1024
 /** Opening a pipe that no program reads fails at once, and writing to a full one does too. */
@@ -49,8 +50,8 @@ export class LogFile implements LogSink {
   #bytes = 0
   #lines = 0
   /** Requests whose lines are not made yet, and when they were over. */
-  readonly #requests: RequestFields[] = []
-  readonly #times: number[] = []
+  #requests: RequestFields[] = []
+  #times: number[] = []
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   /** Whether the file ends within a line. */
@@ -95,19 +96,34 @@ export class LogFile implements LogSink {
 
   #appendRequests(): void {
     const { format } = this.#options
-    const [requests, times] = [this.#requests.splice(0), this.#times.splice(0)]
-    for (const [index, request] of requests.entries()) this.#append(format(request, times[index]!))
+    const [requests, times] = [this.#requests, this.#times]
+    if (requests.length === 0) return
+    // Before the first is written: a file that has become too long is opened again within a write, which flushes.
+    this.#requests = []
+    this.#times = []
+    let text = ''
+    let lines = 0
+    for (let at = 0; at < requests.length; at++) {
+      text += format(requests[at]!, times[at]!)
+      lines++
+      // Copied together: a copy of each line costs as much as making it.
+      if (text.length < copiedUnits) continue
+      this.#append(text, lines)
+      text = ''
+      lines = 0
+    }
+    if (lines > 0) this.#append(text, lines)
   }
 
-  #append(line: string): void {
-    const longest = line.length * maxUnitBytes
+  #append(text: string, lines = 1): void {
+    const longest = text.length * maxUnitBytes
     if (longest > flushBytes - this.#bytes) this.#writeBuffer()
     if (longest > flushBytes) {
-      this.#write(Buffer.from(line), 1)
+      this.#write(Buffer.from(text), lines)
       return
     }
-    this.#bytes += this.#buffer.write(line, this.#bytes)
-    this.#lines++
+    this.#bytes += this.#buffer.write(text, this.#bytes)
+    this.#lines += lines
     this.#flushSoon()
   }
 

@@ -17,12 +17,14 @@ export type AgentPresenceOptions = {
   now?: () => number
 }
 
-type Entry = { lastUsedAtMs: number; isSameUser: boolean; toldAtMs: number }
+type Entry = { lastUsedAtMs: number; isSameUser: boolean; toldAtMs: number; lookedUpAtMs: number }
 
 /** What is known of a connection; `user` is undefined until it was looked up, or if it cannot be. */
 type Peer = { user: number | undefined }
 
 const tellEveryMs = 3_600_000
+/** Connections of one agent are looked up at most so often: each look-up costs the daemon more than a signature. */
+const lookUpEveryMs = 1_000
 const root = 0
 
 export class AgentPresence {
@@ -38,13 +40,21 @@ export class AgentPresence {
     this.#now = options.now ?? Date.now
   }
 
-  /** An agent made a request. The user of a connection is looked up once, and the request does not wait for it. */
+  /**
+   * An agent made a request. The user of a connection is looked up once, and the request does not wait for it. Of an agent
+   * that makes many connections, some are looked up.
+   */
   used(agentId: string, ends: ConnectionEnds | undefined): void {
-    this.#entry(agentId).lastUsedAtMs = this.#now()
+    const nowMs = this.#now()
+    const entry = this.#entry(agentId)
+    entry.lastUsedAtMs = nowMs
     if (ends === undefined) return
     const peer = this.#peers.get(ends)
     if (peer !== undefined) this.#note(agentId, peer)
-    else void this.#lookUp(agentId, ends)
+    else if (!isWithin(nowMs, entry.lookedUpAtMs, lookUpEveryMs) && !this.#isTold(entry, nowMs)) {
+      entry.lookedUpAtMs = nowMs
+      void this.#lookUp(agentId, ends)
+    }
   }
 
   of(agentId: string): Seen | undefined {
@@ -69,18 +79,27 @@ export class AgentPresence {
     const entry = this.#entry(agentId)
     entry.isSameUser = true
     const nowMs = this.#now()
-    // Of the absolute difference, because the clock may be set back.
-    if (Math.abs(nowMs - entry.toldAtMs) < tellEveryMs) return
+    if (this.#isTold(entry, nowMs)) return
     entry.toldAtMs = nowMs
     this.#options.onSameUser?.(agentId)
+  }
+
+  #isTold({ toldAtMs }: Entry, nowMs: number): boolean {
+    return isWithin(nowMs, toldAtMs, tellEveryMs)
   }
 
   #entry(agentId: string): Entry {
     let entry = this.#entries.get(agentId)
     if (entry === undefined) {
-      entry = { lastUsedAtMs: this.#now(), isSameUser: false, toldAtMs: Number.NEGATIVE_INFINITY }
+      const never = Number.NEGATIVE_INFINITY
+      entry = { lastUsedAtMs: this.#now(), isSameUser: false, toldAtMs: never, lookedUpAtMs: never }
       this.#entries.set(agentId, entry)
     }
     return entry
   }
+}
+
+/** Of the absolute difference, because the clock may be set back. */
+function isWithin(nowMs: number, beforeMs: number, durationMs: number): boolean {
+  return Math.abs(nowMs - beforeMs) < durationMs
 }

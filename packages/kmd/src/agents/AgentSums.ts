@@ -33,14 +33,28 @@ export const longestWindowMs = 30 * dayMs
 export class AgentSums implements Sums {
   readonly #series = new Map<string, { of: SeriesOf; series: Series }>()
 
-  /** @param sumBefore the sum of what is older than the longest period; what is not is added one by one. */
-  constructor({ limits }: Pick<Rules, 'limits'>, sumBefore: (of: SeriesOf) => bigint) {
+  constructor({ limits }: Pick<Rules, 'limits'>) {
     for (const limit of limits) {
       const key = keyOf(limit)
-      if (limit.per === 'payment' || this.#series.has(key)) continue
-      const of = seriesOf(limit)
-      this.#series.set(key, { of, series: new Series(sumBefore(of)) })
+      if (limit.per !== 'payment' && !this.#series.has(key)) {
+        this.#series.set(key, { of: seriesOf(limit), series: new Series() })
+      }
     }
+  }
+
+  /** What is added up: one for all limits that differ in their period only. */
+  series(): readonly SeriesOf[] {
+    return [...this.#series.values()].map(({ of }) => of)
+  }
+
+  /** Whether other rules need nothing that is not added up here. */
+  covers({ limits }: Pick<Rules, 'limits'>): boolean {
+    return limits.every((limit) => limit.per === 'payment' || this.#series.has(keyOf(limit)))
+  }
+
+  /** Adds what is older than the longest period. Before anything else is added; what is not older is added one by one. */
+  addBefore(series: SeriesOf, sum: bigint): void {
+    this.#series.get(keyOfSeries(series))!.series.addBefore(sum)
   }
 
   used(limit: Limit, nowMs: number): bigint {
@@ -112,8 +126,11 @@ const keys = new WeakMap<Limit, string>()
 function keyOf(limit: Limit): string {
   const known = keys.get(limit)
   if (known !== undefined) return known
-  const { network, payee, assetId } = seriesOf(limit)
-  const key = `${network} ${payee ?? ''} ${assetId ?? 'count'}`
+  const key = keyOfSeries(seriesOf(limit))
   keys.set(limit, key)
   return key
+}
+
+function keyOfSeries({ network, payee, assetId }: SeriesOf): string {
+  return `${network} ${payee ?? ''} ${assetId ?? 'count'}`
 }

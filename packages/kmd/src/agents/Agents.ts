@@ -60,6 +60,8 @@ export class Agents implements AgentsApi {
   readonly #rounds: Rounds
   #approvals: ApprovalGate | undefined
   readonly #endListeners: ((agentId: string) => void)[] = []
+  /** Ended agents whose reservations are deleted, by their numbers. */
+  readonly #pruned = new Set<number>()
   /** What agents have reserved. */
   readonly spending: Spending
 
@@ -179,7 +181,7 @@ export class Agents implements AgentsApi {
       const { rules = stored.agent.rules } = change
       const expiresAtMs = 'expiresAtMs' in change ? change.expiresAtMs : stored.agent.expiresAtMs
       this.#store.setRules(stored, rules, expiresAtMs)
-      this.spending.forget(stored.number)
+      this.spending.rulesChanged(stored.number, rules)
     })
   }
 
@@ -280,6 +282,16 @@ export class Agents implements AgentsApi {
       if (this.#walletKeys?.isPresent(agent) !== true) await this.requireKeys(agent.id).catch(ignoreUnreadable)
     }
     await this.spending.recordLeftOut([...this.#store.all().values()])
+    await this.#prune()
+  }
+
+  /** Some at a time: the next call goes on. */
+  async #prune(): Promise<void> {
+    for (const { agent, number } of this.#store.all().values()) {
+      if (!hasEnded(agent) || this.#pruned.has(number)) continue
+      if (!(await this.spending.prune(number, prunedPieces))) return
+      this.#pruned.add(number)
+    }
   }
 
   /** No sealed key outlives the time of its agent. */
@@ -325,6 +337,15 @@ export class Agents implements AgentsApi {
     if (stored === undefined) throw new KmdError('agent_not_found')
     const digest = Transaction.digest(transaction.bytes)
     return this.spending.test(stored, { facts: readFacts(transaction.bytes), digest })
+  }
+
+  /** Reads what the agent has spent, so that `test` and `budget` have it. */
+  async prepare(agentId: string): Promise<void> {
+    await this.spending.prepare(() => {
+      const stored = this.#store.get(agentId)
+      if (stored === undefined) throw new KmdError('agent_not_found')
+      return stored
+    })
   }
 
   budget(agentId: string): readonly LimitUse[] {
@@ -432,6 +453,8 @@ export class Agents implements AgentsApi {
 }
 
 const sealingKeyLength = 32
+/** In one go. */
+const prunedPieces = 20
 const replaced = 'this token was replaced by another one for the same agent'
 
 /** A wallet that cannot be read now is looked at again later; meanwhile nothing is signed for its agents. */

@@ -84,6 +84,8 @@ export type AgentsApi = {
    */
   sign(session: AgentSession, transaction: Transaction.Canonical, signer: Uint8Array, claim: Claim): Promise<Uint8Array>
   /** What `sign` would do, without doing it. */
+  /** Reads what the agent has spent in pieces; without it `test` and `budget` read it at once. */
+  prepare(agentId: string): Promise<void>
   test(agentId: string, transaction: Transaction.Canonical): Decision
   budget(agentId: string): readonly LimitUse[]
 }

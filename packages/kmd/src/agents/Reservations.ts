@@ -62,7 +62,7 @@ export class Reservations {
   /** Writes a reservation. Only within `StateDatabase.change`. */
   insert(agent: number, transactionId: Uint8Array, facts: Facts, atMs: number): Counted {
     const counted = countedOf(facts, atMs)
-    const number = this.#next.get(agent) ?? this.#readNext(agent)
+    const number = this.end(agent)
     this.#database
       .statement('INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)')
       .run(
@@ -87,16 +87,30 @@ export class Reservations {
     return (this.#database.statement(sql).get(agent) as { at_ms: number } | undefined)?.at_ms
   }
 
-  /** Adds what the agent spent within the longest period. What is older comes by `sumBefore`. */
-  addTo(sums: AgentSums, agent: number, first: number): void {
-    const isRecent = 'agent = ? AND number >= ? AND outcome <> 2'
-    const sql = `SELECT ${countedColumns} FROM reservations WHERE ${isRecent} ORDER BY number`
-    for (const row of this.#bigints(sql).iterate(agent, first)) sums.add(this.#counted(row as CountedRow))
+  /** The number of the next reservation of the agent. */
+  end(agent: number): number {
+    return this.#next.get(agent) ?? this.#readNext(agent)
+  }
+
+  /** Adds what the agent spent, from a number up to another. */
+  addTo(sums: AgentSums, agent: number, from: number, to: number): void {
+    const isIn = 'agent = ? AND number >= ? AND number < ? AND outcome <> 2'
+    const sql = `SELECT ${countedColumns} FROM reservations WHERE ${isIn} ORDER BY number`
+    for (const row of this.#bigints(sql).all(agent, from, to)) sums.add(this.#counted(row as CountedRow))
+  }
+
+  /** Deletes the oldest reservations of an agent, but not the last one. Only within `StateDatabase.change`. */
+  prune(agent: number, count: number): number {
+    const oldest = 'SELECT number FROM reservations WHERE agent = ? AND number < ? ORDER BY number LIMIT ?'
+    const sql = `DELETE FROM reservations WHERE agent = ? AND number IN (${oldest})`
+    return Number(this.#database.statement(sql).run(agent, agent, this.end(agent) - 1, count).changes)
   }
 
   /** The number of the first reservation within the longest period. Times never fall from one number to the next. */
   firstRecent(agent: number, nowMs: number): number {
-    let [low, high] = [1, this.#next.get(agent) ?? this.#readNext(agent)]
+    // Those of an agent that has ended are deleted from the oldest on.
+    const oldest = this.#database.statement('SELECT MIN(number) AS number FROM reservations WHERE agent = ?')
+    let [low, high] = [(oldest.get(agent) as { number: number | null }).number ?? 1, this.end(agent)]
     const time = this.#database.statement('SELECT at_ms FROM reservations WHERE agent = ? AND number = ?')
     while (low < high) {
       const middle = (low + high) >>> 1
@@ -107,11 +121,13 @@ export class Reservations {
     return low
   }
 
-  /** The sum of the reservations before a number. In two halves: SQLite's sum of large integers overflows. */
-  sumBefore(agent: number, first: number, { network, payee, assetId }: SeriesOf): bigint {
+  /**
+   * The sum of the reservations from a number up to another. In two halves: SQLite's sum of large integers overflows.
+   */
+  sumBetween(agent: number, from: number, to: number, { network, payee, assetId }: SeriesOf): bigint {
     const amount = assetId === undefined ? '1' : assetId === 0n ? 'micro_algos' : 'asset_amount'
-    const conditions = ['agent = ?', 'number < ?', 'outcome <> 2', 'network = ?']
-    const values: (number | bigint | string)[] = [agent, first, this.#knownNetwork(network) ?? -1]
+    const conditions = ['agent = ?', 'number >= ?', 'number < ?', 'outcome <> 2', 'network = ?']
+    const values: (number | bigint | string)[] = [agent, from, to, this.#knownNetwork(network) ?? -1]
     if (payee !== undefined) {
       conditions.push('payee = ?')
       values.push(payee)
@@ -145,7 +161,7 @@ export class Reservations {
     const isValid = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid > ?'
     const sql = `SELECT number FROM reservations WHERE ${isValid} ORDER BY number LIMIT 1`
     const row = this.#database.statement(sql).get(agent, after, this.#knownNetwork(network) ?? -1, lastValid)
-    return (row as { number: number } | undefined)?.number ?? this.#next.get(agent) ?? this.#readNext(agent)
+    return (row as { number: number } | undefined)?.number ?? this.end(agent)
   }
 
   /** Writes an outcome, if it is not known yet. Only within `StateDatabase.change`. */

@@ -13,11 +13,12 @@ export class Series {
   #upTo = new BigUint64Array(16)
   #length = 0
   /** Of amounts that are older than the first one here. */
-  #before: bigint
+  #before = 0n
 
-  /** @param before the sum of amounts that no period can reach any more. */
-  constructor(before = 0n) {
-    this.#before = before
+  /** Adds a sum of amounts that no period can reach any more. Before any amount is added. */
+  addBefore(sum: bigint): void {
+    if (this.#length > 0) throw new RangeError('older amounts are added first')
+    this.#before += sum
   }
 
   get length(): number {

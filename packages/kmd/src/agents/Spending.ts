@@ -6,9 +6,9 @@ import { Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
-import type { AgentRefusal } from './Agent.js'
+import type { AgentRefusal, Rules } from './Agent.js'
 import type { StoredAgent } from './AgentStore.js'
-import { AgentSums } from './AgentSums.js'
+import type { AgentSums } from './AgentSums.js'
 import type { Claim, Decision, LimitUse } from './AgentsApi.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
@@ -19,6 +19,7 @@ import { countedOf, type OpenReservation, type OverQuery, outcomes, Reservations
 import type { Rounds } from './Rounds.js'
 import { refusalError } from './refusalError.js'
 import type { SpendingClock } from './SpendingClock.js'
+import { SumsCache } from './SumsCache.js'
 
 export type SpendingRequest = {
   readonly facts: Facts | AgentRefusal
@@ -35,6 +36,9 @@ export type SpendingRequest = {
 type Outcome = { readonly type: 'reserved' } | { readonly type: 'refused'; readonly error: KmdError }
 
 const reserved: Outcome = { type: 'reserved' }
+/** A reservation whose agent gets other rules again and again reads its sums within the transaction at last. */
+const maxAttempts = 3
+const prunedTogether = 500
 
 export type SpendingOptions = { database: StateDatabase; audit: AuditLog; clock: SpendingClock; rounds: Rounds }
 
@@ -44,8 +48,8 @@ export class Spending {
   readonly #clock: SpendingClock
   readonly #reservations: Reservations
   readonly #flood = new RefusalFlood()
+  readonly #sums: SumsCache
   /** By the number of the agent. */
-  readonly #sums = new Map<number, AgentSums>()
   readonly #lastAtMs = new Map<number, number>()
   readonly #rounds: Rounds
   /** What takes back the sums of the transaction that is under way, the last first. */
@@ -58,6 +62,7 @@ export class Spending {
     this.#audit = audit
     this.#clock = clock
     this.#reservations = new Reservations(database)
+    this.#sums = new SumsCache(this.#reservations)
     database.listen({
       onBegin: () => {
         this.#undo = []
@@ -78,9 +83,35 @@ export class Spending {
    * @throws KmdError with the code of the refusal; `state_not_written`
    */
   async reserve(find: () => StoredAgent, request: SpendingRequest): Promise<void> {
-    this.#refuseInFlood(find(), request)
-    const outcome = await this.#database.change(() => this.#reserveNow(find(), request))
-    if (outcome.type === 'refused') throw outcome.error
+    for (let attempt = 1; ; attempt++) {
+      if (!this.#sums.has(find().number)) await this.prepare(find)
+      this.#refuseInFlood(find(), request)
+      const outcome = await this.#database.change(() => {
+        const stored = find()
+        // The rules were changed meanwhile: the sums that they need are read before the next transaction, not within one.
+        if (!this.#sums.has(stored.number) && attempt < maxAttempts) return undefined
+        return this.#reserveNow(stored, request)
+      })
+      if (outcome?.type === 'refused') throw outcome.error
+      if (outcome !== undefined) return
+    }
+  }
+
+  /** Resolves once the sums of the agent are in memory: afterwards `test`, `budget` and `reserve` do not read them at once. */
+  prepare(find: () => StoredAgent): Promise<void> {
+    return this.#sums.prepare(find, () => this.#clock.now())
+  }
+
+  /**
+   * Deletes reservations of an agent that has ended, in pieces: it spends no more, and the audit log has them. The last one
+   * stays, because it tells when the agent was used.
+   */
+  async prune(agent: number, pieces: number): Promise<boolean> {
+    for (let piece = 0; piece < pieces; piece++) {
+      const pruned = await this.#database.change(() => this.#reservations.prune(agent, prunedTogether))
+      if (pruned < prunedTogether) return true
+    }
+    return false
   }
 
   /** What `reserve` would do. */
@@ -104,8 +135,8 @@ export class Spending {
   }
 
   /** The limits of the agent are others now. */
-  forget(agent: number): void {
-    this.#sums.delete(agent)
+  rulesChanged(agent: number, rules: Rules): void {
+    this.#sums.rulesChanged(agent, rules)
   }
 
   /** Reservations of which it is not known whether the transaction is in the ledger, and can be. */
@@ -129,7 +160,8 @@ export class Spending {
   async giveBack(stored: StoredAgent, reservations: readonly OpenReservation[]): Promise<void> {
     await this.#database.change(() => {
       // Not taken back step by step: it is rare, and the file has it.
-      this.#undo.push(() => this.forget(stored.number))
+      this.#undo.push(() => this.#sums.forget(stored.number))
+      this.#sums.outdate(stored.number)
       const returned = reservations.filter(({ number }) =>
         this.#reservations.setOutcome(stored.number, number, outcomes.returned),
       )
@@ -238,16 +270,12 @@ export class Spending {
     return !isRefusal(facts) && this.#reservations.has(number, digest, facts)
   }
 
-  #sumsOf({ number, agent }: StoredAgent, nowMs: number): AgentSums {
-    const known = this.#sums.get(number)
+  #sumsOf(stored: StoredAgent, nowMs: number): AgentSums {
+    const known = this.#sums.get(stored.number)
     if (known !== undefined) return known
-    const first = this.#reservations.firstRecent(number, nowMs)
-    const sums = new AgentSums(agent.rules, (of) => this.#reservations.sumBefore(number, first, of))
-    this.#reservations.addTo(sums, number, first)
-    this.#sums.set(number, sums)
-    // What was read within a transaction goes with it.
-    this.#undo.push(() => this.forget(number))
-    return sums
+    // What is read within a transaction goes with it.
+    this.#undo.push(() => this.#sums.forget(stored.number))
+    return this.#sums.read(stored, nowMs)
   }
 
   #rollBack(): void {
@@ -259,7 +287,7 @@ export class Spending {
 
   #forgetAll(): void {
     this.#undo = []
-    this.#sums.clear()
+    this.#sums.forgetAll()
     this.#lastAtMs.clear()
     this.#reservations.forget()
     this.#clock.forgetStored()

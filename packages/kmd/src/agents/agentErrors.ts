@@ -3,6 +3,11 @@ import type { ErrorEntry } from '@latchkey/algorand'
 
 export const agentErrors = {
   // What an agent may use
+  too_many_connections: {
+    status: 429,
+    message: 'this token has too many requests under way; send fewer at the same time',
+    hint: 'wait for responses before you send more, and use connections again: one token has a quarter of them',
+  },
   agent_operation_forbidden: {
     status: 403,
     message: 'an agent may not use this operation',

@@ -113,7 +113,7 @@ export const agentOperations = [
       const history = await describeHistory(context, { agent: agent.id, count: mostHistory })
       return {
         agent: await describeAgent(context, agent),
-        budget: describeBudget(context, agent),
+        budget: await describeBudget(context, agent),
         history: history.records,
         continue_from: history.continue_from,
       }
@@ -234,6 +234,7 @@ export const agentOperations = [
       const { id } = findAgent(context, input.agent)
       const transaction = readTransaction(input.transaction)
       await context.agents.prepareTest(transaction)
+      await context.agents.prepare(id)
       return writeDecision(context.agents.test(id, transaction))
     },
   }),

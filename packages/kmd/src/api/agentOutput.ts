@@ -24,7 +24,8 @@ export async function describeAgent(context: Context, agent: Agent) {
   return described!
 }
 
-export function describeBudget({ agents }: Context, { id, rules }: Agent) {
+export async function describeBudget({ agents }: Context, { id, rules }: Agent) {
+  await agents.prepare(id)
   return agents.budget(id).map((use) => writeUse(use, rules))
 }
 

@@ -25,7 +25,7 @@ export const ownAgentOperations = [
     errors: ['agent_token_required'],
     run: async (context, _input, caller) => {
       const agent = context.agents.get(requireAgent(caller).agent.agentId)
-      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent) }
+      return { agent: await describeAgent(context, agent), budget: await describeBudget(context, agent) }
     },
   }),
   define({
@@ -63,6 +63,7 @@ export const ownAgentOperations = [
       const { agentId } = requireAgent(caller).agent
       const unsigned = readTransaction(input.transaction)
       await context.agents.prepareTest(unsigned)
+      await context.agents.prepare(agentId)
       return writeDecision(context.agents.test(agentId, unsigned))
     },
   }),

@@ -1,5 +1,5 @@
 import { KmdError } from '../errors.js'
-import { retryWhileLocked } from '../wallet/Sqlite.js'
+import { attemptWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { WalletContext } from './Context.js'
 
@@ -7,21 +7,24 @@ import type { WalletContext } from './Context.js'
  * Runs `work` on the wallet's file if the password is correct. After wrong passwords on the same handle the check is
  * delayed. A blank one is one guess, however often it is made: neither counted nor delayed, as at unlocking.
  *
+ * What is done at once is no promise.
+ *
  * @throws {@link KmdError} `wrong_password` or `too_many_wrong_passwords`.
  */
-export async function withPassword<T>(
+export function withPassword<T>(
   { throttle }: Pick<WalletContext, 'throttle'>,
   wallet: UnlockedWallet,
   password: Uint8Array,
   work: () => T,
-): Promise<T> {
+): T | Promise<T> {
   const check = (): void => {
     if (!wallet.isPassword(password)) throw new KmdError('wrong_password')
   }
+  const run = (): T | Promise<T> =>
+    attemptWhileLocked(() => {
+      wallet.requireSamePassword()
+      return work()
+    })
   const checked = password.length === 0 ? check() : throttle.attemptOnHandle(wallet, check)
-  if (checked instanceof Promise) await checked
-  return retryWhileLocked(() => {
-    wallet.requireSamePassword()
-    return work()
-  })
+  return checked instanceof Promise ? checked.then(run) : run()
 }

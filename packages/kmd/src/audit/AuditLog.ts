@@ -57,11 +57,17 @@ export class AuditLog {
   #isCompared = false
   #isCopyDue = false
   #verification: Promise<Verification> | undefined
+  #flush: () => Promise<void> = () => Promise.resolve()
 
   constructor(options: AuditLogOptions) {
     this.#options = options
     this.#database = options.database
     this.#now = options.now ?? Date.now
+  }
+
+  /** Calls `flush` before the log is read: it writes the records that wait. */
+  onRead(flush: () => Promise<void>): void {
+    this.#flush = flush
   }
 
   /** Appends a record in a transaction of its own, which others may share. */
@@ -117,6 +123,7 @@ export class AuditLog {
 
   /** Newest first, or from `afterNumber` on. Creates no file. */
   async search(query: Query): Promise<Found> {
+    await this.#flush()
     if (!this.#database.exists) return { records: [], continueFrom: undefined }
     return searchLog(this.#database, query)
   }
@@ -130,6 +137,7 @@ export class AuditLog {
   }
 
   async #verify(): Promise<Verification> {
+    await this.#flush()
     const copy = this.#options.headCopy?.read()
     if (this.#database.exists) return verifyLog(this.#database, { copy })
     if (typeof copy !== 'object' || copy.number === 0) return { problem: undefined, head: noHead, anchors: [] }

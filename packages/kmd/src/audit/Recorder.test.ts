@@ -69,6 +69,7 @@ test('the owner works on without a log, and the log says afterwards how much it 
   assert.equal((await app.post('/v1/key', held)).status, 200)
   assert.equal((await app.post('/v1/transaction/sign', { ...held, ...password, transaction })).status, 200)
   assert.equal((await app.post('/v1/wallet/init', { wallet_id: id, wallet_password: 'no' })).status, 401)
+  await app.recorder.flush()
   assert.equal(app.recorder.lost, 3)
   release()
   await app.post('/v1/key', held)

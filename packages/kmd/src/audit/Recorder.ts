@@ -6,6 +6,7 @@ import { KmdError } from '../errors.js'
 import type { AuditLog } from './AuditLog.js'
 import type { AuditMode } from './AuditMode.js'
 import type { Actor, AuditEvent } from './AuditRecord.js'
+import { LateRecords } from './LateRecords.js'
 import { RepeatedEvents } from './RepeatedEvents.js'
 import { type Members, type Recording, recordings } from './recordings.js'
 
@@ -25,6 +26,7 @@ const retryMs = 5_000
 export class Recorder {
   readonly #options: RecorderOptions
   readonly #repeated: RepeatedEvents
+  readonly #late: LateRecords
   #mode: AuditMode
   #lostSinceRecord = 0
   #lostInAll = 0
@@ -37,6 +39,13 @@ export class Recorder {
       record: (event) => this.note(event),
       ...(options.now && { now: options.now }),
     })
+    this.#late = new LateRecords({ write: (events) => this.#writeAll(events) })
+    options.log.onRead(() => this.flush())
+  }
+
+  /** Writes the records that wait for others. */
+  flush(): Promise<void> {
+    return this.#late.flush()
   }
 
   /** Records that were lost since the start. */
@@ -79,6 +88,10 @@ export class Recorder {
       ...{ event: recording.event, actor: actorOf(operation, caller), ...subject, ...result },
       ...((subject.detail || result.detail) && { detail: { ...subject.detail, ...result.detail } }),
     }
+    if (recording.isBulk && !isRequired) {
+      await this.#late.add(event)
+      return output
+    }
     try {
       await this.#write(event)
     } catch (error) {
@@ -118,6 +131,7 @@ export class Recorder {
   /** Records what was only counted so far. The log has to be open still. */
   async close(): Promise<void> {
     clearTimeout(this.#retry)
+    await this.flush()
     await this.#repeated.close()
     if (this.#lostSinceRecord > 0) await this.#writeLost().catch(() => {})
   }
@@ -133,8 +147,18 @@ export class Recorder {
     }
   }
 
+  /** What waits is written first, in the order in which it happened. */
   #write(event: AuditEvent): Promise<void> {
+    void this.flush()
     return this.#append((append) => append(event))
+  }
+
+  async #writeAll(events: readonly AuditEvent[]): Promise<void> {
+    try {
+      await this.#append((append) => events.forEach(append))
+    } catch (error) {
+      for (const event of events) this.#lose(event, error)
+    }
   }
 
   #writeLost(): Promise<void> {

@@ -21,6 +21,8 @@ export type Recording = {
   readonly isSignature?: true
   /** It cannot be taken back: where the record is required, it is found out first that it can be written. */
   readonly isChange?: true
+  /** Done many times a second: where the record is not required, those of a moment are written together, soon afterwards. */
+  readonly isBulk?: true
   /** What it is about, found out before it is done. */
   readonly subject: (context: Context, input: Members) => Part | Promise<Part>
   /** What is known afterwards. */
@@ -93,7 +95,14 @@ export const recordings: { readonly [operation: string]: Entry } = {
   BackUpWallet: masterKeyExported,
   ExportKey: exported,
   ImportKey: { event: 'key_imported', required: 'all', isChange: true, subject: byHandle, result: newAddress },
-  GenerateKey: { event: 'key_generated', required: 'all', isChange: true, subject: byHandle, result: newAddress },
+  GenerateKey: {
+    event: 'key_generated',
+    required: 'all',
+    isChange: true,
+    isBulk: true,
+    subject: byHandle,
+    result: newAddress,
+  },
   DeleteKey: { event: 'key_deleted', required: 'always', isChange: true, subject: byHandleAndAddress },
   ImportMultisig: {
     event: 'multisig_imported',

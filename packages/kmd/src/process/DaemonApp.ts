@@ -2,7 +2,14 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import * as Libsodium from '@latchkey/algorand/sodium'
-import { Access, type ConnectionEnds, type FetchHandler, type RawHandler, type RawResponse } from '@latchkey/http'
+import {
+  Access,
+  type ConnectionEnds,
+  type FetchHandler,
+  type RawHandler,
+  type RawRequest,
+  type RawResponse,
+} from '@latchkey/http'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { reportingLog } from '../activity/reportSignatures.js'
@@ -19,6 +26,7 @@ import { ScryptPool } from '../derivation/index.js'
 import { KmdError, StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
+import { tokenHeader } from '../requestRoute.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
@@ -274,7 +282,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const { audit, agents, approvals } = openDaemonState({ dataDir, config, log, wallets, closers })
     const peers = new PeerUsers()
     const { unixSocketUids: users, unixSocketGroup } = config
-    const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '' })
+    const hasOwnersToken = (request: RawRequest): boolean => token.matches(request.header(tokenHeader))
+    const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '', hasOwnersToken })
     const userOf = (ends: ConnectionEnds): Promise<number | undefined> =>
       unix.has(ends) ? unix.userOf(ends) : peers.of(ends)
     const agentParts = openAgentParts({

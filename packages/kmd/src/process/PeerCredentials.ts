@@ -1,21 +1,25 @@
 /**
  * The user at the other end of a Unix socket, as the kernel noted it when the connection was made (SO_PEERCRED on Linux). Node
- * cannot ask for it, so that a program of the system does: perl, which nearly every Linux has, or python3. It gets the socket
- * and nothing else: no environment, no input.
+ * cannot ask for it, so that a program of the system does: perl, which nearly every Linux has, or python3. It gets the sockets
+ * and nothing else: no environment, no input. One process answers for all connections that wait: a process for each would let
+ * a peer that makes many keep others waiting.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readlinkSync } from 'node:fs'
 
 type Program = { readonly file: string; readonly args: readonly string[] }
 
-/** Each writes the process, the user and the group of the peer of descriptor 3. By full path: never one of another directory. */
+/**
+ * Each writes a line for every descriptor from 3 on, as many as its argument says: process, user and group of the peer, or a
+ * dash. By full path: never one of another directory.
+ */
 const programs: readonly Program[] = [
   {
     file: '/usr/bin/perl',
     args: [
       '-MSocket=SOL_SOCKET,SO_PEERCRED',
       '-e',
-      'open(my $s, "+<&=", 3) or exit 1; my $c = getsockopt($s, SOL_SOCKET, SO_PEERCRED) or exit 1; print join(" ", unpack("l L L", $c));',
+      'for my $d (3 .. 2 + $ARGV[0]) { my $s; my $c = open($s, "+<&=", $d) ? getsockopt($s, SOL_SOCKET, SO_PEERCRED) : undef; print defined $c ? join(" ", unpack("l L L", $c)) : "-", "\\n"; }',
     ],
   },
   {
@@ -24,16 +28,31 @@ const programs: readonly Program[] = [
       '-I',
       '-S',
       '-c',
-      'import socket, struct\ns = socket.socket(fileno=3)\nprint(*struct.unpack("iII", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)))',
+      [
+        'import socket, struct, sys',
+        'for d in range(3, 3 + int(sys.argv[1])):',
+        '  try: print(*struct.unpack("iII", socket.socket(fileno=d).getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)))',
+        '  except OSError: print("-")',
+      ].join('\n'),
     ],
   },
 ]
 
-const mostAtOnce = 4
-const mostWaiting = 256
+const mostAtOnce = 2
+/** Connections of one process. */
+const mostOfBatch = 128
+const mostWaiting = 2_048
+/** A process that was started less long ago is not followed by another, except for an urgent question. */
+const betweenMs = 20
 const programMs = 10_000
 /** What the kernel shows for every user that has no number in this user namespace: it identifies none. */
 export const unmappedUser = 65_534
+
+type User = number | undefined
+type Waiting = { readonly descriptor: number; readonly socket: string; readonly resolve: (user: User) => void }
+
+/** Asks for the users of several connections, in their order. */
+export type AskUsers = (descriptors: readonly number[]) => Promise<readonly User[]>
 
 /** Whether this system can tell at all. */
 export function isSupported(): boolean {
@@ -45,54 +64,98 @@ function findProgram(): Program | undefined {
 }
 
 export class PeerCredentials {
+  readonly #ask: AskUsers
   #running = 0
-  readonly #waiting: (() => void)[] = []
+  #startedAt = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #urgent: Waiting[] = []
+  #others: Waiting[] = []
+
+  constructor({ ask = askProgram }: { ask?: AskUsers } = {}) {
+    this.#ask = ask
+  }
 
   /**
    * The user at the other end of the socket with this descriptor; undefined where that cannot be determined. Call it while the
    * socket is open: what is closed before its turn comes is not asked about, because its descriptor may be another's by then.
+   *
+   * @param options `isUrgent`: the connection has shown a valid token, and goes before those that have not.
    */
-  userOf(descriptor: number): Promise<number | undefined> {
-    const [socket, program] = [socketOf(descriptor), findProgram()]
-    if (!isSupported() || socket === undefined || program === undefined) return Promise.resolve(undefined)
+  userOf(descriptor: number, { isUrgent = false }: { isUrgent?: boolean } = {}): Promise<User> {
+    const socket = socketOf(descriptor)
+    if (socket === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
-      const start = (): void => {
-        const user = socketOf(descriptor) === socket ? ask(program, descriptor) : Promise.resolve(undefined)
-        void user.then(resolve).finally(() => this.#next())
-      }
-      if (this.#running < mostAtOnce) {
-        this.#running++
-        start()
-      } else if (this.#waiting.length < mostWaiting) this.#waiting.push(start)
-      else resolve(undefined)
+      if (isUrgent) this.#urgent.push({ descriptor, socket, resolve })
+      else this.#others.push({ descriptor, socket, resolve })
+      // The oldest is the least likely to be there still.
+      if (this.#others.length > mostWaiting) this.#others.shift()!.resolve(undefined)
+      this.#next()
     })
   }
 
   #next(): void {
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#running--
-    else next()
+    if (this.#running >= mostAtOnce || this.#urgent.length + this.#others.length === 0) return
+    const waitMs = this.#urgent.length > 0 ? 0 : this.#startedAt + betweenMs - performance.now()
+    if (waitMs > 0) {
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined
+        this.#next()
+      }, waitMs)
+      return
+    }
+    const batch = this.#takeBatch()
+    if (batch.length === 0) return
+    this.#running++
+    this.#startedAt = performance.now()
+    // The sockets are passed on within the call.
+    this.#ask(batch.map(({ descriptor }) => descriptor))
+      .catch((): readonly User[] => [])
+      .then((users) => {
+        this.#running--
+        for (const [at, { resolve }] of batch.entries()) resolve(users[at])
+        this.#next()
+      })
+  }
+
+  #takeBatch(): Waiting[] {
+    const batch: Waiting[] = []
+    while (batch.length < mostOfBatch) {
+      const waiting = this.#urgent.shift() ?? this.#others.shift()
+      if (waiting === undefined) break
+      if (socketOf(waiting.descriptor) === waiting.socket) batch.push(waiting)
+      else waiting.resolve(undefined)
+    }
+    return batch
   }
 }
 
-/** The socket is passed on within the call. */
-function ask({ file, args }: Program, descriptor: number): Promise<number | undefined> {
+function askProgram(descriptors: readonly number[]): Promise<readonly User[]> {
+  const program = findProgram()
+  if (!isSupported() || program === undefined) return Promise.resolve([])
   return new Promise((resolve) => {
-    const child = spawn(file, args, {
-      stdio: ['ignore', 'pipe', 'ignore', descriptor],
+    const child = spawn(program.file, [...program.args, String(descriptors.length)], {
+      stdio: ['ignore', 'pipe', 'ignore', ...descriptors],
       env: {},
       timeout: programMs,
     })
     let output = ''
     child.stdout?.setEncoding('latin1').on('data', (text: string) => {
-      output = (output + text).slice(0, 100)
+      output = (output + text).slice(0, 100 * mostOfBatch)
     })
-    child.on('error', () => resolve(undefined))
-    child.on('close', (code) => {
-      const user = /^-?[0-9]+ ([0-9]{1,10}) [0-9]+\s*$/.exec(output)?.[1]
-      resolve(code !== 0 || user === undefined || Number(user) === unmappedUser ? undefined : Number(user))
-    })
+    child.on('error', () => resolve([]))
+    child.on('close', (code) => resolve(code === 0 ? readUsers(output, descriptors.length) : []))
   })
+}
+
+/** A line for each connection, or nothing of it counts. */
+function readUsers(output: string, count: number): readonly User[] {
+  const lines = output.split('\n')
+  return lines.length === count + 1 && lines[count] === '' ? lines.slice(0, count).map(readUser) : []
+}
+
+function readUser(line: string): User {
+  const user = /^-?[0-9]+ ([0-9]{1,10}) [0-9]+$/.exec(line)?.[1]
+  return user === undefined || Number(user) === unmappedUser ? undefined : Number(user)
 }
 
 /** Which socket a descriptor is, such as `socket:[12]`. */

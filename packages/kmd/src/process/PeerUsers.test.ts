@@ -54,6 +54,50 @@ test('a table is read once for a connection, and once for all that ask while it 
   assert.equal(readings, 2)
 })
 
+test('a long table is parsed once for all that ask, in pieces between which others have their turn', {
+  skip,
+}, async () => {
+  const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0')
+  const rows = Array.from({ length: 20_000 }, (_, at) => row(`0100007F:${hex(at + 1)}`, '0100007F:1E99', at))
+  const table = ['  sl  local_address rem_address   st', ...rows, ''].join('\n')
+  let [readings, turns] = [0, 0]
+  const peers = new PeerUsers({
+    readTcp: async () => {
+      readings++
+      return table
+    },
+  })
+  let isDone = false
+  const count = (): void => {
+    turns++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  const asked = Array.from({ length: 500 }, (_, at) => peers.of({ ...ends, remotePort: 1 + at * 40 }))
+  const users = await Promise.all(asked)
+  isDone = true
+  assert.deepEqual(
+    users,
+    asked.map((_, at) => at * 40),
+  )
+  assert.equal(readings, 1)
+  assert.ok(turns > 5, `${turns} turns`)
+})
+
+test('a row that no process has does not hide the one of the same ends', { skip }, async () => {
+  const [gone, open] = [0, 5].map((inode) => row('0100007F:A85D', '0100007F:1E99', 1000 + inode, inode))
+  assert.equal(await peersOf([gone, open].join('\n')).of({ ...ends }), 1005)
+})
+
+test('a connection whose user could not be determined is looked up again', { skip }, async () => {
+  let table = ''
+  const peers = new PeerUsers({ readTcp: async () => table })
+  const connection = { ...ends }
+  assert.equal(await peers.of(connection), undefined)
+  table = row('0100007F:A85D', '0100007F:1E99', 1000)
+  assert.equal(await peers.of(connection), 1000)
+})
+
 for (const host of ['127.0.0.1', '::1', '::']) {
   test(`this process is the peer of its own connection on ${host}`, { skip }, async (t) => {
     const server = createServer().listen(0, host)

@@ -3,7 +3,7 @@
  * the mode of the socket allows; a list of users is checked here on top of it, and where a user cannot be determined, a list
  * lets none in.
  */
-import type { ConnectionEnds, RawHandler, RawResponse } from '@latchkey/http'
+import type { ConnectionEnds, RawHandler, RawRequest, RawResponse } from '@latchkey/http'
 import type { PeerUsers } from './PeerUsers.js'
 
 export type UnixConnectionsOptions = {
@@ -12,6 +12,8 @@ export type UnixConnectionsOptions = {
   users: readonly number[] | undefined
   /** Whether the mode of the socket lets in others than the user of the daemon and root. */
   isShared: boolean
+  /** Whether a request has the owner's token: its user is looked up first. @default none has */
+  hasOwnersToken?: ((request: RawRequest) => boolean) | undefined
   /** The user of the daemon. @default that of this process */
   ownUser?: number | undefined
 }
@@ -36,14 +38,17 @@ export class UnixConnections {
 
   /** Serves the requests of users that may use the socket, and answers the others with `refuse`. */
   guard(handle: RawHandler, refuse: () => RawResponse): RawHandler {
-    const { peers, users } = this.#options
+    const { peers, users, hasOwnersToken } = this.#options
     return (request) => {
       const ends = request.ends?.()
       if (ends !== undefined) this.#ends.add(ends)
       if (users === undefined) return handle(request)
       if (ends === undefined) return refuse()
+      const isUrgent = hasOwnersToken?.(request) === true
+      // A member of the group that is not listed must not fill the server with connections whose user is looked up.
+      if (!isUrgent) request.unverified?.()
       return peers
-        .ofUnix(ends)
+        .ofUnix(ends, { isUrgent })
         .then((user) => (user !== undefined && users.includes(user) ? handle(request) : refuse()))
     }
   }

@@ -61,14 +61,32 @@ export function translate(error: unknown): unknown {
 
 /** Runs `work`. While another program holds the database, tries again for up to five seconds. */
 export async function retryWhileLocked<T>(work: () => T | Promise<T>): Promise<T> {
+  return attemptWhileLocked(work)
+}
+
+/**
+ * As {@link retryWhileLocked}; what `work` does at once is no promise, because each turn of the queue shows at the rate of
+ * signatures.
+ */
+export function attemptWhileLocked<T>(work: () => T | Promise<T>): T | Promise<T> {
+  let result: T | Promise<T>
+  try {
+    result = work()
+  } catch (error) {
+    return retry(work, error)
+  }
+  return result instanceof Promise ? result.catch((error: unknown) => retry(work, error)) : result
+}
+
+async function retry<T>(work: () => T | Promise<T>, first: unknown): Promise<T> {
   const giveUpAt = performance.now() + lockWaitMs
-  for (;;) {
-    try {
-      const result = work()
-      return result instanceof Promise ? await result : result
-    } catch (error) {
-      if (!isLocked(error) || performance.now() >= giveUpAt) throw translate(error)
-    }
+  for (let failure = first; ; ) {
+    if (!isLocked(failure) || performance.now() >= giveUpAt) throw translate(failure)
     await new Promise((resolve) => setTimeout(resolve, lockPollMs))
+    try {
+      return await work()
+    } catch (error) {
+      failure = error
+    }
   }
 }

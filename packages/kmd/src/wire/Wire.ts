@@ -107,8 +107,7 @@ function compact(shape: Shape, value: unknown): string {
 
 /** Only the outermost object omits empty members. */
 function writeReference(members: readonly Member[], values: Record<string, unknown>): string {
-  const present = members.filter((member) => !isEmpty(values[member.name]))
-  return pretty(present, values, '')
+  return pretty(members, values, '', (member) => !isEmpty(values[member.name]))
 }
 
 function isEmpty(value: unknown): boolean {
@@ -117,15 +116,20 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === false || value === 0 || value === ''
 }
 
-function pretty(members: readonly Member[], values: Record<string, unknown>, indent: string): string {
-  if (members.length === 0) return '{}'
+/** One text, which grows: a list of lines would cost the response of a signature twice as much. */
+function pretty(
+  members: readonly Member[],
+  values: Record<string, unknown>,
+  indent: string,
+  isShown = (member: Member): boolean => isWritten(member, values),
+): string {
   const inner = `${indent}  `
-  const lines = sortedByName(members).flatMap((member) =>
-    isWritten(member, values)
-      ? `${inner}"${member.name}": ${prettyValue(member.shape, values[member.name], inner)}`
-      : [],
-  )
-  return `{\n${lines.join(',\n')}\n${indent}}`
+  let text = ''
+  for (const member of sortedByName(members)) {
+    if (!isShown(member)) continue
+    text += `${text === '' ? '{\n' : ',\n'}${inner}"${member.name}": ${prettyValue(member.shape, values[member.name], inner)}`
+  }
+  return text === '' ? '{}' : `${text}\n${indent}}`
 }
 
 const sortedMembers = new WeakMap<readonly Member[], readonly Member[]>()

@@ -1,0 +1,32 @@
+/** What a server gives to each of its connections. */
+import type { Socket } from 'node:net'
+import type { Connection } from './Connection.js'
+import type { Limits } from './Limits.js'
+import type { HostHandler, RawResponse } from './Message.js'
+import type { RequestRecord } from './RequestRecord.js'
+
+export type ConnectionOptions = {
+  socket: Socket
+  limits: Limits
+  handle: HostHandler
+  errorResponse: (status: number, message: string) => RawResponse
+  onError: (error: unknown) => void
+  /** Called with each request when it is over. @default none */
+  onRequest?: ((record: RequestRecord) => void) | undefined
+  /** Whether connections end after the response under way. */
+  isStopping: () => boolean
+  /**
+   * Runs what a peer without the owner's token has sent ahead of its responses, in turn with those of others.
+   * @default setImmediate
+   */
+  defer?: ((run: () => void) => void) | undefined
+  /** Keeps whose token the last request of each connection had. @default all are admitted */
+  holders?: Holders | undefined
+}
+
+export type Holders = {
+  /** Whether one more connection of the holder is served; undefined is the owner. */
+  admit: (connection: Connection, holder: string | undefined) => boolean
+  /** Takes it back. */
+  withdraw: (connection: Connection) => void
+}

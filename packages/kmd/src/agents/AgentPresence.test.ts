@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ConnectionEnds } from '@latchkey/http'
+import { AgentPresence } from './AgentPresence.js'
+
+const ends = (remotePort: number): ConnectionEnds => ({
+  ...{ localAddress: '127.0.0.1', localPort: 7833, remoteAddress: '127.0.0.1', remotePort },
+  descriptor: undefined,
+})
+
+function presence(user: number) {
+  const state = { nowMs: 1_000_000, lookUps: 0, told: [] as string[] }
+  const agents = new AgentPresence({
+    userOf: async () => {
+      state.lookUps++
+      return user
+    },
+    ownUser: 1000,
+    onSameUser: (agentId) => state.told.push(agentId),
+    now: () => state.nowMs,
+  })
+  return { agents, state }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('an agent that makes a thousand connections has one of them looked up a second', async () => {
+  const { agents, state } = presence(1001)
+  for (let port = 0; port < 1000; port++) agents.used('a', ends(port))
+  agents.used('b', ends(1))
+  await settled()
+  assert.equal(state.lookUps, 2, 'one for each agent')
+  const skipped = ends(7)
+  agents.used('a', skipped)
+  state.nowMs += 1_000
+  agents.used('a', skipped)
+  await settled()
+  assert.equal(state.lookUps, 3, 'a connection that was passed over has its turn with a later request')
+  state.nowMs += 10_000
+  agents.used('a', skipped)
+  await settled()
+  assert.equal(state.lookUps, 3, 'each connection once')
+})
+
+test('an agent that was seen to run as the user of the daemon is not looked up again before it is told again', async () => {
+  const { agents, state } = presence(1000)
+  agents.used('a', ends(1))
+  await settled()
+  assert.deepEqual([state.told, agents.of('a')?.isSameUser], [['a'], true])
+  state.nowMs += 60_000
+  agents.used('a', ends(2))
+  await settled()
+  assert.deepEqual([state.lookUps, state.told], [1, ['a']])
+  state.nowMs += 3_600_000
+  agents.used('a', ends(3))
+  await settled()
+  assert.deepEqual([state.lookUps, state.told], [2, ['a', 'a']])
+})
+
+test('a clock that is set back does not end the look-ups', async () => {
+  const { agents, state } = presence(1001)
+  agents.used('a', ends(1))
+  state.nowMs -= 500_000
+  agents.used('a', ends(2))
+  await settled()
+  assert.equal(state.lookUps, 2)
+})

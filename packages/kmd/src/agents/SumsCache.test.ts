@@ -1,0 +1,128 @@
+/** Sums that are read from the file in pieces, beside what changes them. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { count, type Fixture, limit, network, openAgents, pay, rulesOf } from './AgentFixture.test.helper.js'
+
+const dayMs = 86_400_000
+
+/** Adds reservations of 1 microAlgo to agent 1, over the last 40 days, with the daemon stopped. */
+function fill(file: string, nowMs: number, records: number): void {
+  const database = new DatabaseSync(file)
+  database.exec('BEGIN')
+  const insert = database.prepare('INSERT INTO reservations VALUES (1, ?, ?, ?, 1, 1, ?, NULL, 1, 0, 0, 0)')
+  const next = database.prepare('SELECT MAX(number) AS last FROM reservations WHERE agent = 1').get() as {
+    last: number
+  }
+  database.exec('DELETE FROM reservations')
+  const total = records + (next.last ?? 0)
+  for (let at = 0; at < total; at++) {
+    const id = Buffer.alloc(32)
+    id.writeUInt32BE(at, 0)
+    insert.run(at + 1, id, nowMs - 40 * dayMs + Math.floor((at / total) * 40 * dayMs), 100 + at)
+  }
+  database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
+  database.close()
+}
+
+async function filled(t: Parameters<typeof openAgents>[0], records: number) {
+  const first = openAgents(t)
+  const limits = [limit('total', 10n ** 12n), limit('30days', 10n ** 12n), count('day', 1_000_000)]
+  const { id, token } = await first.create(limits)
+  await first.sign(token, pay(1n))
+  await first.close()
+  fill(first.stateFile, first.clock.nowMs, records)
+  return { fixture: openAgents(t, first.directory), id, token, limits }
+}
+
+/** In how many turns of the event loop reservations are read, until the work is done. */
+async function readingTurns(t: TestContext, { database }: Fixture, work: () => Promise<unknown>): Promise<number> {
+  let [turn, isDone] = [0, false]
+  const next = (): void => {
+    turn++
+    if (!isDone) setImmediate(next)
+  }
+  setImmediate(next)
+  const turns = new Set<number>()
+  const statement = database.statement.bind(database)
+  const mocked = t.mock.method(database, 'statement', (sql: string) => {
+    if (sql.startsWith('SELECT at_ms, network')) turns.add(turn)
+    return statement(sql)
+  })
+  await work()
+  isDone = true
+  mocked.mock.restore()
+  return turns.size
+}
+
+test('the sums of the first signature after a start are read in pieces, and are those of the file', async (t) => {
+  const { fixture, id, token } = await filled(t, 20_000)
+  const turns = await readingTurns(t, fixture, () => fixture.sign(token, pay(1n)))
+  assert.ok(turns >= 30, `${turns} turns`)
+  const [total, month, day] = fixture.agents.budget(id).map(({ used }) => used)
+  assert.equal(total, 20_002n)
+  assert.ok(month! > 14_900n && month! < 15_100n, `${month}`)
+  assert.ok(day! > 450n && day! < 550n, `${day}`)
+})
+
+test('a change of rules keeps the sums that are needed on, and reads others in pieces', async (t) => {
+  const { fixture, id, token, limits } = await filled(t, 20_000)
+  await fixture.sign(token, pay(1n))
+  await fixture.agents.setRules(id, { rules: rulesOf([...limits, limit('week', 10n ** 12n)]) })
+  assert.equal(await readingTurns(t, fixture, () => fixture.sign(token, pay(1n))), 0)
+  assert.equal(fixture.agents.budget(id)[0]!.used, 20_003n)
+  await fixture.agents.setRules(id, { rules: rulesOf([...limits, limit('day', 5n, 77n)]) })
+  const read = await readingTurns(t, fixture, () => fixture.sign(token, pay(1n)))
+  assert.ok(read >= 30, `${read} turns`)
+  assert.equal(fixture.agents.budget(id)[0]!.used, 20_004n)
+})
+
+test('rules that change while the sums are read apply to the signature', async (t) => {
+  const { fixture, id, token } = await filled(t, 20_000)
+  const signing = fixture.sign(token, pay(1n))
+  const refused = assert.rejects(signing, { code: 'agent_limit_exceeded' })
+  await new Promise((resolve) => setImmediate(resolve))
+  await fixture.agents.setRules(id, { rules: rulesOf([limit('total', 20_001n)]) })
+  await refused
+})
+
+test('signatures that wait for the same sums are all counted, once each', async (t) => {
+  const { fixture, id, token } = await filled(t, 5_000)
+  await Promise.all(Array.from({ length: 20 }, () => fixture.sign(token, pay(1n))))
+  assert.equal(fixture.agents.budget(id)[0]!.used, 5_021n)
+})
+
+test('what is given back while the sums are read is not counted', async (t) => {
+  const { fixture, id, token } = await filled(t, 20_000)
+  const { spending } = fixture.agents
+  const stored = fixture.agents.live[0]!
+  const over = spending.over(stored.number, { network, lastValid: 10n ** 9n, after: 0, count: 400 })
+  assert.equal(over.length, 400)
+  const signing = fixture.sign(token, pay(1n))
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  await spending.giveBack(stored, over)
+  await signing
+  assert.equal(fixture.agents.budget(id)[0]!.used, 20_002n - 400n)
+})
+
+test('reservations of an agent that has ended are deleted, but the last one, and it can still be shown', async (t) => {
+  const { fixture, id } = await filled(t, 3_000)
+  const { agents, clock } = fixture
+  const other = await fixture.create([limit('day', 1_000n)], { name: 'other' })
+  await fixture.sign(other.token, pay(1n))
+  await agents.revoke(id)
+  const lastUsedAtMs = agents.find(id).lastUsedAtMs
+  await agents.tidy()
+  const rows = fixture.database.statement('SELECT agent, COUNT(*) AS rows FROM reservations GROUP BY agent').all()
+  assert.deepEqual(
+    rows.map((row) => Object.values(row as object)),
+    [
+      [1, 1],
+      [2, 1],
+    ],
+  )
+  assert.equal(agents.find(id).lastUsedAtMs, lastUsedAtMs)
+  assert.ok(lastUsedAtMs! <= clock.nowMs)
+  assert.equal(agents.budget(id).length, 3)
+  assert.equal(agents.budget(other.id)[0]!.used, 1n)
+})

@@ -1,0 +1,55 @@
+/**
+ * Records of what the owner does many times a second and what may be recorded a moment later, such as keys that are generated
+ * in bulk: the first is written before its response, those that follow within a quarter of a second are written together. A
+ * transaction for each would take as long as the operation itself.
+ */
+import type { AuditEvent } from './AuditRecord.js'
+
+export type LateRecordsOptions = {
+  /** Writes the events in one transaction. Never rejects. */
+  write: (events: readonly AuditEvent[]) => Promise<void>
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  now?: (() => number) | undefined
+}
+
+const lateMs = 250
+/** More than that are written at once: they take memory until then. */
+const maxEvents = 1_000
+
+export class LateRecords {
+  readonly #write: (events: readonly AuditEvent[]) => Promise<void>
+  readonly #now: () => number
+  #events: AuditEvent[] = []
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+  #lastAtMs = Number.NEGATIVE_INFINITY
+
+  constructor({ write, now = () => performance.now() }: LateRecordsOptions) {
+    this.#write = write
+    this.#now = now
+  }
+
+  /** Writes the event: before this resolves if it is the first for a while, and soon afterwards otherwise. */
+  async add(event: AuditEvent): Promise<void> {
+    const nowMs = this.#now()
+    const isFirst = nowMs - this.#lastAtMs >= lateMs
+    this.#lastAtMs = nowMs
+    this.#events.push(event)
+    if (isFirst || this.#events.length >= maxEvents) return this.flush()
+    this.#timer ??= setTimeout(() => void this.flush(), lateMs).unref()
+  }
+
+  /** Resolves once all events that were added before are written. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const events = this.#events
+    this.#events = []
+    if (events.length > 0) {
+      const before = this.#writing
+      const writing = this.#write(events)
+      this.#writing = before.then(() => writing)
+    }
+    return this.#writing
+  }
+}

@@ -1,0 +1,105 @@
+/** Many connections whose users are asked for at the same time. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type AskUsers, isSupported, PeerCredentials } from './PeerCredentials.js'
+
+const skip = process.platform === 'linux' ? false : 'only Linux tells'
+
+/** Both ends of connections to a Unix socket, by the descriptors of this end. */
+async function connections(t: TestContext, count: number): Promise<{ descriptor: number; socket: Socket }[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'kmd-peers-'))
+  const path = join(directory, 'socket')
+  const server = createServer({ pauseOnConnect: true }).listen(path)
+  await once(server, 'listening')
+  const accepted: Socket[] = []
+  const all = new Promise<void>((resolve) => {
+    server.on('connection', (socket) => {
+      if (accepted.push(socket) === count) resolve()
+    })
+  })
+  const clients = Array.from({ length: count }, () => connect(path))
+  t.after(() => {
+    for (const socket of [...clients, ...accepted]) socket.destroy()
+    server.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  await all
+  return accepted.map((socket) => ({
+    socket,
+    descriptor: (socket as unknown as { _handle: { fd: number } })._handle.fd,
+  }))
+}
+
+test('the users of a hundred connections are asked for at once, by a few processes', { skip }, async (t) => {
+  if (!isSupported()) {
+    t.skip('neither perl nor python3 is installed')
+    return
+  }
+  const all = await connections(t, 100)
+  const credentials = new PeerCredentials()
+  const users = await Promise.all(all.map(({ descriptor }) => credentials.userOf(descriptor)))
+  assert.deepEqual(users, Array(100).fill(process.getuid?.()))
+})
+
+/** Answers when the test says so; the user is the number of the descriptor. */
+function controlled() {
+  const asked: (readonly number[])[] = []
+  const answers: (() => void)[] = []
+  const ask: AskUsers = (descriptors) => {
+    asked.push(descriptors)
+    return new Promise((resolve) => answers.push(() => resolve(descriptors)))
+  }
+  return { asked, answer: () => answers.shift()?.(), credentials: new PeerCredentials({ ask }) }
+}
+
+async function until(isDone: () => boolean): Promise<void> {
+  while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+test('an urgent connection goes before all that wait, and what waits is asked about together', { skip }, async (t) => {
+  const all = await connections(t, 40)
+  const { asked, answer, credentials } = controlled()
+  const users = all.slice(0, 39).map(({ descriptor }) => credentials.userOf(descriptor))
+  // The first is asked about alone, since it was alone; a second process takes all of the others.
+  await until(() => asked.length === 2)
+  assert.deepEqual(
+    asked.map(({ length }) => length),
+    [1, 38],
+  )
+  const late = credentials.userOf(all[0]!.descriptor)
+  const urgent = credentials.userOf(all[39]!.descriptor, { isUrgent: true })
+  answer()
+  await until(() => asked.length === 3)
+  assert.equal(asked[2]![0], all[39]!.descriptor)
+  answer()
+  answer()
+  assert.equal(await urgent, all[39]!.descriptor)
+  assert.equal(await late, all[0]!.descriptor)
+  assert.deepEqual(
+    await Promise.all(users),
+    all.slice(0, 39).map(({ descriptor }) => descriptor),
+  )
+})
+
+test('a connection that is closed before its turn has no user, and a failure of the program leaves none', {
+  skip,
+}, async (t) => {
+  const all = await connections(t, 3)
+  const { asked, answer, credentials } = controlled()
+  const first = credentials.userOf(all[0]!.descriptor)
+  const closed = credentials.userOf(all[1]!.descriptor)
+  all[1]!.socket.destroy()
+  await once(all[1]!.socket, 'close')
+  answer()
+  assert.equal(await first, all[0]!.descriptor)
+  assert.equal(await closed, undefined)
+  assert.equal(asked.length, 1)
+  const failing = new PeerCredentials({ ask: () => Promise.reject(new Error('no process')) })
+  assert.equal(await failing.userOf(all[2]!.descriptor), undefined)
+  assert.equal(await failing.userOf(all[2]!.descriptor), undefined, 'and the next is asked about')
+})

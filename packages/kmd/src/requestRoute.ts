@@ -1,0 +1,79 @@
+/** What the head of a request says before its token is checked: the operation, its route for the log, and where its token is. */
+import { Access, noRoute, type RawRequest } from '@latchkey/http'
+import * as AgentToken from './agents/AgentToken.js'
+import { metricsPath } from './api/latchkeyOperations.js'
+import type { Operation } from './api/Operation.js'
+import * as Operations from './api/Operations.js'
+import { descriptionPath } from './api/serviceOperations.js'
+import * as ConsoleFiles from './console/files.js'
+import { KmdError } from './errors.js'
+
+/** The header with the token of the owner, a console session or an agent. */
+export const tokenHeader = 'x-kmd-api-token'
+
+export type Route = {
+  readonly path: string
+  readonly operation: Operation | undefined
+  /** For the log. */
+  readonly pattern: string
+  readonly isHostAllowed: boolean
+  readonly cors: string[]
+  /** Of a success. */
+  readonly headers: string[]
+  /** Whether the token has to be looked for among those of agents. */
+  readonly mayBeAgent: boolean
+}
+
+/**
+ * The token of an agent in a request. With another token beside it, it would be a guess who is meant.
+ *
+ * @throws {@link KmdError} `invalid_token` for two tokens
+ */
+export function agentToken(request: RawRequest): string | undefined {
+  const presented = request.header(tokenHeader)
+  const authorization = request.header('authorization')
+  const bearer = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
+  const agentBearer = bearer !== undefined && AgentToken.isToken(bearer) ? bearer : undefined
+  if (agentBearer !== undefined && presented !== undefined && presented !== agentBearer) {
+    throw new KmdError('invalid_token', { message: 'two different tokens were sent; send one of them' })
+  }
+  return agentBearer ?? (presented !== undefined && AgentToken.isToken(presented) ? presented : undefined)
+}
+
+/** False only if `agentToken` finds none. */
+export function mayHaveAgentToken(request: RawRequest): boolean {
+  const presented = request.header(tokenHeader)
+  return request.header('authorization') !== undefined || (presented !== undefined && AgentToken.isToken(presented))
+}
+
+/** What is served without being an operation, by its name in the table of permissions. */
+export function documentOf(path: string): string | undefined {
+  if (path === descriptionPath) return 'SwaggerHandler'
+  if (path === metricsPath) return 'GetMetrics'
+  return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
+}
+
+/** Says what to add where. Only a name that a setting can hold is repeated. */
+export function forbiddenHost(host: string | undefined): KmdError {
+  const name = Access.hostName(host ?? '')
+  if (!/^[a-z0-9._:-]{1,253}$/.test(name)) return new KmdError('forbidden_host')
+  const setting = `"allowed_hosts": ["${name}"] in kmd_config.json`
+  const message = `the Host ${name} is not served; set ${setting} if this is its name, or use the address in kmd.net`
+  return new KmdError('forbidden_host', { message })
+}
+
+export function methodsOf(path: string): readonly string[] {
+  if (path === descriptionPath || path === metricsPath) return ['GET']
+  return ConsoleFiles.isPath(path) ? ConsoleFiles.methods : Operations.methods(path)
+}
+
+/** For the log: a path that is served as it is, and nothing of any other. */
+export function routeOf(path: string): string {
+  if (ConsoleFiles.isPath(path)) return '/console/*'
+  return methodsOf(path).length === 0 ? noRoute : path
+}
+
+export function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query < 0 ? target : target.slice(0, query)
+}

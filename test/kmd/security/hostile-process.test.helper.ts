@@ -1,0 +1,30 @@
+/**
+ * A process that occupies a server: it keeps many connections open, sends the same bytes on each, reads no response, and
+ * makes another connection for each that is closed. It writes a line once all were made.
+ *
+ *     node hostile-process.test.helper.js '{"port": 7833, "count": 1100, "bytes": "GET / HTTP/1.1\r\n"}'
+ */
+import { connect, type Socket } from 'node:net'
+
+type Attack = { port?: number; path?: string; count: number; bytes: string }
+
+const { port, path, count, bytes } = JSON.parse(process.argv[2]!) as Attack
+let made = 0
+
+function open(): void {
+  const socket: Socket = path === undefined ? connect(port!, '127.0.0.1') : connect(path)
+  socket.pause()
+  socket.on('error', () => {})
+  // A response that is not read would hide that the server has closed the connection.
+  const watch = setInterval(() => socket.read(0), 100)
+  socket.on('connect', () => {
+    socket.write(bytes)
+    if (++made === count) process.stdout.write('ready\n')
+  })
+  socket.on('close', () => {
+    clearInterval(watch)
+    setTimeout(open, 1)
+  })
+}
+
+for (let i = 0; i < count; i++) open()
