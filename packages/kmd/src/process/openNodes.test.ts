@@ -48,7 +48,8 @@ test('a reservation is given back once all nodes are past its last round', { tim
   await keeper.run()
   assert.equal(left(), 40n, 'one node says that it is far ahead')
   honest.round = 30
-  await keeper.run()
+  // A node that does not answer in time, as on an overloaded machine, is asked again.
+  for (let run = 0; run < 10 && left() !== 100n; run++) await keeper.run()
   assert.equal(left(), 100n)
 })
 
