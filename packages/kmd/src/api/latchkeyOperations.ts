@@ -29,9 +29,15 @@ function sameUserAgents({ agents, agentPresence }: Pick<Context, 'agents' | 'age
   return agents.live.flatMap(({ agent }) => (ids.has(agent.id) ? agent.name : [])).slice(0, maxProblems)
 }
 
+/** None where the state database cannot be opened, as on a full disk: no agent signs then, and the health is asked for all the more. */
 function suspendedAgents({ agents }: Pick<Context, 'agents'>): string[] {
-  const suspended = agents.live.filter(({ agent }) => agent.suspendedReason !== undefined)
-  return suspended.slice(0, maxProblems).map(({ agent }) => agent.name)
+  try {
+    const suspended = agents.live.filter(({ agent }) => agent.suspendedReason !== undefined)
+    return suspended.slice(0, maxProblems).map(({ agent }) => agent.name)
+  } catch (error) {
+    if (!(error instanceof KmdError)) throw error
+    return []
+  }
 }
 
 export const extraOperations = [
