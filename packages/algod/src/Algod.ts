@@ -93,26 +93,6 @@ export class Algod {
     return parameters
   }
 
-  /**
-   * Returns the parameters with the last round that as many nodes as the {@link quorum} have reached: fewer nodes cannot claim
-   * that the network is further. With a quorum of 1 it is {@link parameters}.
-   *
-   * @throws AlgodError `no_quorum` if fewer nodes of one network respond
-   */
-  async agreedParameters(): Promise<SuggestedParameters> {
-    if (this.quorum === 1) return this.parameters()
-    const all = await this.#pool.all((send, node) =>
-      send(parametersRequest, (response) => this.#readParameters(response, node)),
-    )
-    for (const { genesisHash } of all) {
-      const same = all.filter((one) => Bytes.equal(one.genesisHash, genesisHash))
-      if (same.length < this.quorum) continue
-      same.sort((a, b) => (a.lastRound < b.lastRound ? 1 : -1))
-      return same[this.quorum - 1]!
-    }
-    throw new AlgodError('no_quorum', `fewer than ${this.quorum} nodes of one network respond`)
-  }
-
   /** Returns the last round. */
   lastRound(): Promise<bigint> {
     return this.#get('/v2/status', (response, node) => this.#readStatus(response, node))

@@ -402,25 +402,3 @@ test('a wait that is cancelled fails at once, and the node is waited on again', 
   node.on('GET wait', () => ok({ 'last-round': 2 }))
   assert.equal(await algod.waitForBlock(1n, { timeoutMs: 1_000 }), 2n)
 })
-
-test('the agreed round is one that as many nodes as the quorum have reached', async () => {
-  const nodes = [new FakeNode(), new FakeNode(), new FakeNode()]
-  const algod = open(nodes, { quorum: 2 })
-  for (const [rounds, agreed] of [
-    [[40_000_000n, 100n, 101n], 101n],
-    [[100n, 40_000_000n, 90n], 100n],
-    [[7n, 7n, 7n], 7n],
-  ] as const) {
-    for (const [index, round] of rounds.entries()) nodes[index]!.round = round
-    assert.equal((await algod.agreedParameters()).lastRound, agreed)
-  }
-  nodes[2]!.on('GET params', () => 'drop')
-  assert.equal((await algod.agreedParameters()).lastRound, 7n)
-  const other = Buffer.alloc(32, 9).toString('base64')
-  const parameters = { 'genesis-id': 'other-v1', 'genesis-hash': other, 'last-round': 7, 'min-fee': 1000, fee: 0 }
-  nodes[1]!.on('GET params', () => ok(parameters))
-  await assert.rejects(algod.agreedParameters(), { code: 'no_quorum' })
-  nodes[1]!.on('GET params', () => 'drop')
-  await assert.rejects(algod.agreedParameters(), { code: 'no_quorum' })
-  assert.equal((await open(nodes).agreedParameters()).lastRound, 7n, 'one node is enough without a quorum')
-})

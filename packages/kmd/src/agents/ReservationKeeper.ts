@@ -164,8 +164,7 @@ class Blocks {
     const reading = this.#node.blockTransactionIds(round).then(
       (ids) => new Set(ids),
       (error) => {
-        // Of nodes that have to agree, too few have the block.
-        if (error instanceof AlgodError && (error.code === 'not_found' || error.code === 'no_quorum')) return undefined
+        if (error instanceof AlgodError && error.code === 'not_found') return undefined
         throw error
       },
     )

@@ -4,21 +4,26 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { Transaction } from '@latchkey/algorand'
 import { limit, network, openAgents, pay } from '../agents/AgentFixture.test.helper.js'
 import { ReservationKeeper } from '../agents/ReservationKeeper.js'
 import { openNodes } from './openNodes.js'
 
 const timeout = 60_000
 
-/** A node with empty blocks up to its round. */
-async function startNode(t: TestContext, state: { round: number; genesisHash?: string }) {
+type State = { round: number; genesisHash?: string; isDown?: boolean; ids?: readonly string[] }
+
+/** A node with the same transactions in each block up to its round. */
+async function startNode(t: TestContext, state: State) {
   const server = createServer((request, response) => {
     const block = /^\/v2\/blocks\/(\d+)\/txids/.exec(request.url ?? '')
     const send = (status: number, json: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
     }
+    // Refuses the blocks only: the round is known by then.
+    if (block !== null && state.isDown) return send(500, { message: 'later' })
     if (block !== null && Number(block[1]) > state.round) return send(404, { message: 'no such block' })
-    if (block !== null) return send(200, { blockTxids: [] })
+    if (block !== null) return send(200, { blockTxids: state.ids ?? [] })
     const { round, genesisHash = network } = state
     const ids = { 'genesis-id': 'testnet-v1.0', 'genesis-hash': genesisHash, 'consensus-version': 'v' }
     send(200, { ...ids, 'last-round': round, 'min-fee': 1000, fee: 0 })
@@ -29,7 +34,7 @@ async function startNode(t: TestContext, state: { round: number; genesisHash?: s
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-async function open(t: TestContext, liar: { round: number }, honest: { round: number; genesisHash?: string }) {
+async function open(t: TestContext, liar: State, honest: State) {
   const fixture = openAgents(t)
   const nodes = openNodes(await startNode(t, liar), [await startNode(t, honest)])
   t.after(nodes.close)
@@ -51,6 +56,30 @@ test('a reservation is given back once all nodes are past its last round', { tim
   // A node that does not answer in time, as on an overloaded machine, is asked again.
   for (let run = 0; run < 10 && left() !== 100n; run++) await keeper.run()
   assert.equal(left(), 100n)
+})
+
+test('a node that does not answer for a while is asked again, and the reservation is given back then', {
+  timeout,
+}, async (t) => {
+  const honest: State = { round: 30 }
+  const { keeper, token, sign, left } = await open(t, { round: 30 }, honest)
+  await sign(token, pay(60n, { fv: 5n, lv: 20n }))
+  honest.isDown = true
+  await keeper.run()
+  assert.equal(left(), 40n)
+  honest.isDown = false
+  await keeper.run()
+  assert.equal(left(), 100n)
+})
+
+test('a payment that one node has in a block is not given back', { timeout }, async (t) => {
+  const honest: State = { round: 30 }
+  const { keeper, token, sign, left } = await open(t, { round: 30 }, honest)
+  const payment = pay(60n, { fv: 5n, lv: 20n })
+  await sign(token, payment)
+  honest.ids = [Transaction.id(payment.bytes)]
+  await keeper.run()
+  assert.equal(left(), 40n)
 })
 
 test('a payment cannot be dated ahead by the word of one node', { timeout }, async (t) => {
