@@ -1,6 +1,5 @@
 /** What a server gives to each of its connections. */
 import type { Socket } from 'node:net'
-import type { Connection } from './Connection.js'
 import type { Limits } from './Limits.js'
 import type { HostHandler, RawResponse } from './Message.js'
 import type { RequestRecord } from './RequestRecord.js'
@@ -24,9 +23,17 @@ export type ConnectionOptions = {
   holders?: Holders | undefined
 }
 
+/** What a pool needs of a connection. */
+export type PooledConnection = {
+  readonly usedAt: number
+  readonly isIdle: boolean
+  readonly isStalled: boolean
+  destroy(): void
+}
+
 export type Holders = {
   /** Whether one more connection of the holder is served; undefined is the owner. */
-  admit: (connection: Connection, holder: string | undefined) => boolean
+  admit(connection: PooledConnection, holder: string | undefined): boolean
   /** Takes it back. */
-  withdraw: (connection: Connection) => void
+  withdraw(connection: PooledConnection): void
 }

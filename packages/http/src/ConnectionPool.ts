@@ -3,7 +3,7 @@
  * another. Whose a connection is shows only when its first request is read, so that a part of the room is for peers that have
  * not shown a token yet, and holders with a name never take all of the rest: the owner always gets an answer.
  */
-import type { Connection } from './Connection.js'
+import type { PooledConnection } from './ConnectionOptions.js'
 
 /** One in so many connections is for peers that have not shown a token yet. */
 const newcomersShare = 8
@@ -12,9 +12,6 @@ const holdersShare = 2
 /** One named holder has one in so many connections. */
 const holderShare = 4
 
-/** What the pool needs of a connection. */
-export type PooledConnection = Pick<Connection, 'usedAt' | 'isIdle' | 'isStalled' | 'destroy'>
-
 /** The owner of the server, or the connections of a named holder. */
 type Holder<C> = 'owner' | Set<C>
 
@@ -22,7 +19,7 @@ function earlier<C extends PooledConnection>(found: C | undefined, other: C): C 
   return found === undefined || other.usedAt < found.usedAt ? other : found
 }
 
-export class ConnectionPool<C extends PooledConnection = Connection> {
+export class ConnectionPool<C extends PooledConnection> {
   readonly #most: number
   /** Every open connection, and its holder once that is known. */
   readonly #connections = new Map<C, Holder<C> | undefined>()

@@ -49,7 +49,7 @@ const deferredPerTurn = 32
 export class Server {
   readonly #limits: Limits
   readonly #net: NetServer
-  readonly #connections: ConnectionPool
+  readonly #connections: ConnectionPool<Connection>
   readonly #timer: NodeJS.Timeout
   #stopping = false
   readonly #deferred: (() => void)[] = []

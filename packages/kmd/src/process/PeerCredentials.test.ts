@@ -48,13 +48,15 @@ test('the users of a hundred connections are asked for at once, by a few process
 
 /** Answers when the test says so; the user is the number of the descriptor. */
 function controlled() {
+  const clock = { nowMs: 0 }
   const asked: (readonly number[])[] = []
   const answers: (() => void)[] = []
   const ask: AskUsers = (descriptors) => {
     asked.push(descriptors)
     return new Promise((resolve) => answers.push(() => resolve(descriptors)))
   }
-  return { asked, answer: () => answers.shift()?.(), credentials: new PeerCredentials({ ask }) }
+  const credentials = new PeerCredentials({ ask, now: () => clock.nowMs })
+  return { asked, answer: () => answers.shift()?.(), credentials, clock }
 }
 
 async function until(isDone: () => boolean): Promise<void> {
@@ -63,9 +65,10 @@ async function until(isDone: () => boolean): Promise<void> {
 
 test('an urgent connection goes before all that wait, and what waits is asked about together', { skip }, async (t) => {
   const all = await connections(t, 40)
-  const { asked, answer, credentials } = controlled()
+  const { asked, answer, credentials, clock } = controlled()
   const users = all.slice(0, 39).map(({ descriptor }) => credentials.userOf(descriptor))
   // The first is asked about alone, since it was alone; a second process takes all of the others.
+  clock.nowMs += 20
   await until(() => asked.length === 2)
   assert.deepEqual(
     asked.map(({ length }) => length),
@@ -90,11 +93,12 @@ test('a connection that is closed before its turn has no user, and a failure of 
   skip,
 }, async (t) => {
   const all = await connections(t, 3)
-  const { asked, answer, credentials } = controlled()
+  const { asked, answer, credentials, clock } = controlled()
   const first = credentials.userOf(all[0]!.descriptor)
   const closed = credentials.userOf(all[1]!.descriptor)
   all[1]!.socket.destroy()
   await once(all[1]!.socket, 'close')
+  clock.nowMs += 20
   answer()
   assert.equal(await first, all[0]!.descriptor)
   assert.equal(await closed, undefined)

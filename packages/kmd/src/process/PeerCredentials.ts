@@ -54,6 +54,13 @@ type Waiting = { readonly descriptor: number; readonly socket: string; readonly 
 /** Asks for the users of several connections, in their order. */
 export type AskUsers = (descriptors: readonly number[]) => Promise<readonly User[]>
 
+export type PeerCredentialsOptions = {
+  /** @default perl or python3 */
+  ask?: AskUsers
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  now?: () => number
+}
+
 /** Whether this system can tell at all. */
 export function isSupported(): boolean {
   return process.platform === 'linux' && findProgram() !== undefined
@@ -65,14 +72,16 @@ function findProgram(): Program | undefined {
 
 export class PeerCredentials {
   readonly #ask: AskUsers
+  readonly #now: () => number
   #running = 0
   #startedAt = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #urgent: Waiting[] = []
   #others: Waiting[] = []
 
-  constructor({ ask = askProgram }: { ask?: AskUsers } = {}) {
+  constructor({ ask = askProgram, now = () => performance.now() }: PeerCredentialsOptions = {}) {
     this.#ask = ask
+    this.#now = now
   }
 
   /**
@@ -95,7 +104,7 @@ export class PeerCredentials {
 
   #next(): void {
     if (this.#running >= mostAtOnce || this.#urgent.length + this.#others.length === 0) return
-    const waitMs = this.#urgent.length > 0 ? 0 : this.#startedAt + betweenMs - performance.now()
+    const waitMs = this.#urgent.length > 0 ? 0 : this.#startedAt + betweenMs - this.#now()
     if (waitMs > 0) {
       this.#timer ??= setTimeout(() => {
         this.#timer = undefined
@@ -106,7 +115,7 @@ export class PeerCredentials {
     const batch = this.#takeBatch()
     if (batch.length === 0) return
     this.#running++
-    this.#startedAt = performance.now()
+    this.#startedAt = this.#now()
     // The sockets are passed on within the call.
     this.#ask(batch.map(({ descriptor }) => descriptor))
       .catch((): readonly User[] => [])
