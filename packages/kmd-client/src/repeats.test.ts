@@ -1,9 +1,13 @@
 /** Requests whose connection broke: repeated where that is safe, and counted once. */
 import assert from 'node:assert/strict'
+import events from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
 import { makeDataDir, readState, removeDataDir, serve, startOurs, transports } from './daemons.test.helper.js'
 import { Kmd } from './index.js'
+import { createTransport } from './transport/node.js'
 
 const timeout = 60_000
 const token = 't'.repeat(64)
@@ -145,3 +149,42 @@ test('closing the client lets requests under way end', { timeout }, async (t) =>
   answer()
   assert.deepEqual(await versions, ['v1'])
 })
+
+for (const once of [false, true]) {
+  test(`a connection that the daemon closes while its peer is examined is replaced${once ? ', also for what is done once' : ''}`, {
+    timeout,
+  }, async (t) => {
+    // As a daemon that waits for the first byte for a while, and a client on a machine that is too busy to send it.
+    let requests = 0
+    const sockets: Socket[] = []
+    const server = createServer((_, outgoing) => {
+      requests++
+      outgoing.end('{}')
+    })
+    server.on('connection', (socket) => sockets.push(socket))
+    server.listen(0, '127.0.0.1')
+    await events.once(server, 'listening')
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    let examined = 0
+    const connection = async (): Promise<undefined> => {
+      if (++examined > 5) return undefined
+      while (sockets.length < examined) await new Promise((resolve) => setImmediate(resolve))
+      const closed = events.once(sockets.at(-1)!, 'close')
+      sockets.at(-1)!.end()
+      await closed
+      return undefined
+    }
+    const transport = createTransport({ connection, address: async () => undefined })
+    t.after(() => transport.close())
+    const { port } = server.address() as AddressInfo
+    const response = await transport.send({
+      ...{ host: '127.0.0.1', port, authority: `127.0.0.1:${port}`, path: '/', method: 'POST', headers: {} },
+      ...{ body: new Uint8Array([1]), signal: undefined, timeoutMs: 50_000, maxResponseBytes: 100 },
+      ...{ once, repeatable: false },
+    })
+    assert.deepEqual([response.status, examined, requests], [200, 6, 1])
+  })
+}

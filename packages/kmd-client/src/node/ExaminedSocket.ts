@@ -17,6 +17,11 @@ export class ExaminedSocket extends Socket {
     return socket.connect(options)
   }
 
+  /** Whether its peer was examined: before that, nothing was sent. */
+  get isProven(): boolean {
+    return this.#isProven
+  }
+
   // All that is written passes through these two.
   override _write(chunk: unknown, encoding: BufferEncoding, done: Done): void {
     this.#hold(() => super._write(chunk, encoding, done))
@@ -41,8 +46,10 @@ export class ExaminedSocket extends Socket {
           this.destroy(new UnprovenPeerError(doubt))
           return
         }
+        // Closed meanwhile: what was held back is not sent.
+        if (this.destroyed) return
         this.#isProven = true
-        if (!this.destroyed) this.#held?.()
+        this.#held?.()
         this.#held = undefined
       },
       (error) => this.destroy(error),

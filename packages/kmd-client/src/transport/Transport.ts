@@ -68,6 +68,7 @@ type TransportErrorOptions = {
   cause?: unknown
   hasResponse?: boolean | undefined
   isNewConnection?: boolean | undefined
+  isUnsent?: boolean | undefined
 }
 
 /** The reason for a failed exchange, for `Connection` to explain. */
@@ -79,17 +80,20 @@ export class TransportError extends LatchkeyError<TransportFailure> {
   readonly hasResponse: boolean
   /** Whether the connection had no request before: then it was not closed for being idle. */
   readonly isNewConnection: boolean
+  /** Whether nothing of the request was sent, so that anything may be repeated. */
+  readonly isUnsent: boolean
   /** Whether an earlier attempt of the same request may have reached the daemon. */
   wasSentBefore = false
 
   constructor(
     code: TransportFailure,
-    { systemCode, cause, hasResponse = false, isNewConnection = false }: TransportErrorOptions = {},
+    { systemCode, cause, hasResponse = false, isNewConnection = false, isUnsent = false }: TransportErrorOptions = {},
   ) {
     super(code, code, { cause })
     this.systemCode = systemCode
     this.hasResponse = hasResponse
     this.isNewConnection = isNewConnection
+    this.isUnsent = isUnsent
   }
 
   /** Whether the peer closed the connection without a response. It may have seen the request, or not. */
@@ -121,7 +125,7 @@ const resets = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 export function networkError(
   cause: unknown,
   systemCode: string | undefined,
-  state: Pick<TransportErrorOptions, 'hasResponse' | 'isNewConnection'> = {},
+  state: Omit<TransportErrorOptions, 'systemCode' | 'cause'> = {},
 ): TransportError {
   const code = systemCode !== undefined && refusals.has(systemCode) ? 'refused' : 'broken'
   return new TransportError(code, { systemCode, cause, ...state })

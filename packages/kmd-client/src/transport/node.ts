@@ -47,9 +47,8 @@ function createAgent(options: AgentOptions, examine: Examine | undefined): Agent
 
 /** A request that must not be done twice gets a connection of its own, on which no earlier response came. */
 async function send(request: TransportRequest, { pool, single }: Agents): Promise<TransportResponse> {
-  if (request.once) return exchange(request, single, request.timeoutMs)
   return repeating(request, (attempt, leftMs) => {
-    if (attempt > 0) return exchange(request, single, leftMs)
+    if (attempt > 0 || request.once) return exchange(request, single, leftMs)
     pool.prune()
     return exchange(request, pool.agent, leftMs, (response) => pool.note(response))
   })
@@ -124,5 +123,7 @@ function headersOf({ headers }: IncomingMessage): (name: string) => string | und
 
 function failureOf(error: NodeJS.ErrnoException, request: ClientRequest, hasResponse: boolean): TransportError {
   if (error instanceof TransportError) return error
-  return networkError(error, error.code, { hasResponse, isNewConnection: !request.reusedSocket })
+  const { socket, reusedSocket } = request
+  const isUnsent = socket instanceof ExaminedSocket && !socket.isProven
+  return networkError(error, error.code, { hasResponse, isNewConnection: !reusedSocket, isUnsent })
 }

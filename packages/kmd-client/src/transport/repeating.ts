@@ -4,7 +4,9 @@ import { TransportError, type TransportRequest } from './Transport.js'
 /** More would be a daemon that closes every connection. */
 const maxRepeatable = 3
 const maxOthers = 2
-/** Before the third attempt: a daemon that is short of connections closes some of them. */
+/** A daemon that closes connections before anything is sent is short of them, or this machine is too busy to send in time. */
+const maxUnsent = 20
+/** Before a later attempt: a daemon that is short of connections closes some of them. */
 const pauseMs = 100
 
 /**
@@ -18,18 +20,30 @@ export async function repeating<T>(
 ): Promise<T> {
   const endAt = performance.now() + timeoutMs
   let wasSent = false
+  let unsent = 0
   for (let attempt = 0; ; attempt++) {
     try {
-      return await run(attempt, attempt === 0 ? timeoutMs : endAt - performance.now())
+      return await run(attempt + unsent, attempt + unsent === 0 ? timeoutMs : endAt - performance.now())
     } catch (error) {
       if (!(error instanceof TransportError)) throw error
       error.wasSentBefore = wasSent
+      if (error.isReset && error.isUnsent && unsent < maxUnsent && !signal?.aborted) {
+        unsent++
+        attempt--
+        await pause(endAt)
+        if (signal?.aborted || performance.now() >= endAt) throw error
+        continue
+      }
       const isLast = attempt + 1 >= (repeatable ? maxRepeatable : maxOthers)
       const maySee = error.isNewConnection && !repeatable
       if (once || isLast || maySee || !error.isReset || signal?.aborted) throw error
       wasSent ||= error.isNewConnection
-      if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      if (attempt > 0) await pause(endAt)
       if (signal?.aborted || performance.now() >= endAt) throw error
     }
   }
+}
+
+function pause(endAt: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(pauseMs, endAt - performance.now()))))
 }
