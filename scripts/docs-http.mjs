@@ -72,7 +72,7 @@ The token of an [agent](agents.md) goes in the place of the API token too, or as
 with ${codes(['agent_operation_forbidden'])}, and one that may not sign now gets ${codes(['agent_paused', 'agent_suspended', 'agent_ended'])}. Signing can be refused by its rules:
 ${codes([...ruleErrors])}.
 \`Latchkey-Refusal\` then has the rule, what was asked, what is left and when more is available, as JSON. A user that may not use the Unix socket gets
-${codes(['forbidden_user'])}.
+${codes(['forbidden_user'])}. A token of an agent, the console or the metrics that has too many requests under way gets ${codes(['too_many_connections'])}.
 
 | | path | operation | |
 |---|---|---|---|
