@@ -71,14 +71,14 @@ const isEveryUserMapped = (): boolean => {
   return /^\s*0\s+0\s+4294967295\s*$/.test(readFileSync('/proc/self/uid_map', 'latin1'))
 }
 
-test('the user nobody is a user like any other where every user has a number', {
+test('user 65534 is a user like any other where every user has a number', {
   skip: process.platform !== 'linux' || process.getuid?.() !== 0 || !isEveryUserMapped() ? 'needs root' : false,
 }, async (t) => {
-  const nobody = 65_534
+  const unprivileged = 65_534
   const dataDir = makeDataDir()
   t.after(() => removeDataDir(dataDir))
   writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
-  for (const path of [dataDir, join(dataDir, 'kmd.token')]) chownSync(path, nobody, nobody)
+  for (const path of [dataDir, join(dataDir, 'kmd.token')]) chownSync(path, unprivileged, unprivileged)
   const program = "const s = require('net').createServer().listen(0, '127.0.0.1', () => console.log(s.address().port))"
   const options = { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'] }
   const portOf = async (uid: number): Promise<number> => {
@@ -88,7 +88,7 @@ test('the user nobody is a user like any other where every user has a number', {
     const [line] = (await once(child.stdout, 'data')) as [Buffer]
     return Number(line.toString())
   }
-  assert.equal(await doubtAddress(dataDir, '127.0.0.1', await portOf(nobody)), undefined)
+  assert.equal(await doubtAddress(dataDir, '127.0.0.1', await portOf(unprivileged)), undefined)
   assert.equal((await doubtAddress(dataDir, '127.0.0.1', await portOf(54_321)))?.reason, 'foreign')
 })
 
