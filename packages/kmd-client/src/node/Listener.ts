@@ -65,7 +65,7 @@ function connected(socket: Socket): Promise<void> {
 
 /**
  * Shown for every user that has no number in this user namespace, so it identifies none there. Where every user has one, as
- * outside of such namespaces and in most containers, it is a user like any other: `nobody`.
+ * outside of such namespaces and in most containers, it is a user like any other.
  */
 async function unmappedUser(): Promise<User | undefined> {
   const map = await readFile('/proc/self/uid_map', 'latin1').catch(() => '')
