@@ -10,7 +10,7 @@ const foreign =
 
 /** Tests that Node alone could run, and that take the longest: each is the whole of a matrix of cases. */
 const long =
-  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/soak/
+  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|hostile-tokens|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/soak/
 
 /** Quick page tests, one file for each page: `npm test` runs them too where a browser is installed. */
 const pages = /browser\/(console-searches|paywall-passes|sales)\./
@@ -53,7 +53,7 @@ export const single = (file) => ({ name: posix(file), path: join(root, file), fi
 /** These have a process of their own and start first, since most of them wait: the longest, then the others. */
 const alone = [
   /faults\/(faults|plants)|scripts\/machines|publish\/outside|docs\/blocks|terminal-escapes|own-sellers/,
-  /process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|publish\/|handle-limit|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|faults\/|browser\/|soak/,
+  /process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|publish\/|handle-limit|hostile-tokens|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|faults\/|browser\/|soak/,
 ]
 
 /** Files whose tests can share a process, by the folder that they are in, and how many processes they share: the longest first. */
