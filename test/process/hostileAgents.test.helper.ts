@@ -53,6 +53,10 @@ export function agentCommands(withAgent: WithAgent, { transactionOf, newFile }: 
     'agent test': withAgent((agent, _approval, own) => [agent, transactionOf(own.key)]),
     'agent pause': withAgent((agent) => [agent]),
     'agent resume': withAgent((agent) => [agent, '--no-password']),
+    'agent confirm': async (name) => [
+      ...(await withAgent(() => ['--no-password'])(name)),
+      ...(await withAgent(() => ['--wallet', hostile, '--no-password'])(name)),
+    ],
     'agent rotate': withAgent((agent) => [agent, '--no-password', '--token-file', newFile()]),
     'agent revoke': withAgent((agent) => [agent]),
     'approvals list': withAgent(() => []),
