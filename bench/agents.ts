@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fillLog } from './agents/fillLog.js'
 import { type Grant, makeGrants } from './agents/grants.js'
+import { LongestBlock } from './agents/LongestBlock.js'
 import { SignRequests } from './agents/SignRequests.js'
 import { Daemon } from './support/Daemon.js'
 import * as DataDirectory from './support/DataDirectory.js'
@@ -19,8 +20,9 @@ const help = `Usage:
 
 Signs with the owner's token and with an agent's, each on 1 and on 16 connections, in turn. Then the same with 100 agents
 and N records in the log (1000000 by default), each agent in its turn. Prints one line of JSON: medians of signatures a
-second, the ratio of agent to owner, the 99th percentile of a signature in milliseconds, and the processor time of the daemon
-for one in microseconds, which other load on the machine changes least.
+second, the ratio of agent to owner, the 99th percentile of a signature in milliseconds, the daemon's processor time for one
+in microseconds, which other load on the machine changes least, and the longest block of the daemon's event loop from the
+first request after the start with N records on.
 `
 
 const program = fileURLToPath(new URL('../../node_modules/.bin/kmd', import.meta.url))
@@ -95,18 +97,29 @@ async function main(args: readonly string[]): Promise<void> {
     const few = await measure(daemon, grants.slice(0, 1), rounds, windowMs)
     await daemon.stop()
     fillLog(dataDir, records)
-    daemon = await Daemon.start(command, dataDir)
+    const block = new LongestBlock(root)
+    daemon = await Daemon.start(command, dataDir, block.environment)
+    block.start(daemon)
     const reopened = await Promise.all(grants.map((grant) => grant.reopen(daemon)))
     const startedAt = performance.now()
     for (const { agent } of reopened) await new SignRequests(daemon.port).sendOne(agent)
     const firstMs = performance.now() - startedAt
     const many = await measure(daemon, reopened, rounds, windowMs)
     const { rssMb } = daemon.memory()
+    const { longestCpuMs, longestWallMs } = await block.end(daemon)
     await daemon.stop()
     const result = {
       ...{ bench: 'agents', node: process.version, rounds, load_before: tidy(loadBefore) },
       one_agent: summary(few),
-      many: { agents: manyAgents, records, first_of_each_ms: tidy(firstMs), rss_mb: tidy(rssMb), ...summary(many) },
+      many: {
+        agents: manyAgents,
+        records,
+        first_of_each_ms: tidy(firstMs),
+        rss_mb: tidy(rssMb),
+        longest_block_cpu_ms: tidy(longestCpuMs),
+        longest_block_ms: tidy(longestWallMs),
+        ...summary(many),
+      },
     }
     process.stdout.write(`${JSON.stringify(result)}\n`)
   } finally {

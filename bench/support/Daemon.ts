@@ -37,12 +37,17 @@ export class Daemon {
   }
 
   /** Starts the command, with `{dir}` in it replaced, and waits for its first response the way launchers do. */
-  static async start(command: readonly string[], dataDir: string): Promise<Daemon> {
+  static async start(
+    command: readonly string[],
+    dataDir: string,
+    environment: NodeJS.ProcessEnv = {},
+  ): Promise<Daemon> {
     const [netFile, pidFile] = [join(dataDir, 'kmd.net'), join(dataDir, 'kmd.pid')]
     for (const file of [netFile, pidFile]) rmSync(file, { force: true })
     const [program, ...args] = command.map((word) => word.replaceAll('{dir}', dataDir))
     const startedAt = performance.now()
-    const child = spawn(program!, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+    const env = { ...process.env, ...environment }
+    const child = spawn(program!, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
     let gone: string | undefined
     child.once('error', (error) => {
       gone = error.message
@@ -94,6 +99,10 @@ export class Daemon {
     // The name of the program, in brackets, may hold anything; fields are counted from behind it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[11]) + Number(fields[12])) * microsecondsPerTick
+  }
+
+  signal(name: NodeJS.Signals): void {
+    process.kill(this.#pid, name)
   }
 
   memory(): Memory {

@@ -44,8 +44,8 @@ export const tiers = {
   },
 }
 
-/** Most tests wait for a process, a timer or a disk for more than half of their time. */
-export const usualConcurrency = availableParallelism() + 2
+/** Most tests wait for a process, a timer or a disk for more than half of their time, those of the system tier longest. */
+export const concurrencyOf = (tierName) => availableParallelism() + (tierName === 'system' ? 3 : 2)
 
 /** A module that runs one file. */
 export const single = (file) => ({ name: posix(file), path: join(root, file), files: [file] })

@@ -31,15 +31,19 @@ export const transports: readonly { name: string; client: ClientOptions }[] = [
   { name: 'fetch', client: { fetch: (url, init) => fetch(url, init) } },
 ]
 
+const wires = ['reference', 'documented'] as const
+
+/** Both wires and both transports, one pair each: a transport carries bytes, whichever wire wrote them. */
 export const targets: readonly Target[] = [
-  ...transports.flatMap(({ name, client }) =>
-    (['documented', 'reference'] as const).map((wire) => ({
+  ...transports.map(({ name, client }, index) => {
+    const wire = wires[index]!
+    return {
       name: `Latchkey, ${wire} wire, over ${name}`,
       isOurs: true,
       client,
       start: (dataDir: string) => startOurs(dataDir, wire),
-    })),
-  ),
+    }
+  }),
   ...(goDaemon === '' ? [] : [{ name: 'the Go daemon', isOurs: false, client: {}, start: startGo }]),
 ]
 

@@ -28,8 +28,7 @@ export async function doubt(dataDir: string, ends: Ends): Promise<Doubt | undefi
 async function examine(dataDir: string, ends: Ends): Promise<Doubt | undefined> {
   // A connection to a free port of one's own range can meet itself.
   if (ends.local.port === ends.remote.port && ends.local.address === ends.remote.address) return stale(dataDir)
-  const table = await SocketTable.read()
-  const holders = table === undefined ? [] : SocketTable.holders(table, ends)
+  const holders = await SocketTable.holdersOf(ends)
   if (holders.length === 0) return byLock(dataDir, ends.remote.port)
   const trusted = await trustedUsers(dataDir)
   const stranger = holders.find((uid) => !trusted.has(uid))

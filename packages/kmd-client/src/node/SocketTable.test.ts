@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { test } from 'node:test'
-import { holders, read } from './SocketTable.js'
+import { holders, holdersOf } from './SocketTable.js'
 
 const skip = process.platform === 'linux' ? false : 'only Linux has this table'
 const header = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode'
@@ -68,9 +68,9 @@ for (const host of ['127.0.0.1', '::1', '::']) {
       remote: { address: remoteAddress, port: remotePort },
     }
     const own = process.getuid?.()
-    assert.deepEqual(holders((await read())!, found), [own])
+    assert.deepEqual(await holdersOf(found), [own])
     const [accepted] = await accepting
-    assert.deepEqual(holders((await read())!, found), [own])
+    assert.deepEqual(await holdersOf(found), [own])
     accepted.destroy()
   })
 }

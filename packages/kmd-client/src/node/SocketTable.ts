@@ -1,6 +1,5 @@
 /** The kernel's table of TCP sockets on Linux: which user holds the other end of a connection on this machine. */
 import { readFile } from 'node:fs/promises'
-import { isIPv6 } from 'node:net'
 import { endianness } from 'node:os'
 import type { Address, Ends } from '../transport/Transport.js'
 
@@ -9,30 +8,48 @@ type Row = { local: string; remote: string; isListening: boolean; uid: number; h
 const files = ['/proc/net/tcp', '/proc/net/tcp6']
 const listening = '0A'
 
-/** The rows of all TCP sockets of the network namespace; undefined where there is no such table. */
-export async function read(): Promise<string | undefined> {
-  const texts = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')))
-  return texts.every((text) => text === '') ? undefined : texts.join('\n')
+/**
+ * The users that hold the peer's end of a connection; empty where there is no such table. The table of IPv6 is read only
+ * if that of IPv4 does not decide: the kernel walks all its sockets for each.
+ */
+export async function holdersOf(ends: Ends): Promise<number[]> {
+  let table = ''
+  for (const file of files) {
+    table += `${await readFile(file, 'latin1').catch(() => '')}\n`
+    const accepted = acceptedBy(table, ends)
+    if (accepted !== undefined) return [accepted]
+  }
+  return holders(table, ends)
 }
 
 /**
  * The users that hold the peer's end of a connection: of its socket once the peer has accepted it, and before that of
  * every socket that listens there. Empty if the other end is not in the table, as with a container's port.
  */
-export function holders(table: string, { local, remote }: Ends): number[] {
-  const here = spellings(local)
-  const there = spellings(remote)
-  const rows = rowsOf(table)
-  const accepted = rows.find((row) => there.includes(row.local) && here.includes(row.remote))
-  // Until it is accepted it has no inode, and older kernels then show root as its user.
-  if (accepted?.hasInode === true) return [accepted.uid]
-  const places = [...there, ...wildcards.map((address) => `${address}:${hexPort(remote.port)}`)]
-  return rows.filter((row) => row.isListening && places.includes(row.local)).map(({ uid }) => uid)
+export function holders(table: string, ends: Ends): number[] {
+  const accepted = acceptedBy(table, ends)
+  if (accepted !== undefined) return [accepted]
+  const { remote } = ends
+  const places = [...spellings(remote), ...wildcards.map((address) => `${address}:${hexPort(remote.port)}`)]
+  return rowsAt(table, remote.port)
+    .filter((row) => row.isListening && places.includes(row.local))
+    .map(({ uid }) => uid)
 }
 
-function rowsOf(table: string): Row[] {
+/** The user of the socket that the peer accepted. */
+function acceptedBy(table: string, { local, remote }: Ends): number | undefined {
+  const here = spellings(local)
+  const there = spellings(remote)
+  const row = rowsAt(table, remote.port).find((each) => there.includes(each.local) && here.includes(each.remote))
+  // A socket that waits to be accepted has no inode, and older kernels show root as its user.
+  return row?.hasInode === true ? row.uid : undefined
+}
+
+/** The rows of sockets with this local port. Few of the thousands that a busy machine has, so only these are split. */
+function rowsAt(table: string, port: number): Row[] {
   const rows: Row[] = []
-  for (const line of table.split('\n')) {
+  const localPort = new RegExp(`^ *[0-9]+: [0-9A-F]+:${hexPort(port)} .*$`, 'gm')
+  for (const [line] of table.matchAll(localPort)) {
     const [, local, remote, state, , , , uid, , inode] = line.trim().split(/\s+/)
     if (local === undefined || remote === undefined || !/^[0-9]+$/.test(uid ?? '')) continue
     rows.push({ local, remote, isListening: state === listening, uid: Number(uid), hasInode: inode !== '0' })
@@ -53,7 +70,7 @@ function spellings({ address, port }: Address): string[] {
 
 /** One word of 32 bits for IPv4, four for IPv6. */
 function wordsOf(address: string): number[] {
-  if (!isIPv6(address)) return [toWord(address.split('.').map(Number))]
+  if (!address.includes(':')) return [toWord(address.split('.').map(Number))]
   // A URL writes the last 32 bits in hexadecimal, too, and leaves out one run of zeros at most.
   const text = new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
   const [head = '', tail] = text.split('::')
