@@ -14,7 +14,7 @@ const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'u
 const versionOf = (name: string): string | undefined => packages[`node_modules/${name}`]?.version
 
 test('the versions in the table of what works with what are those that are installed', () => {
-  const [, table] = /## What works with what\n\n.*?\n\n((?:\|.*\n)+)/s.exec(readme)!
+  const [, table] = /## Compatibility\n\n.*?\n\n((?:\|.*\n)+)/s.exec(readme)!
   const rows = table!
     .split('\n')
     .slice(2, -1)
