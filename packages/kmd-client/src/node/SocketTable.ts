@@ -1,4 +1,4 @@
-/** The kernel's table of TCP sockets on Linux: which user holds the other end of a connection on this machine. */
+/** Reads the kernel's table of TCP sockets on Linux to find the user at the other end of a local connection. */
 import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { endianness } from 'node:os'
@@ -9,22 +9,22 @@ type Row = { local: string; remote: string; isListening: boolean; uid: number; h
 const files = ['/proc/net/tcp', '/proc/net/tcp6']
 const listening = '0A'
 
-/** The rows of all TCP sockets of the network namespace; undefined where there is no such table. */
+/** The rows of all TCP sockets in the network namespace; undefined if there is no such table. */
 export async function read(): Promise<string | undefined> {
   const texts = await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')))
   return texts.every((text) => text === '') ? undefined : texts.join('\n')
 }
 
 /**
- * The users that hold the peer's end of a connection: of its socket once the peer has accepted it, and before that of
- * every socket that listens there. Empty if the other end is not in the table, as with a container's port.
+ * The users holding the peer's end of a connection: the user of its socket once the peer has accepted it, and before
+ * that the users of every socket listening there. Empty if the peer is not in the table, as with a container's port.
  */
 export function holders(table: string, { local, remote }: Ends): number[] {
   const here = spellings(local)
   const there = spellings(remote)
   const rows = rowsOf(table)
   const accepted = rows.find((row) => there.includes(row.local) && here.includes(row.remote))
-  // Until it is accepted it has no inode, and older kernels then show root as its user.
+  // Before it is accepted, a socket has no inode, and older kernels show root as its user.
   if (accepted?.hasInode === true) return [accepted.uid]
   const places = [...there, ...wildcards.map((address) => `${address}:${hexPort(remote.port)}`)]
   return rows.filter((row) => row.isListening && places.includes(row.local)).map(({ uid }) => uid)
@@ -43,7 +43,7 @@ function rowsOf(table: string): Row[] {
 const wildcards = ['0'.repeat(8), '0'.repeat(32)]
 const mappedPrefix = [0, 0, 0xffff]
 
-/** As the table writes an address. One of IPv4 may also be written as one of IPv6, by a socket that takes both. */
+/** The notations of an address in the table. A dual-stack socket may show an IPv4 address as IPv6. */
 function spellings({ address, port }: Address): string[] {
   const words = wordsOf(address)
   const all = words.length === 1 ? [words, [...mappedPrefix, ...words]] : [words]
@@ -51,10 +51,10 @@ function spellings({ address, port }: Address): string[] {
   return [...all, ...(isMapped ? [words.slice(3)] : [])].map((each) => `${each.map(hexWord).join('')}:${hexPort(port)}`)
 }
 
-/** One word of 32 bits for IPv4, four for IPv6. */
+/** One 32-bit word for IPv4, four for IPv6. */
 function wordsOf(address: string): number[] {
   if (!isIPv6(address)) return [toWord(address.split('.').map(Number))]
-  // A URL writes the last 32 bits in hexadecimal, too, and leaves out one run of zeros at most.
+  // A URL also writes the last 32 bits in hexadecimal, and omits at most one run of zeros.
   const text = new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
   const [head = '', tail] = text.split('::')
   const before = head === '' ? [] : head.split(':')
@@ -68,7 +68,7 @@ function toWord([a = 0, b = 0, c = 0, d = 0]: number[]): number {
   return ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
 }
 
-/** The kernel prints each word in the order of the machine's bytes. */
+/** The kernel prints each word in the machine's byte order. */
 function hexWord(word: number): string {
   const bytes = Buffer.alloc(4)
   if (endianness() === 'LE') bytes.writeUInt32LE(word)
