@@ -16,8 +16,10 @@ const checksumBytes = 4
 const pattern = /^lka_[A-Za-z0-9_-]{60}$/
 
 /**
- * Creates a token and returns its parts. @param id the id of an existing agent whose token is replaced. @default the id
- * of a new agent
+ * Creates a token and returns it with its parts.
+ *
+ * @param id the id of an existing agent whose token is replaced
+ * @default the id of a new agent
  */
 export function create(id?: string): Parts & { readonly token: string } {
   const bytes = Buffer.concat([Secret.randomBytes(idBytes + secretBytes), Buffer.alloc(checksumBytes)])
