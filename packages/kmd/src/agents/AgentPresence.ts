@@ -8,8 +8,9 @@ export type Seen = { readonly lastUsedAtMs: number; readonly isSameUser: boolean
 
 export type AgentPresenceOptions = {
   /**
-   * Returns the user at the other end of a connection; undefined if the system does not reveal it. @default always
-   * undefined
+   * Returns the user at the other end of a connection; undefined if the system does not reveal it.
+   *
+   * @default always undefined
    */
   userOf?: (ends: ConnectionEnds) => Promise<number | undefined>
   /** The daemon's user. @default the user of this process */
