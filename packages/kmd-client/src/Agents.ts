@@ -26,7 +26,7 @@ export type CreateAgentOptions = CallOptions & {
 /** Selects an agent by name or id. */
 export type AgentOptions = CallOptions & { agent: string }
 
-/** Options of calls that can widen an agent's permissions. They need the password of the agent's wallet. */
+/** Options of calls that can widen an agent's permissions and need the password of its wallet. */
 export type AgentPasswordOptions = AgentOptions & {
   /** @default '' */
   password?: Password | undefined

@@ -4,7 +4,7 @@ import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
 import type { ResponseBody } from './ResponseBody.js'
 
-/** Who performed the operation. `id` and `name` are set for agents. */
+/** The party that performed the operation. `id` and `name` are set for agents. */
 export type AuditActor = { type: string; id?: string | undefined; name?: string | undefined }
 
 /** An audit record. Texts in `detail` whose names begin with `claimed` come from untrusted parties. */

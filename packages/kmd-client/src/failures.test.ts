@@ -103,7 +103,7 @@ for (const transport of transports) {
       assert.deepEqual([error.code, error.status, error.message], ['daemon_error', 200, 'no'])
     })
 
-    await t.test('the code of a failure is the header Latchkey-Error, even if the text differs from the registry', async () => {
+    await t.test('the code of a failure is the header Latchkey-Error, even with an unregistered text', async () => {
       const body = '{"error":true,"message":"the node at http://n cannot be reached"}'
       respond = reply(503, body, { 'Latchkey-Error': 'node_failed' })
       assert.equal((await failure((await connect()).wallets.list())).code, 'node_failed')
@@ -306,7 +306,7 @@ for (const transport of transports) {
       assert.equal(requests, 1)
     })
 
-    await t.test('invalid keys are rejected before sending, because some daemons would pad or truncate them', async () => {
+    await t.test('invalid keys are rejected before sending: some daemons would pad or truncate them', async () => {
       const opened = await unlocked(() => assert.fail('sent'))
       const kmd = await connect()
       const short = new Uint8Array(31)

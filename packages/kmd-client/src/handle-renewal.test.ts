@@ -101,7 +101,7 @@ for (const target of targets) {
     )
 
     await t.test(
-      'an expired handle is reopened with the password function, once for concurrent calls',
+      'an expired handle is reopened with the password function, and only once for concurrent calls',
       async () => {
         let calls = 0
         const askPassword = async (): Promise<string> => {

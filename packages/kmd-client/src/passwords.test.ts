@@ -71,7 +71,7 @@ for (const transport of transports) {
     }
 
     await t.test(
-      'a password value is not kept: operations that need one fail before anything is sent',
+      'a password value is not kept: operations that need a password fail before anything is sent',
       async () => {
         const wallet = await kmd.unlock({ id, password })
         proxy.seen.length = 0

@@ -27,7 +27,7 @@ async function populate(app: TestApp): Promise<World> {
 }
 
 /**
- * Operations that may end the handle or remove its wallet's content. They are tried less often, because everything is
+ * Operations that may end the handle or remove its wallet's content. These are tried less often, because everything is
  * then created again.
  */
 const spoiling = new Set([

@@ -57,7 +57,7 @@ export type RequestHandlerOptions = {
   consoleFile?: ConsoleFiles.Find
   /** Called for every request on a known path with a valid token. This keeps the daemon from going idle. */
   onActivity?: () => void
-  /** Called with errors that are not the client's fault, and the request id. They contain no secret. */
+  /** Called with errors that are not the client's fault, and the request id. The errors contain no secret. */
   onFailure?: (operation: string, error: unknown, requestId: string | undefined) => void
 }
 

@@ -57,7 +57,7 @@ export function documentOf(path: string): string | undefined {
   return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
 }
 
-/** The message states which setting to change. It repeats the name only if a setting can hold it. */
+/** The message states which setting to change. The name is repeated only if a setting can hold it. */
 export function forbiddenHost(host: string | undefined): KmdError {
   const name = Access.hostName(host ?? '')
   if (!/^[a-z0-9._:-]{1,253}$/.test(name)) return new KmdError('forbidden_host')

@@ -15,7 +15,7 @@ export class KeptConnections {
   readonly #idleMs: number
   readonly #keepFor = new WeakMap<Socket, number>()
   readonly #usableUntil = new WeakMap<Socket, number>()
-  /** Connections that were in use when `close` was called. They end after their response. */
+  /** Connections in use when `close` was called, which end after their response. */
   readonly #ending = new WeakSet<Socket>()
 
   /** @param agent an agent with `keepAlive` that is used for nothing else */

@@ -41,7 +41,7 @@ test('a dual-stack socket is found by its IPv6 form', { skip }, () => {
   assert.deepEqual(holders(listener4, mappedEnds), [1000])
 })
 
-test('a peer on another machine or in another namespace has no holder, and no line is mistaken for one', { skip }, () => {
+test('a peer of another machine or namespace has no holder, and no line is mistaken for one', { skip }, () => {
   const other = row('0100007F:1E9A', '00000000:0000', '0A', 1000, 5)
   assert.deepEqual(holders([header, mine, other, '', 'garbage 0100007F:1E99'].join('\n'), ends), [])
 })

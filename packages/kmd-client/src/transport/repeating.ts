@@ -4,7 +4,7 @@ import { TransportError, type TransportRequest } from './Transport.js'
 /** If this many attempts fail, the daemon is assumed to close every connection. */
 const maxRepeatable = 3
 const maxOthers = 2
-/** Higher, because a daemon that closes unused connections is short of them, or this machine is too busy to send in time. */
+/** Higher, because the daemon may be short of connections, or this machine too busy to send in time. */
 const maxUnsent = 20
 /** The pause before a later attempt, while a daemon short of connections closes some of them. */
 const pauseMs = 100

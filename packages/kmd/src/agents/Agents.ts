@@ -356,7 +356,7 @@ export class Agents implements AgentsApi {
     return this.spending.budget(stored)
   }
 
-  /** Agents that have not ended. They may sign now or again later. */
+  /** Agents that have not ended, and so may sign now or later. */
   get live(): readonly StoredAgent[] {
     return [...this.#store.all().values()].filter(({ agent }) => !hasEnded(agent))
   }

@@ -32,7 +32,7 @@ const mostBlocks = 4_000
 
 export class ReservationKeeper {
   readonly #options: ReservationKeeperOptions
-  /** By agent and network: this node cannot decide any more reservations up to this number. */
+  /** By agent and network: this node cannot decide the remaining reservations up to this number. */
   readonly #decidedUpTo = new Map<string, number>()
   /** The number of the agent that used up the block budget of the last run. */
   #lastAgent = 0

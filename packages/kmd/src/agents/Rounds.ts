@@ -1,6 +1,6 @@
 /**
- * Tracks the last rounds of public networks, as reported by the daemon's node. They are used to refuse post-dated
- * payments: payments signed on many days and all valid on the same day would exceed a daily limit.
+ * Tracks the last rounds of public networks, as reported by the daemon's node, to refuse post-dated payments. Payments
+ * signed on many days and all valid on the same day would exceed a daily limit.
  *
  * The last known round is stored in the file, so that a restart while the node does not respond opens no gap. Between
  * two reports, a round is at most the highest one possible in the elapsed time.

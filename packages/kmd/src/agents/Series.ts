@@ -73,7 +73,7 @@ export class Series {
     return this.total - this.#sumBefore(this.#firstAfter(startMs))
   }
 
-  /** The time of the amount after which the sum is at most `most`. */
+  /** The time of the amount after which the remaining sum is at most `most`. */
   fallsTo(most: bigint): number | undefined {
     if (most < 0n || this.#length === 0) return undefined
     const wanted = this.total - most

@@ -1,5 +1,5 @@
 /**
- * The clock for limits and expiry. It never goes backwards: the file stores the highest time used, which is the
+ * The clock for limits and expiry. Its time never goes backwards: the file stores the highest time used, which is the
  * earliest time after a restart. While the machine's clock is behind, this clock advances by elapsed time.
  */
 import type { StateDatabase } from '../state/StateDatabase.js'

@@ -40,7 +40,7 @@ export function writeDecision(decision: Decision) {
   return { decision: decision.type, rule: decision.refusal.rule, refusal: refusalJson(decision.refusal) }
 }
 
-/** One transaction, signed or unsigned. */
+/** Reads a single transaction, signed or unsigned. */
 export function readTransaction(given: Uint8Array): Transaction.Canonical {
   const [member, ...others] = readTransactions(given)
   if (member === undefined || others.length > 0) {

@@ -1,7 +1,7 @@
 /**
- * Ends the agents that depend on a deleted key or wallet. They end first, and durably, so that no agent can sign with a
- * key after it is gone. If the deletion then fails, the agents have still ended, and the error states this: ending too
- * many agents costs the owner a command, ending too few could cost money.
+ * Ends the agents that depend on a deleted key or wallet. The agents end first, and durably, so that none can sign with
+ * a key after it is gone. If the deletion then fails, the agents have still ended, and the error states this: ending
+ * too many agents costs the owner a command, ending too few could cost money.
  */
 import type { Agent } from '../agents/Agent.js'
 import { KmdError } from '../errors.js'

@@ -1,4 +1,4 @@
-/** Operations on multisig preimages: the keys and threshold of a multisig address. They are not secret. */
+/** Operations on multisig preimages, which are not secret: the keys and threshold of a multisig address. */
 import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'

@@ -1,4 +1,4 @@
-/** Operations for preparing a transfer: parameters, assets, holdings and the node's simulation. Also the faucet. */
+/** Operations for preparing a transfer (parameters, assets, holdings, the node's simulation), and the faucet. */
 import { AlgodError, explainRejection } from '@latchkey/algod'
 import { Address, Amount, Bytes, SignedTransaction, TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'

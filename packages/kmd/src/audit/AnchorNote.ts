@@ -1,6 +1,6 @@
 /**
- * The note of a transaction that anchors the log: `latchkey/audit/1:NUMBER:HASH`. It covers a record and all records
- * before it.
+ * The note of a transaction that anchors the log: `latchkey/audit/1:NUMBER:HASH`. The anchor covers a record and all
+ * records before it.
  */
 import type { Head } from './AuditChain.js'
 

@@ -1,6 +1,6 @@
 /**
- * The audit log: an append-only chain in which each record has the hash of the previous one. It is in the same database
- * as the reservations, so that a payment and its record are one transaction.
+ * The audit log: an append-only chain in which each record has the hash of the previous one. The log is in the same
+ * database as the reservations, so that a payment and its record are one transaction.
  */
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'

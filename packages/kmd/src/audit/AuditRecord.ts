@@ -1,7 +1,7 @@
 /** Audit records: what happened, to what, and by whom. A record never contains a secret. */
 import { Json } from '@latchkey/algorand'
 
-/** Who performed the operation. */
+/** The party that performed the operation. */
 export type Actor =
   | { readonly type: 'owner' }
   | { readonly type: 'console' }

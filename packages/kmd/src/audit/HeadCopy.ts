@@ -1,8 +1,8 @@
 /**
- * A copy of the log's head in a separate small file, `latchkey_audit.head`. It reveals missing records at the end of
- * the log, which the chain alone cannot. The copy is written after each commit and not synced, so after a power failure
- * it may be older than the log but never newer. Two slots are written alternately, so that a torn write leaves the
- * other one intact.
+ * A copy of the log's head in a separate small file, `latchkey_audit.head`. The copy reveals missing records at the end
+ * of the log, which the chain alone cannot. It is written after each commit and not synced, so after a power failure it
+ * may be older than the log but never newer. Two slots are written alternately, so that a torn write leaves the other
+ * one intact.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, readSync, statSync, writeSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Serves the console's files. They are public and need no token, but are served only to browsers on this machine. */
+/** Serves the console's files, which are public and need no token, only to browsers on this machine. */
 import { Access, type RawRequest, type RawResponse } from '@latchkey/http'
 import type { PageFile } from '@latchkey/pages/console'
 import { KmdError } from '../errors.js'

@@ -52,6 +52,6 @@ function lowerPriority(): void {
   try {
     if (getPriority(0) < niceness) setPriority(0, niceness)
   } catch {
-    // A sandbox may forbid this. Deriving at normal priority is just as correct.
+    // A sandbox may forbid this. Deriving at normal priority is equally correct.
   }
 }

@@ -330,7 +330,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     stopWaiting.add(() => approvals.close())
     const replaceToken = (newToken: string): void => {
       token.replace(newToken)
-      // They were opened with the old token.
+      // Sessions and tickets were opened with the old token.
       sessions.clear()
       tickets.clear()
       void recorder.note({ event: 'token_changed', actor: { type: 'daemon' } })

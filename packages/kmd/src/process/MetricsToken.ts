@@ -20,7 +20,7 @@ export function path(dataDir: string): string {
   return join(dataDir, fileName)
 }
 
-/** Generates a token. It works once its hash is stored. */
+/** Generates a token, which works once its hash is stored. */
 export function generate(): string {
   return prefix + Secret.randomBytes(32).toString('base64url')
 }

@@ -45,7 +45,7 @@ const mostWaiting = 2_048
 /** The minimum interval between process starts, except for urgent queries. */
 const betweenMs = 20
 const programMs = 10_000
-/** The id that the kernel shows for every user without a mapping in this user namespace. It identifies no user. */
+/** The id that the kernel shows for every user without a mapping in this user namespace. This id identifies no user. */
 export const unmappedUser = 65_534
 
 type User = number | undefined

@@ -1,4 +1,4 @@
-/** kmd.net and kmd.pid: the daemon's address and process id. They exist only while the daemon runs. */
+/** kmd.net and kmd.pid: the daemon's address and process id. Both files exist only while the daemon runs. */
 import { unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

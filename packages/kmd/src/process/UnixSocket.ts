@@ -1,6 +1,6 @@
 /**
  * The daemon's Unix socket, in addition to its port. The kernel decides who may connect, by the modes of the socket and
- * of the directories above it. So none of these may be writable by others, who could replace the socket with their own.
+ * of the directories above it. So neither may be open to other users, who could replace the socket with their own.
  */
 import { chmodSync, chownSync, lstatSync, readFileSync, realpathSync, type Stats, statSync, unlinkSync } from 'node:fs'
 import { connect } from 'node:net'

@@ -24,7 +24,7 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { KmdError } from '../errors.js'
 
-/** One step of the schema, run once in a transaction. Never edit a released step. */
+/** A step of the schema, run once in a transaction. Never edit a released step. */
 export type Migration = string
 
 /** Called around transactions, to keep memory consistent with the file. */

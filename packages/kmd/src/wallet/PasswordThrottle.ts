@@ -60,7 +60,7 @@ export class PasswordThrottle {
     return this.#wallets.get(wallet)?.isOpen ?? true
   }
 
-  /** Runs a check as soon as it is allowed. A check that fails with `wrong_password` counts as a wrong password. */
+  /** Runs a check as soon as the waits allow. A check that fails with `wrong_password` counts as a wrong password. */
   async attempt<T>(wallet: string, check: () => T | Promise<T>): Promise<T> {
     const guesses = this.#guessesFor(wallet)
     await guesses.begin()

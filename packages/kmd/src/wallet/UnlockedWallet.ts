@@ -144,7 +144,7 @@ export class UnlockedWallet {
     return address
   }
 
-  /** The stored preimage. It is stored unencrypted, so it is accepted only if it hashes to its address. */
+  /** The stored preimage. Because it is stored unencrypted, it is accepted only if it hashes to its address. */
   multisig(address: Uint8Array): Multisig.Multisig {
     const stored = this.#file().preimage(address)
     if (stored === undefined) throw new KmdError('multisig_not_found')

@@ -1,9 +1,9 @@
 /**
  * Indexes the wallets directory: the id and name of every wallet, without opening every file each time.
  *
- * Change notifications of the operating system name the files to read again. They are trusted for two seconds. After
- * that, the whole directory is scanned (names, sizes and times, not contents), because notifications can be lost and
- * some file systems have none.
+ * Change notifications of the operating system name the files to read again. After two seconds they are no longer
+ * trusted and the whole directory is scanned (names, sizes and times, not contents), because notifications can be lost
+ * and some file systems have none.
  */
 import { type FSWatcher, type Stats, statSync, watch } from 'node:fs'
 import { lstat, readdir, stat } from 'node:fs/promises'

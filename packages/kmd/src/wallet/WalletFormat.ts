@@ -250,7 +250,7 @@ function bytesOf(value: Value | undefined): Buffer {
   return value.bytes
 }
 
-/** A problem with an adjacent file, not with the file itself. It can disappear without a change to the file. */
+/** A problem with an adjacent file, not with the file itself, so it can disappear without a change to the file. */
 class BesideError extends DatabaseFormatError {}
 
 /** Whether the file itself is not a wallet. This stays true until the file changes. */

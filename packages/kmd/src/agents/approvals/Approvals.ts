@@ -1,6 +1,6 @@
 /**
- * Manages the agents' requests for the owner's approval. Every approval is bound to one transaction id and expires with
- * it. It is decided once. An approved request lets the agent sign exactly this transaction against the rules that the
+ * Manages the agents' requests for the owner's approval. Every approval is bound to one transaction id, expires with
+ * it, and is decided once. An approved request lets the agent sign exactly this transaction against the rules that the
  * owner was shown, and nothing else. A denial holds until the ledger no longer accepts the transaction.
  *
  * Unexpired open and approved requests are also in memory, because every signature of an agent is checked here.

@@ -5,7 +5,7 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import { StartError } from '../../errors.js'
 import * as Secret from '../../wallet/Secret.js'
 
-/** The file's name in a data directory. It holds 64 hexadecimal digits. */
+/** The name of the file in a data directory. The file holds 64 hexadecimal digits. */
 export const fileName = 'latchkey_webhook.secret'
 
 /**
