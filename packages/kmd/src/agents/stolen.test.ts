@@ -1,4 +1,4 @@
-/** A thief has the files without the token, or the token without the files. With either alone, nothing can be signed. */
+/** A thief has either the files or the token, but not both. With either alone, nothing can be signed. */
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -23,7 +23,7 @@ export type Row = {
 export type ProblemType =
   /** A record's content does not match its hash. */
   | 'altered'
-  /** Records before the end are missing. */
+  /** One or more records are missing. */
   | 'missing'
   /** A record does not follow the one before it: one of them was inserted, replaced or moved. */
   | 'broken_link'
