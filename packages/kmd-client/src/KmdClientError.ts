@@ -27,8 +27,7 @@ export type KmdClientErrorOptions = {
  * - `timeout`: no response within `timeoutMs`.
  * - `data_directory_unreadable`: `kmd.net` or `kmd.token` cannot be read or is empty.
  * - `data_directory_unsupported`: this runtime has no file system, or the operating system does not reveal which
- * program
- *   listens at an address. Pass `address` and `token`.
+ *   program listens at an address. Pass `address` and `token`.
  * - `invalid_response`: the server that responded is not a key daemon.
  * - `response_too_large`: the response is longer than `maxResponseBytes`.
  * - `operation_not_supported`: the operation exists only in Latchkey's daemon, not in the Go daemon.
