@@ -2,8 +2,7 @@
  * Delays checks after wrong passwords (see `Guesses`). There are two independent counts:
  *
  * - per wallet, for operations that need only the API token and a password: unlocking, renaming, changing the password
- * and
- *   deleting a wallet. A file stores these counts, so that they survive a restart.
+ *   and deleting a wallet. A file stores these counts, so that they survive a restart.
  * - per handle, for operations that need a handle and the password again. A handle proves that its owner knew the
  *   password, so neither guesses by others nor guesses on another handle may block that owner. All handles of a wallet
  *   share an additional bound (see `HandleGuesses`).
