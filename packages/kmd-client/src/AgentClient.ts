@@ -1,4 +1,4 @@
-/** The daemon as an agent uses it: with its own token, within its rules. */
+/** A client for agents: uses the agent's own token and signs within its rules. */
 import { Address, Bytes } from '@latchkey/algorand'
 import { type Approval, readApproval } from './Approvals.js'
 import { type AuditRecord, readRecord } from './Audit.js'
@@ -11,51 +11,51 @@ import type { PublicKey } from './Wallet.js'
 /** Options of `agent.sign`. */
 export type AgentSignOptions = CallOptions & {
   /**
-   * The key to sign with, where the sender was rekeyed to it.
+   * The key to sign with, if the sender was rekeyed to it.
    *
-   * @default the sender's
+   * @default the sender's key
    */
   publicKey?: PublicKey | undefined
-  /** What is paid for. The owner sees it as the claim of the agent. */
+  /** The URL of the resource being paid for. Shown to the owner as the agent's unverified claim. */
   url?: string | undefined
-  /** The same in words. */
+  /** A description of the resource being paid for. Shown to the owner as the agent's unverified claim. */
   description?: string | undefined
   /**
-   * How long to wait for the owner where the payment needs an approval, in milliseconds. The approval expires with the
+   * How long to wait for the owner if the payment needs an approval, in milliseconds. The approval expires with the
    * transaction.
    *
    * @default 0: throws `agent_approval_required`
    */
   approvalWaitMs?: number | undefined
-  /** Called with the id of the approval before waiting for it. */
+  /** Called with the approval id before waiting for the owner. */
   onApproval?: ((approvalId: string) => void) | undefined
 }
 
 /** Options of `agent.history`. */
 export type AgentHistoryOptions = CallOptions & {
-  /** Records below this number. @default from the newest */
+  /** Returns records below this number. @default from the newest */
   beforeNumber?: number | undefined
-  /** At most 1000. @default 100 */
+  /** The maximum number of records, up to 1000. @default 100 */
   count?: number | undefined
 }
 
 /** Records of an agent, newest first. */
 export type AgentHistory = {
   records: AuditRecord[]
-  /** The next `beforeNumber`; undefined if there is no more. */
+  /** The next `beforeNumber`; undefined on the last page. */
   continueFrom: number | undefined
 }
 
 /** Options of `agent.waitForApproval`. */
 export type WaitForApprovalOptions = CallOptions & {
   id: string
-  /** @default 25_000 */
+  /** How long to wait, in milliseconds. @default 25_000 */
   waitMs?: number | undefined
 }
 
 /**
- * The daemon as an agent uses it, from `Kmd.asAgent`. Every method throws {@link KmdClientError}; a refused signature has
- * `refusal`, with the rule, what was asked, what is left, and when more is available.
+ * A client for an agent, created by `Kmd.asAgent`. Every method throws {@link KmdClientError}. If a signature was
+ * refused, the error has a `refusal` with the rule, the amount requested, the amount left, and when more is available.
  *
  * @example
  * const agent = await Kmd.asAgent({ address: '127.0.0.1:7833', token })
@@ -70,19 +70,19 @@ export class AgentClient {
     this.#connection = connection
   }
 
-  /** The address at which the daemon was last found. */
+  /** The address where the daemon was last reached. */
   get address(): string {
     return this.#connection.address
   }
 
-  /** Describes the agent, with what is left of each limit. */
+  /** Describes the agent and the remaining budget of each limit. */
   async self(options: CallOptions = {}): Promise<{ agent: Agent; budget: AgentLimitUse[] }> {
     const response = await this.#connection.call('GetOwnAgent', options)
     return { agent: readAgent(response.object('agent')), budget: readBudget(response) }
   }
 
   /**
-   * Signs the msgpack of a transaction within the rules, and returns the msgpack of the signed one.
+   * Signs a transaction (msgpack) within the agent's rules and returns the signed transaction (msgpack).
    *
    * @throws KmdClientError `agent_limit_exceeded`, `agent_approval_required` and others, with `refusal`
    */
@@ -100,13 +100,14 @@ export class AgentClient {
         onApproval?.(id)
         const { state } = await this.waitForApproval({ id, waitMs, signal, timeoutMs })
         if (state === 'open') throw error
-        // Denied or expired, the daemon says so. Approved, it is signed now, or another rule asks by now.
+        // If the approval was denied or expired, the next attempt throws the daemon's error. If it was approved, the
+        // next attempt signs, unless another rule asks by then.
         mayWait = state === 'approved'
       }
     }
   }
 
-  /** Waits until the owner has decided, or for the time, and returns the approval as it is then. */
+  /** Waits until the owner has decided or the time is up, and returns the current approval. */
   async waitForApproval({ id, waitMs = 25_000, ...options }: WaitForApprovalOptions): Promise<Approval> {
     const giveUpAt = performance.now() + waitMs
     for (;;) {
@@ -132,13 +133,13 @@ export class AgentClient {
     return response.bytes('signed_transaction')
   }
 
-  /** Tells which rule would decide about a transaction (its msgpack), without signing or counting it. */
+  /** Returns the rule that would decide about a transaction (msgpack), without signing or counting it. */
   async test(transaction: Uint8Array, options: CallOptions = {}): Promise<AgentDecision> {
     const members = { transaction: Bytes.toBase64(transaction) }
     return readDecision(await this.#connection.call('TestOwnAgent', { ...options, members }))
   }
 
-  /** Lists the records of the audit log about the agent, newest first. */
+  /** Lists the agent's audit records, newest first. */
   async history({ beforeNumber, count, ...options }: AgentHistoryOptions = {}): Promise<AgentHistory> {
     const members = { before_number: beforeNumber, count }
     const response = await this.#connection.call('ListOwnRecords', { ...options, members })
@@ -148,7 +149,7 @@ export class AgentClient {
     }
   }
 
-  /** Closes idle connections, which otherwise time out by themselves. */
+  /** Closes idle connections. Without this call, they time out. */
   close(): void {
     this.#connection.close()
   }

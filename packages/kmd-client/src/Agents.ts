@@ -1,4 +1,4 @@
-/** The agents of a daemon, for their owner. */
+/** Manages a daemon's agents on behalf of their owner. */
 import { Bytes } from '@latchkey/algorand'
 import { type AuditRecord, readRecord } from './Audit.js'
 import type { Agent, AgentDecision, AgentLimitUse, NewAgentRules } from './agentTypes.js'
@@ -11,22 +11,22 @@ import { withPasswords } from './Wallets.js'
 
 /** Options of `kmd.agents.create`. */
 export type CreateAgentOptions = CallOptions & {
-  /** 1 to 64 visible characters that no other agent is named by. */
+  /** 1 to 64 visible characters, unique among agents. */
   name: string
   walletId: string
-  /** Of the wallet. @default '' */
+  /** The wallet's password. @default '' */
   password?: Password | undefined
-  /** The keys of the wallet that it may use, at least one. */
+  /** The keys of the wallet that the agent may use, at least one. */
   addresses: readonly string[]
   rules: NewAgentRules
   /** @default never */
   expiresAtMs?: number | undefined
 }
 
-/** Selects an agent by its name or its id. */
+/** Selects an agent by name or id. */
 export type AgentOptions = CallOptions & { agent: string }
 
-/** Options of calls that can widen what an agent may do: they need the password of its wallet. */
+/** Options of calls that can widen an agent's permissions and need the password of its wallet. */
 export type AgentPasswordOptions = AgentOptions & {
   /** @default '' */
   password?: Password | undefined
@@ -39,15 +39,15 @@ export type ConfirmAgentsOptions = CallOptions & {
   password?: Password | undefined
 }
 
-/** An agent with its token, which is shown once. */
+/** An agent with its token. The token is shown once. */
 export type AgentWithToken = { agent: Agent; token: string }
 
-/** An agent with what is left of each limit, and its latest records. */
+/** An agent with the remaining budget of each limit and its latest audit records. */
 export type ShownAgent = {
   agent: Agent
   budget: AgentLimitUse[]
   history: AuditRecord[]
-  /** The `beforeNumber` of a search of the audit log for older records; undefined if there are none. */
+  /** The `beforeNumber` for an audit search for older records; undefined if there are none. */
   continueFrom: number | undefined
 }
 
@@ -60,13 +60,13 @@ export class Agents {
     this.#connection = connection
   }
 
-  /** Lists all agents, also those that have ended. */
+  /** Lists all agents, including ended ones. */
   async list(options: CallOptions = {}): Promise<Agent[]> {
     return (await this.#connection.call('ListAgents', options)).objects('agents').map(readAgent)
   }
 
   /**
-   * Makes an agent. Its token is returned once: the daemon does not keep it.
+   * Creates an agent. The token is returned only here; the daemon does not store it.
    *
    * @example
    * const limits = [{ per: 'day', network, type: 'amount', assetId: 0n, amount: 2_000_000n }] as const
@@ -80,7 +80,7 @@ export class Agents {
     return readToken(await this.#callWithPassword('CreateAgent', password, { ...callOptions, members }))
   }
 
-  /** Describes an agent, with what is left of each limit, and its latest 100 records in the audit log, newest first. */
+  /** Describes an agent, the remaining budget of each limit, and its latest 100 audit records, newest first. */
   async show({ agent, ...options }: AgentOptions): Promise<ShownAgent> {
     const response = await this.#connection.call('ShowAgent', { ...options, members: { agent } })
     const history = response.objects('history').map(readRecord)
@@ -88,15 +88,15 @@ export class Agents {
     return { agent: readAgent(response.object('agent')), budget: readBudget(response), history, continueFrom }
   }
 
-  /** Keeps an agent from signing until it is resumed. */
+  /** Stops an agent from signing until it is resumed. */
   async pause({ agent, ...options }: AgentOptions): Promise<Agent> {
     const response = await this.#connection.call('PauseAgent', { ...options, members: { agent } })
     return readAgent(response.object('agent'))
   }
 
   /**
-   * Lets the suspended agents of a wallet sign again, and returns them. The daemon suspends agents when its state database was
-   * rolled back or damaged: what they spent since then is not counted.
+   * Lets the suspended agents of a wallet sign again, and returns them. The daemon suspends agents if its state
+   * database was rolled back or damaged, because any spending recorded since then is lost and not counted.
    */
   async confirm({ walletId, password = '', ...options }: ConfirmAgentsOptions): Promise<Agent[]> {
     const request = { ...options, members: { wallet_id: walletId } }
@@ -109,13 +109,13 @@ export class Agents {
     return readAgent(response.object('agent'))
   }
 
-  /** Ends an agent for good. */
+  /** Revokes an agent permanently. */
   async revoke({ agent, ...options }: AgentOptions): Promise<Agent> {
     const response = await this.#connection.call('RevokeAgent', { ...options, members: { agent } })
     return readAgent(response.object('agent'))
   }
 
-  /** Replaces the rules and the end of an agent. What it has spent still counts. */
+  /** Replaces an agent's rules and expiry. Earlier spending still counts. */
   async setRules({
     agent,
     password = '',
@@ -124,7 +124,7 @@ export class Agents {
     ...options
   }: AgentPasswordOptions & {
     rules: NewAgentRules
-    /** Undefined for never. */
+    /** Undefined if the agent never expires. */
     expiresAtMs: number | undefined
   }): Promise<Agent> {
     const members = { agent, rules: writeRules(rules), expires_at_ms: expiresAtMs ?? 0 }
@@ -132,12 +132,12 @@ export class Agents {
     return readAgent(response.object('agent'))
   }
 
-  /** Gives an agent another token; the old one ends. Rules and budgets stay. */
+  /** Replaces an agent's token; the old token stops working. Rules and budgets stay the same. */
   async rotate({ agent, password = '', ...options }: AgentPasswordOptions): Promise<AgentWithToken> {
     return readToken(await this.#callWithPassword('RotateAgentToken', password, { ...options, members: { agent } }))
   }
 
-  /** Tells which rule would decide about a transaction (its msgpack), without signing or counting it. */
+  /** Returns the rule that would decide about a transaction (msgpack), without signing or counting it. */
   async test({ agent, transaction, ...options }: AgentOptions & { transaction: Uint8Array }): Promise<AgentDecision> {
     const members = { agent, transaction: Bytes.toBase64(transaction) }
     return readDecision(await this.#connection.call('TestAgent', { ...options, members }))

@@ -1,13 +1,13 @@
-/** Payments of agents that wait for the owner: listed, watched and decided. */
+/** Lists, watches and decides agent payments that wait for the owner's approval. */
 import type { CallOptions, Connection } from './Connection.js'
 import type { ResponseBody } from './ResponseBody.js'
 
-/** `open` waits for the owner; `approved` waits for the agent to send the transaction again. */
+/** `open`: waiting for the owner. `approved`: waiting for the agent to send the transaction again. */
 export type ApprovalState = 'open' | 'approved' | 'denied' | 'expired' | 'used'
 
 const states: readonly string[] = ['open', 'approved', 'denied', 'expired', 'used'] satisfies ApprovalState[]
 
-/** One transaction of one agent that needs the owner. */
+/** An agent's transaction that needs the owner's approval. */
 export type Approval = {
   id: string
   agentId: string
@@ -16,21 +16,21 @@ export type Approval = {
   transactionId: string
   /** The canonical bytes of the transaction. */
   transaction: Uint8Array
-  /** What the transaction does, in words. */
+  /** A plain-language description of the transaction. */
   description: string[]
   warnings: string[]
-  /** Why the owner is asked: a sentence for each rule. */
+  /** Why the owner is asked: one sentence per rule. */
   reason: string
-  /** Every rule that asks, such as `$5/day`. The approval lifts these, and no other. */
+  /** Every rule that requires this approval, such as `$5/day`. The approval lifts only these rules. */
   rules: string[]
-  /** The first of the rules. */
+  /** The first of `rules`. */
   rule: string
-  /** The unit of `asked` and `left`: `USDC`, `ALGO`, `asset 123` or `payments`. Blank where the rule has no amount. */
+  /** The unit of `asked` and `left`: `USDC`, `ALGO`, `asset 123` or `payments`. Blank if the rule has no amount. */
   unit: string
-  /** In the smallest unit; undefined where the rule has no amount. */
+  /** In the smallest unit; undefined if the rule has no amount. */
   asked: bigint | undefined
   left: bigint | undefined
-  /** What the caller says it pays for. Not checked by anything. */
+  /** The agent's own claim about the payment. Not verified. */
   claimedUrl: string
   claimedDescription: string
   createdAtMs: number
@@ -38,21 +38,24 @@ export type Approval = {
   decidedAtMs: number | undefined
 }
 
-/** Approvals at one time. */
+/** A list of approvals and its revision. */
 export type ApprovalList = {
   approvals: Approval[]
-  /** How many more the daemon has than it lists: older ones. */
+  /** The number of older approvals that the daemon did not list. */
   leftOut: number
-  /** Changes with every one that is asked for, decided, used or expires. */
+  /** Changes whenever an approval is requested, decided, used or expires. */
   revision: string
 }
 
 type ListOptions = CallOptions & {
-  /** Lists the latest 200 decided and expired ones, too. @default false */
+  /** Also lists the latest 200 decided and expired approvals. @default false */
   all?: boolean | undefined
 }
 
-/** What agents ask the owner: `kmd.approvals`. Latchkey's daemon only. Every method throws {@link KmdClientError}. */
+/**
+ * Manages agents' approval requests: `kmd.approvals`. Latchkey's daemon only. Every method throws {@link
+ * KmdClientError}.
+ */
 export class Approvals {
   readonly #connection: Connection
 
@@ -61,13 +64,13 @@ export class Approvals {
     this.#connection = connection
   }
 
-  /** Lists the payments that wait for the owner, newest first. */
+  /** Lists the payments waiting for the owner, newest first. */
   async list({ all = false, ...options }: ListOptions = {}): Promise<ApprovalList> {
     return readList(await this.#connection.call('ListApprovals', { ...options, members: { all } }))
   }
 
   /**
-   * Lists them once something has changed since the revision, or after 30 seconds at most.
+   * Waits for a change since `revision`, for at most 30 seconds, and lists the approvals.
    *
    * @example
    * let { approvals, revision } = await kmd.approvals.list()
@@ -83,13 +86,13 @@ export class Approvals {
     return readList(await this.#connection.call('WatchApprovals', { ...options, members }))
   }
 
-  /** Lets the agent sign this very transaction. */
+  /** Lets the agent sign exactly this transaction. */
   async approve({ id, ...options }: { id: string } & CallOptions): Promise<Approval> {
     const response = await this.#connection.call('ApprovePayment', { ...options, members: { approval_id: id } })
     return readApproval(response.object('approval'))
   }
 
-  /** Refuses this transaction for as long as the ledger may take it. */
+  /** Refuses this transaction for as long as the ledger would accept it. */
   async deny({ id, ...options }: { id: string } & CallOptions): Promise<Approval> {
     const response = await this.#connection.call('DenyPayment', { ...options, members: { approval_id: id } })
     return readApproval(response.object('approval'))
@@ -101,7 +104,6 @@ function readList(response: ResponseBody): ApprovalList {
   return { approvals, leftOut: response.integer('left_out'), revision: response.text('revision') }
 }
 
-/** An approval in a response. */
 export function readApproval(body: ResponseBody): Approval {
   const text = (name: string): string => (body.members[name] === undefined ? '' : body.text(name))
   const amount = (name: string): bigint | undefined =>
@@ -111,7 +113,7 @@ export function readApproval(body: ResponseBody): Approval {
     id: body.text('id'),
     agentId: body.text('agent_id'),
     agentName: text('agent_name'),
-    // A later daemon may have another; nothing may be signed by it.
+    // A newer daemon may send an unknown state. `expired` ensures that nothing is signed because of it.
     state: (states.includes(state) ? state : 'expired') as ApprovalState,
     transactionId: body.text('transaction_id'),
     transaction: body.bytes('transaction'),

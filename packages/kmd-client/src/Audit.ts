@@ -1,67 +1,69 @@
-/** The audit log of a daemon: what happened, in a chain of hashes. */
+/** Searches and verifies a daemon's audit log, which is a hash chain of records. */
 import { Json } from '@latchkey/algorand'
 import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
 import type { ResponseBody } from './ResponseBody.js'
 
-/** Who did something. `id` and `name` are those of an agent. */
+/** The party that performed the operation. `id` and `name` are set for agents. */
 export type AuditActor = { type: string; id?: string | undefined; name?: string | undefined }
 
-/** A record of the audit log. Texts in `detail` whose names begin with `claimed` come from strangers. */
+/** An audit record. Texts in `detail` whose names begin with `claimed` come from untrusted parties. */
 export type AuditRecord = {
   number: number
   atMs: number
   event: string
   actor: AuditActor
-  /** The ids of what it is about. */
+  /** The ids of the record's subjects. */
   agent?: string | undefined
   wallet?: string | undefined
   address?: string | undefined
   transaction?: string | undefined
-  /** As the wallet is called now; blank if it is gone, or the record is about none. */
+  /** The wallet's current name; blank if the wallet is gone or the record is not about a wallet. */
   walletName: string
   detail: { readonly [member: string]: string | readonly string[] }
   /** In hexadecimal. */
   previous: string
   hash: string
-  /** The JSON that the hash is over. */
+  /** The JSON that is hashed. */
   text: string
 }
 
-/** What is searched for: every member that is given has to match. */
+/** A search filter: every member that is set must match. */
 export type AuditQuery = {
   events?: readonly string[] | undefined
-  /** `owner`, `console`, `agent` or `daemon`; or the name or the id of an agent. */
+  /** `owner`, `console`, `agent` or `daemon`; or an agent's name or id. */
   actor?: string | undefined
-  /** The id of an agent: what it did, and what was done to it. */
+  /** An agent id: matches operations by the agent and operations on the agent. */
   agent?: string | undefined
-  /** The id of a wallet. */
+  /** A wallet id. */
   wallet?: string | undefined
   address?: string | undefined
   transaction?: string | undefined
-  /** Anywhere in the record, in either case. */
+  /** Matches anywhere in the record, case-insensitively. */
   text?: string | undefined
   afterMs?: number | undefined
   beforeMs?: number | undefined
-  /** Records below this number, newest first. */
+  /** Returns records below this number, newest first. */
   beforeNumber?: number | undefined
-  /** Records above this number, oldest first; not together with `beforeNumber`. */
+  /** Returns records above this number, oldest first. Cannot be combined with `beforeNumber`. */
   afterNumber?: number | undefined
   /** @default 100 */
   count?: number | undefined
 }
 
-/** What a search found. */
+/** A page of search results. */
 export type AuditPage = {
   records: AuditRecord[]
-  /** The next `beforeNumber` or `afterNumber`; undefined if there is no more. A page may have fewer records than asked for. */
+  /**
+   * The next `beforeNumber` or `afterNumber`; undefined on the last page. A page may have fewer records than requested.
+   */
   continueFrom: number | undefined
-  /** The last record of the log; 0 for an empty one. */
+  /** The number of the last record; 0 if the log is empty. */
   headNumber: number
   headHash: string
 }
 
-/** An anchor that the log has. */
+/** An anchor recorded in the log. */
 export type AuditAnchor = {
   number: number
   hash: string
@@ -73,17 +75,17 @@ export type AuditAnchor = {
   recordedAs: number
 }
 
-/** Whether the log is as it was written. */
+/** The result of verifying the log. */
 export type AuditVerification = {
   ok: boolean
-  /** How many records were found to be right, from the first on. */
+  /** The number of valid records, counted from the first. */
   records: number
   headHash: string
   problem: { type: string; number: number; message: string } | undefined
   anchors: AuditAnchor[]
 }
 
-/** The note of a transaction that anchors the log. */
+/** The transaction note that anchors the log. */
 export type PreparedAnchor = { number: number; hash: string; note: string }
 
 /** Options of `kmd.audit.recordAnchor`. */
@@ -95,7 +97,7 @@ export type RecordAnchorOptions = CallOptions & {
   round: number
 }
 
-/** A million records take some seconds. */
+/** Verifying a million records takes some seconds. */
 const verifyTimeoutMs = 600_000
 
 /** The audit log: `kmd.audit`. Latchkey's daemon only. Every method throws {@link KmdClientError}. */
@@ -108,7 +110,7 @@ export class Audit {
   }
 
   /**
-   * Finds records, newest first, or from `afterNumber` on.
+   * Finds records, newest first, or oldest first if `afterNumber` is set.
    *
    * @example
    * const { records } = await kmd.audit.search({ events: ['key_exported'], count: 10 })
@@ -131,7 +133,7 @@ export class Audit {
     }
   }
 
-  /** Lets the daemon recompute the whole log. */
+  /** Makes the daemon recompute and verify the whole log. */
   async verify({ timeoutMs = verifyTimeoutMs, ...options }: CallOptions = {}): Promise<AuditVerification> {
     const response = await this.#connection.call('VerifyAudit', { ...options, timeoutMs })
     const ok = response.bool('ok')
@@ -154,13 +156,13 @@ export class Audit {
     }
   }
 
-  /** Returns the note for a transaction that anchors the log as it is now. */
+  /** Returns the note for a transaction that anchors the current log. */
   async prepareAnchor(options: CallOptions = {}): Promise<PreparedAnchor> {
     const response = await this.#connection.call('PrepareAnchor', options)
     return { number: response.integer('number'), hash: response.text('hash'), note: response.text('note') }
   }
 
-  /** Records an anchor that is in the ledger. Returns the number of the record. */
+  /** Records an anchor that is in the ledger, and returns the number of the new record. */
   async recordAnchor({ note, transaction, address, network, round, ...options }: RecordAnchorOptions): Promise<number> {
     const members = { note, transaction_id: transaction, address, network, round }
     const response = await this.#connection.call('RecordAnchor', { ...options, members })
@@ -168,7 +170,6 @@ export class Audit {
   }
 }
 
-/** A record as the daemon sends it. */
 export function readRecord(response: ResponseBody): AuditRecord {
   const text = response.text('record')
   const event = parse(text)

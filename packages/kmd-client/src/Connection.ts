@@ -1,6 +1,6 @@
 /**
- * Requests to one daemon. Where the endpoint comes from a data directory, a daemon that was restarted on another port
- * or changed its token is found again.
+ * Sends requests to one daemon. If the endpoint comes from a data directory, the connection follows a daemon that
+ * restarted on another port or changed its token.
  */
 
 import { Json } from '@latchkey/algorand'
@@ -24,7 +24,7 @@ import {
 
 /** Options of every call. */
 export type CallOptions = {
-  /** Aborts the call; it rejects with the signal's reason. The daemon may still complete the operation. */
+  /** Aborts the call, which then rejects with the signal's reason. The daemon may still complete the operation. */
   signal?: AbortSignal | undefined
   /**
    * The time limit of each request of this call, in milliseconds.
@@ -38,16 +38,16 @@ export type CallRequest = CallOptions & { members?: RequestBody.Members; secrets
 
 export type ConnectionOptions = {
   endpoint: Endpoint.Endpoint
-  /** Where to look when the endpoint is no longer good. */
+  /** The directory to read again if the endpoint no longer works. */
   dataDir: string | undefined
-  /** Used in place of the one in the data directory. */
+  /** Used instead of the token in the data directory. */
   agentToken?: string | undefined
   timeoutMs: number
   maxResponseBytes: number
   fetch: Fetch | undefined
 }
 
-/** A response whose body has been parsed, and wiped. */
+/** A response whose body has been parsed and wiped. */
 type Received = {
   status: number
   members: Json.Members | undefined
@@ -69,7 +69,7 @@ export class Connection {
     this.#options = options
     this.#endpoint = options.endpoint
     const { dataDir, fetch } = options
-    // An address and a token that were given are the caller's word; those of a data directory may be out of date.
+    // An address and token passed by the caller are trusted; those read from a data directory may be stale.
     const examine = dataDir === undefined ? undefined : examiner(dataDir)
     this.#transport = fetch === undefined ? createTransport(examine) : createFetchTransport(fetch, examine)
   }
@@ -88,12 +88,12 @@ export class Connection {
     }
   }
 
-  /** Closes idle connections. Calls after that open new ones. */
+  /** Closes idle connections. Later calls open new ones. */
   close(): void {
     this.#transport.close()
   }
 
-  /** Tries a second endpoint at most: where the daemon listens by now, or with the token it has by now. */
+  /** Retries at most once, with the daemon's new endpoint or token. */
   async #send(
     operation: Operation,
     body: Uint8Array<ArrayBuffer> | undefined,
@@ -133,7 +133,7 @@ export class Connection {
     }
   }
 
-  /** Whether there is another endpoint than the one that was used. Concurrent calls share what the first one reads. */
+  /** Whether the endpoint differs from the one that was used. Concurrent calls share the first call's read. */
   async #hasMoved(used: Endpoint.Endpoint): Promise<boolean> {
     if (this.#endpoint !== used) return true
     const { dataDir, agentToken } = this.#options
@@ -175,7 +175,7 @@ export class Connection {
   }
 }
 
-/** Codes of failures before anything was sent: the daemon may have moved. */
+/** Codes of failures before anything was sent. The daemon may have moved. */
 const unsentCodes: ReadonlySet<string> = new Set(['daemon_not_running', 'foreign_listener'])
 const doubtCodes = {
   foreign: 'foreign_listener',
@@ -185,7 +185,9 @@ const doubtCodes = {
 
 type Attempt = { endpoint: Endpoint.Endpoint; operation: Operation; timeoutMs: number }
 
-/** The endpoint of the daemon that runs in a data directory; with the token of an agent, that of the owner is not read. */
+/**
+ * The endpoint of the daemon running in a data directory. If an agent token is given, the owner's token is not read.
+ */
 export async function read(dataDir: string, agentToken?: string): Promise<Endpoint.Endpoint> {
   const { address, token } = await readDataDirectory(dataDir, agentToken)
   return Endpoint.parse(address, token)
@@ -193,13 +195,13 @@ export async function read(dataDir: string, agentToken?: string): Promise<Endpoi
 
 const decoder = new TextDecoder()
 
-/** The bytes are wiped: they may hold a key. */
+/** Wipes the bytes, because they may hold a key. */
 function parse({ status, header, body }: TransportResponse): Received {
   let json: unknown
   try {
     json = JSON.parse(decoder.decode(body))
   } catch {
-    // Explained without the cause, whose text quotes what could not be read.
+    // The cause is left out, because its text quotes the unreadable body.
   }
   body.fill(0)
   const members = Json.isObject(json) ? json : undefined
@@ -209,7 +211,7 @@ function parse({ status, header, body }: TransportResponse): Received {
   }
 }
 
-/** The members of a success; throws what the daemon refused with. */
+/** Returns the members of a successful response, or throws the daemon's error. */
 function readResponse(operation: Operation, received: Received): ResponseBody {
   const { status, members, errorCode, retryAfter } = received
   const isWaiting = status === 202 && errorCode !== undefined
@@ -230,14 +232,14 @@ function readResponse(operation: Operation, received: Received): ResponseBody {
   throw new KmdClientError('invalid_response', invalid, details)
 }
 
-/** Why a signature waits for the owner. */
+/** Why a signature is waiting for the owner. */
 function waitingText(members: Json.Members | undefined): string {
   const approval = members?.['approval']
   const reason = Json.isObject(approval) ? approval['reason'] : undefined
   return typeof reason === 'string' && reason !== '' ? reason : 'this payment needs the approval of the owner'
 }
 
-/** More is not a header of a daemon. */
+/** The daemon sends no longer header values. */
 const maxHeaderLength = 4_096
 
 function refusalOf({ refusal, approvalId }: Received): Pick<KmdClientErrorOptions, 'refusal' | 'approvalId'> {

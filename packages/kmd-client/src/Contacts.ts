@@ -1,7 +1,7 @@
-/** The address book of a daemon: the owner's labels of addresses. */
+/** Manages a daemon's address book: the owner's labels for addresses. */
 import type { CallOptions, Connection } from './Connection.js'
 
-/** An address with the owner's own word for it. */
+/** An address with the owner's label. */
 export type Contact = { address: string; label: string }
 
 /** The address book: `kmd.contacts`. Latchkey's daemon only. Every method throws {@link KmdClientError}. */
@@ -20,7 +20,7 @@ export class Contacts {
   }
 
   /**
-   * Gives an address a label, or another label. Returns the contact as it is stored.
+   * Sets or replaces an address's label. Returns the contact as stored.
    *
    * @example
    * await kmd.contacts.set({ address, label: 'Corner shop' })
@@ -30,7 +30,7 @@ export class Contacts {
     return { address, label: response.text('label') }
   }
 
-  /** Takes the label of an address away. Deleting one that is not there succeeds. */
+  /** Removes a contact. Succeeds even if the contact does not exist. */
   async delete({ address, ...options }: { address: string } & CallOptions): Promise<void> {
     await this.#connection.call('DeleteContact', { ...options, members: { address } })
   }

@@ -37,12 +37,12 @@ test('Endpoint.parse', async (t) => {
     'http://localhost:7833?x',
     'file:///kmd.sock',
   ]) {
-    await t.test(`refuses ${JSON.stringify(address)}`, () => {
+    await t.test(`rejects ${JSON.stringify(address)}`, () => {
       assert.throws(() => Endpoint.parse(address, token), { name: 'KmdClientError', code: 'invalid_argument' })
     })
   }
 
-  await t.test('refuses options that are not set', async () => {
+  await t.test('rejects options that are not set', async () => {
     const bad: [object | undefined, RegExp][] = [
       [undefined, /^neither dataDir nor address is set/],
       [{}, /^neither dataDir nor address is set/],
@@ -55,7 +55,7 @@ test('Endpoint.parse', async (t) => {
     }
   })
 
-  await t.test('refuses a token that cannot be sent, without showing it', () => {
+  await t.test('rejects a token that cannot be sent, without showing it', () => {
     for (const bad of ['', 'secret\r', 'secret\n', 'secret\u0100', ' secret']) {
       assert.throws(
         () => Endpoint.parse('localhost:1', bad),
@@ -68,7 +68,7 @@ test('Endpoint.parse', async (t) => {
   })
 })
 
-test('a Unix socket is named by its path', () => {
+test('a Unix socket is selected by its path', () => {
   const { socketPath, address, host } = Endpoint.parse('unix:/run/kmd.sock', token)
   assert.deepEqual([socketPath, address, host], ['/run/kmd.sock', 'unix:/run/kmd.sock', 'localhost'])
   for (const wrong of ['unix:', 'unix:kmd.sock', 'unix:/a\0b']) {

@@ -1,19 +1,19 @@
-/** Where a daemon listens, and its API token. */
+/** The address of a daemon and its API token. */
 import { KmdClientError } from './KmdClientError.js'
 
 export type Endpoint = {
   host: string
   port: number
-  /** `host:port`, as a URL has it; `unix:/path` for a Unix socket. */
+  /** `host:port` as in a URL, or `unix:/path` for a Unix socket. */
   address: string
-  /** The path of a Unix socket, in place of host and port. */
+  /** The path of a Unix socket, used instead of host and port. */
   socketPath?: string
   token: string
 }
 
 const unixPrefix = 'unix:'
 
-/** From `host:port`, an http URL, or `unix:/path`. */
+/** Parses `host:port`, an http URL, or `unix:/path`. */
 export function parse(address: string, token: string): Endpoint {
   checkToken(token)
   const text = address.trim()
@@ -22,7 +22,7 @@ export function parse(address: string, token: string): Endpoint {
   if (!isUrl && !/:[0-9]+$/.test(text)) throw invalidAddress(text)
   let url: URL
   try {
-    // The host may be absent, as in a setting that says where to listen.
+    // The host may be absent, as in a listen address.
     url = new URL(isUrl ? text : `http://${text.startsWith(':') ? `localhost${text}` : text}`)
   } catch {
     throw invalidAddress(text)
@@ -39,7 +39,7 @@ function checkToken(token: string): void {
   throw invalid('the API token is blank or has characters that cannot be sent; it is the first line of kmd.token')
 }
 
-/** A request needs a name of the machine of the daemon all the same. */
+/** The request still needs a host name for its Host header. */
 function parseUnix(text: string, token: string): Endpoint {
   const socketPath = text.slice(unixPrefix.length)
   if (!socketPath.startsWith('/') || socketPath.includes('\0')) throw invalidAddress(text)
@@ -50,7 +50,9 @@ export function isSame(a: Endpoint, b: Endpoint): boolean {
   return a.address === b.address && a.host === b.host && a.port === b.port && a.token === b.token
 }
 
-/** A daemon listens on all interfaces, a client connects to one. The daemon's IPv6 wildcard takes IPv4 as well. */
+/**
+ * A wildcard address is valid for listening but not for connecting. The daemon's IPv6 wildcard accepts IPv4 as well.
+ */
 function connectable(host: string): string {
   return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
 }

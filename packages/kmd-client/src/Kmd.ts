@@ -1,4 +1,4 @@
-/** A typed client for the key daemon, Latchkey's or the Go daemon, on either wire. */
+/** A typed client for Latchkey's key daemon and the Go daemon, on either wire. */
 import { AgentClient } from './AgentClient.js'
 import { Agents } from './Agents.js'
 import { Approvals } from './Approvals.js'
@@ -13,13 +13,13 @@ import type { Fetch } from './transport/fetch.js'
 import { Wallet } from './Wallet.js'
 import { find, type Selector, Wallets } from './Wallets.js'
 
-/** Where the daemon is, and the limits of the client. */
+/** The daemon's location and the client's limits. */
 export type ConnectOptions = ConnectSettings &
   (
     | {
         /**
-         * The daemon's data directory. `kmd.net` and `kmd.token` are read from it, and read again when the daemon was
-         * restarted. Nothing is sent to a listener that is not the daemon of the directory. On Node only.
+         * The daemon's data directory. The client reads `kmd.net` and `kmd.token` from it, and reads them again after
+         * the daemon restarts. Nothing is sent to a listener that is not the daemon of this directory. Node only.
          */
         dataDir: string
         address?: undefined
@@ -27,8 +27,8 @@ export type ConnectOptions = ConnectSettings &
       }
     | {
         /**
-         * `host:port`, an http URL, or on Node `unix:/path` for a Unix socket. The caller's word: the token is sent to whatever
-         * listens there.
+         * `host:port`, an http URL, or, on Node, `unix:/path` for a Unix socket. The client trusts this address: it
+         * sends the token to any program listening there.
          */
         address: string
         /** The API token: the first line of `kmd.token`. */
@@ -37,18 +37,18 @@ export type ConnectOptions = ConnectSettings &
       }
   )
 
-/** Where the daemon is, and the token of an agent. */
+/** The daemon's location and the agent's token. */
 export type AgentConnectOptions = ConnectSettings & {
-  /** The token of the agent. */
+  /** The agent's token. */
   token: string
 } & (
     | {
-        /** `host:port`, an http URL, or on Node `unix:/path` for a Unix socket. */
+        /** `host:port`, an http URL, or, on Node, `unix:/path` for a Unix socket. */
         address: string
         dataDir?: undefined
       }
     | {
-        /** The daemon's data directory, of which only `kmd.net` is read. On Node only. */
+        /** The daemon's data directory. Only `kmd.net` is read. Node only. */
         dataDir: string
         address?: undefined
       }
@@ -62,13 +62,13 @@ type ConnectSettings = {
    */
   timeoutMs?: number | undefined
   /**
-   * Longer responses are refused.
+   * Rejects longer responses.
    *
    * @default 64 MiB
    */
   maxResponseBytes?: number | undefined
   /**
-   * Sends the requests: a service binding of an edge runtime, say.
+   * A custom `fetch` that sends the requests, for example a service binding of an edge runtime.
    *
    * @default keep-alive connections of `node:http` on Node, `globalThis.fetch` elsewhere
    */
@@ -79,49 +79,55 @@ type ConnectSettings = {
 export type UnlockOptions = CallOptions &
   Selector & {
     /**
-     * A password is used once and not kept. A function is called each time a password is needed, also for unlocking
-     * the wallet again after its handle has expired.
+     * A password value is used once and not kept. A function is called each time a password is needed, including when
+     * the wallet is unlocked again after its handle has expired.
      *
      * @default ''
      */
     password?: Password | undefined
   }
 
-/** The state of the daemon. */
+/** The daemon's state. */
 export type Health = {
   status: string
   version: string
   uptimeSeconds: number
   wallets: number
   openHandles: number
-  /** Files in the wallets directory that are refused or damaged, at most 100. `problem` follows the name of the file. */
+  /**
+   * Rejected or damaged files in the wallets directory, at most 100. `problem` completes a sentence that starts with
+   * the file name.
+   */
   walletProblems: { file: string; problem: string }[]
-  /** Lines that the daemon's log could not take since its start, as on a full disk. */
+  /** Log lines lost since the daemon started, for example because the disk was full. */
   lostLogLines: number
-  /** Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for such a program. */
+  /**
+   * Names of agents that ran as the daemon's user or as root since the daemon started. Their limits are not
+   * enforceable.
+   */
   sameUserAgents: string[]
-  /** Names of agents that sign nothing until the owner confirms them, at most 100. */
+  /** Names of agents that cannot sign until the owner confirms them, at most 100. */
   suspendedAgents: string[]
 }
 
-/** The Algorand node that the daemon uses. */
+/** The Algorand node used by the daemon. */
 export type NodeInfo = {
   isSet: boolean
   isReachable: boolean
-  /** Blank if the node is not reachable, as are `genesisHash` and `network`. */
+  /** Blank if the node is unreachable, like `genesisHash` and `network`. */
   genesisId: string
   /** In base64. */
   genesisHash: string
   network: 'mainnet' | 'testnet' | 'betanet' | 'local' | ''
-  /** 0 if the node is not reachable. */
+  /** 0 if the node is unreachable. */
   lastRound: number
-  /** Why the node is not reachable, and what to do. */
+  /** Why the node is unreachable, and what to do. */
   message: string
 }
 
 /** A link that opens the daemon's console. */
 export type ConsoleLink = {
-  /** Works once, in a browser on the machine of the daemon. A secret until it was used. */
+  /** Works once, in a browser on the daemon's machine. Keep it secret until it has been used. */
   url: string
   expiresSeconds: number
 }
@@ -132,7 +138,7 @@ const defaultTimeoutMs = 30_000
 const defaultMaxResponseBytes = 64 * 1024 * 1024
 
 /**
- * A client of a key daemon. Every method throws {@link KmdClientError}.
+ * A client for a key daemon. Every method throws {@link KmdClientError}.
  *
  * @example
  * const kmd = await Kmd.connect({ dataDir })
@@ -141,7 +147,7 @@ const defaultMaxResponseBytes = 64 * 1024 * 1024
  * await wallet.release()
  */
 export class Kmd {
-  /** The wallets of the daemon. */
+  /** The daemon's wallets. */
   readonly wallets: Wallets
   /** The address book. Latchkey's daemon only. */
   readonly contacts: Contacts
@@ -149,7 +155,7 @@ export class Kmd {
   readonly audit: Audit
   /** The agents. Latchkey's daemon only. */
   readonly agents: Agents
-  /** Payments of agents that wait for the owner. Latchkey's daemon only. */
+  /** Agent payments waiting for the owner. Latchkey's daemon only. */
   readonly approvals: Approvals
   readonly #connection: Connection
 
@@ -163,7 +169,7 @@ export class Kmd {
   }
 
   /**
-   * Creates a client. Reads the data directory if one is given; sends nothing before the first call.
+   * Creates a client. Reads the data directory if one is given, and sends nothing before the first call.
    *
    * @throws KmdClientError `daemon_not_running`, `data_directory_unreadable`, `data_directory_unsupported`,
    * `invalid_argument`
@@ -173,7 +179,8 @@ export class Kmd {
   }
 
   /**
-   * Creates a client for an agent, which uses its own token and never that of the owner. Sends nothing before the first call.
+   * Creates a client for an agent. The client uses the agent's token, never the owner's, and sends nothing before the
+   * first call.
    *
    * @throws KmdClientError `daemon_not_running`, `data_directory_unreadable`, `data_directory_unsupported`,
    * `invalid_argument`
@@ -186,29 +193,29 @@ export class Kmd {
     return new AgentClient(await open(options))
   }
 
-  /** The `host:port` at which the daemon was last found. */
+  /** The address where the daemon was last reached. */
   get address(): string {
     return this.#connection.address
   }
 
-  /** Unlocks a wallet: opens a handle for it. */
+  /** Unlocks a wallet by opening a handle. */
   async unlock({ id, name, password = '', ...options }: UnlockOptions): Promise<Wallet> {
     const selector = { id, name } as Selector
     const walletId = await find(this.#connection, selector, 'InitWalletHandleToken', options)
     return new Wallet(await Session.open(this.#connection, { id: walletId, password, ...options }))
   }
 
-  /** Lists the versions of the API that the daemon has. */
+  /** Lists the API versions that the daemon supports. */
   async versions(options: CallOptions = {}): Promise<string[]> {
     return (await this.#connection.call('GetVersion', options)).texts('versions')
   }
 
-  /** Returns the daemon's description of its API, in OpenAPI 2. */
+  /** Returns the daemon's OpenAPI 2 document. */
   async description(options: CallOptions = {}): Promise<{ readonly [member: string]: unknown }> {
     return (await this.#connection.call('SwaggerHandler', options)).members
   }
 
-  /** Returns the state of the daemon. Latchkey's daemon only. */
+  /** Returns the daemon's state. Latchkey's daemon only. */
   async health(options: CallOptions = {}): Promise<Health> {
     const response = await this.#connection.call('GetHealth', options)
     return {
@@ -240,7 +247,7 @@ export class Kmd {
     }
   }
 
-  /** Describes the Algorand node that the daemon uses. Latchkey's daemon only. */
+  /** Describes the Algorand node used by the daemon. Latchkey's daemon only. */
   async node(options: CallOptions = {}): Promise<NodeInfo> {
     const response = await this.#connection.call('GetNode', options)
     const text = (name: string): string => (response.members[name] === undefined ? '' : response.text(name))
@@ -255,7 +262,7 @@ export class Kmd {
     }
   }
 
-  /** Closes idle connections, which otherwise time out by themselves. Handles stay open. */
+  /** Closes idle connections. Without this call, they time out. Handles stay open. */
   close(): void {
     this.#connection.close()
   }
@@ -268,7 +275,7 @@ type OpenOptions = ConnectSettings & {
 }
 
 async function open(options: OpenOptions): Promise<Connection> {
-  // Programs read these from the environment, so they may be undefined or blank.
+  // Programs read these values from the environment, so they may be undefined or blank.
   const dataDir = options?.dataDir || undefined
   const { address, token = '' } = options ?? {}
   if (dataDir === undefined && !address) {

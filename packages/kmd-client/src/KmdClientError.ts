@@ -9,13 +9,14 @@ export type KmdClientErrorOptions = {
   retryAfterSeconds?: number | undefined
   refusal?: AgentRefusal | undefined
   approvalId?: string | undefined
-  /** @default the hint of the code in the registry */
+  /** @default the hint registered for the code */
   hint?: string | undefined
   cause?: unknown
 }
 
 /**
- * Every failure of a call. The message is the daemon's own where the daemon refused; it never holds a secret.
+ * The error thrown by every failed call. If the daemon rejected the call, the message is the daemon's. The message
+ * never contains a secret.
  *
  * `code` is one of the daemon's codes (`wrong_password`, `handle_expired`, `key_not_found`, ...; the daemon's registry
  * lists them) or one of the client's:
@@ -25,17 +26,17 @@ export type KmdClientErrorOptions = {
  * - `connection_lost`: the connection broke before the response was complete.
  * - `timeout`: no response within `timeoutMs`.
  * - `data_directory_unreadable`: `kmd.net` or `kmd.token` cannot be read or is empty.
- * - `data_directory_unsupported`: this runtime has no files, or its system does not tell which program listens at an
- *   address; pass `address` and `token`.
- * - `invalid_response`: what responds is not a key daemon.
+ * - `data_directory_unsupported`: this runtime has no file system, or the operating system does not reveal which
+ *   program listens at an address. Pass `address` and `token`.
+ * - `invalid_response`: the server that responded is not a key daemon.
  * - `response_too_large`: the response is longer than `maxResponseBytes`.
- * - `operation_not_supported`: an operation of Latchkey that the Go daemon does not have.
- * - `daemon_error`: the daemon refused with a text that has no code here.
- * - `invalid_argument`: refused by the client before anything was sent.
- * - `wallet_name_not_found`, `wallet_name_ambiguous`: no wallet, or several, of the name.
+ * - `operation_not_supported`: the operation exists only in Latchkey's daemon, not in the Go daemon.
+ * - `daemon_error`: the daemon rejected the call with a message that has no code here.
+ * - `invalid_argument`: the client rejected the call before sending anything.
+ * - `wallet_name_not_found`, `wallet_name_ambiguous`: no wallet, or more than one, has the name.
  * - `password_required`: the operation needs a password and none is known. Nothing was sent.
- * - `wallet_locked`: the handle expired, and no password is known to unlock the wallet with.
- * - `multisig_incomplete`: the wallet has too few keys of a multisig for a signer of it.
+ * - `wallet_locked`: the handle expired, and no password is known to unlock the wallet again.
+ * - `multisig_incomplete`: the wallet has too few of the multisig's keys for a signer.
  * - `wallet_released`: `release()` was called before.
  *
  * @example
@@ -48,15 +49,17 @@ export type KmdClientErrorOptions = {
  */
 export class KmdClientError extends LatchkeyError<KmdClientErrorCode> {
   override name = 'KmdClientError'
-  /** The operation by its name in the API, such as `SignTransaction`; `connect` before the first. */
+  /** The operation's name in the API, such as `SignTransaction`; `connect` before the first operation. */
   readonly operation: string
-  /** The HTTP status of the response; undefined where there was none. */
+  /** The HTTP status of the response; undefined if there was no response. */
   readonly status: number | undefined
-  /** How long the daemon asks to wait before the next try. The client never repeats a refused call by itself. */
+  /** How long the daemon asks callers to wait before retrying. The client never retries a rejected call. */
   readonly retryAfterSeconds: number | undefined
-  /** Why an agent was refused a signature: the rule, what was asked, what is left, and when more is available. */
+  /**
+   * Why an agent's signature was refused: the rule, the amount requested, the amount left, and when more is available.
+   */
   readonly refusal: AgentRefusal | undefined
-  /** The approval that the payment of an agent waits for. */
+  /** The approval that the agent's payment is waiting for. */
   readonly approvalId: string | undefined
 
   constructor(code: KmdClientErrorCode, message: string, options: KmdClientErrorOptions) {

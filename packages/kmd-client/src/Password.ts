@@ -1,4 +1,7 @@
-/** Passwords: used when one is needed, and wiped after use. The client keeps at most a function that returns one. */
+/**
+ * Obtains passwords when they are needed and wipes them after use. The client keeps at most a function that returns
+ * one.
+ */
 import { KmdClientError } from './KmdClientError.js'
 
 /** A password as text or as bytes. */
@@ -7,10 +10,13 @@ export type PasswordValue = string | Uint8Array
 /** Returns the password; called each time one is needed. */
 export type PasswordProvider = () => PasswordValue | Promise<PasswordValue>
 
-/** A password, used once and not kept, or a function that returns it. Bytes stay the caller's to wipe. */
+/**
+ * A password that is used once and not kept, or a function that returns it. The caller remains responsible for wiping
+ * bytes.
+ */
 export type Password = PasswordValue | PasswordProvider
 
-/** What the client keeps of a password after the wallet was unlocked with it. */
+/** The part of a password that the client keeps after unlocking the wallet. */
 export type StoredPassword = PasswordProvider | 'blank' | 'none'
 
 export function store(given: Password, used: Uint8Array): StoredPassword {
@@ -18,7 +24,7 @@ export function store(given: Password, used: Uint8Array): StoredPassword {
   return used.length === 0 ? 'blank' : 'none'
 }
 
-/** The bytes of a password, in memory of their own, for the caller to wipe. */
+/** The password as a new byte array that the caller must wipe. */
 export async function obtain(password: Password, operation: string): Promise<Uint8Array> {
   const value: unknown = typeof password === 'function' ? await password() : password
   if (typeof value === 'string') return new TextEncoder().encode(value)
@@ -27,7 +33,7 @@ export async function obtain(password: Password, operation: string): Promise<Uin
   throw new KmdClientError('invalid_argument', message, { operation })
 }
 
-/** The bytes of the stored password; undefined where none is stored. */
+/** The bytes of the stored password; undefined if none is stored. */
 export async function recall(stored: StoredPassword, operation: string): Promise<Uint8Array | undefined> {
   if (stored === 'none') return undefined
   return obtain(stored === 'blank' ? '' : stored, operation)

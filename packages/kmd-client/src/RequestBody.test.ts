@@ -6,19 +6,19 @@ import '../../../test/seed.mjs'
 
 const encode = (...args: Parameters<typeof RequestBody.encode>): Buffer => Buffer.from(RequestBody.encode(...args))
 
-test('members and passwords become one object', () => {
+test('members and passwords are encoded as one object', () => {
   const secrets = { wallet_password: Buffer.from('p'), new_wallet_password: Buffer.from('n') }
   const body = encode({ wallet_id: '1', absent: undefined, pks: ['a'], thr: 2 }, secrets)
   assert.equal(body.toString(), '{"wallet_id":"1","pks":["a"],"thr":2,"wallet_password":"p","new_wallet_password":"n"}')
 })
 
-test('a blank password, and one that is absent, are left out', () => {
+test('a blank or absent password is omitted', () => {
   assert.equal(encode({ a: 1 }, { wallet_password: Buffer.alloc(0), other: undefined }).toString(), '{"a":1}')
   assert.equal(encode({}).toString(), '{}')
   assert.equal(encode({}, { p: Buffer.from('x') }).toString(), '{"p":"x"}')
 })
 
-test('every text survives the encoding', () => {
+test('every text survives encoding', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, password) => {
       const body = encode({ wallet_name: name }, { wallet_password: Buffer.from(password) })

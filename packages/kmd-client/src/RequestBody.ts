@@ -1,14 +1,16 @@
-/** Request bodies, in the one form that every daemon reads: compact JSON, bytes as base64, absent members left out. */
+/**
+ * Encodes request bodies in the form that every daemon accepts: compact JSON, bytes as base64, absent members omitted.
+ */
 
 export type Json = string | number | boolean | readonly Json[] | { readonly [name: string]: Json | undefined }
 export type Members = { readonly [name: string]: Json | undefined }
 
-/** Passwords by member name. They are written from bytes to bytes, so that no string of them stays in memory. */
+/** Passwords by member name. The encoder copies them as bytes, so no password string stays in memory. */
 export type Secrets = { readonly [name: string]: Uint8Array | undefined }
 
 const encoder = new TextEncoder()
 
-/** The caller wipes the result once it was sent. */
+/** The caller wipes the result after sending it. */
 export function encode(members: Members, secrets: Secrets = {}): Uint8Array<ArrayBuffer> {
   const open = encoder.encode(JSON.stringify(members).slice(0, -1))
   const parts: Uint8Array[] = [open]
@@ -22,7 +24,7 @@ export function encode(members: Members, secrets: Secrets = {}): Uint8Array<Arra
   return join(parts)
 }
 
-/** Not `Bytes.concat`, whose results share memory with others. */
+/** `Bytes.concat` is not used, because its results share memory with other arrays. */
 function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const body = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
   let offset = 0
@@ -37,7 +39,7 @@ function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 const hexDigits = encoder.encode('0123456789abcdef')
 const controlPrefix = encoder.encode('\\u00')
 
-/** Any bytes as the content of a JSON string. Bytes that are not UTF-8 stay as they are, because passwords are bytes. */
+/** Escapes bytes as the content of a JSON string. Invalid UTF-8 is kept, because passwords are bytes. */
 function escapeBytes(bytes: Uint8Array): Uint8Array {
   const out = new Uint8Array(bytes.length * 6)
   let length = 0
@@ -52,6 +54,6 @@ function escapeBytes(bytes: Uint8Array): Uint8Array {
     if (byte === 0x22 || byte === 0x5c) out[length++] = 0x5c
     out[length++] = byte
   }
-  // Wiped as a whole by the caller: nothing was written behind its end.
+  // The caller wipes the subarray; nothing was written beyond its end.
   return out.subarray(0, length)
 }

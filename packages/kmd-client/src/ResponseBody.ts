@@ -1,6 +1,6 @@
 /**
- * Responses on either wire: bytes as base64 or as integers, empty members present or absent. Every member is checked,
- * because anything may listen at the address.
+ * Reads responses on either wire: bytes as base64 or integers, empty members present or absent. Checks every member,
+ * because any program may listen at the address.
  */
 import { Bytes, Json } from '@latchkey/algorand'
 import { KmdClientError } from './KmdClientError.js'
@@ -27,25 +27,24 @@ export class ResponseBody {
     return this.#list(name, (value) => (typeof value === 'string' ? value : this.#fail(name)))
   }
 
-  /** Absent is false. */
+  /** False if the member is absent. */
   bool(name: string): boolean {
     const value = this.#members[name] ?? false
     return typeof value === 'boolean' ? value : this.#fail(name)
   }
 
-  /** Absent is 0. */
+  /** 0 if the member is absent. */
   integer(name: string): number {
     const value = this.#members[name] ?? 0
     return Number.isSafeInteger(value) ? (value as number) : this.#fail(name)
   }
 
-  /** A text that is one of a list. */
   oneOf<T extends string>(name: string, choices: readonly T[]): T {
     const value = this.#members[name]
     return choices.find((choice) => choice === value) ?? this.#fail(name)
   }
 
-  /** A whole number as decimal text. */
+  /** A whole number in decimal text. */
   bigint(name: string): bigint {
     const value = this.#members[name]
     return typeof value === 'string' && /^-?[0-9]{1,40}$/.test(value) ? BigInt(value) : this.#fail(name)
@@ -83,7 +82,7 @@ export class ResponseBody {
     return bytes
   }
 
-  /** The message does not quote the value: it may be a key. */
+  /** The message does not quote the value, because it may be a key. */
   #fail(name: string): never {
     const message = `the response to ${this.#operation} has no usable "${name}"`
     throw new KmdClientError('invalid_response', message, { operation: this.#operation, status: 200 })

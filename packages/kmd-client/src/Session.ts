@@ -1,7 +1,7 @@
 /**
- * The handle of an unlocked wallet. It is renewed on use once half of its lifetime is over, and opened again when the
- * daemon no longer knows it, if a password is known. Concurrent calls share one renewal and one opening. There are no
- * timers: the handle of a wallet that is not used expires.
+ * Manages the handle of an unlocked wallet. A call renews the handle once half of its lifetime is over, and reopens it
+ * if the daemon no longer knows it and a password is known. Concurrent calls share one renewal and one reopening. There
+ * are no timers: the handle of an unused wallet expires.
  */
 import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
@@ -11,12 +11,12 @@ import type { Members } from './RequestBody.js'
 import type { ResponseBody } from './ResponseBody.js'
 import * as WalletInfo from './WalletInfo.js'
 
-/** Options of calls that need the password of the wallet. */
+/** Options of calls that need the wallet's password. */
 export type PasswordOptions = CallOptions & {
   /**
    * The password for this call.
    *
-   * @default what the wallet was unlocked with, if that was a function or the blank password
+   * @default the password that unlocked the wallet, if it was a function or blank
    */
   password?: Password.Password | undefined
 }
@@ -25,10 +25,10 @@ export type OpenOptions = CallOptions & { id: string; password: Password.Passwor
 
 type Handle = { token: string; renewAtMs: number; wallet: WalletInfo.WalletInfo }
 
-/** The password of the current call. A wrong one that was given for this call alone does not concern other calls. */
+/** The password of the current call. A wrong password passed to one call does not affect other calls. */
 type CallPassword = { bytes: Uint8Array; isForThisCall: boolean }
 
-/** A handle that the daemon no longer knows, and the call that found out. */
+/** A handle that the daemon no longer knows, and the call that discovered it. */
 type LostHandle = { handle: Handle; operation: Operation; message: string }
 
 type Opening = { done: Promise<void>; isForOneCall: boolean }
@@ -57,7 +57,7 @@ export class Session {
     }
   }
 
-  /** As the daemon last described it. */
+  /** The wallet as last described by the daemon. */
   get wallet(): WalletInfo.WalletInfo {
     return this.#handle.wallet
   }
@@ -66,7 +66,7 @@ export class Session {
     return this.#call(operation, members, options, undefined)
   }
 
-  /** Rejects before anything is sent if no password is known. */
+  /** Rejects before sending anything if no password is known. */
   callWithPassword(operation: Operation, members: Members, options: PasswordOptions): Promise<ResponseBody> {
     return this.#withPassword(operation, options, (password) => this.#call(operation, members, options, password))
   }
@@ -82,7 +82,7 @@ export class Session {
     })
   }
 
-  /** A handle that the daemon does not know, or whose daemon does not run, counts as released. */
+  /** Succeeds if the daemon does not know the handle or is not running. */
   async release(options: CallOptions): Promise<void> {
     if (this.#isReleased) return
     this.#isReleased = true
@@ -129,14 +129,14 @@ export class Session {
           secrets: { wallet_password: password?.bytes },
         })
       } catch (error) {
-        // The daemon checks the handle before it does anything, so the call can be repeated.
+        // The daemon checks the handle first, so the call can be repeated.
         if (isSecond || !isHandleLost(error)) throw error
         await this.#reopen({ handle, operation, message: error.message }, password, options.signal)
       }
     }
   }
 
-  /** Not bound to the signal of the call that starts it: other calls wait for it too. */
+  /** Ignores the abort signal of the call that starts the renewal, because other calls wait for it too. */
   #renew(handle: Handle): Promise<void> {
     this.#renewing ??= renewHandle(this.#connection, handle.token)
       .then((renewed) => {
@@ -157,7 +157,7 @@ export class Session {
         return
       }
       await abortable(joined.done, signal).catch((error: unknown) => {
-        // Another call's own password failed, which says nothing about this call's.
+        // The failed password belonged to another call; this call's password may still work.
         if (!joined.isForOneCall || signal?.aborted) throw error
       })
     }
@@ -165,7 +165,7 @@ export class Session {
 
   #startOpening(lost: LostHandle, password: CallPassword | undefined): Opening {
     const open = async (): Promise<void> => {
-      // A copy: an aborted call wipes its own.
+      // A copy, because an aborted call wipes its own bytes.
       const bytes = password ? new Uint8Array(password.bytes) : await Password.recall(this.#password, lost.operation)
       if (bytes === undefined) throw cannotReopen(lost)
       try {
@@ -177,7 +177,7 @@ export class Session {
     const done = open().finally(() => {
       this.#opening = undefined
     })
-    // Every waiting call may have been aborted by the time it fails.
+    // Every waiting call may have been aborted by the time this fails.
     done.catch(() => {})
     this.#opening = { done, isForOneCall: password?.isForThisCall ?? false }
     return this.#opening
@@ -189,7 +189,7 @@ export class Session {
   }
 }
 
-/** Renews at once: the response has the lifetime of the handle and describes the wallet. */
+/** Renews the handle immediately, because the response has the handle's lifetime and describes the wallet. */
 async function openHandle(
   connection: Connection,
   { id, bytes, ...options }: CallOptions & { id: string; bytes: Uint8Array },
@@ -238,7 +238,7 @@ function cannotReopen({ message, operation }: LostHandle): KmdClientError {
   return new KmdClientError('wallet_locked', `${message}; ${advice}`, { operation, status: 401 })
 }
 
-/** Stops waiting for a promise when the signal fires, without ending what other calls share. */
+/** Stops waiting when the signal fires, without ending work that other calls share. */
 function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {

@@ -8,10 +8,10 @@ import type { Members } from './RequestBody.js'
 import type { PasswordOptions, Session } from './Session.js'
 import * as WalletInfo from './WalletInfo.js'
 
-/** A public key as its 32 bytes, or as the address that stands for it. */
+/** A public key as 32 bytes or as its address. */
 export type PublicKey = Uint8Array | string
 
-/** What a multisig address is made from. */
+/** The components of a multisig address. */
 export type MultisigPreimage = {
   version: number
   threshold: number
@@ -22,18 +22,18 @@ export type MultisigPreimage = {
 export type ImportMultisigOptions = CallOptions & {
   /** @default 1 */
   version?: number | undefined
-  /** How many signatures the address needs. */
+  /** The number of signatures required. */
   threshold: number
-  /** The members. Their order is part of the address. */
+  /** The members' public keys. Their order is part of the address. */
   publicKeys: readonly PublicKey[]
 }
 
 /** Options of `wallet.signTransaction`. */
 export type SignTransactionOptions = PasswordOptions & {
   /**
-   * The key to sign with: the authorized key of an account that was rekeyed.
+   * The key to sign with, if the account was rekeyed to it.
    *
-   * @default the sender's
+   * @default the sender's key
    */
   publicKey?: PublicKey | undefined
 }
@@ -41,7 +41,7 @@ export type SignTransactionOptions = PasswordOptions & {
 /** Options of `wallet.signProgram`. */
 export type SignProgramOptions = PasswordOptions & { address: string; program: Uint8Array }
 
-/** A multisig signature of the members so far: the result of the previous member's signing, or the same decoded. */
+/** A partial multisig signature: the result of the previous member's signing, encoded or decoded. */
 export type PartialMultisig = Uint8Array | Multisig.Signature
 
 /** Options of `wallet.signMultisigTransaction`. */
@@ -69,7 +69,7 @@ export type SignMultisigProgramOptions = PasswordOptions & {
   /** @default an empty signature of the preimage in the wallet */
   partial?: PartialMultisig | undefined
   /**
-   * Sign as daemons before version 4.3 did.
+   * Signs in the way of daemons before version 4.3.
    *
    * @default false
    */
@@ -83,8 +83,8 @@ const signatureLength = 64
 const publicKeyLength = 32
 
 /**
- * An unlocked wallet, from `kmd.unlock`. Release it when it is no longer needed; the handle of one that is not used
- * expires. Every method throws {@link KmdClientError}.
+ * An unlocked wallet, returned by `kmd.unlock`. Release it when it is no longer needed; an unused handle expires. Every
+ * method throws {@link KmdClientError}.
  */
 export class Wallet {
   readonly #session: Session
@@ -94,17 +94,17 @@ export class Wallet {
     this.#session = session
   }
 
-  /** The id of the wallet. */
+  /** The wallet's id. */
   get id(): string {
     return this.#session.wallet.id
   }
 
-  /** The name of the wallet, as the daemon last reported it. */
+  /** The wallet's name as last reported by the daemon. */
   get name(): string {
     return this.#session.wallet.name
   }
 
-  /** Describes the wallet, and in how many seconds the handle expires. */
+  /** Describes the wallet and returns the seconds until the handle expires. */
   async info(options: CallOptions = {}): Promise<WalletInfo.WalletInfo & { expiresSeconds: number }> {
     const response = await this.#session.call('GetWalletInfo', {}, options)
     const handle = response.object('wallet_handle')
@@ -116,23 +116,23 @@ export class Wallet {
     return this.#session.rename(name, options)
   }
 
-  /** Exports the master derivation key: the backup of every generated key, but not of imported ones. */
+  /** Exports the master derivation key, which backs up every generated key but no imported keys. */
   async masterDerivationKey(options: PasswordOptions = {}): Promise<Uint8Array> {
     const response = await this.#session.callWithPassword('ExportMasterKey', {}, options)
     return response.bytes('master_derivation_key', masterKeyLength)
   }
 
-  /** Lists the addresses of all keys, in the order of their bytes. */
+  /** Lists the addresses of all keys, in byte order. */
   async keys(options: CallOptions = {}): Promise<string[]> {
     return (await this.#session.call('ListKeysInWallet', {}, options)).texts('addresses')
   }
 
-  /** Generates the next key of the sequence that the master derivation key determines, and returns its address. */
+  /** Generates the next key from the master derivation key and returns its address. */
   async generateKey(options: CallOptions = {}): Promise<string> {
     return (await this.#session.call('GenerateKey', {}, options)).text('address')
   }
 
-  /** Imports a private key, 64 bytes of seed and public key or the 32 bytes of the seed, and returns its address. */
+  /** Imports a private key (64 bytes of seed and public key, or a 32-byte seed) and returns its address. */
   async importKey(privateKey: Uint8Array, options: CallOptions = {}): Promise<string> {
     const operation = 'ImportKey'
     const length = toBytes(privateKey, 'the private key', operation).length
@@ -143,18 +143,18 @@ export class Wallet {
     return response.text('address')
   }
 
-  /** Exports a private key: 64 bytes of seed and public key, for the caller to wipe. */
+  /** Exports a private key: 64 bytes of seed and public key, which the caller must wipe. */
   async exportKey(address: string, options: PasswordOptions = {}): Promise<Uint8Array> {
     const response = await this.#session.callWithPassword('ExportKey', { address }, options)
     return response.bytes('private_key', privateKeyLength)
   }
 
-  /** Deletes a key. Succeeds also if there is no such key. */
+  /** Deletes a key. Succeeds even if the key does not exist. */
   async deleteKey(address: string, options: PasswordOptions = {}): Promise<void> {
     await this.#session.callWithPassword('DeleteKey', { address }, options)
   }
 
-  /** Lists the addresses of the multisig accounts whose preimages the wallet holds. */
+  /** Lists the addresses of the multisig accounts whose preimages are in the wallet. */
   async multisigs(options: CallOptions = {}): Promise<string[]> {
     return (await this.#session.call('ListMultisig', {}, options)).texts('addresses')
   }
@@ -177,13 +177,13 @@ export class Wallet {
     }
   }
 
-  /** Deletes the preimage of a multisig account. Succeeds also if there is none. */
+  /** Deletes the preimage of a multisig account. Succeeds even if there is none. */
   async deleteMultisig(address: string, options: PasswordOptions = {}): Promise<void> {
     await this.#session.callWithPassword('DeleteMultisig', { address }, options)
   }
 
   /**
-   * Signs the msgpack of a transaction and returns the msgpack of the signed one.
+   * Signs a transaction (msgpack) and returns the signed transaction (msgpack).
    *
    * @example
    * const signed = await wallet.signTransaction(transaction.toByte())
@@ -200,14 +200,14 @@ export class Wallet {
     return (await this.#session.callWithPassword(operation, members, options)).bytes('signed_transaction')
   }
 
-  /** Signs a program, and returns the 64 bytes of the signature that delegates the account to it. */
+  /** Signs a program and returns the 64-byte signature that delegates the account to the program. */
   async signProgram({ address, program, ...options }: SignProgramOptions): Promise<Uint8Array> {
     const operation = 'SignProgram'
     const members = { address, data: Bytes.toBase64(toBytes(program, 'the program', operation)) }
     return (await this.#session.callWithPassword(operation, members, options)).bytes('sig', signatureLength)
   }
 
-  /** Signs a transaction for one member, and returns the msgpack of the signature so far: the next member's `partial`. */
+  /** Signs a transaction for one member and returns the partial signature (msgpack): the next member's `partial`. */
   async signMultisigTransaction({
     transaction,
     publicKey,
@@ -225,7 +225,7 @@ export class Wallet {
     return (await this.#session.callWithPassword(operation, members, options)).bytes('multisig')
   }
 
-  /** Signs a program for one member, and returns the msgpack of the signature so far: the next member's `partial`. */
+  /** Signs a program for one member and returns the partial signature (msgpack): the next member's `partial`. */
   async signMultisigProgram({
     address,
     program,
@@ -240,13 +240,13 @@ export class Wallet {
       data: Bytes.toBase64(toBytes(program, 'the program', operation)),
       public_key: toPublicKey(publicKey, operation),
       partial_multisig: partial === undefined ? undefined : toPartial(partial, operation),
-      // Daemons before version 4.3 refuse the very name.
+      // Daemons before version 4.3 reject this member's name.
       use_legacy_msig: useLegacyMultisig ? true : undefined,
     }
     return (await this.#session.callWithPassword(operation, members, options)).bytes('multisig')
   }
 
-  /** Ends the handle. Calls after that fail with `wallet_released`. */
+  /** Releases the handle. Later calls fail with `wallet_released`. */
   release(options: CallOptions = {}): Promise<void> {
     return this.#session.release(options)
   }
@@ -262,14 +262,14 @@ function toBytes(value: Uint8Array, what: string, operation: Operation): Uint8Ar
   throw invalid(`${what} must be bytes (a Uint8Array)`, operation)
 }
 
-/** Some daemons cut or pad keys of another length, so they are refused here. */
+/** Rejects keys of other lengths here, because some daemons truncate or pad them. */
 function toPublicKey(key: PublicKey, operation: Operation): string {
   if (typeof key === 'string' && Address.isValid(key)) return Bytes.toBase64(Address.decode(key))
   if (key instanceof Uint8Array && key.length === publicKeyLength) return Bytes.toBase64(key)
   throw invalid('a public key must be 32 bytes, or a valid address', operation)
 }
 
-/** The form that every daemon reads. */
+/** The form that every daemon accepts. */
 function toPartial(partial: PartialMultisig, operation: Operation): Members {
   try {
     const { v, thr, subsig } = partial instanceof Uint8Array ? Multisig.decode(partial) : partial

@@ -7,7 +7,7 @@ export type WalletInfo = {
   driverName: string
   driverVersion: number
   mnemonicUx: boolean
-  /** The transaction types that the daemon lists. It signs every type all the same. */
+  /** The transaction types that the daemon lists. The daemon signs every type, including unlisted ones. */
   supportedTransactions: string[]
 }
 

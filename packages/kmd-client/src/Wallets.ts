@@ -1,4 +1,4 @@
-/** The wallets of a daemon, as it lists them: what can be done without unlocking one. */
+/** Manages a daemon's wallets with operations that need no unlocked wallet. */
 import { Bytes } from '@latchkey/algorand'
 import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
@@ -6,17 +6,17 @@ import type { Operation } from './operations.js'
 import * as Password from './Password.js'
 import * as WalletInfo from './WalletInfo.js'
 
-/** Selects a wallet by its id, or by its name, which is looked up in the list. */
+/** Selects a wallet by id, or by name. The client looks up names in the wallet list. */
 export type Selector = { id: string; name?: undefined } | { name: string; id?: undefined }
 
 /** Options of `kmd.wallets.create`. */
 export type CreateWalletOptions = CallOptions & {
-  /** At most 64 bytes. A blank name becomes the id of the wallet. */
+  /** At most 64 bytes. A blank name is replaced by the wallet's id. */
   name: string
-  /** Blank for a wallet that needs no more than the API token. */
+  /** Blank for a wallet that needs only the API token. */
   password: Password.Password
   /**
-   * 32 bytes that restore the generated keys of another wallet.
+   * 32 bytes that restore another wallet's generated keys.
    *
    * @default random
    */
@@ -25,7 +25,7 @@ export type CreateWalletOptions = CallOptions & {
   driverName?: string | undefined
 }
 
-/** Options of calls for one wallet that need its password. */
+/** Options of calls that select a wallet and need its password. */
 export type SelectOptions = CallOptions &
   Selector & {
     /** @default '' */
@@ -34,7 +34,7 @@ export type SelectOptions = CallOptions &
 
 const masterKeyLength = 32
 
-/** The wallets of a daemon: `kmd.wallets`. Every method throws {@link KmdClientError}. */
+/** Manages a daemon's wallets: `kmd.wallets`. Every method throws {@link KmdClientError}. */
 export class Wallets {
   readonly #connection: Connection
 
@@ -77,7 +77,7 @@ export class Wallets {
     })
   }
 
-  /** Changes the password of a wallet and ends its handles. Latchkey's daemon only. */
+  /** Changes a wallet's password and ends its handles. Latchkey's daemon only. */
   async changePassword({ newPassword, ...options }: SelectOptions & { newPassword: Password.Password }): Promise<void> {
     const operation = 'ChangeWalletPassword'
     const { id, password = '', callOptions } = await this.#select(operation, options)
@@ -88,8 +88,8 @@ export class Wallets {
   }
 
   /**
-   * Removes a wallet from the daemon and ends its handles. Its file is kept under the name that is returned; renaming
-   * it back undoes this. Latchkey's daemon only.
+   * Removes a wallet from the daemon and ends its handles. The wallet file is kept under the returned name; rename it
+   * back to undo the deletion. Latchkey's daemon only.
    */
   async delete(options: SelectOptions): Promise<{ movedTo: string }> {
     const { id, password = '', callOptions } = await this.#select('DeleteWallet', options)
@@ -106,7 +106,6 @@ export class Wallets {
   }
 }
 
-/** The id of a wallet. */
 export async function find(
   connection: Connection,
   { id, name }: Selector,
@@ -133,7 +132,7 @@ async function list(connection: Connection, options: CallOptions): Promise<Walle
   return (await connection.call('ListWallets', options)).objects('wallets').map(WalletInfo.read)
 }
 
-/** Obtains the passwords one after the other, and wipes them all afterwards. */
+/** Obtains the passwords one after another and wipes them all afterwards. */
 export async function withPasswords<T>(
   passwords: { [member: string]: Password.Password },
   operation: Operation,

@@ -1,45 +1,45 @@
-/** Agents, their rules and budgets, as the client shows them. Amounts are in the smallest unit. */
+/** Agents, their rules and budgets. Amounts are in the smallest unit. */
 
 /**
- * What an agent may still do. The last four are final. `suspended`: the daemon found that its state database was rolled back or
- * damaged, and the owner has to confirm that the agent may sign again.
+ * An agent's state. The last four states are final. `suspended` means that the daemon found its state database rolled
+ * back or damaged, and the owner must confirm that the agent may sign again.
  */
 export type AgentState = 'active' | 'paused' | 'suspended' | 'revoked' | 'expired' | 'key_deleted' | 'wallet_deleted'
 
-/** An agent: a named grant that lets a program sign with keys of one wallet, within rules. */
+/** A named grant that lets a program sign with keys of one wallet, within rules. */
 export type Agent = {
   id: string
   name: string
   walletId: string
   /** Blank if the wallet is gone. */
   walletName: string
-  /** The addresses that it may sign for. */
+  /** The addresses that the agent may sign for. */
   addresses: string[]
   state: AgentState
-  /** Why it is suspended; undefined if it is not. */
+  /** Why the agent is suspended; undefined if it is not. */
   suspendedReason: string | undefined
   createdAtMs: number
-  /** Undefined for never. */
+  /** Undefined if the agent never expires. */
   expiresAtMs: number | undefined
-  /** Undefined for never. */
+  /** Undefined if the agent was never used. */
   lastUsedAtMs: number | undefined
   /**
-   * Whether it was seen to run as the user of the daemon since the start of the daemon. Such a program can read the daemon's
-   * files, so that no limit holds.
+   * Whether the agent ran as the daemon's user since the daemon started. Such a program can read the daemon's files, so
+   * its limits are not enforceable.
    */
   isSameUser: boolean
   rules: AgentRules
 }
 
-/** The time that a limit covers. Hours, days, weeks and 30 days are rolling. */
+/** The period that a limit covers. Hours, days, weeks and 30 days are rolling windows. */
 export type AgentPeriod = 'payment' | 'hour' | 'day' | 'week' | '30days' | 'total'
 
-/** A limit on an amount of one asset, or on the number of payments, in a period. */
+/** A limit on the amount of one asset, or on the number of payments, in a period. */
 export type AgentLimit = {
   per: AgentPeriod
-  /** The genesis hash of its network, in base64. */
+  /** The network's genesis hash, in base64. */
   network: string
-  /** Counts payments to this address only. @default all payments */
+  /** Counts only payments to this address. @default all payments */
   payee?: string | undefined
 } & (
   | {
@@ -51,43 +51,43 @@ export type AgentLimit = {
   | { type: 'count'; count: number }
 )
 
-/** An application or an asset of one network. */
+/** An application or asset on one network. */
 export type AgentNetworkItem = { network: string; id: bigint }
 
-/** What an agent may sign. What no rule allows is refused. */
+/** The rules of an agent. A transaction that no rule allows is refused. */
 export type AgentRules = {
   /** Genesis hashes, in base64. */
   networks: string[]
-  /** At least one is of an amount. An asset without a limit cannot be spent. Fees count as Algos. */
+  /** At least one limit must be on an amount. An asset without a limit cannot be spent. Fees count as Algos. */
   limits: AgentLimit[]
-  /** Who may be paid. `deny` takes precedence. */
+  /** The payees that the agent may pay. `deny` takes precedence. */
   payees: { allow: string[] | 'all'; deny: string[] }
-  /** The applications that it may call. */
+  /** The applications that the agent may call. */
   applications: AgentNetworkItem[]
-  /** The assets that it may opt in to. */
+  /** The assets that the agent may opt in to. */
   optIns: AgentNetworkItem[]
-  /** Assets with six decimals that are shown as dollars, on networks that are not public. */
+  /** Assets with six decimals that are displayed as dollars, on private networks. */
   dollars: AgentNetworkItem[]
-  /** Of one transaction. */
+  /** The maximum fee of one transaction. */
   maxFeeMicroAlgos: bigint
-  /** From first to last valid round. */
+  /** The maximum number of rounds from first to last valid round. */
   maxValidRounds: number
   ask: AgentAsk
 }
 
-/** What the owner is asked about. */
+/** The cases that need the owner's approval. */
 export type AgentAsk = {
-  /** A payment above one of these needs an approval, even where the limits allow it. */
+  /** A payment above one of these amounts needs an approval, even if the limits allow it. */
   above: { network: string; assetId: bigint; amount: bigint }[]
-  /** Whether a payment beyond a limit asks instead of being refused. */
+  /** Whether a payment over a limit needs an approval instead of being refused. */
   overLimit: boolean
-  /** Whether a payee outside of `payees.allow` asks instead of being refused. */
+  /** Whether a payee outside `payees.allow` needs an approval instead of being refused. */
   unknownPayee: boolean
-  /** Whether every application call and every opt-in asks. */
+  /** Whether every application call and every opt-in needs an approval. */
   otherTypes: boolean
 }
 
-/** Rules for a new agent, or in place of those of an agent. */
+/** Rules for a new agent, or replacement rules for an existing one. */
 export type NewAgentRules = {
   networks: readonly string[]
   limits: readonly AgentLimit[]
@@ -101,8 +101,8 @@ export type NewAgentRules = {
   /** @default none */
   optIns?: readonly AgentNetworkItem[] | undefined
   /**
-   * Assets with six decimals that are shown as dollars in limits and refusals; at most one of a network. The public networks
-   * have their own.
+   * Assets with six decimals that are displayed as dollars in limits and refusals, at most one per network. Public
+   * networks have built-in entries.
    *
    * @default none
    */
@@ -111,40 +111,40 @@ export type NewAgentRules = {
   maxFeeMicroAlgos?: bigint | undefined
   /** @default 1_000 */
   maxValidRounds?: number | undefined
-  /** @default nothing is asked: what is not allowed is refused */
+  /** @default no approvals: anything not allowed is refused */
   ask?: Partial<Readonly<AgentAsk>> | undefined
 }
 
-/** A limit with what is left of it. */
+/** A limit and its remaining budget. */
 export type AgentLimitUse = {
   limit: AgentLimit
-  /** The limit in the words of the command line, such as `$5/day`. */
+  /** The limit in command-line notation, such as `$5/day`. */
   text: string
   used: bigint
   left: bigint
-  /** When more becomes available. Undefined for never, or if all of it is there. */
+  /** When more becomes available. Undefined if never, or if the limit is unused. */
   resetsAtMs: number | undefined
 }
 
-/** Why a signature was refused, for programs; the message of the error says it in words. */
+/** Why a signature was refused, in machine-readable form. The error's message says the same in prose. */
 export type AgentRefusal = {
-  /** Such as `agent_limit_exceeded`. */
+  /** An error code such as `agent_limit_exceeded`. */
   code: string
-  /** The rule in the words of the command line, such as `$5/day`. */
+  /** The rule in command-line notation, such as `$5/day`. */
   rule: string
-  /** Of `asked` and `left`: `USDC`, `ALGO`, `asset 123`, `payments`. Undefined where the rule has no amount. */
+  /** The unit of `asked` and `left`: `USDC`, `ALGO`, `asset 123` or `payments`. Undefined if the rule has no amount. */
   unit: string | undefined
   asked: bigint | undefined
   left: bigint | undefined
-  /** When more is available. */
+  /** When more becomes available. */
   resetsAtMs: number | undefined
 }
 
-/** What the rules say of a transaction. */
+/** The decision of the rules about a transaction. */
 export type AgentDecision = {
-  /** `ask` means that the owner would be asked. */
+  /** `ask`: the owner would be asked. */
   decision: 'allowed' | 'ask' | 'refused'
-  /** The rule that decides, in the words of the command line. */
+  /** The deciding rule, in command-line notation. */
   rule: string
   refusal: AgentRefusal | undefined
 }

@@ -1,4 +1,4 @@
-/** Agents in requests and responses. */
+/** Encodes and decodes agents in requests and responses. */
 import type {
   Agent,
   AgentAsk,
@@ -65,7 +65,7 @@ function writeLimit(limit: AgentLimit): Members {
 }
 
 export function readAgent(body: ResponseBody): Agent {
-  // An older daemon does not send it.
+  // Older daemons do not send this member.
   const suspendedReason = body.members['suspended_reason'] === undefined ? '' : body.text('suspended_reason')
   return {
     id: body.text('id'),
@@ -139,7 +139,10 @@ export function readDecision(body: ResponseBody): AgentDecision {
   }
 }
 
-/** From the header or the body of an error; undefined for what is none, because anything may listen at the address. */
+/**
+ * Reads a refusal from an error's header or body; undefined if it is malformed, because any program may listen at the
+ * address.
+ */
 export function readRefusal(json: unknown): AgentRefusal | undefined {
   if (typeof json !== 'object' || json === null) return undefined
   const { code, rule, unit, asked, left, resetsAt } = json as { [member: string]: unknown }

@@ -97,7 +97,7 @@ for (const target of targets.filter(({ isOurs }) => isOurs)) {
     assert.deepEqual([history.slice(0, 2), history.at(-1)?.event], [records, 'agent_created'])
     assert.equal((await self.history({ beforeNumber: continueFrom })).records.length, 1)
 
-    // The rest of the API knows an agent's token, too.
+    // The rest of the API also recognizes an agent's token.
     const asOwner = await Kmd.connect({ address: at, token, ...target.client })
     const handle = await asOwner.unlock({ name: 'purse' })
     assert.deepEqual(await handle.keys(), [address])
@@ -125,12 +125,12 @@ for (const target of targets.filter(({ isOurs }) => isOurs)) {
   })
 }
 
-test('the token of an agent is needed, and sent alone', async () => {
+test("an agent client needs the agent's token and sends no other", async () => {
   await assert.rejects(Kmd.asAgent({ address: '127.0.0.1:1', token: '' }), { code: 'invalid_argument' })
   await assert.rejects(Kmd.asAgent({ address: '', token: 'lka_x' }), { code: 'invalid_argument' })
 })
 
-test('a refusal that is none is passed over', async (t) => {
+test('a malformed refusal is ignored', async (t) => {
   const texts = [
     '',
     '{',
@@ -159,7 +159,7 @@ test('a refusal that is none is passed over', async (t) => {
   }
 })
 
-test('a Unix socket of the daemon, with the token of the owner and of an agent', { skip: skipUnix }, async (t) => {
+test('the daemon serves the owner and an agent on a Unix socket', { skip: skipUnix }, async (t) => {
   const dataDir = makeDataDir()
   const unixSocket = join(dataDir, 'kmd.sock')
   const daemon = await Daemon.start({ dataDir, unixSocket, limits: { stopMs: 100 } })
@@ -176,7 +176,7 @@ test('a Unix socket of the daemon, with the token of the owner and of an agent',
   const { token } = await kmd.agents.create({ name: 'shopper', walletId, addresses: [address], rules })
   const agent = await Kmd.asAgent({ address: at, token })
   assert.ok((await agent.sign(payment(address, 1n))).length > 0)
-  // Only the user of the daemon can connect to this socket.
+  // Only the daemon's user can connect to this socket.
   const isSeen = async (): Promise<boolean> => (await kmd.agents.show({ agent: 'shopper' })).agent.isSameUser
   for (const giveUpAt = Date.now() + 20_000; !(await isSeen()) && Date.now() < giveUpAt; ) await agent.self()
   assert.equal(await isSeen(), true)
@@ -190,7 +190,7 @@ test('a Unix socket of the daemon, with the token of the owner and of an agent',
   await assert.rejects(gone.self(), { code: 'daemon_not_running' })
 })
 
-test('an agent that runs as the user of the daemon is noticed on the port, too', { skip: skipTable }, async (t) => {
+test("an agent that runs as the daemon's user is also noticed on the port", { skip: skipTable }, async (t) => {
   const dataDir = makeDataDir()
   const daemon = await Daemon.start({ dataDir, log: { level: 'warning' }, limits: { stopMs: 100 } })
   t.after(async () => {

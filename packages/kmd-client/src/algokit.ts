@@ -1,14 +1,16 @@
-/** Transaction signers for AlgoKit utils 10, which has transactions of its own. Older versions use those of algosdk. */
+/**
+ * Transaction signers for AlgoKit utils 10, which has its own transaction types. Older versions use those of algosdk.
+ */
 import { encodeTransactionRaw, type TransactionSigner } from '@algorandfoundation/algokit-utils/transact'
 import { multisigSigner, signGroup, singleSigner } from './groupSigner.js'
 import type { PublicKey, Wallet } from './Wallet.js'
 
 /**
- * A signer whose key stays in the daemon. Unlock the wallet with a function that returns the password, which the daemon
- * needs with every signature.
+ * Creates a signer whose key stays in the daemon. Unlock the wallet with a function that returns the password, because
+ * the daemon needs the password for every signature.
  *
- * @param address the key to sign with, for accounts that were rekeyed to it; by default the sender's
- * @throws KmdClientError when it is called
+ * @param address the key to sign with, for accounts rekeyed to it; by default the sender's key
+ * @throws KmdClientError when the signer is called
  *
  * @example
  * const wallet = await kmd.unlock({ name: 'treasury', password: () => askOperator() })
@@ -20,10 +22,10 @@ export function transactionSigner(wallet: Wallet, address?: PublicKey): Transact
 }
 
 /**
- * A signer for a multisig account whose preimage, and enough of whose members' keys, are in the wallet. It signs for
- * accounts that were rekeyed to the multisig too.
+ * Creates a signer for a multisig account. The wallet must hold the preimage and enough members' keys. The signer also
+ * signs for accounts rekeyed to the multisig account.
  *
- * @throws KmdClientError `multisig_incomplete` if the wallet has too few keys, and others, when it is called
+ * @throws KmdClientError `multisig_incomplete` if the wallet has too few keys, and others, when the signer is called
  *
  * @example
  * algorand.account.setSigner(multisigAddress, multisigTransactionSigner(wallet, multisigAddress))

@@ -4,11 +4,12 @@ import { multisigSigner, signGroup, singleSigner } from './groupSigner.js'
 import type { PublicKey, Wallet } from './Wallet.js'
 
 /**
- * A signer whose key stays in the daemon: for `AtomicTransactionComposer` and wherever algosdk takes a signer. Unlock the
- * wallet with a function that returns the password, which the daemon needs with every signature.
+ * Creates a signer whose key stays in the daemon, for `AtomicTransactionComposer` and other algosdk functions that take
+ * a signer. Unlock the wallet with a function that returns the password, because the daemon needs the password for
+ * every signature.
  *
- * @param address the key to sign with, for accounts that were rekeyed to it; by default the sender's
- * @throws KmdClientError when it is called
+ * @param address the key to sign with, for accounts rekeyed to it; by default the sender's key
+ * @throws KmdClientError when the signer is called
  *
  * @example
  * const wallet = await kmd.unlock({ name: 'treasury', password: () => askOperator() })
@@ -25,10 +26,10 @@ export function transactionSigner(wallet: Wallet, address?: PublicKey): Transact
 }
 
 /**
- * A signer for a multisig account whose preimage, and enough of whose members' keys, are in the wallet. It signs for
- * accounts that were rekeyed to the multisig too.
+ * Creates a signer for a multisig account. The wallet must hold the preimage and enough members' keys. The signer also
+ * signs for accounts rekeyed to the multisig account.
  *
- * @throws KmdClientError `multisig_incomplete` if the wallet has too few keys, and others, when it is called
+ * @throws KmdClientError `multisig_incomplete` if the wallet has too few keys, and others, when the signer is called
  *
  * @example
  * composer.addTransaction({ txn, signer: multisigTransactionSigner(wallet, multisigAddress) })

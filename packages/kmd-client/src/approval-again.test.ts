@@ -1,4 +1,4 @@
-/** A payment whose approval does not cover a rule that asks by now waits for the next one. */
+/** If an approval does not cover every rule that asks now, the payment waits for the next approval. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
@@ -39,7 +39,7 @@ async function setUp(t: TestContext) {
   return { kmd, agent, pay }
 }
 
-test('the client waits for the second approval, too, and gets the signature', { timeout: 120_000 }, async (t) => {
+test('the client also waits for the second approval and gets the signature', { timeout: 120_000 }, async (t) => {
   const { kmd, agent, pay } = await setUp(t)
   const shown: string[][] = []
   const onApproval = async (id: string): Promise<void> => {

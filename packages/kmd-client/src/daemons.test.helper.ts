@@ -1,6 +1,6 @@
 /**
- * Daemons for the client's tests: Latchkey's on both wires and over both transports, and the Go daemon where
- * LATCHKEY_REFERENCE_KMD has its path.
+ * Daemons for the client's tests: Latchkey's on both wires and over both transports, and the Go daemon if
+ * LATCHKEY_REFERENCE_KMD is set to its path.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -91,7 +91,7 @@ export function readState(dataDir: string): { address: string; token: string } {
 
 export type Server = { address: string; close: () => Promise<void> }
 
-/** A server in the place of a daemon. */
+/** A server that takes the place of a daemon. */
 export async function serve(handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void): Promise<Server> {
   const server = createServer(handle).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,8 +1,8 @@
-/** The error codes of this package: the daemon's, which are generated from its registry, and the client's own. */
+/** The error codes of this package: the daemon's codes, generated from its registry, and the client's own. */
 import type { ErrorRegistry } from '@latchkey/algorand'
 import { type DaemonErrorCode, daemonErrors } from './daemonErrors.generated.js'
 
-/** The codes of failures that the client finds itself. */
+/** The codes of failures detected by the client. */
 export const clientErrors = {
   daemon_not_running: {
     message: 'no daemon answers at the address, or the data directory has no running daemon',
@@ -74,13 +74,13 @@ export const clientErrors = {
   },
 } as const satisfies ErrorRegistry
 
-/** A code of a failure that the client finds itself. */
+/** A code of a failure detected by the client. */
 export type ClientErrorCode = keyof typeof clientErrors
 
 /** Every code that a {@link KmdClientError} can have. */
 export type KmdClientErrorCode = ClientErrorCode | DaemonErrorCode
 
-/** Every error code of this package with its meaning and what to do: the daemon's codes and the client's own. */
+/** Every error code of this package with its meaning and remedy: the daemon's codes and the client's own. */
 export const errors: { readonly [Code in KmdClientErrorCode]: { readonly message: string; readonly hint: string } } = {
   ...daemonErrors,
   ...clientErrors,
@@ -90,8 +90,8 @@ const daemonCodes = new Map<string, DaemonErrorCode>()
 for (const [code, { message }] of Object.entries(daemonErrors)) daemonCodes.set(message, code as DaemonErrorCode)
 
 /**
- * The code of a failure that the daemon reports: by the header of Latchkey's daemon, or by the exact text, which is all
- * that the Go daemon sends.
+ * The code of an error reported by the daemon. Latchkey's daemon sends the code in a header; the Go daemon sends only
+ * the text, which is matched exactly.
  */
 export function daemonErrorCode(header: string | undefined, message: string): KmdClientErrorCode {
   if (header !== undefined && Object.hasOwn(daemonErrors, header)) return header as DaemonErrorCode

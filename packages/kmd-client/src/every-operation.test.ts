@@ -125,7 +125,7 @@ for (const target of targets) {
       await assert.rejects(outside.keys(), { code: 'wallet_released' })
     })
 
-    await t.test('wallet.keys of an empty wallet, and generateKey', async () => {
+    await t.test('wallet.keys of an empty wallet, and wallet.generateKey', async () => {
       assert.deepEqual(await wallet.keys(), [])
       const addresses = [await wallet.generateKey(), await wallet.generateKey()]
       assert.deepEqual((await wallet.keys()).sort(), addresses.sort())
@@ -154,7 +154,7 @@ for (const target of targets) {
       assert.deepEqual(await wallet.multisigs(), [])
       const address = await wallet.generateKey()
       const publicKeys = [Address.decode(address), new Uint8Array(32).fill(1)]
-      // By its address, and by its bytes.
+      // By address and by bytes.
       const multisig = await wallet.importMultisig({ threshold: 2, publicKeys: [address, publicKeys[1]!] })
       assert.equal(multisig, Address.encode(Multisig.address({ version: 1, threshold: 2, publicKeys })))
       assert.deepEqual(await wallet.multisigs(), [multisig])
@@ -172,7 +172,7 @@ for (const target of targets) {
       assert.equal(signed.sgnr, undefined)
     })
 
-    await t.test('wallet.signTransaction with the key of another account', async () => {
+    await t.test("wallet.signTransaction with another account's key", async () => {
       const other = await wallet.generateKey()
       const transaction = payment(new Uint8Array(32).fill(3))
       for (const publicKey of [other, Address.decode(other)]) {
@@ -188,7 +188,7 @@ for (const target of targets) {
       assert.ok(Ed25519.verify(signature, Program.bytesToSign(program), Address.decode(address)))
     })
 
-    await t.test('wallet.signMultisigTransaction, member after member', async () => {
+    await t.test('wallet.signMultisigTransaction, one member after another', async () => {
       const members = [await wallet.generateKey(), await wallet.generateKey()]
       const multisig = await wallet.importMultisig({ threshold: 2, publicKeys: members })
       const transaction = payment(Address.decode(multisig))
@@ -198,7 +198,7 @@ for (const target of targets) {
         partial.subsig.map(({ s }) => s !== undefined),
         [true, false],
       )
-      // As the bytes that were returned, and decoded.
+      // As the returned bytes, and decoded.
       for (const given of [first, partial]) {
         const publicKey = Address.decode(members[1]!)
         const whole = await wallet.signMultisigTransaction({ transaction, publicKey, partial: given })
@@ -206,7 +206,7 @@ for (const target of targets) {
       }
     })
 
-    await t.test('wallet.signMultisigTransaction for an account that was rekeyed to the multisig', async () => {
+    await t.test('wallet.signMultisigTransaction for an account rekeyed to the multisig', async () => {
       const members = [await wallet.generateKey()]
       const publicKeys = members.map(Address.decode)
       const signer = Address.encode(Multisig.address({ version: 1, threshold: 1, publicKeys }))
@@ -234,7 +234,7 @@ for (const target of targets) {
       }
     })
 
-    await t.test('passwords of any bytes are sent unchanged', async () => {
+    await t.test('passwords with arbitrary bytes are sent unchanged', async () => {
       const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
       const { id } = await kmd.wallets.create({ name: `bytes ${count}`, password: bytes })
       const unlocked = await kmd.unlock({ id, password: bytes })
@@ -246,7 +246,7 @@ for (const target of targets) {
       })
     })
 
-    await t.test('an error of the daemon has its status, code and text', async () => {
+    await t.test('a daemon error has its status, code and text', async () => {
       await assert.rejects(kmd.unlock({ id: wallet.id, password: 'wrong' }), (error) => {
         assert.ok(error instanceof KmdClientError)
         assert.equal(error.status, 401)
@@ -268,7 +268,7 @@ for (const target of targets) {
       })
     })
 
-    await t.test('node and consoleLink exist in Latchkey only', async () => {
+    await t.test('node and consoleLink exist only in Latchkey', async () => {
       if (!target.isOurs) {
         for (const call of [() => kmd.node(), () => kmd.consoleLink()]) {
           await assert.rejects(call, { code: 'operation_not_supported' })
@@ -285,7 +285,7 @@ for (const target of targets) {
       assert.notEqual((await kmd.consoleLink()).url, url)
     })
 
-    await t.test('the address book exists in Latchkey only', async () => {
+    await t.test('the address book exists only in Latchkey', async () => {
       const address = Address.encode(new Uint8Array(32).fill(7))
       if (!target.isOurs) {
         await assert.rejects(kmd.contacts.list(), { code: 'operation_not_supported' })
@@ -301,7 +301,7 @@ for (const target of targets) {
       assert.deepEqual(await kmd.contacts.list(), [])
     })
 
-    await t.test('health, changePassword and delete exist in Latchkey only', async () => {
+    await t.test('health, changePassword and delete exist only in Latchkey', async () => {
       const { id } = wallet
       if (!target.isOurs) {
         for (const call of [
@@ -326,10 +326,10 @@ for (const target of targets) {
   })
 }
 
-/** Operations with a test of their own: agents.test.ts. */
+/** Operations with their own test: agents.test.ts. */
 const isTestedElsewhere = (path: string): boolean => /^\/latchkey\/v1\/(agents?|approvals|audit)(\/|$)/.test(path)
 
-/** Operations that only the console's page uses: the client has no methods for them. */
+/** Operations used only by the console's page. The client has no methods for them. */
 const consoleOnly = new Set([
   ...['OpenConsole', 'CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
   ...['GetTransactionParameters', 'GetAssets', 'GetHoldings', 'SimulateTransaction', 'SubmitTransaction'],
@@ -337,7 +337,7 @@ const consoleOnly = new Set([
   ...['ListPendingBackups', 'BackUpWallet', 'FinishWalletBackup'],
 ])
 
-test("the client has a method for every operation that is not the console's alone", async (t) => {
+test('the client has a method for every operation except those only for the console', async (t) => {
   const dataDir = makeDataDir()
   const daemon = await targets[0]!.start(dataDir)
   t.after(async () => {

@@ -46,7 +46,7 @@ for (const transport of transports) {
       (_, outgoing) =>
         void outgoing.writeHead(status, headers).end(body)
 
-    /** A daemon that unlocks, and then has the responses of the test. */
+    /** A daemon that unlocks, and then sends the test's responses. */
     async function unlocked(handle: Handler) {
       respond = (incoming, outgoing) => {
         if (incoming.url === '/v1/wallet/init') reply(200, '{"wallet_handle_token":"h"}')(incoming, outgoing)
@@ -77,7 +77,7 @@ for (const transport of transports) {
       ['a redirection', 301, ''],
       ['JSON without a message', 500, '{"error":true}'],
     ] as const) {
-      await t.test(`a response of ${what} is not a daemon's response`, async () => {
+      await t.test(`rejects a response of ${what} as not a daemon's`, async () => {
         respond = reply(status, body)
         const error = await failure((await connect()).wallets.list())
         assert.equal(error.code, 'invalid_response')
@@ -87,7 +87,7 @@ for (const transport of transports) {
       })
     }
 
-    await t.test('a response that cannot be parsed is not quoted: it may have a key in it', async () => {
+    await t.test('a response that cannot be parsed is not quoted, because it may contain a key', async () => {
       const secret = 'c2VjcmV0IGtleSBieXRlcw=='
       for (const body of [`{"private_key":"${secret}"`, `{"private_key":"${secret}"}`]) {
         const opened = await unlocked(reply(200, body))
@@ -97,13 +97,13 @@ for (const transport of transports) {
       }
     })
 
-    await t.test('error: true is a failure, whatever the status', async () => {
+    await t.test('error: true is a failure, regardless of the status', async () => {
       respond = reply(200, '{"error":true,"message":"no"}')
       const error = await failure((await connect()).wallets.list())
       assert.deepEqual([error.code, error.status, error.message], ['daemon_error', 200, 'no'])
     })
 
-    await t.test('the code of a failure is the header Latchkey-Error, also beside a text of its own', async () => {
+    await t.test('the code of a failure is the header Latchkey-Error, even with an unregistered text', async () => {
       const body = '{"error":true,"message":"the node at http://n cannot be reached"}'
       respond = reply(503, body, { 'Latchkey-Error': 'node_failed' })
       assert.equal((await failure((await connect()).wallets.list())).code, 'node_failed')
@@ -119,7 +119,7 @@ for (const transport of transports) {
       ['a number', { address: 5 }],
       ['an object', { address: {} }],
     ] as const) {
-      await t.test(`a text that is ${what} is refused`, async () => {
+      await t.test(`rejects a text that is ${what}`, async () => {
         const opened = await unlocked(reply(200, JSON.stringify(body)))
         const error = await failure(opened.generateKey())
         assert.equal(error.code, 'invalid_response')
@@ -141,7 +141,7 @@ for (const transport of transports) {
       7,
       {},
     ]) {
-      await t.test(`a key of ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
+      await t.test(`rejects a key of ${JSON.stringify(value).slice(0, 20)}`, async () => {
         const opened = await unlocked(reply(200, JSON.stringify({ private_key: value })))
         assert.equal((await failure(opened.exportKey('A'))).code, 'invalid_response')
       })
@@ -155,7 +155,7 @@ for (const transport of transports) {
       }
     })
 
-    await t.test('lists are read when they are absent, null, empty or full', async () => {
+    await t.test('lists are read if they are absent, null, empty or full', async () => {
       for (const [body, expected] of [
         ['{}', []],
         ['{"addresses":null}', []],
@@ -175,7 +175,7 @@ for (const transport of transports) {
       const start = `${server.address} did not answer`
       assert.equal(error.message, `${start} ListWallets within 300 ms`)
       assert.equal(error.hint, 'repeat the call, and check whether the daemon runs')
-      // Of the call, instead of the client's.
+      // The call's time limit overrides the client's.
       const longer = await failure(kmd.wallets.create({ name: 'w', password: 'p', timeoutMs: 310 }))
       assert.equal(longer.message, `${start} CreateWallet within 310 ms`)
       assert.equal(longer.hint, 'it may have been done all the same: look before you repeat it')
@@ -191,7 +191,7 @@ for (const transport of transports) {
       assert.equal((await failure((await connect({ timeoutMs: 80 })).wallets.list())).code, 'timeout')
     })
 
-    await t.test('an invalid time limit is refused', async () => {
+    await t.test('rejects an invalid time limit', async () => {
       for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
         assert.equal((await failure((await connect({ timeoutMs })).wallets.list())).code, 'invalid_argument')
       }
@@ -210,7 +210,7 @@ for (const transport of transports) {
       assert.equal(requests, 1)
     })
 
-    await t.test('a response longer than the limit is cut off', async () => {
+    await t.test('rejects a response longer than the limit', async () => {
       let written = 0
       respond = (_, outgoing) => {
         outgoing.writeHead(200)
@@ -263,9 +263,9 @@ for (const transport of transports) {
       assert.equal(used.size, 2)
     })
 
-    // `fetch` chooses its connections itself.
+    // `fetch` manages its own connections.
     if (transport.name !== 'fetch') {
-      await t.test('what must not be done twice has a connection of its own', async () => {
+      await t.test('an operation that must not be repeated gets its own connection', async () => {
         const sockets = new Set<Socket>()
         const opened = await unlocked(({ socket }, outgoing) => {
           sockets.add(socket)
@@ -278,7 +278,7 @@ for (const transport of transports) {
     }
 
     await t.test(
-      'a broken connection is reported, and an operation that must not be done twice is not repeated',
+      'a broken connection is reported, and an operation that must not be repeated is not repeated',
       async () => {
         let calls = 0
         const opened = await unlocked(({ socket }) => {
@@ -297,7 +297,7 @@ for (const transport of transports) {
       },
     )
 
-    await t.test('a response that breaks off is reported as a lost connection', async () => {
+    await t.test('an interrupted response is reported as a lost connection', async () => {
       respond = (_, outgoing) => {
         outgoing.writeHead(200, { 'Content-Length': '100' }).write('{')
         setTimeout(() => outgoing.destroy(), 20)
@@ -306,7 +306,7 @@ for (const transport of transports) {
       assert.equal(requests, 1)
     })
 
-    await t.test('invalid keys are refused before they are sent: some daemons would pad or cut them', async () => {
+    await t.test('invalid keys are rejected before sending: some daemons would pad or truncate them', async () => {
       const opened = await unlocked(() => assert.fail('sent'))
       const kmd = await connect()
       const short = new Uint8Array(31)

@@ -1,12 +1,12 @@
-/** Signing members of a group with a wallet of the daemon, for the adapters of other libraries. */
+/** Signs members of a transaction group with a daemon's wallet, for the adapters of other libraries. */
 import { Address, Bytes, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { KmdClientError } from './KmdClientError.js'
 import type { PublicKey, Wallet } from './Wallet.js'
 
-/** Signs the msgpack of one transaction and returns the msgpack of the signed one. */
+/** Signs a transaction (msgpack) and returns the signed transaction (msgpack). */
 export type SignOne = (transaction: Uint8Array) => Promise<Uint8Array>
 
-/** One after the other, so that a function that asks a person for the password asks once at a time. */
+/** Signs sequentially, so that a password prompt appears only once at a time. */
 export async function signGroup(
   group: readonly Uint8Array[],
   indexesToSign: readonly number[],
@@ -25,12 +25,12 @@ export async function signGroup(
   return signed
 }
 
-/** Signs with the sender's key, or with the key of `address` for accounts that were rekeyed to it. */
+/** Signs with the sender's key, or with the key of `address` for accounts rekeyed to it. */
 export function singleSigner(wallet: Wallet, address: PublicKey | undefined): SignOne {
   return (transaction) => wallet.signTransaction(transaction, { publicKey: address })
 }
 
-/** Signs with as many of the members' keys as the multisig needs. */
+/** Signs with as many members' keys as the multisig threshold requires. */
 export function multisigSigner(wallet: Wallet, address: string): SignOne {
   return async (transaction) => {
     const members = await membersToSign(wallet, address)

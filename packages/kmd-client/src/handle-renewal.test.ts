@@ -23,7 +23,10 @@ for (const target of targets) {
     let wallets = 0
     let nowMs = 1_000_000
 
-    /** Both sides share a clock that stands still in between; that of another process does as it likes. */
+    /**
+     * Latchkey's daemon shares the test's clock, which stands still in between. A daemon in another process has its
+     * own.
+     */
     const pass = async (ms: number): Promise<void> => {
       if (target.isOurs) nowMs += ms
       else await sleep(ms)
@@ -45,7 +48,7 @@ for (const target of targets) {
       removeDataDir(dataDir)
     })
 
-    /** A wallet of its own, and what its client sent after unlocking it. */
+    /** Creates a new wallet, and records the requests of its client after unlocking it. */
     async function withWallet(
       options: { password?: Password; walletPassword?: string },
       use: (wallet: Wallet, seen: string[]) => Promise<void>,
@@ -98,7 +101,7 @@ for (const target of targets) {
     )
 
     await t.test(
-      'an expired handle is opened again, once for concurrent calls, with the password of the function',
+      'an expired handle is reopened with the password function, and only once for concurrent calls',
       async () => {
         let calls = 0
         const askPassword = async (): Promise<string> => {
@@ -117,7 +120,7 @@ for (const target of targets) {
       },
     )
 
-    await t.test('an expired handle of a wallet with the blank password is opened again', () =>
+    await t.test('an expired handle of a wallet with a blank password is reopened', () =>
       withWallet({ walletPassword: '' }, async (wallet, seen) => {
         await pass(2200)
         const address = await wallet.generateKey()
@@ -126,7 +129,7 @@ for (const target of targets) {
       }),
     )
 
-    await t.test('an expired handle is not opened again without a password, and the error says so', () =>
+    await t.test('an expired handle is not reopened without a password, and the error explains this', () =>
       withWallet({ password }, async (wallet, seen) => {
         await pass(2200)
         await assert.rejects(wallet.generateKey(), {
@@ -138,14 +141,14 @@ for (const target of targets) {
         })
         await assert.rejects(wallet.keys(), { code: 'wallet_locked', message: /^handle does not exist; unlock/ })
         assert.equal(count(seen, init), 0)
-        // The password of a call revives it for the others as well.
+        // One call's password reopens the handle for the others as well.
         assert.equal((await wallet.masterDerivationKey({ password })).length, 32)
         assert.deepEqual(await wallet.keys(), [])
         assert.equal(count(seen, init), 1)
       }),
     )
 
-    await t.test('the wrong password of one call does not fail another', () =>
+    await t.test('a wrong password passed to one call does not fail another', () =>
       withWallet({ password }, async (wallet) => {
         await pass(2200)
         const [wrong, right] = await Promise.allSettled([
@@ -158,7 +161,7 @@ for (const target of targets) {
     )
 
     for (const order of ['first', 'second'] as const) {
-      await t.test(`aborting the ${order} call does not abort what the other waits for`, async () => {
+      await t.test(`aborting the ${order} call does not abort what the other is waiting for`, async () => {
         let answer = (_: string): void => {}
         const typed = new Promise<string>((resolve) => {
           answer = resolve

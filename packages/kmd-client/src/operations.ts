@@ -6,15 +6,15 @@ export { routes } from './operations.generated.js'
 export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
-  /** Doing it twice is not the same as doing it once. */
+  /** Whether repeating the operation has an additional effect. */
   readonly once?: boolean
 }
 
 export type Operation = keyof typeof routes
 
 /**
- * Whether an operation reads or signs, so that it may be done again if its response was lost. Others change something, and fail the second time
- * or count a wrong password twice.
+ * Whether an operation reads or signs, so it may be repeated if its response was lost. Other operations change state: a
+ * repeat fails or counts a wrong password twice.
  */
 export function isRepeatable(operation: Operation): boolean {
   const { method, once = false }: Route = routes[operation]
@@ -24,7 +24,7 @@ export function isRepeatable(operation: Operation): boolean {
   )
 }
 
-/** Whether the Go daemon does not have the operation. */
+/** Whether the operation is missing from the Go daemon. */
 export function isLatchkeyOnly(operation: Operation): boolean {
   return routes[operation].path.startsWith('/latchkey/')
 }

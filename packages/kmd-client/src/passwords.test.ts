@@ -71,7 +71,7 @@ for (const transport of transports) {
     }
 
     await t.test(
-      'a password that was given once is not kept: what needs one fails before anything is sent',
+      'a password value is not kept: operations that need a password fail before anything is sent',
       async () => {
         const wallet = await kmd.unlock({ id, password })
         proxy.seen.length = 0
@@ -89,7 +89,7 @@ for (const transport of transports) {
       },
     )
 
-    await t.test('every operation that needs a password sends the one of the call', async () => {
+    await t.test("every operation that needs a password sends the call's password", async () => {
       const wallet = await kmd.unlock({ id, password })
       for (const [operation, call] of Object.entries(guarded)) {
         proxy.bodies.length = 0
@@ -132,7 +132,7 @@ for (const transport of transports) {
       assert.equal(calls, 3)
     })
 
-    await t.test('errors of a password function reach the caller, and invalid passwords are refused', async () => {
+    await t.test('errors of a password function reach the caller, and invalid passwords are rejected', async () => {
       let isFirst = true
       const wallet = await kmd.unlock({
         id,
@@ -149,7 +149,7 @@ for (const transport of transports) {
       assert.deepEqual(await wallet.keys(), [])
     })
 
-    await t.test('the blank password needs no function', async () => {
+    await t.test('a blank password needs no function', async () => {
       const blank = await kmd.wallets.create({ name: `blank ${count}`, password: '' })
       for (const options of [{}, { password: '' }, { password: new Uint8Array() }]) {
         const wallet = await kmd.unlock({ id: blank.id, ...options })
@@ -157,14 +157,14 @@ for (const transport of transports) {
       }
     })
 
-    await t.test('request bodies are wiped after they were sent', async () => {
+    await t.test('request bodies are wiped after sending', async () => {
       const sent: Uint8Array[] = []
       const record = (body: unknown): void => {
         if (body instanceof Uint8Array) sent.push(body)
       }
       const { end } = ClientRequest.prototype
       mock.method(ClientRequest.prototype, 'end', function (this: ClientRequest, body?: Uint8Array) {
-        // Only the client's requests, not those of the proxy.
+        // Only the client's requests, not the proxy's.
         if (this.getHeader('accept') !== undefined && this.host === '127.0.0.1') record(body)
         return end.call(this, body, undefined as never)
       })
@@ -179,7 +179,7 @@ for (const transport of transports) {
       assert.ok(sent.every((body) => body.length > 0 && body.every((byte) => byte === 0)))
     })
 
-    await t.test('no error has a password, a handle or a token in it', async () => {
+    await t.test('no error contains a password, a handle or a token', async () => {
       const wallet = await kmd.unlock({ id, password: () => password })
       const handle: string = JSON.parse(
         proxy.bodies.find((body) => body.includes('wallet_handle_token'))!,

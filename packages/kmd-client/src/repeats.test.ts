@@ -1,4 +1,4 @@
-/** Requests whose connection broke: repeated where that is safe, and counted once. */
+/** Requests whose connection broke are repeated if that is safe, and count once. */
 import assert from 'node:assert/strict'
 import events from 'node:events'
 import { createServer } from 'node:http'
@@ -16,7 +16,7 @@ const genesisHash = new Uint8Array(32).fill(7)
 const network = Buffer.from(genesisHash).toString('base64')
 
 for (const { name, client } of transports) {
-  test(`a request is repeated twice at most where new connections break, too, over ${name}`, { timeout }, async (t) => {
+  test(`a request is repeated at most twice if new connections also break, over ${name}`, { timeout }, async (t) => {
     let requests = 0
     let broken = 0
     const server = await serve(({ socket }, outgoing) => {
@@ -36,7 +36,7 @@ for (const { name, client } of transports) {
     kmd.close()
   })
 
-  test(`what fails the second time is not repeated after its own connection broke, over ${name}`, {
+  test(`a request that fails the second time is not repeated after its own connection broke, over ${name}`, {
     timeout,
   }, async (t) => {
     let requests = 0
@@ -54,7 +54,7 @@ for (const { name, client } of transports) {
     for (const change of changes) {
       requests = 0
       await assert.rejects(change(), { code: 'connection_lost' })
-      // `fetch` does not say whether the connection was an idle one.
+      // `fetch` does not reveal whether the connection was idle.
       assert.equal(requests, name === 'fetch' ? 2 : 1)
     }
   })
@@ -73,7 +73,7 @@ for (const { name, client } of transports) {
     assert.equal(requests, 1)
   })
 
-  test(`a signature whose response was lost is made again and counts once, over ${name}`, { timeout }, async (t) => {
+  test(`a signature whose response was lost is repeated and counts once, over ${name}`, { timeout }, async (t) => {
     const dataDir = makeDataDir()
     const daemon = await startOurs(dataDir)
     t.after(async () => {
@@ -91,7 +91,7 @@ for (const { name, client } of transports) {
     const granted = await owner.agents.create({ name: 'shopper', walletId, password, addresses: [address], rules })
     owner.close()
 
-    // Passes every request on to the daemon, and loses the response to the first two signatures.
+    // Passes every request on to the daemon, and drops the response to the first two signatures.
     const { address: at } = readState(dataDir)
     let lost = 0
     const signatures: string[] = []
@@ -131,7 +131,7 @@ for (const { name, client } of transports) {
   })
 }
 
-test('closing the client lets requests under way end', { timeout }, async (t) => {
+test('closing the client lets requests in progress finish', { timeout }, async (t) => {
   let respond = (): void => {}
   const arrived = new Promise<void>((resolve) => {
     respond = resolve
@@ -151,10 +151,11 @@ test('closing the client lets requests under way end', { timeout }, async (t) =>
 })
 
 for (const once of [false, true]) {
-  test(`a connection that the daemon closes while its peer is examined is replaced${once ? ', also for what is done once' : ''}`, {
+  test(`a connection that the daemon closes while its peer is examined is replaced${once ? ', even if the operation must not be repeated' : ''}`, {
     timeout,
   }, async (t) => {
-    // As a daemon that waits for the first byte for a while, and a client on a machine that is too busy to send it.
+    // Simulates a daemon that waits only briefly for the first byte, and a client on a machine too busy to send it in
+    // time.
     let requests = 0
     const sockets: Socket[] = []
     const server = createServer((_, outgoing) => {

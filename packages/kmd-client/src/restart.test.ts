@@ -34,7 +34,7 @@ for (const target of targets) {
       removeDataDir(dataDir)
     })
 
-    await t.test('a daemon that was restarted on another port is found again, and its wallets unlocked', async () => {
+    await t.test('a daemon restarted on another port is found again, and its wallets are unlocked', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       await kmd.wallets.create({ name: 'w', password: 'p' })
       const wallet = await kmd.unlock({ name: 'w', password: () => 'p' })
@@ -52,7 +52,7 @@ for (const target of targets) {
       assert.equal((await wallet.exportKey(address)).length, 64)
     })
 
-    await t.test('a daemon that was restarted on the same port is reached in spite of stale connections', async () => {
+    await t.test('a daemon restarted on the same port is reached despite stale connections', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       await kmd.wallets.create({ name: 'w', password: '' })
       const wallet = await kmd.unlock({ name: 'w' })
@@ -61,14 +61,14 @@ for (const target of targets) {
       for (let round = 0; round < 3; round++) {
         await stop()
         daemon = await target.start(dataDir)
-        // `fetch` offers no new connection on demand: a call that may be repeated replaces the stale one.
+        // `fetch` opens no new connection on demand: a repeatable call replaces the stale one.
         if (client.fetch !== undefined) await kmd.versions()
         await wallet.generateKey()
         assert.equal((await wallet.keys()).length, round + 1)
       }
     })
 
-    await t.test('the error for a daemon that does not run has its address and what to do', async () => {
+    await t.test('the error for a daemon that is not running has its address and a hint', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       const wallet = await unlockBlank(kmd)
       await stop()
@@ -80,7 +80,7 @@ for (const target of targets) {
         assert.equal(error.hint, `start it: the daemon that wrote kmd.net in ${dataDir} has ended; nothing was sent`)
         return true
       })
-      // Its handles are gone with it.
+      // Its handles ended with it.
       await wallet.release()
       await assert.rejects(Kmd.connect({ dataDir, ...client }), {
         code: 'daemon_not_running',
@@ -88,7 +88,7 @@ for (const target of targets) {
       })
     })
 
-    await t.test('without a data directory a moved daemon is not searched for', async () => {
+    await t.test('without a data directory, a moved daemon is not searched for', async () => {
       const kmd = await Kmd.connect({ ...readState(dataDir), ...client })
       assert.deepEqual(await kmd.versions(), ['v1'])
       await stop()
@@ -131,12 +131,12 @@ test('a rotated token is read again', async (t) => {
   }
   const results = await Promise.all([wallet.generateKey(), wallet.keys(), kmd.wallets.list()])
   assert.equal(results.length, 3)
-  // The daemon takes over no token that is too short, so that the one before stays good.
+  // The daemon does not accept a token that is too short, so the previous one stays valid.
   writeFileSync(join(dataDir, 'kmd.token'), 'c'.repeat(20))
   await assert.doesNotReject(kmd.wallets.list())
 })
 
-test('a wrong token is sent once when the file has no other', async (t) => {
+test('a wrong token is sent once if the file has no other', async (t) => {
   let requests = 0
   const server = await serve((_, outgoing) => {
     requests++
@@ -157,7 +157,7 @@ test('a wrong token is sent once when the file has no other', async (t) => {
   assert.equal(requests, 3)
 })
 
-test('the error names the file that is empty or missing', async (t) => {
+test('the error names the empty or missing file', async (t) => {
   const dataDir = makeDataDir()
   t.after(() => removeDataDir(dataDir))
   writeFileSync(join(dataDir, 'kmd.net'), '')

@@ -1,4 +1,4 @@
-/** The text of a wallet handle: an id and a secret, as the reference writes them. */
+/** The text form of a wallet handle: an id and a secret, as written by the reference. */
 import { timingSafeEqual } from 'node:crypto'
 import { KmdError } from './errors.js'
 import * as Secret from './wallet/Secret.js'
@@ -30,7 +30,7 @@ export function parse(text: string): HandleToken {
   return { id, secret }
 }
 
-/** Compares in constant time with the secret as it is stored. */
+/** Compares in constant time with the stored secret. */
 export function hasSecret({ secret }: HandleToken, stored: Buffer): boolean {
   return timingSafeEqual(Buffer.from(secret, 'latin1'), stored)
 }

@@ -30,7 +30,7 @@ test('a handle is 16 and 64 hex digits joined by a dot, and unique', (t) => {
   assert.equal(handles.size, 50)
 })
 
-test('a handle leads to its own wallet', (t) => {
+test('a handle gives access to its own wallet', (t) => {
   const { handles } = start(t)
   const wallets = [fakeWallet('a'), fakeWallet('b')]
   const tokens = wallets.map((wallet) => handles.open(wallet))
@@ -40,7 +40,7 @@ test('a handle leads to its own wallet', (t) => {
   )
 })
 
-test('it expires, reports the time left in whole seconds, and is not prolonged by use', (t) => {
+test('a handle expires, reports the time left in whole seconds, and is not extended by use', (t) => {
   const { handles, clock } = start(t)
   const token = handles.open(fakeWallet())
   assert.equal(handles.expiresSeconds(token), 60)
@@ -55,7 +55,7 @@ test('it expires, reports the time left in whole seconds, and is not prolonged b
   fails('handle_expired', () => handles.wallet(token))
 })
 
-test('an expired handle is reported as expired once, its wallet is locked, and then it does not exist', (t) => {
+test('an expired handle is reported as expired once, its wallet is locked, and then it is unknown', (t) => {
   const { handles, clock } = start(t)
   const wallet = fakeWallet()
   const token = handles.open(wallet)
@@ -84,7 +84,7 @@ test('renewing restores the whole lifetime, except after expiry', (t) => {
   fails('handle_expired', () => handles.renew(token))
 })
 
-test('releasing locks the wallet and ends the handle, also an expired one', (t) => {
+test('releasing locks the wallet and ends the handle, even an expired one', (t) => {
   const { handles, clock } = start(t)
   const [kept, released, expired] = [fakeWallet(), fakeWallet(), fakeWallet()]
   const expiredToken = handles.open(expired)
@@ -109,7 +109,7 @@ test('all handles of one wallet can be ended', (t) => {
   handles.wallet(tokens[2]!)
 })
 
-test('a sweep ends expired handles only', (t) => {
+test('a sweep ends only expired handles', (t) => {
   const { handles, clock } = start(t)
   const [old, young] = [fakeWallet(), fakeWallet()]
   const oldToken = handles.open(old)
@@ -126,7 +126,7 @@ test('a sweep ends expired handles only', (t) => {
   handles.wallet(youngToken)
 })
 
-test('that a handle has expired is remembered for a minute, and told to who knows its secret', (t) => {
+test('an expired handle is remembered for a minute, and reported only to callers that know its secret', (t) => {
   const { handles, clock } = start(t)
   const tokens = Array.from({ length: 4 }, () => handles.open(fakeWallet()))
   clock.now += 60_001
@@ -145,7 +145,7 @@ test('that a handle has expired is remembered for a minute, and told to who know
   fails('handle_unknown', () => handles.wallet(tokens[3]!))
 })
 
-test('a handle ends when it expires, without being used', (t) => {
+test('a handle ends when it expires, even if it is not used', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { handles, clock } = start(t)
   const pass = (ms: number): void => {
@@ -167,7 +167,7 @@ test('a handle ends when it expires, without being used', (t) => {
   assert.equal(handles.size, 0)
 })
 
-test('handles that expire one after the other are swept together, at most every twenty milliseconds', (t) => {
+test('handles that expire one after another are swept together, at most every twenty milliseconds', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { handles, clock } = start(t)
   const sweeps = t.mock.method(handles, 'sweep')
@@ -184,7 +184,7 @@ test('handles that expire one after the other are swept together, at most every 
   assert.ok(sweeps.mock.callCount() <= 8, `${sweeps.mock.callCount()} sweeps`)
 })
 
-test('a lifetime beyond what a timer can be set for is waited for in parts', (t) => {
+test('a lifetime longer than the maximum timer is waited for in parts', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const lifetimeMs = 30 * 86_400_000
   const { handles, clock } = start(t, { lifetimeMs })
@@ -200,7 +200,7 @@ test('a lifetime beyond what a timer can be set for is waited for in parts', (t)
   assert.equal(wallet.locks, 1)
 })
 
-test('renewing never passes the longest lifetime', (t) => {
+test('renewing never exceeds the maximum lifetime', (t) => {
   const { handles, clock } = start(t, { maxLifetimeMs: 100_000 })
   const token = handles.open(fakeWallet())
   clock.now += 50_000
@@ -213,7 +213,7 @@ test('renewing never passes the longest lifetime', (t) => {
   fails('handle_expired', () => handles.renew(token))
 })
 
-test('a longest lifetime below the lifetime shortens it', (t) => {
+test('a maximum lifetime below the lifetime shortens it', (t) => {
   const { handles, clock } = start(t, { maxLifetimeMs: 10_000 })
   const token = handles.open(fakeWallet())
   assert.equal(handles.expiresSeconds(token), 10)
@@ -221,7 +221,7 @@ test('a longest lifetime below the lifetime shortens it', (t) => {
   fails('handle_expired', () => handles.wallet(token))
 })
 
-test('above the limit a new handle is rejected and its wallet locked, until old ones expire', (t) => {
+test('beyond the limit, a new handle is rejected and its wallet locked, until old ones expire', (t) => {
   const { handles, clock } = start(t, { limit: 2 })
   handles.open(fakeWallet())
   handles.open(fakeWallet())
@@ -270,7 +270,7 @@ const malformed: [token: string, code: Code][] = [
   [`${id}.${secret}`, 'handle_unknown'],
 ]
 for (const [token, code] of malformed) {
-  test(`${JSON.stringify(token).slice(0, 32)} is answered with ${code}`, (t) => {
+  test(`rejects ${JSON.stringify(token).slice(0, 32)} with ${code}`, (t) => {
     const { handles } = start(t)
     for (const work of ['wallet', 'renew', 'release'] as const) fails(code, () => handles[work](token))
   })
@@ -288,7 +288,7 @@ test('closing locks every wallet', (t) => {
   assert.equal(handles.size, 0)
 })
 
-test('shorter lifetimes apply to handles that are open, and longer ones do not prolong them', (t) => {
+test('shorter lifetimes apply to open handles, and longer ones do not extend them', (t) => {
   const { handles, clock } = start(t, { maxLifetimeMs: 100_000 })
   const token = handles.open(fakeWallet())
   handles.configure({ lifetimeMs: 10_000, maxLifetimeMs: 15_000 })

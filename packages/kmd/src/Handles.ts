@@ -1,8 +1,9 @@
 /**
- * Wallet handles: unlocking a wallet returns one, and every key operation requires one. They are in memory only, so a
- * restart ends them all. Ordinary use does not prolong one; renewing does, up to the longest lifetime if there is one.
- * A handle that expires is ended when it does, not when it is next used: keys must not stay in memory longer than told. For a
- * minute it is remembered that it did, because the reference says so to the first request that comes too late.
+ * Manages wallet handles: unlocking a wallet returns one, and every key operation requires one. Handles are in memory
+ * only, so a restart ends them all. Use does not extend a handle; renewing does, up to the maximum lifetime if there is
+ * one. An expired handle is ended when it expires, not when it is next used, because keys must not stay in memory
+ * longer than configured. The expiry is remembered for a minute, because the reference reports it to the first request
+ * that comes too late.
  */
 import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from './errors.js'
@@ -13,7 +14,7 @@ import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 export type Lifetimes = {
   /** From opening or renewing to expiry. */
   lifetimeMs: number
-  /** From opening to expiry, however often it is renewed. @default none */
+  /** From opening to expiry, including renewals. @default none */
   maxLifetimeMs?: number | undefined
 }
 
@@ -27,14 +28,14 @@ type Handle = { secret: Buffer; wallet: UnlockedWallet; expiresAtMs: number; lat
 type Expired = { secret: Buffer; forgetAtMs: number }
 
 const rememberMs = 60_000
-/** Many handles that expire one after the other are ended together, as each sweep looks at all of them. */
+/** Handles that expire shortly after one another are ended together, because each sweep visits all of them. */
 const sweepGapMs = 20
 /** A timer cannot be set for longer than 24 days. */
 const longestTimerMs = 3_600_000
 
 export class Handles {
   readonly #handles = new Map<string, Handle>()
-  /** Those that expired lately, oldest first. Their wallets are locked. */
+  /** Recently expired handles, oldest first. Their wallets are locked. */
   readonly #expired: BoundedMap<string, Expired>
   #lifetimeMs: number
   #maxLifetimeMs: number
@@ -52,7 +53,7 @@ export class Handles {
     this.#expired = new BoundedMap(this.#limit)
   }
 
-  /** Changes the lifetimes. A handle that is open may end sooner by that, never later than it was going to. */
+  /** Changes the lifetimes. An open handle may end sooner as a result, but never later than before. */
   configure({ lifetimeMs, maxLifetimeMs = Number.POSITIVE_INFINITY }: Lifetimes): void {
     const now = this.#now()
     for (const handle of this.#handles.values()) {
@@ -69,7 +70,7 @@ export class Handles {
     return this.#handles.size
   }
 
-  /** Opens a handle that owns the wallet: the wallet is locked when the handle ends. */
+  /** Opens a handle that owns the wallet. The wallet is locked when the handle ends. */
   open(wallet: UnlockedWallet): string {
     if (this.#handles.size >= this.#limit) this.sweep()
     if (this.#handles.size >= this.#limit) {
@@ -84,7 +85,7 @@ export class Handles {
     return HandleToken.format(token)
   }
 
-  /** The unlocked wallet behind a handle that has not expired. */
+  /** The unlocked wallet of a handle that has not expired. */
   wallet(token: string): UnlockedWallet {
     return this.#live(token).wallet
   }
@@ -93,24 +94,24 @@ export class Handles {
     return Math.trunc((this.#live(token).expiresAtMs - this.#now()) / 1000)
   }
 
-  /** Gives a handle its whole lifetime again, or what the longest lifetime leaves of it. */
+  /** Renews a handle for its whole lifetime, or for the remainder of the maximum lifetime. */
   renew(token: string): void {
     const handle = this.#live(token)
     handle.expiresAtMs = this.#expiry(handle.latestExpiryMs)
   }
 
-  /** Ends a handle, also one that has expired and was not swept yet. */
+  /** Ends a handle, including an expired one that was not swept yet. */
   release(token: string): void {
     const { id } = this.#find(token)
     if (!this.#expired.delete(id)) this.#end(id)
   }
 
-  /** Ends every handle of a wallet: its password changed, or it is being removed. */
+  /** Ends every handle of a wallet, because its password changed or it is being removed. */
   releaseWallet(walletId: Uint8Array): void {
     for (const [id, { wallet }] of this.#handles) if (wallet.id.equals(walletId)) this.#end(id)
   }
 
-  /** Ends the handles that have expired. It also runs by itself when the next one expires. */
+  /** Ends expired handles. Also runs automatically when the next one expires. */
   sweep(): void {
     const now = this.#now()
     let next = Number.POSITIVE_INFINITY
@@ -139,13 +140,13 @@ export class Handles {
     return Math.min(this.#now() + this.#lifetimeMs, latestExpiryMs)
   }
 
-  /** Makes sure that there is a sweep once `expiresAtMs` has passed. Renewing sets no timer: it never comes earlier. */
+  /** Schedules a sweep after `expiresAtMs`. Renewing sets no timer, because the expiry never moves earlier. */
   #sweepAt(expiresAtMs: number): void {
     const atMs = Math.max(expiresAtMs, this.#sweptAtMs + sweepGapMs)
     if (atMs >= this.#sweepAtMs) return
     this.#sweepAtMs = atMs
     clearTimeout(this.#sweeper)
-    // A handle lives to the end of its last instant.
+    // A handle is valid up to and including its last instant.
     const delayMs = Math.min(longestTimerMs, Math.max(0, Math.ceil(atMs - this.#now())) + 1)
     this.#sweeper = setTimeout(() => this.sweep(), delayMs).unref()
   }
@@ -158,7 +159,7 @@ export class Handles {
     throw new KmdError('handle_expired')
   }
 
-  /** Without `handle` it has expired. */
+  /** `handle` is undefined if it has expired. */
   #find(token: string): { id: string; handle: Handle | undefined } {
     const given = HandleToken.parse(token)
     const { id } = given

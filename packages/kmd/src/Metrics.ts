@@ -1,4 +1,4 @@
-/** Metrics in the text format of Prometheus: requests and their time by operation, and gauges. */
+/** Metrics in the Prometheus text format: requests and their duration by operation, and gauges. */
 import * as Prometheus from '@latchkey/system/prometheus'
 
 export type Gauge = { name: string; help: string; read: () => number }
@@ -13,7 +13,7 @@ export class Metrics {
     this.#gauges.push(gauge)
   }
 
-  /** `operation` is the id of an operation, never text of the caller: the number of series must stay bounded. */
+  /** `operation` is an operation id, never text of the caller, because the number of series must stay bounded. */
   observe(operation: string, status: number, seconds: number): void {
     let series = this.#series.get(operation)
     if (series === undefined) {

@@ -7,12 +7,12 @@ import { createApp, fuzzRuns, quietNode, type TestApp, type TestResponse } from 
 import type { Field, Kind } from './wire/JsonBody.js'
 import '../../../test/seed.mjs'
 
-/** With fewer cases, hardly any of them signs something. */
+/** With fewer cases, hardly any of them signs anything. */
 const numRuns = Math.max(1_000, fuzzRuns(5_000))
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'base64')
 
-/** What the daemon holds, for requests that get past its checks. Handles and wallets come and go as cases see fit. */
+/** The daemon's content, for requests that pass its checks. Cases may end handles and wallets. */
 type World = { app: TestApp; id: string; handle: string; key: Uint8Array; account: Uint8Array; partial: object }
 
 async function populate(app: TestApp): Promise<World> {
@@ -26,7 +26,10 @@ async function populate(app: TestApp): Promise<World> {
   return { app, id, handle, key, account, partial: { v: 1, thr: 1, subsig: pks.map((pk) => ({ pk })) } }
 }
 
-/** These may end the handle, or take away what it leads to. They are tried less often, since everything is created again. */
+/**
+ * Operations that may end the handle or remove its wallet's content. These are tried less often, because everything is
+ * then created again.
+ */
 const spoiling = new Set([
   ...['ReleaseWalletHandleToken', 'ChangeWalletPassword', 'DeleteWallet', 'DeleteKey', 'DeleteMultisig'],
   'CreateWallet',
@@ -47,7 +50,7 @@ const transaction = fc.record(
   },
   { requiredKeys: [] },
 )
-/** Not looked at, and not to be signed either. */
+/** Trailing bytes, which are neither read nor signed. */
 const trailing = fc.oneof(fc.constant(new Uint8Array(0)), fc.uint8Array({ maxLength: 3 }))
 const edit = fc.record({ at: fc.nat(), how: fc.nat({ max: 3 }), byte: fc.nat({ max: 255 }) })
 const edits = fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, fc.array(edit, { minLength: 1, maxLength: 3 }))
@@ -64,7 +67,7 @@ function mutate(source: Uint8Array, changes: readonly { at: number; how: number;
   return Buffer.from(bytes)
 }
 
-/** A member that is nearly always right, and otherwise of its type, or anything at all. */
+/** A member that is nearly always valid, and otherwise of its type, or anything at all. */
 function member({ name, kind }: Field): fc.Arbitrary<(world: World) => unknown> {
   const right = rightMember(name)
   const others: fc.WeightedArbitrary<(world: World) => unknown>[] = [
@@ -159,7 +162,7 @@ const anyRequest = anyOperation.chain((operation) => {
   })
 })
 
-/** Every signature that comes back is a right one, over the canonical form of what was sent. */
+/** Checks that every returned signature is valid over the canonical form of the transaction that was sent. */
 function verifySignatures(id: string, sent: Record<string, unknown>, response: TestResponse, world: World): boolean {
   if (id === 'SignTransaction') {
     const canonical = Transaction.canonicalize(bytesOf(sent['transaction'] as string)).bytes
@@ -195,13 +198,13 @@ function verifyOwnSlot(response: TestResponse, message: Uint8Array, { key }: Wor
 const isText = (value: unknown): boolean => typeof value === 'string'
 
 for (const wire of ['reference', 'documented'] as const) {
-  test(`any request is answered, never with a fault of the daemon, on the ${wire} wire`, async (t: TestContext) => {
+  test(`any request gets a response, never an internal error, on the ${wire} wire`, async (t: TestContext) => {
     const app = createApp(t, { lifetimeMs: 1e15, wire, node: quietNode })
     let world = await populate(app)
     let verified = 0
     await fc.assert(
       fc.asyncProperty(anyRequest, async ({ operation, members, damage }) => {
-        // Far enough for any wait that wrong passwords of earlier cases cost.
+        // Long enough for any wait caused by wrong passwords of earlier cases.
         app.advance(300_000)
         const sent: Record<string, unknown> = {}
         for (const [name, value] of Object.entries(members)) sent[name] = value(world)

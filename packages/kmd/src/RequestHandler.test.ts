@@ -9,7 +9,7 @@ import { type Wire, wires } from './wire/Wire.js'
 const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
 
 for (const wire of wires) {
-  test(`without the token nothing is served on the ${wire} wire, except what the reference serves to all`, async (t) => {
+  test(`without the token nothing is served on the ${wire} wire, except what the reference serves to everyone`, async (t) => {
     const app = createApp(t, { wire })
     for (const [method, path] of [
       ['GET', '/v1/wallets'],
@@ -41,7 +41,7 @@ test('an unknown Host is rejected before anything else', async (t) => {
   assert.equal((await app.request('GET', '/versions', { headers: { host: 'keys.example:7833' } })).status, 200)
 })
 
-test('a Host that is not served is told which setting would serve it, and nothing of its own is repeated', async (t) => {
+test('the response to a rejected Host names the setting that would allow it, and repeats no unsafe name', async (t) => {
   const app = createApp(t)
   const message = async (host: string): Promise<string> =>
     (await app.request('GET', '/versions', { headers: { host } })).json.message
@@ -80,7 +80,7 @@ test('a query is ignored', async (t) => {
   assert.equal((await app.request('GET', '/v1/wallets?token=x?y')).status, 200)
 })
 
-test('OPTIONS is answered on any path, without a token, with no body', async (t) => {
+test('OPTIONS succeeds on any path, without a token and without a body', async (t) => {
   const origin = 'https://page.example'
   const app = createApp(t, { cors: { allowedOrigins: [origin], allowPrivateNetwork: true } })
   for (const path of ['/v1/wallets', '/nope', '*']) {
@@ -105,7 +105,7 @@ test('an allowed page can read responses and errors', async (t) => {
   assert.equal(await echoed('GET', '/v1/nope'), undefined)
 })
 
-test('a body is wiped when its request is answered, whether it succeeded or not', async (t) => {
+test('a body is wiped after the response, whether the request succeeded or not', async (t) => {
   const { context, metrics } = createApp(t)
   const app = new RequestHandler({
     context,
@@ -165,7 +165,7 @@ test('a delayed request gets Retry-After', async (t) => {
   assert.equal(response.headers.get('retry-after'), '16')
 })
 
-test('wrong passwords at unlocking do not delay a handle, and those on a handle delay itself only', async (t) => {
+test('wrong passwords at unlocking do not delay a handle, and those on a handle delay only that handle', async (t) => {
   const app = createApp(t, { lifetimeMs: 1e9 })
   const { id, handle } = await app.unlocked()
   const init = (password: string): Promise<TestResponse> =>
@@ -185,7 +185,7 @@ test('wrong passwords at unlocking do not delay a handle, and those on a handle 
   assert.equal((await exporting(handle, 'secret')).status, 200)
 })
 
-test('changing the password, and deleting, end every handle of the wallet and no other', async (t) => {
+test('changing the password or deleting the wallet ends every handle of the wallet and no other', async (t) => {
   const app = createApp(t)
   const [one, other] = [await app.unlocked('one'), await app.unlocked('other')]
   const info = (handle: string): Promise<number> =>
@@ -199,7 +199,7 @@ test('changing the password, and deleting, end every handle of the wallet and no
   assert.equal(readdirSync(app.directory).filter((file) => file.endsWith('.db')).length, 1)
 })
 
-test('an internal error is 500 for the caller, with details in the log only', async (t) => {
+test('an internal error is a 500 for the caller, with details only in the log', async (t) => {
   const app = createApp(t)
   app.wallets.list = () => Promise.reject(new Error('detail'))
   const response = await app.request('GET', '/v1/wallets')
@@ -207,7 +207,7 @@ test('an internal error is 500 for the caller, with details in the log only', as
   assert.deepEqual(app.failures, ['ListWallets: Error: detail'])
 })
 
-test('only requests under /v1 with the right token keep the daemon from going idle', async (t) => {
+test('only requests under /v1 with the correct token keep the daemon from going idle', async (t) => {
   let seen = 0
   const app = createApp(t, { onActivity: () => void seen++ })
   for (const path of ['/versions', '/swagger.json', '/v1/nope', '/latchkey/v1/health', '/latchkey/v1/metrics']) {
@@ -226,7 +226,7 @@ const listed: { [wire in Wire]: RegExp } = {
   reference: /^\{\n {2}"wallets": \[\n {4}\{\n {6}"driver_name": "sqlite",\n {6}"driver_version": 1,/,
 }
 for (const wire of wires) {
-  test(`the list of wallets is the same until one changes, on the ${wire} wire`, async (t) => {
+  test(`the list of wallets is the same object until one changes, on the ${wire} wire`, async (t) => {
     const app = createApp(t, { wire })
     const none = wire === 'reference' ? '{}' : '{"error":false,"message":"","wallets":[]}'
     assert.equal((await app.request('GET', '/v1/wallets')).text, none)

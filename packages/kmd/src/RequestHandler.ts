@@ -1,4 +1,4 @@
-/** From a request to its response. No sockets here: the whole API can be called through `handle` or `fetch`. */
+/** Turns a request into its response. Uses no sockets: the whole API can be called through `handle` or `fetch`. */
 import {
   Access,
   BodyError,
@@ -48,23 +48,23 @@ export type RequestHandlerOptions = {
   /** Whether an Authorization header may read the metrics, and nothing else. @default none may */
   isMetricsToken?: (authorization: string | undefined) => boolean
   cors: Omit<Access.CorsSettings, keyof typeof corsLists>
-  /** Host names that are served beside those of the loopback interface. */
+  /** Host names served in addition to those of the loopback interface. */
   hosts: ReadonlySet<string>
   metrics: Metrics
-  /** Records what is done. @default nothing is recorded */
+  /** Records operations in the audit log. @default nothing is recorded */
   recorder?: Recorder | undefined
   /** Replaces the console's own files. */
   consoleFile?: ConsoleFiles.Find
-  /** Called for every request on a known path with a valid token: it keeps the daemon from going idle. */
+  /** Called for every request on a known path with a valid token. This keeps the daemon from going idle. */
   onActivity?: () => void
-  /** Called with errors that are not the client's fault, and the id of the request. They hold no secret. */
+  /** Called with errors that are not the client's fault, and the request id. The errors contain no secret. */
   onFailure?: (operation: string, error: unknown, requestId: string | undefined) => void
 }
 
 type Input = { readonly [name: string]: unknown }
 type Output = Wire.MembersOf<readonly Wire.Member[]>
 
-/** As the reference sends them. */
+/** As sent by the reference. */
 const corsLists = {
   allowedHeaders: 'X-KMD-API-Token, Content-Type',
   allowedMethods: 'GET, POST, DELETE, OPTIONS',
@@ -76,18 +76,20 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
   body_timeout: 'body_timeout',
 }
 
-/** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
+/** The error code, in addition to the text in the body, where the Go client's decoder rejects unknown members. */
 const errorHeader = 'Latchkey-Error'
-/** Without `bodyLimit` the server's own applies. */
+/** Without `bodyLimit`, the server's own limit applies. */
 type Admitted = { operation: Operation; caller: Caller; bodyLimit: number | undefined }
-/** A request under way. */
+/** A request in progress. */
 type Call = Admitted & { route: Route; request: RawRequest; startedAt: number; body: Buffer; input: Input }
 
-/** Names of those who share a limit of connections, beside each agent by its id. The owner's token has none. */
+/**
+ * Names of callers that share a connection limit, in addition to each agent by its id. The owner's token has no limit.
+ */
 const [consoleHolder, metricsHolder] = ['the console', 'the metrics']
 const retryConnectionSeconds = 1
 
-/** Enough for a ticket. Nothing that comes without a token takes more memory. */
+/** Enough for a ticket. A request without a token takes no more memory than this. */
 const openBodyBytes = 1024
 
 /** Lets the script of an allowed page read the error code. */
@@ -110,7 +112,7 @@ export class RequestHandler {
   #description: string | undefined
   #corsSettings: Access.CorsSettings
   #hosts: ReadonlySet<string>
-  /** By the headers of a request. */
+  /** By the headers object of a request. */
   #routes = new WeakMap<object, Route>()
   /** Responses of operations that return the same output again (see `Operation.reusesOutput`). */
   readonly #written = new WeakMap<object, string>()
@@ -129,8 +131,9 @@ export class RequestHandler {
   }
 
   /**
-   * The same handler in the private form of `@latchkey/http`, which costs less. What is here already is not awaited, and what
-   * is done at once is no promise: at the rate of signatures each turn of the queue shows.
+   * The same handler in the private form of `@latchkey/http`, which costs less. Available values are not awaited and
+   * synchronous results are returned without a promise, because each extra turn of the event loop measurably lowers the
+   * signing rate.
    */
   handle(request: RawRequest): RawResponse | Promise<RawResponse> {
     const route = this.#route(request)
@@ -185,18 +188,18 @@ export class RequestHandler {
 
   #finish({ operation, caller, body, startedAt }: Call, response: RawResponse): RawResponse {
     if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
-    // It may hold passwords, handles and keys.
+    // The body may hold passwords, handles and keys.
     body.fill(0)
     this.#options.metrics.observe(operation.id, response.status, (performance.now() - startedAt) / 1000)
     return response
   }
 
-  /** The response for a request that is refused before it is looked at. */
+  /** The response to a request that is rejected before it is read. */
   refuse(error: KmdError): RawResponse {
     return this.#errorResponse(error, [])
   }
 
-  /** The operation that the request may use, or the response that it gets instead. */
+  /** Returns the operation that the request may use, or the response it gets instead. */
   #admit(request: RawRequest, route: Route): Admitted | { response: RawResponse | Promise<RawResponse> } {
     const { wire, onActivity } = this.#options
     const { path, operation, cors } = route
@@ -219,8 +222,9 @@ export class RequestHandler {
   }
 
   /**
-   * Who sent the request. The token of an agent is never passed over, not even where none is needed: what it may not do, it may
-   * not do here either. A document without an agent's token checks by itself who may read it.
+   * Identifies the sender of the request. An agent's token is always checked, even where no token is needed: an agent
+   * may not do here what it may not do elsewhere. A document requested without an agent's token checks for itself who
+   * may read it.
    *
    * @throws {@link KmdError} if there is no valid token, or it may not be used for this
    */
@@ -234,7 +238,7 @@ export class RequestHandler {
     return { type: 'session', session }
   }
 
-  /** The agent whose token the request has; undefined if it has none, or for what is not served. */
+  /** The agent whose token the request has; undefined if it has none, or if the path is not served. */
   #agent(request: RawRequest, operationId: string | undefined): AgentCaller | undefined {
     const token = agentToken(request)
     if (token === undefined || operationId === undefined || this.#options.token.matches(token)) return undefined
@@ -283,7 +287,7 @@ export class RequestHandler {
     }
   }
 
-  /** What is not an operation. */
+  /** Serves everything that is not an operation. */
   #serveOther(request: RawRequest, path: string, cors: string[], { type }: Caller): RawResponse | Promise<RawResponse> {
     try {
       const document = this.#document(request, path, cors, type === 'agent')
@@ -310,7 +314,7 @@ export class RequestHandler {
     return { status: 200, headers: ['Content-Type', type, ...cors], body }
   }
 
-  /** Made at the first request for it: hardly any client asks, and it would take a tenth of the daemon's start. */
+  /** Generated at the first request, because few clients ask for it and it would take a tenth of the daemon's start. */
   #describe(): string {
     this.#description ??= JSON.stringify(describe(this.#options.wire), null, 2)
     return this.#description
@@ -323,7 +327,7 @@ export class RequestHandler {
     )
   }
 
-  /** The console is loaded with the first request for it: most daemons never serve it. */
+  /** The console is loaded at its first request, because most daemons never serve it. */
   async #serveConsole(request: RawRequest, path: string): Promise<RawResponse> {
     const find = this.#options.consoleFile ?? (await import('@latchkey/pages/console')).consoleFile
     return ConsoleFiles.serve(request, path, find)
@@ -358,7 +362,10 @@ export class RequestHandler {
     return session
   }
 
-  /** What depends on the head of the request alone. The host has the same head for all requests of a connection that repeat it. */
+  /**
+   * The parts that depend only on the head of the request. The server reuses the headers object for identical requests
+   * on a connection.
+   */
   #route(request: RawRequest): Route {
     const { headers } = request
     const known = headers === undefined ? undefined : this.#routes.get(headers)
@@ -399,8 +406,8 @@ export class RequestHandler {
   }
 
   /**
-   * The body of 202 for a transaction that waits for the owner. On the wire of the reference only for clients that ask for it
-   * (RFC 7240): others would take any 2xx for a signature.
+   * The body of a 202 for a transaction that waits for the owner. On the reference wire it is sent only to clients that
+   * ask for it (RFC 7240), because others would take any 2xx for a signature.
    */
   #approval({ code, headers }: KmdError, { id }: Operation, request: RawRequest): string | undefined {
     if (code !== 'agent_approval_required') return undefined
@@ -411,7 +418,7 @@ export class RequestHandler {
       const approval = approvalMember(this.#options.context.approvals.get(approvalId))
       return Wire.write(this.#options.wire, [{ name: 'approval', shape: approvalShape }], { approval })
     } catch (error) {
-      // The error says which approval it is, too.
+      // The error also names the approval.
       this.#options.onFailure?.(id, error, request.id)
       return undefined
     }
@@ -437,7 +444,7 @@ export class RequestHandler {
   }
 }
 
-/** The Go client's decoder rejects unknown members, so the wire of the reference has it in the header only. */
+/** The Go client's decoder rejects unknown members, so the reference wire has the refusal only in the header. */
 function refusalOf({ headers }: KmdError, { path = '' }: Partial<Operation>): string | undefined {
   const at = headers.indexOf(refusalHeader)
   return at < 0 || !path.startsWith(extraPrefix) ? undefined : headers[at + 1]

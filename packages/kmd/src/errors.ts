@@ -1,11 +1,11 @@
-/** Every error of the daemon: those that it sends as responses, and those that keep it from starting. */
+/** Every error of the daemon: error responses, and errors that keep the daemon from starting. */
 import { type ErrorEntry, type ErrorRegistry, LatchkeyError } from '@latchkey/algorand'
 import { agentErrors } from './agents/agentErrors.js'
 
 /**
- * Error responses by code. The message is the text on the wire: where the Go daemon has the error it is the Go daemon's
- * text, letter for letter, because clients match on some of them. An operation may send another status for failures
- * that lie in a wallet (see `Operation.walletFailure`).
+ * Error responses by code. The message is the text on the wire. If the Go daemon has the error, it is the Go daemon's
+ * exact text, because clients match on some of them. An operation may send another status for failures of a wallet (see
+ * `Operation.walletFailure`).
  */
 export const apiErrors = {
   // The request
@@ -388,7 +388,7 @@ export const apiErrors = {
   ...agentErrors,
 } as const satisfies { readonly [code: string]: ErrorEntry & { readonly status: number } }
 
-/** What keeps the daemon from starting. */
+/** Errors that keep the daemon from starting. */
 export const startErrors = {
   blank_data_dir: {
     message: 'the data directory must not be blank',
@@ -424,7 +424,7 @@ export const startErrors = {
   },
 } as const satisfies ErrorRegistry
 
-/** What keeps a file in the wallets directory from being a wallet. The cause of other errors, and in kmd.log. */
+/** Why a file in the wallets directory is not a wallet. Used as the cause of other errors and in kmd.log. */
 export const fileErrors = {
   not_a_wallet: {
     message: 'the file is not a wallet, or is damaged',
@@ -432,24 +432,24 @@ export const fileErrors = {
   },
 } as const satisfies ErrorRegistry
 
-/** Every error code of the daemon, with what to do about it. Error responses also have a status. */
+/** Every error code of the daemon and its remedy. Error responses also have a status. */
 export const errors = { ...apiErrors, ...startErrors, ...fileErrors } as const satisfies ErrorRegistry
 
-/** A code of an error response. */
+/** The code of an error response. */
 export type Code = keyof typeof apiErrors
 
 /** The optional parts of a {@link KmdError}. */
 export type KmdErrorOptions = {
-  /** Replaces the registry's text where it carries details, such as a message of the operating system. */
+  /** Replaces the registry's text if it carries details, such as an operating system message. */
   message?: string
-  /** Headers of the response, for what has no place in the body of an error: name, value. */
+  /** Response headers for data that has no place in the body of an error: name, value. */
   headers?: readonly string[]
   /** Sent as `Retry-After`. */
   retryAfterSeconds?: number
   cause?: unknown
 }
 
-/** An error that has a response of its own. Any other error is a defect and is answered with 500. */
+/** An error with a defined response. Any other error is a defect and results in a 500. */
 export class KmdError extends LatchkeyError<Code> {
   override name = 'KmdError'
   readonly status: number
@@ -465,7 +465,7 @@ export class KmdError extends LatchkeyError<Code> {
   }
 }
 
-/** Exit codes of the Go daemon, which its launcher acts on. */
+/** The Go daemon's exit codes, which its launcher acts on. */
 export const exitCodes = { ok: 0, usage: 1, log: 2, start: 3, locked: 4 } as const
 
 /** A code of a {@link StartError}. */
@@ -474,7 +474,7 @@ export type StartErrorCode = keyof typeof startErrors
 /** The daemon cannot start. */
 export class StartError extends LatchkeyError<StartErrorCode> {
   override name = 'StartError'
-  /** Set if kmd.log should have the reason but could not be written, as on a full disk. */
+  /** Set if the reason should be in kmd.log but could not be written, for example on a full disk. */
   isLogLost = false
 
   constructor(

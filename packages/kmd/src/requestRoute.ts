@@ -1,4 +1,7 @@
-/** What the head of a request says before its token is checked: the operation, its route for the log, and where its token is. */
+/**
+ * Reads the head of a request before its token is checked: the operation, its route for the log, and the location of
+ * its token.
+ */
 import { Access, noRoute, type RawRequest } from '@latchkey/http'
 import * as AgentToken from './agents/AgentToken.js'
 import { metricsPath } from './api/latchkeyOperations.js'
@@ -18,14 +21,15 @@ export type Route = {
   readonly pattern: string
   readonly isHostAllowed: boolean
   readonly cors: string[]
-  /** Of a success. */
+  /** The headers of a success. */
   readonly headers: string[]
-  /** Whether the token has to be looked for among those of agents. */
+  /** Whether the token must be looked up among those of agents. */
   readonly mayBeAgent: boolean
 }
 
 /**
- * The token of an agent in a request. With another token beside it, it would be a guess who is meant.
+ * Returns the agent's token in a request. Rejects a second, different token, because it would be unclear who is
+ * calling.
  *
  * @throws {@link KmdError} `invalid_token` for two tokens
  */
@@ -46,14 +50,14 @@ export function mayHaveAgentToken(request: RawRequest): boolean {
   return request.header('authorization') !== undefined || (presented !== undefined && AgentToken.isToken(presented))
 }
 
-/** What is served without being an operation, by its name in the table of permissions. */
+/** The name in the permissions table of a document that is not an operation. */
 export function documentOf(path: string): string | undefined {
   if (path === descriptionPath) return 'SwaggerHandler'
   if (path === metricsPath) return 'GetMetrics'
   return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
 }
 
-/** Says what to add where. Only a name that a setting can hold is repeated. */
+/** The message states which setting to change. The name is repeated only if a setting can hold it. */
 export function forbiddenHost(host: string | undefined): KmdError {
   const name = Access.hostName(host ?? '')
   if (!/^[a-z0-9._:-]{1,253}$/.test(name)) return new KmdError('forbidden_host')
@@ -67,7 +71,7 @@ export function methodsOf(path: string): readonly string[] {
   return ConsoleFiles.isPath(path) ? ConsoleFiles.methods : Operations.methods(path)
 }
 
-/** For the log: a path that is served as it is, and nothing of any other. */
+/** For the log: a served path as is, and nothing of any other path. */
 export function routeOf(path: string): string {
   if (ConsoleFiles.isPath(path)) return '/console/*'
   return methodsOf(path).length === 0 ? noRoute : path

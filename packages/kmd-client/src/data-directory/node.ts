@@ -1,18 +1,18 @@
-/** The address and token of the daemon that runs in a data directory. */
+/** Reads the address and token of the daemon running in a data directory. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KmdClientError } from '../KmdClientError.js'
 import { doubt, doubtAddress } from '../node/Listener.js'
 import type { Examine } from '../transport/Transport.js'
 
-/** The first lines of `kmd.net` and `kmd.token`; the second is not read where another token is given. */
+/** Returns the first lines of `kmd.net` and `kmd.token`. `kmd.token` is not read if another token is given. */
 export async function readDataDirectory(dataDir: string, given?: string): Promise<{ address: string; token: string }> {
   const token = given ?? firstLine(dataDir, 'kmd.token')
   const [address, read] = await Promise.all([firstLine(dataDir, 'kmd.net'), token])
   return { address, token: read }
 }
 
-/** Tells whether the daemon of the directory is at the other end of a connection, or at an address. */
+/** Checks whether the directory's daemon is at the other end of a connection or at an address. */
 export function examiner(dataDir: string): Examine {
   return {
     connection: (ends) => doubt(dataDir, ends),

@@ -1,4 +1,4 @@
-/** For runtimes without files. */
+/** For runtimes without a file system. */
 import { KmdClientError } from '../KmdClientError.js'
 import type { Examine } from '../transport/Transport.js'
 

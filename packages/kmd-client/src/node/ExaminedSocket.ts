@@ -1,4 +1,7 @@
-/** A connection that sends nothing before its peer was examined. It stays examined for as long as it is open. */
+/**
+ * A connection that sends nothing before its peer has been examined. The result holds for as long as the connection is
+ * open.
+ */
 import { Socket, type TcpNetConnectOpts } from 'node:net'
 import { type Examine, UnprovenPeerError } from '../transport/Transport.js'
 
@@ -8,21 +11,21 @@ export class ExaminedSocket extends Socket {
   #isProven = false
   #held: (() => void) | undefined
 
-  /** As `net.connect`. */
+  /** Like `net.connect`. */
   static open(options: TcpNetConnectOpts, examine: Examine): ExaminedSocket {
     const socket = new ExaminedSocket(options)
     if (options.timeout !== undefined) socket.setTimeout(options.timeout)
-    // Before all other listeners, and before anything that waits for the connection is written.
+    // Runs before all other listeners, and before any pending data is written.
     socket.once('connect', () => socket.#examine(examine))
     return socket.connect(options)
   }
 
-  /** Whether its peer was examined: before that, nothing was sent. */
+  /** Whether the peer has been examined. Nothing is sent before that. */
   get isProven(): boolean {
     return this.#isProven
   }
 
-  // All that is written passes through these two.
+  // All writes pass through these two methods.
   override _write(chunk: unknown, encoding: BufferEncoding, done: Done): void {
     this.#hold(() => super._write(chunk, encoding, done))
   }
@@ -46,7 +49,7 @@ export class ExaminedSocket extends Socket {
           this.destroy(new UnprovenPeerError(doubt))
           return
         }
-        // Closed meanwhile: what was held back is not sent.
+        // The socket was closed in the meantime, so the held data is not sent.
         if (this.destroyed) return
         this.#isProven = true
         this.#held?.()

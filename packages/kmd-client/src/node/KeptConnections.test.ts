@@ -24,7 +24,7 @@ async function setUp(t: TestContext, announced: string | undefined, idleMs: numb
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  /** One request, until its connection is kept or closed. */
+  /** Sends one request, and waits until its connection is kept or closed. */
   const send = async (): Promise<void> => {
     const request = get({ host: '127.0.0.1', port, agent: kept.agent })
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -37,7 +37,7 @@ async function setUp(t: TestContext, announced: string | undefined, idleMs: numb
   return { kept, send, free, connections: () => sockets.size }
 }
 
-test('a connection is used for less time than the server announces', { timeout }, async (t) => {
+test('a connection is reused for less time than the server announces', { timeout }, async (t) => {
   const { kept, send, free, connections } = await setUp(t, 'timeout=3600, max=1000', 2 * hourMs)
   await send()
   kept.prune(performance.now() + hourMs / 2)
@@ -50,7 +50,7 @@ test('a connection is used for less time than the server announces', { timeout }
   assert.equal(connections(), 2)
 })
 
-test('without an announcement, and with a longer one, a connection is used for its own time', {
+test("without an announcement, or with a longer one, a connection is kept for the client's own time", {
   timeout,
 }, async (t) => {
   for (const announced of [undefined, 'timeout=86400', 'max=5', 'timeout=soon', 'timeout=-1', 'Timeout']) {

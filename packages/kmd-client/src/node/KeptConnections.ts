@@ -1,33 +1,33 @@
-/** Idle connections of an agent of `node:http`, used only while the server certainly keeps them. */
+/** Idle connections of a `node:http` agent, reused only while the server is certain to keep them open. */
 import type { Agent, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A request takes time to arrive, and the server's clock starts before the client's. */
+/** Allows for the time a request takes to arrive, and for the server's timer starting before the client's. */
 const marginMs = 1_000
 const announcement = /(?:^|[\s,;])timeout=([0-9]{1,9})(?:$|[\s,;])/i
 
 /**
- * Keeps connections for at most a time, and for less where the server announces less (`Keep-Alive: timeout=5`): a request on a
- * connection that the server is closing fails.
+ * Keeps idle connections up to a time limit, or less if the server announces less (`Keep-Alive: timeout=5`), because a
+ * request on a connection that the server is closing fails.
  */
 export class KeptConnections {
   readonly agent: Agent
   readonly #idleMs: number
   readonly #keepFor = new WeakMap<Socket, number>()
   readonly #usableUntil = new WeakMap<Socket, number>()
-  /** Those that were in use at `close`: they end with their response. */
+  /** Connections in use when `close` was called, which end after their response. */
   readonly #ending = new WeakSet<Socket>()
 
-  /** @param agent with `keepAlive`, and for nothing else */
+  /** @param agent an agent with `keepAlive` that is used for nothing else */
   constructor(agent: Agent, idleMs: number) {
     this.agent = agent
     this.#idleMs = idleMs
     const keep = agent.keepSocketAlive.bind(agent) as (socket: Socket) => unknown
-    // Called by the agent with each connection that would be kept.
+    // The agent calls this for each connection that it would keep.
     agent.keepSocketAlive = (socket: Socket) => this.#keep(socket) && keep(socket) !== false && this.#limit(socket)
   }
 
-  /** Notes how long the server keeps the connection of a response. */
+  /** Records how long the server keeps a response's connection open. */
   note({ headers, socket }: IncomingMessage): void {
     const announced = headers['keep-alive']
     const seconds = typeof announced === 'string' ? announcement.exec(announced)?.[1] : undefined
@@ -37,8 +37,8 @@ export class KeptConnections {
   }
 
   /**
-   * Closes connections whose time is over. Call it before each request: their timers are late where the process was busy. The agent takes
-   * the last one of a list.
+   * Closes expired connections. Call this before each request, because timers fire late in a busy process. The agent
+   * takes the last connection of a list.
    */
   prune(now = performance.now()): void {
     const { freeSockets } = this.agent
@@ -51,7 +51,7 @@ export class KeptConnections {
     }
   }
 
-  /** Closes idle connections, and the others after their response. */
+  /** Closes idle connections now and the others after their response. */
   close(): void {
     for (const list of Object.values(this.agent.sockets)) for (const socket of list ?? []) this.#ending.add(socket)
     for (const list of Object.values(this.agent.freeSockets)) for (const socket of [...(list ?? [])]) socket.destroy()

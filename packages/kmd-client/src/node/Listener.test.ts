@@ -13,13 +13,13 @@ import { doubt, doubtAddress } from './Listener.js'
 
 const skip = process.platform === 'linux' || process.platform === 'darwin' ? false : 'the daemon does not run here'
 
-/** A connection whose other end is not on this machine, as that of a container's port. */
+/** A connection whose other end is not on this machine, like a container's port. */
 const elsewhere = (port: number) => ({
   local: { address: '192.0.2.1', port: 1 },
   remote: { address: '192.0.2.2', port },
 })
 
-test('where the system does not tell the user, the lock decides', { skip }, async (t) => {
+test('the lock decides if the system does not reveal the user', { skip }, async (t) => {
   const dataDir = makeDataDir()
   t.after(() => removeDataDir(dataDir))
   const daemon = await startOurs(dataDir)
@@ -48,17 +48,17 @@ test('a daemon removes a stale kmd.net as soon as it has the lock', async (t) =>
   const config = JSON.parse(readFileSync(join(dataDir, 'kmd_config.json'), 'utf8'))
   const address = `127.0.0.1:${(taken.address() as AddressInfo).port}`
   writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ ...config, address }))
-  // It has the lock, but not the port.
+  // The daemon gets the lock but not the port.
   await assert.rejects(Daemon.start({ dataDir }))
   assert.throws(() => readFileSync(join(dataDir, 'kmd.net')), { code: 'ENOENT' })
 })
 
-test('a connection with itself is no daemon', async () => {
+test('a connection to itself is not a daemon', async () => {
   const self = { address: '127.0.0.1', port: 40_000 }
   assert.equal((await doubt('/nonexistent', { local: self, remote: self }))?.reason, 'stale')
 })
 
-test('a directory that is gone proves nothing', async (t) => {
+test('a missing directory proves nothing', async (t) => {
   const { port } = await listen(t)
   assert.equal((await doubtAddress('/nonexistent', '127.0.0.1', port))?.reason, 'stale')
   const dataDir = makeDataDir()
@@ -71,7 +71,7 @@ const isEveryUserMapped = (): boolean => {
   return /^\s*0\s+0\s+4294967295\s*$/.test(readFileSync('/proc/self/uid_map', 'latin1'))
 }
 
-test('user 65534 is a user like any other where every user has a number', {
+test('user 65534 is an ordinary user if every user has a mapping', {
   skip: process.platform !== 'linux' || process.getuid?.() !== 0 || !isEveryUserMapped() ? 'needs root' : false,
 }, async (t) => {
   const unprivileged = 65_534
@@ -82,7 +82,7 @@ test('user 65534 is a user like any other where every user has a number', {
   const program = "const s = require('net').createServer().listen(0, '127.0.0.1', () => console.log(s.address().port))"
   const options = { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'] }
   const portOf = async (uid: number): Promise<number> => {
-    // The program of another user may be below a directory that it cannot enter; the one of this process is open already.
+    // Another user may not be able to enter the program's directory; the executable of this process is already open.
     const child = spawn('/proc/self/exe', ['-e', program], { ...options, argv0: 'node', uid, gid: uid })
     t.after(() => child.kill('SIGKILL'))
     const [line] = (await once(child.stdout, 'data')) as [Buffer]
@@ -92,19 +92,19 @@ test('user 65534 is a user like any other where every user has a number', {
   assert.equal((await doubtAddress(dataDir, '127.0.0.1', await portOf(54_321)))?.reason, 'foreign')
 })
 
-test('a peer that resets the connection is not proven by it', { skip }, async (t) => {
+test('a peer that resets the connection is not proven', { skip }, async (t) => {
   const server = createServer((socket) => socket.resetAndDestroy()).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   t.after(() => server.close())
   const { port } = server.address() as AddressInfo
   for (let i = 0; i < 20; i++) {
     const doubted = await doubtAddress('/nonexistent', '127.0.0.1', port).catch(({ code }: TransportError) => code)
-    // Refused if the reset is here before the connection.
+    // Refused if the reset arrives before the connection is established.
     assert.ok(doubted === 'refused' || (typeof doubted === 'object' && doubted.reason === 'stale'), String(doubted))
   }
 })
 
-test('nothing is sent to an address that does not answer within the time of the request', async () => {
+test('nothing is sent to an address that does not respond within the time limit', async () => {
   const silent: Examine = { connection: async () => undefined, address: () => new Promise(() => {}) }
   let sent = 0
   const fetch = async (): Promise<Response> => {
@@ -158,7 +158,7 @@ test('an examined socket sends in order once its peer is proven', async (t) => {
   assert.equal(received(), 'one two three four')
 })
 
-test('an examined socket sends nothing to another peer, not even when it is ended first', async (t) => {
+test('an examined socket sends nothing to another peer, even if it is ended first', async (t) => {
   const { port, received, server } = await listen(t)
   const { promise, resolve } = withResolvers<{ reason: 'foreign'; message: string }>()
   const socket = ExaminedSocket.open(

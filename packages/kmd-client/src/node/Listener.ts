@@ -1,10 +1,10 @@
 /**
- * Proof that the daemon of a data directory is at the other end of a connection, made before anything is sent.
+ * Proves, before anything is sent, that the daemon of a data directory is at the other end of a connection.
  *
- * A daemon that was killed leaves `kmd.net` behind, and any account of the machine can then listen on that port. So the
- * peer's socket must belong to the user who owns the data directory, or to root, who can read it anyway. Where the
- * system does not tell, as for the published port of a container and on macOS, a running daemon must hold `kmd.lock`:
- * it removes `kmd.net` when it takes the lock, and before it stops to listen.
+ * A killed daemon leaves `kmd.net` behind, and any account on the machine can then listen on that port. So the peer's
+ * socket must belong to the owner of the data directory, or to root, who can read the directory anyway. If the system
+ * does not reveal the peer, as with a container's published port and on macOS, a running daemon must hold `kmd.lock`: a
+ * daemon removes `kmd.net` when it takes the lock, and again before it stops listening.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
@@ -15,18 +15,18 @@ import * as SocketTable from './SocketTable.js'
 
 type User = number
 
-/** Undefined if the peer is the daemon of the directory. */
+/** Returns undefined if the peer is the directory's daemon. */
 export async function doubt(dataDir: string, ends: Ends): Promise<Doubt | undefined> {
   try {
     return await examine(dataDir, ends)
   } catch {
-    // The directory is gone, or no longer this user's.
+    // The directory is gone or no longer belongs to this user.
     return stale(dataDir)
   }
 }
 
 async function examine(dataDir: string, ends: Ends): Promise<Doubt | undefined> {
-  // A connection to a free port of one's own range can meet itself.
+  // A connection to a free port in the ephemeral range can connect to itself.
   if (ends.local.port === ends.remote.port && ends.local.address === ends.remote.address) return stale(dataDir)
   const holders = await SocketTable.holdersOf(ends)
   if (holders.length === 0) return byLock(dataDir, ends.remote.port)
@@ -36,10 +36,10 @@ async function examine(dataDir: string, ends: Ends): Promise<Doubt | undefined> 
 }
 
 /**
- * The same for an address, by a connection of its own: for a `fetch` whose connections cannot be seen. Once there is a
- * connection, only the examination decides: a peer that resets it has proven nothing.
+ * Examines an address over a separate connection, for a `fetch` whose connections cannot be inspected. Once connected,
+ * only the examination decides: a peer that resets the connection has proven nothing.
  *
- * @throws TransportError with the code `refused` if there is no connection.
+ * @throws TransportError with the code `refused` if no connection can be made.
  */
 export async function doubtAddress(dataDir: string, host: string, port: number): Promise<Doubt | undefined> {
   const socket = connect({ host, port, timeout: probeMs })
@@ -63,8 +63,8 @@ function connected(socket: Socket): Promise<void> {
 }
 
 /**
- * Shown for every user that has no number in this user namespace, so it identifies none there. Where every user has one, as
- * outside of such namespaces and in most containers, it is a user like any other.
+ * The id that the kernel shows for every user without a mapping in this user namespace, so it identifies no single user
+ * there. If every user has a mapping, as outside user namespaces and in most containers, it is an ordinary user.
  */
 async function unmappedUser(): Promise<User | undefined> {
   const map = await readFile('/proc/self/uid_map', 'latin1').catch(() => '')
@@ -73,7 +73,7 @@ async function unmappedUser(): Promise<User | undefined> {
   return /^[0-9]+\n?$/.test(text) ? Number(text) : 65_534
 }
 
-/** Root, the owner of the directory, and the owner of the token file if only trusted users can have put it there. */
+/** Root, the directory's owner, and the token file's owner if only trusted users can have put the file there. */
 async function trustedUsers(dataDir: string): Promise<Set<User>> {
   const [directory, token] = await Promise.all([stat(dataDir), stat(join(dataDir, 'kmd.token'))])
   const users = new Set([0, directory.uid])
@@ -83,7 +83,9 @@ async function trustedUsers(dataDir: string): Promise<Set<User>> {
   return users
 }
 
-/** `kmd.net` is read after the lock was seen: the daemon that holds it has written it, or removed the stale one. */
+/**
+ * Reads `kmd.net` after checking the lock: the daemon holding the lock has written the file, or removed the stale one.
+ */
 async function byLock(dataDir: string, port: number): Promise<Doubt | undefined> {
   const state = await lockState(join(dataDir, 'kmd.lock'))
   if (state === 'unknown') return unproven(dataDir)
@@ -115,7 +117,7 @@ async function lockState(path: string): Promise<'held' | 'free' | 'unknown'> {
   }
 }
 
-/** Node has no flock(2). The command tries for a shared lock, which ends with the descriptor. */
+/** Node has no flock(2). The command tries to take a shared lock, which ends with the descriptor. */
 async function flockState(descriptor: number): Promise<'held' | 'free' | 'unknown'> {
   const { spawn } = await import('node:child_process')
   return new Promise((resolve) => {

@@ -16,19 +16,19 @@ const ends = {
 const listener4 = row('0100007F:1E99', '00000000:0000', '0A', 1000, 5)
 const mine = row('0100007F:A85D', '0100007F:1E99', '01', 7, 6)
 
-test('the accepted socket of the peer decides', { skip }, () => {
+test("the peer's accepted socket decides", { skip }, () => {
   const accepted = row('0100007F:1E99', '0100007F:A85D', '01', 2000, 9)
   assert.deepEqual(holders([header, listener4, mine, accepted].join('\n'), ends), [2000])
 })
 
-test('before it is accepted, every socket that listens there counts, and its own user does not', { skip }, () => {
+test('before a connection is accepted, every listening socket counts and its own user does not', { skip }, () => {
   const queued = row('0100007F:1E99', '0100007F:A85D', '01', 0, 0)
   assert.deepEqual(holders([header, listener4, mine, queued].join('\n'), ends), [1000])
   const wildcard = row(`${'0'.repeat(32)}:1E99`, `${'0'.repeat(32)}:0000`, '0A', 1001, 8)
   assert.deepEqual(holders([listener4, wildcard, queued].join('\n'), ends), [1000, 1001])
 })
 
-test('a socket for both families is found by its IPv6 form', { skip }, () => {
+test('a dual-stack socket is found by its IPv6 form', { skip }, () => {
   const mapped = '0000000000000000FFFF00000100007F'
   assert.deepEqual(holders(row(`${mapped}:1E99`, `${mapped}:A85D`, '01', 1002, 3), ends), [1002])
   const six = { local: { address: '::1', port: 2 }, remote: { address: '::1', port: 1 } }

@@ -1,4 +1,4 @@
-/** The kernel's table of TCP sockets on Linux: which user holds the other end of a connection on this machine. */
+/** Reads the kernel's table of TCP sockets on Linux to find the user at the other end of a local connection. */
 import { readFile } from 'node:fs/promises'
 import { endianness } from 'node:os'
 import type { Address, Ends } from '../transport/Transport.js'
@@ -9,8 +9,8 @@ const files = ['/proc/net/tcp', '/proc/net/tcp6']
 const listening = '0A'
 
 /**
- * The users that hold the peer's end of a connection; empty where there is no such table. The table of IPv6 is read only
- * if that of IPv4 does not decide: the kernel walks all its sockets for each.
+ * The users holding the peer's end of a connection; empty if there is no such table. The IPv6 table is read only if the
+ * IPv4 table does not decide, because the kernel walks all of its sockets for each.
  */
 export async function holdersOf(ends: Ends): Promise<number[]> {
   let table = ''
@@ -23,8 +23,8 @@ export async function holdersOf(ends: Ends): Promise<number[]> {
 }
 
 /**
- * The users that hold the peer's end of a connection: of its socket once the peer has accepted it, and before that of
- * every socket that listens there. Empty if the other end is not in the table, as with a container's port.
+ * The users holding the peer's end of a connection: the user of its socket once the peer has accepted it, and before
+ * that the users of every socket listening there. Empty if the peer is not in the table, as with a container's port.
  */
 export function holders(table: string, ends: Ends): number[] {
   const accepted = acceptedBy(table, ends)
@@ -45,7 +45,7 @@ function acceptedBy(table: string, { local, remote }: Ends): number | undefined 
   return row?.hasInode === true ? row.uid : undefined
 }
 
-/** The rows of sockets with this local port. Few of the thousands that a busy machine has, so only these are split. */
+/** The rows of sockets with this local port. A busy machine has thousands of rows, so only these are split. */
 function rowsAt(table: string, port: number): Row[] {
   const rows: Row[] = []
   const localPort = new RegExp(`^ *[0-9]+: [0-9A-F]+:${hexPort(port)} .*$`, 'gm')
@@ -60,7 +60,7 @@ function rowsAt(table: string, port: number): Row[] {
 const wildcards = ['0'.repeat(8), '0'.repeat(32)]
 const mappedPrefix = [0, 0, 0xffff]
 
-/** As the table writes an address. One of IPv4 may also be written as one of IPv6, by a socket that takes both. */
+/** The notations of an address in the table. A dual-stack socket may show an IPv4 address as IPv6. */
 function spellings({ address, port }: Address): string[] {
   const words = wordsOf(address)
   const all = words.length === 1 ? [words, [...mappedPrefix, ...words]] : [words]
@@ -68,7 +68,7 @@ function spellings({ address, port }: Address): string[] {
   return [...all, ...(isMapped ? [words.slice(3)] : [])].map((each) => `${each.map(hexWord).join('')}:${hexPort(port)}`)
 }
 
-/** One word of 32 bits for IPv4, four for IPv6. */
+/** One 32-bit word for IPv4, four for IPv6. */
 function wordsOf(address: string): number[] {
   if (!address.includes(':')) return [toWord(address.split('.').map(Number))]
   // A URL writes the last 32 bits in hexadecimal, too, and leaves out one run of zeros at most.
@@ -85,7 +85,7 @@ function toWord([a = 0, b = 0, c = 0, d = 0]: number[]): number {
   return ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
 }
 
-/** The kernel prints each word in the order of the machine's bytes. */
+/** The kernel prints each word in the machine's byte order. */
 function hexWord(word: number): string {
   const bytes = Buffer.alloc(4)
   if (endianness() === 'LE') bytes.writeUInt32LE(word)

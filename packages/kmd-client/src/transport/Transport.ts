@@ -1,65 +1,71 @@
-/** How requests reach the daemon. Each runtime has its own implementation behind the package import `#transport`. */
+/**
+ * Defines how requests reach the daemon. Each runtime has its own implementation behind the package import
+ * `#transport`.
+ */
 import { LatchkeyError } from '@latchkey/algorand'
 
 export type TransportRequest = {
   host: string
   port: number
-  /** Host and port as a URL has them. */
+  /** Host and port as in a URL. */
   authority: string
-  /** The path of a Unix socket, in place of host and port. On Node only. */
+  /** The path of a Unix socket, used instead of host and port. Node only. */
   socketPath?: string | undefined
   path: string
   method: string
   headers: { readonly [name: string]: string }
   body: Uint8Array<ArrayBuffer> | undefined
-  /** Rejects with its reason when it fires. */
+  /** When the signal fires, the request rejects with its reason. */
   signal: AbortSignal | undefined
   timeoutMs: number
   maxResponseBytes: number
   /** Must not reach the daemon twice: never repeated, and not sent over a connection that may be stale. */
   once: boolean
-  /** May reach the daemon twice. What is neither is repeated only where the daemon had closed an idle connection. */
+  /**
+   * May reach the daemon twice. A request that is neither `once` nor `repeatable` is repeated only if the daemon had
+   * closed an idle connection.
+   */
   repeatable: boolean
 }
 
 export type TransportResponse = {
   status: number
   header: (name: string) => string | undefined
-  /** Memory of its own, for the caller to wipe. */
+  /** A separate buffer that the caller must wipe. */
   body: Uint8Array
 }
 
 export type Address = { address: string; port: number }
 
-/** The two ends of a connection, as the client sees them. */
+/** Both ends of a connection, from the client's side. */
 export type Ends = { local: Address; remote: Address }
 
-/** Why the program at the other end is not taken for the daemon. */
+/** Why the peer is not accepted as the daemon. */
 export type Doubt = {
-  /** Another user's program, a daemon that has ended, or a system that does not tell. */
+  /** Another user's program, a daemon that has ended, or a system that does not reveal the peer. */
   reason: 'foreign' | 'stale' | 'unproven'
   message: string
 }
 
-/** Examines the peer before anything is sent to it: undefined if it is the daemon. */
+/** Examines the peer before anything is sent to it. Resolves to undefined if the peer is the daemon. */
 export type Examine = {
   connection: (ends: Ends) => Promise<Doubt | undefined>
-  /** For connections that cannot be seen. Rejects with `TransportError` where there is no connection. */
+  /** For connections that cannot be inspected. Rejects with `TransportError` if no connection can be made. */
   address: (host: string, port: number) => Promise<Doubt | undefined>
 }
 
 export type Transport = {
-  /** Rejects with `TransportError`, or with the reason of the signal. */
+  /** Rejects with `TransportError` or with the signal's reason. */
   send: (request: TransportRequest) => Promise<TransportResponse>
-  /** Closes idle connections. Requests after that open new ones. */
+  /** Closes idle connections. Later requests open new ones. */
   close: () => void
 }
 
 /**
  * - `refused`: no connection could be made, so nothing was sent.
- * - `broken`: the connection failed, at a point that the runtime may not tell.
+ * - `broken`: the connection failed, possibly at an unknown point.
  * - `unproven`: the peer is not the daemon, so nothing was sent: `UnprovenPeerError`.
- * - `timeout`, `too_large`: a limit of the request was reached.
+ * - `timeout`, `too_large`: the request reached a limit.
  */
 export type TransportFailure = 'refused' | 'unproven' | 'broken' | 'timeout' | 'too_large'
 
@@ -71,18 +77,18 @@ type TransportErrorOptions = {
   isUnsent?: boolean | undefined
 }
 
-/** The reason for a failed exchange, for `Connection` to explain. */
+/** The reason for a failed exchange. `Connection` turns it into a message. */
 export class TransportError extends LatchkeyError<TransportFailure> {
   override name = 'TransportError'
-  /** The system's code, such as `ECONNREFUSED`, where there is one. */
+  /** The system's error code, such as `ECONNREFUSED`, if there is one. */
   readonly systemCode: string | undefined
-  /** Whether a response had begun. */
+  /** Whether a response had started. */
   readonly hasResponse: boolean
-  /** Whether the connection had no request before: then it was not closed for being idle. */
+  /** Whether this was the connection's first request, which rules out an idle timeout. */
   readonly isNewConnection: boolean
-  /** Whether nothing of the request was sent, so that anything may be repeated. */
+  /** Whether nothing was sent, so any request may be repeated. */
   readonly isUnsent: boolean
-  /** Whether an earlier attempt of the same request may have reached the daemon. */
+  /** Whether an earlier attempt of this request may have reached the daemon. */
   wasSentBefore = false
 
   constructor(
@@ -96,13 +102,13 @@ export class TransportError extends LatchkeyError<TransportFailure> {
     this.isUnsent = isUnsent
   }
 
-  /** Whether the peer closed the connection without a response. It may have seen the request, or not. */
+  /** Whether the peer closed the connection without a response. The peer may or may not have seen the request. */
   get isReset(): boolean {
     return !this.hasResponse && this.systemCode !== undefined && resets.has(this.systemCode)
   }
 }
 
-/** The program that listens is not the daemon. Nothing was sent. */
+/** The listening program is not the daemon. Nothing was sent. */
 export class UnprovenPeerError extends TransportError {
   override name = 'UnprovenPeerError'
   readonly doubt: Doubt
@@ -115,13 +121,13 @@ export class UnprovenPeerError extends TransportError {
 
 const refusals = new Set([
   ...['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'],
-  // Of a Unix socket: it is not there, or not for this user.
+  // A Unix socket that does not exist or that this user may not access.
   ...['ENOENT', 'EACCES'],
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 const resets = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** A failure of the network, by the system's code for it. */
+/** Converts a system error code to a network failure. */
 export function networkError(
   cause: unknown,
   systemCode: string | undefined,

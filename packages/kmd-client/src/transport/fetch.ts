@@ -1,4 +1,4 @@
-/** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
+/** A transport on the web platform's `fetch`, for browsers, edge runtimes, and callers that pass their own. */
 import { KmdClientError } from '../KmdClientError.js'
 import { repeating } from './repeating.js'
 import {
@@ -11,17 +11,17 @@ import {
   UnprovenPeerError,
 } from './Transport.js'
 
-/** As much of `fetch` as is used. */
+/** The parts of `fetch` that are used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** Where there are no data directories, and so no peer to examine. */
+/** For runtimes without data directories, which have no peer to examine. */
 export function createTransport(_examine: Examine | undefined): Transport {
   return createFetchTransport((url, init) => globalThis.fetch(url, init), undefined)
 }
 
 /**
- * The connections of a `fetch` cannot be seen, so the peer is examined over another one before each request. That
- * leaves the moment between the two, which the transport of `node:http` does not have.
+ * The connections of a `fetch` cannot be inspected, so the peer is examined over a separate connection before each
+ * request. This leaves a gap between examination and request, which the `node:http` transport does not have.
  */
 export function createFetchTransport(fetch: Fetch, examine: Examine | undefined): Transport {
   return {
@@ -30,7 +30,7 @@ export function createFetchTransport(fetch: Fetch, examine: Examine | undefined)
   }
 }
 
-/** Nothing is fetched after the signal has fired: the body may be wiped by then. */
+/** Nothing is fetched after the signal has fired, because the body may already be wiped. */
 function examined(fetch: Fetch, examine: Examine, { host, port }: TransportRequest): Fetch {
   return async (url, init) => {
     const doubt = await beforeAbort(examine.address(host, port), init.signal)
@@ -39,7 +39,7 @@ function examined(fetch: Fetch, examine: Examine, { host, port }: TransportReque
   }
 }
 
-/** Rejects when the signal fires, if it does so first. */
+/** Rejects if the signal fires first. */
 function beforeAbort<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
@@ -47,7 +47,7 @@ function beforeAbort<T>(work: Promise<T>, signal: AbortSignal | null | undefined
   })
 }
 
-/** Browsers replace stale connections themselves, and do not say why a request failed: it is not repeated there. */
+/** Browsers replace stale connections themselves and hide why a request failed, so requests are not repeated there. */
 async function send(request: TransportRequest, fetch: Fetch): Promise<TransportResponse> {
   if (request.socketPath !== undefined) {
     const message = 'a Unix socket can be used on Node only, and not with a fetch of your own'
@@ -73,12 +73,12 @@ async function send(request: TransportRequest, fetch: Fetch): Promise<TransportR
 
 function start(request: TransportRequest, fetch: Fetch, signal: AbortSignal): Promise<Response> {
   const { authority, path, method, headers, body } = request
-  // A daemon does not redirect, and the token must not go where a redirect points.
+  // The daemon never redirects, and the token must not follow a redirect.
   const options: RequestInit = { method, headers, signal, redirect: 'manual', credentials: 'omit' }
   return fetch(`http://${authority}${path}`, body === undefined ? options : { ...options, body })
 }
 
-/** A signal that fires with the caller's, or when the time is over. */
+/** A signal that fires with the caller's signal or after the timeout. */
 function startLimit({ signal, timeoutMs }: TransportRequest): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController()
   const onAbort = (): void => controller.abort(signal?.reason)
@@ -116,7 +116,7 @@ async function collect(response: Response, limit: number): Promise<Uint8Array> {
   return whole
 }
 
-/** Node's `fetch` says what failed; browsers do not, so that pages cannot scan a network. */
+/** Node's `fetch` reports the cause of a failure. Browsers hide it, so that pages cannot scan a network. */
 function failureOf(error: unknown): TransportError {
   if (error instanceof TransportError) return error
   const { cause } = error as { cause?: { code?: unknown } }

@@ -1,4 +1,4 @@
-/** Keep-alive connections on `node:http`, which takes a third of the time of Node's `fetch`. */
+/** A transport with keep-alive connections on `node:http`, which takes a third of the time of Node's `fetch`. */
 import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage, request as startRequest } from 'node:http'
 import type { TcpNetConnectOpts } from 'node:net'
 import { ExaminedSocket } from '../node/ExaminedSocket.js'
@@ -13,14 +13,14 @@ import {
   type TransportResponse,
 } from './Transport.js'
 
-/** Idle connections end here before they end at the daemon, which may announce a shorter time. */
+/** Closes idle connections before the daemon does. The daemon may announce a shorter time. */
 const idleMs = 30_000
 const maxConnections = 64
 
 type Agents = {
   /** Keeps connections for later requests. */
   pool: KeptConnections
-  /** Makes a connection for each request. */
+  /** Opens a connection for each request. */
   single: Agent
 }
 
@@ -45,7 +45,7 @@ function createAgent(options: AgentOptions, examine: Examine | undefined): Agent
   return Object.assign(agent, { createConnection })
 }
 
-/** A request that must not be done twice gets a connection of its own, on which no earlier response came. */
+/** A request that must not be repeated gets a new connection, which no earlier response has used. */
 async function send(request: TransportRequest, { pool, single }: Agents): Promise<TransportResponse> {
   return repeating(request, (attempt, leftMs) => {
     if (attempt > 0 || request.once) return exchange(request, single, leftMs)
@@ -71,7 +71,7 @@ function exchange(
       signal?.removeEventListener('abort', onAbort)
       finish()
     }
-    // The first failure counts: destroying the request fails it once more.
+    // Only the first failure counts: destroying the request fails it again.
     const fail = (error: unknown): void => {
       settle(() => reject(error))
       request.destroy()

@@ -1,18 +1,19 @@
-/** Repeats requests whose connection broke before there was a response. */
+/** Repeats requests whose connection broke before a response arrived. */
 import { TransportError, type TransportRequest } from './Transport.js'
 
-/** More would be a daemon that closes every connection. */
+/** If this many attempts fail, the daemon is assumed to close every connection. */
 const maxRepeatable = 3
 const maxOthers = 2
-/** A daemon that closes connections before anything is sent is short of them, or this machine is too busy to send in time. */
+/** Higher, because the daemon may be short of connections, or this machine too busy to send in time. */
 const maxUnsent = 20
-/** Before a later attempt: a daemon that is short of connections closes some of them. */
+/** The pause before a later attempt, while a daemon short of connections closes some of them. */
 const pauseMs = 100
 
 /**
- * Runs attempts until one has a response, within the time of the request. A daemon closes idle connections, sometimes just as a request is
- * sent on one, and it closes others where it has too many. Reading and signing are repeated in any case: a transaction counts once, however often
- * it is signed. What changes something is repeated only if its connection had been idle, so that the daemon has not seen it.
+ * Runs attempts until one has a response, within the request's time limit. The daemon closes idle connections,
+ * sometimes while a request is being sent, and closes others if it has too many. Reads and signatures are always
+ * repeated: a transaction counts once, no matter how often it is signed. A request that changes state is repeated only
+ * if its connection had been idle, so the daemon has not seen it.
  */
 export async function repeating<T>(
   { once, repeatable, timeoutMs, signal }: Pick<TransportRequest, 'once' | 'repeatable' | 'timeoutMs' | 'signal'>,

@@ -10,7 +10,7 @@ const payment = (amt: bigint, more: object = {}): Uint8Array =>
 
 const numbers = (signings: SignatureLog, after = 0): number[] => signings.after(after).map(({ number }) => number)
 
-test('records are listed with what was signed', () => {
+test('records are listed with the signed transaction', () => {
   let nowMs = 1_700_000_000_000
   const signings = new SignatureLog({ now: () => nowMs++ })
   const bytes = payment(2n ** 64n - 1n)
@@ -37,7 +37,7 @@ test('records are listed with what was signed', () => {
   assert.deepEqual([second!.number, second!.isMultisig, second!.walletKey], [2, true, 'w2'])
 })
 
-test('the bytes are copied: the caller may change them afterwards', () => {
+test('the bytes are copied, so the caller may change them afterwards', () => {
   const signings = new SignatureLog()
   const bytes = payment(7n)
   signings.add('w', bytes, false)
@@ -111,12 +111,12 @@ test('a thousand records are kept by default', () => {
   assert.deepEqual([kept.length, kept[0], kept.at(-1)], [1_000, 2, 1_001])
 })
 
-test('transactions that were not read take no more memory than the limit', () => {
+test('unread transactions take no more memory than the limit', () => {
   const bytes = payment(1n)
   const signings = new SignatureLog({ limitBytes: 2 * bytes.length })
   for (let i = 0; i < 4; i++) signings.add('w', bytes, false)
   assert.deepEqual(numbers(signings), [3, 4])
-  // These are read now, and their bytes gone.
+  // These are now read, and their bytes freed.
   for (let i = 0; i < 2; i++) signings.add('w', bytes, false)
   assert.deepEqual(numbers(signings), [3, 4, 5, 6])
   signings.add('w', payment(1n, { note: new Uint8Array(1024) }), false)
@@ -136,7 +136,7 @@ test('transactions of any length are stored intact', () => {
   )
 })
 
-test('programs are recorded by their address, with the account that they may act for', () => {
+test('programs are recorded by address, with the account that they may act for', () => {
   const signings = new SignatureLog({ limitBytes: 1024 })
   const program = new Uint8Array(100_000).fill(4)
   signings.addProgram('w', program, key(5), true)
@@ -160,7 +160,7 @@ test('records are read a few at a time', () => {
     signings.after(1, 2).map(({ number }) => number),
     [2, 3],
   )
-  // Displaced between two readings.
+  // Dropped between two reads.
   for (let i = 0; i < 4; i++) signings.add('w', payment(1n), false)
   assert.deepEqual(
     signings.after(3, 2).map(({ number }) => number),

@@ -1,28 +1,28 @@
 /**
- * What was signed since the daemon started, for the console. Signing is the hot path of the daemon, so recording a
+ * Records the signatures since the daemon started, for the console. Signing is the daemon's hot path, so recording a
  * transaction only copies its bytes; its id and description are computed when they are read.
  */
 import { Address, Description, Program, Transaction } from '@latchkey/algorand'
 
-/** One signature that the daemon made, as its log has it. */
+/** A signature made by the daemon. */
 export type SignatureRecord = {
   readonly number: number
   readonly atMs: number
-  /** The id of the wallet, one character a byte. */
+  /** The wallet's id with one character per byte. */
   readonly walletKey: string
   readonly isMultisig: boolean
   readonly facts: Facts
 }
 
-/** The parts of a transaction that the list shows. Of a program: its address, the account, and a warning. */
+/** The parts of a transaction that the list shows. For a program: its address, the account, and a warning. */
 export type Facts = {
   /** Blank for a program. */
   readonly transactionId: string
-  /** The address that the bytes of a program hash to; blank for a transaction. */
+  /** The address of a program (the hash of its bytes); blank for a transaction. */
   readonly program: string
   /** `program` for a program. */
   readonly type: string
-  /** The account that pays; of a program, the account that it may act for. */
+  /** The account that pays; for a program, the account that it may act for. */
   readonly sender: string
   /** Blank if there is none. */
   readonly receiver: string
@@ -40,17 +40,17 @@ export type SignatureLogOptions = {
   limitBytes?: number
   /** Milliseconds since 1970. */
   now?: () => number
-  /** Called after each record; what it does is part of each signature's time. */
+  /** Called after each record. Its duration adds to the time of each signature. */
   onAdd?: (() => void) | undefined
 }
 
-/** Reused for each slot: an allocation for every signature would cost more than the copy. */
+/** Reused for each slot, because an allocation for every signature would cost more than the copy. */
 type Entry = {
   atMs: number
   walletKey: string
   isMultisig: boolean
   isProgram: boolean
-  /** The transaction, or the hash of a program and an account, are the beginning of it, until they are read. */
+  /** Starts with the transaction, or with a program's hash and account, until they are read. */
   bytes: Uint8Array
   length: number
   facts: Facts | undefined
@@ -79,12 +79,15 @@ export class SignatureLog {
     return this.#last
   }
 
-  /** `canonical` is copied: it may lie in memory that holds more than the transaction. */
+  /** Copies `canonical`, because it may be in memory that holds more than the transaction. */
   add(walletKey: string, canonical: Uint8Array, isMultisig: boolean): void {
     this.#add(walletKey, canonical, isMultisig, false)
   }
 
-  /** Keeps the hash of the program, which may be large. `account` is the one that the program may act for. */
+  /**
+   * Keeps only the program's hash, because programs may be large. `account` is the account that the program may act
+   * for.
+   */
   addProgram(walletKey: string, program: Uint8Array, account: Uint8Array, isMultisig: boolean): void {
     this.#add(walletKey, Buffer.concat([Program.address(program), account]), isMultisig, true)
   }
@@ -107,8 +110,8 @@ export class SignatureLog {
   }
 
   /**
-   * The records after the given number, oldest first. The first reading of a record takes up to half a millisecond:
-   * a caller on the main thread asks for a few at a time.
+   * The records after the given number, oldest first. The first read of a record takes up to half a millisecond, so a
+   * caller on the main thread should request a few at a time.
    */
   after(number: number, count = Number.POSITIVE_INFINITY): SignatureRecord[] {
     const records: SignatureRecord[] = []
@@ -140,7 +143,7 @@ export class SignatureLog {
     this.#release(entry)
   }
 
-  /** Once for each. */
+  /** Computes the facts once per record. */
   #read(entry: Entry): Facts {
     if (entry.facts === undefined) {
       const bytes = entry.bytes.subarray(0, entry.length)
@@ -158,12 +161,14 @@ export class SignatureLog {
   }
 }
 
-/** Nearly all transactions have less. */
+/** Nearly all transactions are smaller. */
 const usualBytes = 512
 const nothing = new Uint8Array(0)
 const zeroKey = new Uint8Array(32)
 
-/** What the audit log has of a signature: the description would take most of the time. */
+/**
+ * The facts that the audit log records about a signature, without the description, which would take most of the time.
+ */
 export type SignedFacts = Omit<Facts, 'warnings'>
 
 /** The facts of a program that may act for an account. */

@@ -9,7 +9,7 @@ const payment = (amt: bigint): Uint8Array =>
   Transaction.encode({ type: 'pay', snd: key(1), rcv: key(2), amt, fee: 1000n, fv: 1n, lv: 2n, gh: key(3) })
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('signatures are reported in order, and not while one is made', async () => {
+test('signatures are reported in order, but not while one is being made', async () => {
   const reported: SignatureRecord[] = []
   const log = reportingLog((record) => reported.push(record))
   for (let index = 1; index <= 10; index++) log.add('w', payment(BigInt(index)), false)
@@ -24,7 +24,7 @@ test('signatures are reported in order, and not while one is made', async () => 
   assert.equal(reported.at(-1)!.facts.amount, 11n)
 })
 
-test('of a flood the latest are reported', async () => {
+test('during a flood, the latest signatures are reported', async () => {
   const numbers: number[] = []
   const log = reportingLog(({ number }) => numbers.push(number))
   for (let index = 0; index < 500; index++) log.add('w', payment(1n), false)

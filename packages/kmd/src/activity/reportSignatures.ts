@@ -1,12 +1,12 @@
-/** Reports signatures as they are made, after their responses and a few at a time: signing does not wait for it. */
+/** Reports signatures after their responses, a few at a time, so that signing does not wait. */
 import { SignatureLog, type SignatureRecord } from './SignatureLog.js'
 
 /** Describing one takes up to half a millisecond. */
 const perTurn = 4
-/** Older ones of a flood are passed over: a reader could not follow them either. */
+/** During a flood, older signatures are skipped, because a reader could not follow them anyway. */
 const maxWaiting = 64
 
-/** A log that calls `onSignature` for its records, oldest first; of a flood, for the latest. */
+/** A log that calls `onSignature` for its records, oldest first. During a flood, only for the latest. */
 export function reportingLog(onSignature: (signature: SignatureRecord) => void): SignatureLog {
   let last = 0
   let isScheduled = false

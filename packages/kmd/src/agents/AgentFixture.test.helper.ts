@@ -1,4 +1,4 @@
-/** An agent in a temporary directory, with a clock that a test sets, and the transactions that it signs. */
+/** An agent in a temporary directory, with a clock set by the test, and the transactions that it signs. */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -13,7 +13,7 @@ export const network = Network.testnet.genesisHash
 export const usdc = Network.testnet.usdcAssetId!
 export const walletId = '0123456789abcdef0123456789abcdef'
 
-/** A key by its number: the same in every process. */
+/** A key by number, the same in every process. */
 export function keyOf(number: number): GrantedKey & { publicKey: Uint8Array } {
   Libsodium.load()
   const seed = createHash('sha256').update(`key ${number}`).digest()
@@ -52,7 +52,7 @@ export type Fields = Partial<Transaction.Transaction>
 
 let notes = 0
 
-/** A payment that differs from every other. */
+/** A unique payment. */
 export function pay(amount: bigint, fields: Fields = {}): Transaction.Canonical {
   return transaction({ type: 'pay', rcv: payee.publicKey, amt: amount, ...fields })
 }
@@ -76,7 +76,7 @@ export type Fixture = State & {
     limits: readonly Limit[],
     more?: Partial<Rules> & Partial<Pick<NewAgent, 'name' | 'expiresAtMs'>>,
   ) => Promise<Granted>
-  /** Signs with the token, in a session of its own. */
+  /** Signs with the token, in a separate session. */
   sign: (token: string, transaction: Transaction.Canonical, signer?: Uint8Array) => Promise<Uint8Array>
 }
 

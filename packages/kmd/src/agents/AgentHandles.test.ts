@@ -13,7 +13,7 @@ test('a handle is bound to the token, not only to the agent', () => {
   const handles = new AgentHandles({ lifetimeMs: 1_000 })
   const token = handles.open(session('a', 1))
   handles.require(session('a', 1), token)
-  // As after another token: the id of the agent is the same.
+  // Like after a token rotation: the agent's id is the same.
   assert.throws(() => handles.require(session('a', 2), token), { code: 'handle_unknown' })
   assert.throws(() => handles.release(session('a', 2), token), { code: 'handle_unknown' })
   assert.throws(() => handles.require(session('b', 1), token), { code: 'handle_unknown' })
@@ -22,7 +22,7 @@ test('a handle is bound to the token, not only to the agent', () => {
   assert.throws(() => handles.require(session('a', 1), token), { code: 'handle_unknown' })
 })
 
-test('expired handles are dropped first, then the oldest, and of one agent only', () => {
+test('expired handles are dropped first, then the oldest, and only those of one agent', () => {
   let now = 0
   const handles = new AgentHandles({ lifetimeMs: 1_000, maxLifetimeMs: 1_500, now: () => now })
   const [mine, other] = [session('a', 1), session('b', 2)]
@@ -47,7 +47,7 @@ test('expired handles are dropped first, then the oldest, and of one agent only'
   assert.throws(() => handles.require(mine, short), { code: 'handle_expired' })
 })
 
-test('the user of a connection is looked up once, and told once an hour for each agent', async () => {
+test('the user of a connection is looked up once, and reported once an hour for each agent', async () => {
   let now = 1_000_000
   let lookUps = 0
   const told: string[] = []
@@ -79,7 +79,7 @@ test('the user of a connection is looked up once, and told once an hour for each
   presence.used('a', own)
   presence.used('a', own)
   assert.equal(told.length, 3)
-  // Another agent over the same connection.
+  // Another agent on the same connection.
   presence.used('e', own)
   assert.equal(told.at(-1), 'e')
   assert.equal(presence.of('unknown'), undefined)

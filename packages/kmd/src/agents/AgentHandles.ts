@@ -1,10 +1,10 @@
 /**
- * Wallet handles of agents. Such a handle opens nothing by itself: it holds no key and no password, so that clients of the
- * reference, which need a handle for every operation, work with the token of an agent. It is good for the token that opened
- * it, and for no other, that of the owner included.
+ * Manages wallet handles of agents. An agent's handle holds no key and no password, so it opens nothing. Its purpose is
+ * compatibility: clients of the reference need a handle for every operation. A handle works only with the token that
+ * opened it, not even with the owner's.
  *
- * Expired ones are dropped when their agent opens another. An agent that opens handles without releasing them ends its own
- * oldest ones.
+ * Expired handles are dropped when their agent opens another. An agent that opens handles without releasing them loses
+ * its oldest ones.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { KmdError } from '../errors.js'
@@ -19,11 +19,11 @@ export type AgentHandlesOptions = Lifetimes & {
 
 type Handle = { secret: Buffer; binding: Buffer; expiresAtMs: number; latestExpiryMs: number }
 
-/** Of one agent. */
+/** Per agent. */
 export const maxHandles = 32
 
 export class AgentHandles {
-  /** By agent, then by the id of the handle; the oldest first. */
+  /** By agent, then by handle id, oldest first. */
   readonly #handles = new Map<string, Map<string, Handle>>()
   readonly #now: () => number
   #lifetimeMs: number
@@ -35,7 +35,7 @@ export class AgentHandles {
     this.#now = now
   }
 
-  /** Changes the lifetimes of the handles that are opened or renewed from now on. */
+  /** Changes the lifetimes of handles that are opened or renewed from now on. */
   configure({ lifetimeMs, maxLifetimeMs = Number.POSITIVE_INFINITY }: Lifetimes): void {
     this.#lifetimeMs = lifetimeMs
     this.#maxLifetimeMs = maxLifetimeMs
@@ -65,9 +65,9 @@ export class AgentHandles {
   }
 
   /**
-   * Checks that a handle is live, and was opened with the token of this very request.
+   * Checks that a handle is live and was opened with the token of this request.
    *
-   * @throws {@link KmdError} as for the handles of wallets
+   * @throws {@link KmdError} as for wallet handles
    */
   require(session: AgentSession, token: string): void {
     this.#live(session, token)
@@ -87,7 +87,7 @@ export class AgentHandles {
     this.#drop(session.agentId, id)
   }
 
-  /** Ends all handles of an agent: it is paused or has ended, or its token is another one. */
+  /** Ends all handles of an agent, because it was paused, has ended, or got a new token. */
   releaseAgent(agentId: string): void {
     this.#handles.delete(agentId)
   }
@@ -119,7 +119,7 @@ export class AgentHandles {
   }
 }
 
-/** Differs for another token of the same agent. The key cannot be computed from it. */
+/** Differs between tokens of the same agent. The key cannot be computed from it. */
 function bindingOf({ sealingKey }: AgentSession): Buffer {
   return createHash('sha256').update('latchkey agent handle').update(sealingKey).digest()
 }

@@ -24,7 +24,7 @@ function presence(user: number) {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('an agent that makes a thousand connections has one of them looked up a second', async () => {
+test('for an agent with a thousand connections, one lookup is made per second', async () => {
   const { agents, state } = presence(1001)
   for (let port = 0; port < 1000; port++) agents.used('a', ends(port))
   agents.used('b', ends(1))
@@ -42,7 +42,7 @@ test('an agent that makes a thousand connections has one of them looked up a sec
   assert.equal(state.lookUps, 3, 'each connection once')
 })
 
-test('an agent that was seen to run as the user of the daemon is not looked up again before it is told again', async () => {
+test("an agent seen as the daemon's user is not looked up again before the next report", async () => {
   const { agents, state } = presence(1000)
   agents.used('a', ends(1))
   await settled()
@@ -57,7 +57,7 @@ test('an agent that was seen to run as the user of the daemon is not looked up a
   assert.deepEqual([state.lookUps, state.told], [2, ['a', 'a']])
 })
 
-test('a clock that is set back does not end the look-ups', async () => {
+test('a clock that is set back does not stop lookups', async () => {
   const { agents, state } = presence(1001)
   agents.used('a', ends(1))
   state.nowMs -= 500_000

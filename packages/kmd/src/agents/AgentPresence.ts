@@ -1,17 +1,21 @@
 /**
- * What the daemon noticed of its agents since it started: when each was used last, and whether it runs as the user of the
- * daemon. Such a program can read the files of the daemon, and so get around every limit.
+ * Records when each agent was last used since the daemon started, and whether it runs as the daemon's user. Such a
+ * program can read the daemon's files and so bypass every limit.
  */
 import type { ConnectionEnds } from '@latchkey/http'
 
 export type Seen = { readonly lastUsedAtMs: number; readonly isSameUser: boolean }
 
 export type AgentPresenceOptions = {
-  /** The user at the other end of a connection; undefined where the system does not tell. @default it never does */
+  /**
+   * Returns the user at the other end of a connection; undefined if the system does not reveal it.
+   *
+   * @default always undefined
+   */
   userOf?: (ends: ConnectionEnds) => Promise<number | undefined>
-  /** The user of the daemon. @default that of this process */
+  /** The daemon's user. @default the user of this process */
   ownUser?: number | undefined
-  /** Called for an agent that runs as the user of the daemon, at most once an hour for each. */
+  /** Called for an agent that runs as the daemon's user, at most once an hour per agent. */
   onSameUser?: (agentId: string) => void
   /** Milliseconds since 1970. */
   now?: () => number
@@ -19,11 +23,11 @@ export type AgentPresenceOptions = {
 
 type Entry = { lastUsedAtMs: number; isSameUser: boolean; toldAtMs: number; lookedUpAtMs: number }
 
-/** What is known of a connection; `user` is undefined until it was looked up, or if it cannot be. */
+/** A known connection. `user` is undefined before the lookup, or if the lookup failed. */
 type Peer = { user: number | undefined }
 
 const tellEveryMs = 3_600_000
-/** Connections of one agent are looked up at most so often: each look-up costs the daemon more than a signature. */
+/** Limits lookups per agent, because a lookup costs the daemon more than a signature. */
 const lookUpEveryMs = 1_000
 const root = 0
 
@@ -41,8 +45,8 @@ export class AgentPresence {
   }
 
   /**
-   * An agent made a request. The user of a connection is looked up once, and the request does not wait for it. Of an agent
-   * that makes many connections, some are looked up.
+   * Records a request of an agent. The user of a connection is looked up once, without delaying the request. If an
+   * agent makes many connections, only some are looked up.
    */
   used(agentId: string, ends: ConnectionEnds | undefined): void {
     const nowMs = this.#now()
@@ -61,7 +65,7 @@ export class AgentPresence {
     return this.#entries.get(agentId)
   }
 
-  /** The agents that were seen to run as the user of the daemon. */
+  /** The agents that ran as the daemon's user. */
   sameUserAgents(): string[] {
     return [...this.#entries].flatMap(([agentId, { isSameUser }]) => (isSameUser ? agentId : []))
   }
@@ -73,7 +77,7 @@ export class AgentPresence {
     this.#note(agentId, peer)
   }
 
-  /** Root can read the files too. */
+  /** Root can read the files, too. */
   #note(agentId: string, { user }: Peer): void {
     if (user === undefined || (user !== root && user !== this.#ownUser)) return
     const entry = this.#entry(agentId)
@@ -99,7 +103,7 @@ export class AgentPresence {
   }
 }
 
-/** Of the absolute difference, because the clock may be set back. */
+/** Uses the absolute difference, because the clock may be set back. */
 function isWithin(nowMs: number, beforeMs: number, durationMs: number): boolean {
   return Math.abs(nowMs - beforeMs) < durationMs
 }

@@ -1,11 +1,11 @@
-/** Agents and their sealed keys in the file, and in memory as the file has them. */
+/** Stores agents and their sealed keys in the state file, with an identical copy in memory. */
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Agent, AgentState, Rules } from './Agent.js'
 import * as RulesJson from './rulesJson.js'
 
-/** An agent with what the daemon needs to recognise its token and to sign for it. */
+/** An agent with the data needed to verify its token and to sign for it. */
 export type StoredAgent = {
   readonly number: number
   agent: Agent
@@ -36,7 +36,7 @@ export class AgentStore {
     this.#database = database
   }
 
-  /** Nothing is read while there is no file. */
+  /** Reads nothing while the file does not exist. */
   all(): ReadonlyMap<string, StoredAgent> {
     return this.#byId ?? this.#load()
   }
@@ -45,12 +45,12 @@ export class AgentStore {
     return this.all().get(id)
   }
 
-  /** A transaction was rolled back, or the file was opened again. */
+  /** Called after a transaction was rolled back or the file was reopened. */
   forget(): void {
     this.#byId = undefined
   }
 
-  /** Only within `StateDatabase.change`. */
+  /** Call only within `StateDatabase.change`. */
   insert(agent: Agent, verifier: Buffer, keys: ReadonlyMap<string, Buffer>): StoredAgent {
     const all = this.#byId ?? this.#load()
     const { lastInsertRowid } = this.#database
@@ -74,20 +74,20 @@ export class AgentStore {
     return stored
   }
 
-  /** Only within `StateDatabase.change`. */
+  /** Call only within `StateDatabase.change`. */
   setState(stored: StoredAgent, state: AgentState): void {
     this.#database.statement('UPDATE agents SET state = ? WHERE number = ?').run(state, stored.number)
     stored.agent = { ...stored.agent, state }
   }
 
-  /** With a reason, or without one any more. Only within `StateDatabase.change`. */
+  /** Sets or clears the reason. Call only within `StateDatabase.change`. */
   setSuspended(stored: StoredAgent, reason: string | undefined): void {
     const sql = 'UPDATE agents SET suspended = ? WHERE number = ?'
     this.#database.statement(sql).run(reason ?? null, stored.number)
     stored.agent = { ...stored.agent, suspendedReason: reason }
   }
 
-  /** Only within `StateDatabase.change`. */
+  /** Call only within `StateDatabase.change`. */
   setRules(stored: StoredAgent, rules: Rules, expiresAtMs: number | undefined): void {
     this.#database
       .statement('UPDATE agents SET rules = ?, expires_at_ms = ? WHERE number = ?')
@@ -95,7 +95,7 @@ export class AgentStore {
     stored.agent = { ...stored.agent, rules, expiresAtMs }
   }
 
-  /** Replaces the sealed keys and what recognises the token. Only within `StateDatabase.change`. */
+  /** Replaces the sealed keys and the token's verifier. Call only within `StateDatabase.change`. */
   replaceKeys(stored: StoredAgent, verifier: Buffer, keys: ReadonlyMap<string, Buffer>): void {
     this.#database.statement('UPDATE agents SET verifier = ? WHERE number = ?').run(verifier, stored.number)
     this.deleteKeys(stored)
@@ -104,7 +104,7 @@ export class AgentStore {
     this.#insertKeys(stored)
   }
 
-  /** In the file and in memory. Only within `StateDatabase.change`. */
+  /** Deletes the keys from the file and from memory. Call only within `StateDatabase.change`. */
   deleteKeys(stored: StoredAgent): void {
     this.#database.statement('DELETE FROM agent_keys WHERE agent = ?').run(stored.number)
     Secret.wipe(...stored.keys.values())

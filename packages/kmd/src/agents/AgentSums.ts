@@ -1,11 +1,11 @@
-/** What one agent has spent, for each of its limits, in memory. The file has the same; this is quicker. */
+/** Sums one agent's spending for each of its limits, in memory. The file holds the same data; this is faster. */
 import type { Limit, Period, Rules } from './Agent.js'
 import type { LimitUse } from './AgentsApi.js'
 import { mostOf, type Sums } from './decide.js'
 import { maxInteger } from './PaymentFacts.js'
 import { Series } from './Series.js'
 
-/** The amounts of a reservation, as they count against limits. */
+/** The amounts of a reservation that count against limits. */
 export type Counted = {
   readonly atMs: number
   readonly network: string
@@ -15,7 +15,7 @@ export type Counted = {
   readonly assetAmount: bigint
 }
 
-/** What a series adds up. Limits that differ in their period only share one. */
+/** Identifies a series. Limits that differ only in their period share one. */
 export type SeriesOf = Pick<Limit, 'network' | 'payee'> & { readonly assetId: bigint | undefined }
 
 const hourMs = 3_600_000
@@ -27,7 +27,7 @@ const windows: { readonly [period in Period]?: number } = {
   '30days': 30 * dayMs,
 }
 
-/** No period that rolls is longer. */
+/** The longest rolling window. */
 export const longestWindowMs = 30 * dayMs
 
 export class AgentSums implements Sums {
@@ -42,17 +42,20 @@ export class AgentSums implements Sums {
     }
   }
 
-  /** What is added up: one for all limits that differ in their period only. */
+  /** The series: one for all limits that differ only in their period. */
   series(): readonly SeriesOf[] {
     return [...this.#series.values()].map(({ of }) => of)
   }
 
-  /** Whether other rules need nothing that is not added up here. */
+  /** Whether the series here also cover other rules. */
   covers({ limits }: Pick<Rules, 'limits'>): boolean {
     return limits.every((limit) => limit.per === 'payment' || this.#series.has(keyOf(limit)))
   }
 
-  /** Adds what is older than the longest period. Before anything else is added; what is not older is added one by one. */
+  /**
+   * Adds the sum of amounts older than the longest window. Call this before adding anything else; newer amounts are
+   * added one by one.
+   */
   addBefore(series: SeriesOf, sum: bigint): void {
     this.#series.get(keyOfSeries(series))!.series.addBefore(sum)
   }
@@ -70,7 +73,7 @@ export class AgentSums implements Sums {
     return atMs === undefined ? undefined : Math.max(nowMs, atMs + windowMs)
   }
 
-  /** A limit with what is left of it. */
+  /** A limit and its remaining budget. */
   use(limit: Limit, nowMs: number): LimitUse {
     const most = mostOf(limit)
     if (limit.per === 'payment') return { limit, used: 0n, left: most, resetsAtMs: undefined }
@@ -79,13 +82,13 @@ export class AgentSums implements Sums {
     return { limit, used, left: used < most ? most - used : 0n, resetsAtMs }
   }
 
-  /** Whether all of it can be counted without overflow. */
+  /** Whether the amounts can be counted without overflow. */
   hasRoomFor(counted: Counted): boolean {
     for (const { of, series } of this.#series.values()) if (!series.hasRoomFor(amountIn(of, counted))) return false
     return counted.microAlgos <= maxInteger && counted.assetAmount <= maxInteger
   }
 
-  /** @returns what takes it away again, while nothing was added after it */
+  /** @returns a function that removes the amounts again, valid only while nothing else was added */
   add(counted: Counted): () => void {
     const added: Series[] = []
     for (const { of, series } of this.#series.values()) {
@@ -108,7 +111,7 @@ export class AgentSums implements Sums {
   }
 }
 
-/** What of a reservation belongs to a series. */
+/** The part of a reservation that belongs to a series. */
 export function amountIn({ network, payee, assetId }: SeriesOf, counted: Counted): bigint {
   if (network !== counted.network || (payee !== undefined && payee !== counted.payee)) return 0n
   if (assetId === undefined) return 1n

@@ -3,7 +3,7 @@ import { hkdfSync } from 'node:crypto'
 import { test } from 'node:test'
 import * as AgentToken from './AgentToken.js'
 
-test('a token has the form that secret scanners look for, and is read back', () => {
+test('a token has the form that secret scanners look for, and can be parsed', () => {
   const { token, id, secret } = AgentToken.create()
   assert.match(token, /^lka_[A-Za-z0-9_-]{60}$/)
   assert.deepEqual(AgentToken.parse(token), { id, secret })
@@ -11,7 +11,7 @@ test('a token has the form that secret scanners look for, and is read back', () 
   assert.equal(secret.length, 32)
 })
 
-test('a token with any character changed is not one', () => {
+test('a token with any character changed is rejected', () => {
   const { token } = AgentToken.create()
   for (let at = 0; at < token.length; at++) {
     const other = token[at] === 'A' ? 'B' : 'A'
@@ -30,7 +30,7 @@ test('verifier and sealing key differ, and depend on id and secret', () => {
   assert.deepEqual(AgentToken.derive(first), AgentToken.derive(first))
 })
 
-test('keys are those of HKDF, as the library of Node derives them', () => {
+test("the keys equal those of Node's HKDF", () => {
   const { id, secret } = AgentToken.create()
   const hkdf = (info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, Buffer.from(id, 'base64url'), info, 32))
   const { verifier, sealingKey } = AgentToken.derive({ id, secret })

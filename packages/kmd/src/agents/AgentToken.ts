@@ -1,11 +1,12 @@
 /**
- * The token of an agent: `lka_` and 60 characters of base64url, which hold a 9-byte id, a 32-byte secret and a 4-byte checksum.
- * The prefix and the checksum let secret scanners find it without false alarms. The daemon stores neither token nor secret.
+ * An agent's token: `lka_` and 60 characters of base64url, which hold a 9-byte id, a 32-byte secret and a 4-byte
+ * checksum. The prefix and checksum let secret scanners find tokens without false positives. The daemon stores neither
+ * token nor secret.
  */
 import { createHash, createHmac } from 'node:crypto'
 import * as Secret from '../wallet/Secret.js'
 
-/** The parts of a token. `secret` is the caller's to wipe. */
+/** The parts of a token. The caller must wipe `secret`. */
 export type Parts = { readonly id: string; readonly secret: Buffer }
 
 const prefix = 'lka_'
@@ -14,7 +15,12 @@ const secretBytes = 32
 const checksumBytes = 4
 const pattern = /^lka_[A-Za-z0-9_-]{60}$/
 
-/** A new token, with its parts. @param id of the agent that gets it in place of its token. @default another agent */
+/**
+ * Creates a token and returns it with its parts.
+ *
+ * @param id the id of an existing agent whose token is replaced
+ * @default the id of a new agent
+ */
 export function create(id?: string): Parts & { readonly token: string } {
   const bytes = Buffer.concat([Secret.randomBytes(idBytes + secretBytes), Buffer.alloc(checksumBytes)])
   if (id !== undefined) bytes.write(id, 0, idBytes, 'base64url')
@@ -26,7 +32,7 @@ export function create(id?: string): Parts & { readonly token: string } {
   return { token, ...parts }
 }
 
-/** The parts of a token; undefined for any other text. */
+/** Returns the parts of a token; undefined for any other text. */
 export function parse(text: string): Parts | undefined {
   if (!pattern.test(text)) return undefined
   const bytes = Buffer.from(text.slice(prefix.length), 'base64url')
@@ -37,20 +43,22 @@ export function parse(text: string): Parts | undefined {
   return parts
 }
 
-/** Whether a text is meant as a token, valid or not. */
+/** Whether a text has the prefix of a token, valid or not. */
 export function isToken(text: string): boolean {
   return text.startsWith(prefix)
 }
 
-/** What is derived from a token. The caller wipes both. */
+/** The keys derived from a token. The caller wipes both. */
 export type Derived = {
-  /** What the daemon stores to recognise the secret. It tells nothing about the key that seals. */
+  /** Stored by the daemon to verify the secret. Reveals nothing about the sealing key. */
   readonly verifier: Buffer
-  /** The key under which the agent's private keys are sealed. */
+  /** The key that seals the agent's private keys. */
   readonly sealingKey: Buffer
 }
 
-/** HKDF with SHA-256 (RFC 5869), with the id as its salt: once for both keys, since every request needs them. */
+/**
+ * HKDF with SHA-256 (RFC 5869) and the id as salt. One extraction serves both keys, because every request needs them.
+ */
 export function derive({ id, secret }: Parts): Derived {
   const key = hmac(Buffer.from(id, 'base64url'), secret)
   const verifier = hmac(key, verifierInfo)

@@ -1,4 +1,4 @@
-/** Random payments of an agent, beside a model that adds everything up each time. */
+/** Random payments of an agent, compared with a model that sums everything up each time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Transaction } from '@latchkey/algorand'
@@ -25,7 +25,7 @@ const windows: { [period in Period]?: number } = { hour, day: 24 * hour, week: 1
 
 type Payment = { id: string; atMs: number; payee: string; algos: bigint; dollars: bigint; bytes: Transaction.Canonical }
 
-/** A generator of numbers that a failure can be repeated with. */
+/** A seeded random number generator, so that failures can be reproduced. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -52,7 +52,7 @@ function modelUse(one: Limit, payments: readonly Payment[], nowMs: number): Limi
 }
 
 test('sums agree with a model over random payments, returns, restarts and clocks', async (t) => {
-  // A run is a thousand steps and more.
+  // A run has at least a thousand steps.
   for (let seed = 1; seed <= Math.ceil(fuzzRuns(8_000) / 1000); seed++) await run(t, seed)
 })
 
@@ -76,7 +76,7 @@ async function run(t: Parameters<typeof openAgents>[0], seed: number): Promise<v
       const { nowMs } = fixture.clock
       fixture = openAgents(t, fixture.directory)
       fixture.clock.nowMs = nowMs
-      // What is not written does not hold over a restart: only times of payments are.
+      // Only the times of payments are written and survive a restart.
       highestMs = Math.max(nowMs, payments.at(-1)?.atMs ?? startMs, ...payments.map(({ atMs }) => atMs))
       const stored = fixture.agents.live[0]!
       highestMs = Math.max(highestMs, fixture.agents.spending.lastAtMs(stored.number) ?? 0)

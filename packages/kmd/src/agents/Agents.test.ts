@@ -19,7 +19,7 @@ import {
 
 const hour = 3_600_000
 
-test('signs within a limit to the last unit, and not one unit more', async (t) => {
+test('signs up to the last unit of a limit, and not one unit more', async (t) => {
   const { create, sign, agents } = openAgents(t)
   const { id, token } = await create([limit('day', 10_000n)])
   const payment = pay(4_000n, { fee: 1_000n })
@@ -31,7 +31,7 @@ test('signs within a limit to the last unit, and not one unit more', async (t) =
   assert.deepEqual([use!.used, use!.left, use!.resetsAtMs], [10_000n, 0n, startMs + 24 * hour])
 })
 
-test('the same transaction counts once, also after a restart', async (t) => {
+test('the same transaction counts once, even after a restart', async (t) => {
   const first = openAgents(t)
   const { token } = await first.create([limit('total', 100n)])
   const payment = pay(100n)
@@ -43,14 +43,14 @@ test('the same transaction counts once, also after a restart', async (t) => {
   await assert.rejects(second.sign(token, pay(1n)), { code: 'agent_limit_exceeded' })
 })
 
-test('two requests of one transaction of the database cannot both have the last of a limit', async (t) => {
+test('two requests in one database transaction cannot both use the last of a limit', async (t) => {
   const { create, sign } = openAgents(t)
   const { token } = await create([limit('total', 10n), limit('total', 100n, usdc)])
   const results = await Promise.allSettled(Array.from({ length: 30 }, () => sign(token, pay(1n))))
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 10)
 })
 
-test('a payment that is rolled back with others of its transaction is neither signed nor counted', async (t) => {
+test('a payment that is rolled back with its transaction is neither signed nor counted', async (t) => {
   const { create, sign, agents, database } = openAgents(t)
   const { id, token } = await create([limit('total', 10n), limit('day', 10n)])
   await sign(token, pay(1n))
@@ -69,7 +69,7 @@ test('a payment that is rolled back with others of its transaction is neither si
   await assert.rejects(sign(token, pay(1n)), { code: 'agent_limit_exceeded' })
 })
 
-test('a revoked agent signs nothing, and neither does one that is revoked while its reservation is written', async (t) => {
+test('a revoked agent signs nothing, even if it is revoked while its reservation is written', async (t) => {
   const { create, sign, agents, stateFile } = openAgents(t)
   const { id, token } = await create([limit('total', 10n)])
   const session = agents.authenticate(token)!
@@ -94,7 +94,7 @@ test('a paused agent signs nothing until it is resumed', async (t) => {
   await sign(token, pay(1n))
 })
 
-test('after a rotation the old token is unknown, and what was spent still counts', async (t) => {
+test('after a rotation the old token is unknown, and earlier spending still counts', async (t) => {
   const { create, sign, agents } = openAgents(t)
   const { id, token } = await create([limit('total', 10n)])
   await sign(token, pay(6n))
@@ -105,7 +105,7 @@ test('after a rotation the old token is unknown, and what was spent still counts
   await sign(rotated.token, pay(4n))
 })
 
-test('an agent ends at its time, and with its key or its wallet', async (t) => {
+test('an agent ends at its expiry, and with its key or its wallet', async (t) => {
   const { create, sign, agents, clock } = openAgents(t)
   const expiring = await create([limit('total', 10n)], { expiresAtMs: startMs + 1_000 })
   clock.nowMs += 999
@@ -123,7 +123,7 @@ test('an agent ends at its time, and with its key or its wallet', async (t) => {
   await assert.rejects(sign(ofWallet.token, pay(1n)), { code: 'agent_ended' })
 })
 
-test('windows roll, never backwards', async (t) => {
+test('windows roll forward, never backward', async (t) => {
   const { create, sign, clock } = openAgents(t)
   const { token } = await create([limit('hour', 10n), count('day', 3)])
   await sign(token, pay(10n))
@@ -138,7 +138,7 @@ test('windows roll, never backwards', async (t) => {
   await assert.rejects(sign(token, pay(1n)), /payments\/day/)
 })
 
-test('a refusal names its rule, what was asked, what is left, and when enough is available', async (t) => {
+test('a refusal names its rule, the amount requested, the amount left, and when enough is available', async (t) => {
   const { create, sign, clock } = openAgents(t)
   const { token } = await create([limit('day', 5_000_000n, usdc), limit('total', 1_000_000n)])
   await sign(token, transfer(2_000_000n))
@@ -155,7 +155,7 @@ test('a refusal names its rule, what was asked, what is left, and when enough is
   })
 })
 
-test('names that people would confuse, and hostile ones, are refused', async (t) => {
+test('confusable and hostile names are rejected', async (t) => {
   const { create } = openAgents(t)
   await create([limit('total', 10n)], { name: 'Shop' })
   await assert.rejects(create([limit('total', 10n)], { name: 'shop ' }), { code: 'agent_name_taken' })
@@ -164,7 +164,7 @@ test('names that people would confuse, and hostile ones, are refused', async (t)
   }
 })
 
-test('a key that was not granted, and one that is not of its address, are refused', async (t) => {
+test('rejects a key that was not granted, and one that does not match its address', async (t) => {
   const { create, sign, agents } = openAgents(t)
   const { token } = await create([limit('total', 10n)])
   const other = keyOf(2)
@@ -178,7 +178,7 @@ test('a key that was not granted, and one that is not of its address, are refuse
   await assert.rejects(agents.create(grant), { code: 'bad_agent' })
 })
 
-test('a token that is replaced while it signs reserves nothing, and says so', async (t) => {
+test('a token that is replaced while it signs reserves nothing, and the error explains this', async (t) => {
   const { agents, create } = openAgents(t)
   const { id, token } = await create([limit('total', 10n)])
   const session = agents.authenticate(token)!
@@ -191,7 +191,7 @@ test('a token that is replaced while it signs reserves nothing, and says so', as
   assert.equal(agents.budget(id)[0]!.left, 10n)
 })
 
-test('many reservations that are alike, of one moment, are given back at once', async (t) => {
+test('many identical reservations at the same time are returned together', async (t) => {
   const { agents, clock, create, sign, close, directory } = openAgents(t)
   const { id, token } = await create([limit('day', 100n), limit('total', 100n), count('hour', 20)])
   for (const amount of [5n, 5n, 7n, 5n]) await sign(token, pay(amount))

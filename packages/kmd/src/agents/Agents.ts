@@ -1,4 +1,4 @@
-/** The agents of the daemon: who they are, what they may sign, and what they have spent. */
+/** Manages the daemon's agents: their identity, permissions and spending. */
 import { timingSafeEqual } from 'node:crypto'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { LedgerClient } from '../api/NodeClient.js'
@@ -37,13 +37,13 @@ export type * from './AgentsApi.js'
 export type AgentsOptions = {
   database: StateDatabase
   audit: AuditLog
-  /** Where the keys of agents have to be. @default nothing is checked */
+  /** The wallets that must hold the agents' keys. @default nothing is checked */
   wallets?: ConstructorParameters<typeof WalletKeys>[0] | undefined
   /** Milliseconds since 1970. */
   now?: () => number
   /** A monotonic clock, in milliseconds. */
   elapsed?: () => number
-  /** @default 10000, of those that have not ended */
+  /** The maximum number of agents that have not ended. @default 10000 */
   mostAgents?: number
 }
 
@@ -60,9 +60,9 @@ export class Agents implements AgentsApi {
   readonly #rounds: Rounds
   #approvals: ApprovalGate | undefined
   readonly #endListeners: ((agentId: string) => void)[] = []
-  /** Ended agents whose reservations are deleted, by their numbers. */
+  /** Numbers of ended agents whose reservations are deleted. */
   readonly #pruned = new Set<number>()
-  /** What agents have reserved. */
+  /** The agents' reservations. */
   readonly spending: Spending
 
   constructor({ database, audit, wallets, now, elapsed, mostAgents = 10_000 }: AgentsOptions) {
@@ -78,30 +78,30 @@ export class Agents implements AgentsApi {
     database.listen({ onRollback: forget, onReopen: forget })
   }
 
-  /** Decides what the rules ask the owner about. @default such transactions are refused */
+  /** Sets the gate that decides transactions needing the owner's approval. @default such transactions are refused */
   useApprovals(gate: ApprovalGate): void {
     this.#approvals = gate
     this.spending.useApprovals(gate)
   }
 
-  /** The node that tells the rounds of its network; undefined for none. @default none */
+  /** Sets the node that reports its network's rounds; undefined if there is none. @default none */
   useNode(node: () => LedgerClient | undefined): void {
     this.#rounds.useNode(node)
   }
 
-  /** Takes note of the last round of a network, as a node has it now. */
+  /** Records a network's last round, as reported by a node. */
   async noteRound(node: LedgerClient, network: string, round: bigint): Promise<void> {
     await this.#rounds.note(node, network, round)
     await this.#approvals?.noteRound(network, round)
   }
 
-  /** Asks the node for the round that `test` needs, if it is not known. */
+  /** Asks the node for the round that `test` needs, if it is unknown. */
   async prepareTest(transaction: Transaction.Canonical): Promise<void> {
     const facts = readFacts(transaction.bytes)
     if (!isRefusal(facts)) await this.#rounds.learn(facts.network)
   }
 
-  /** Calls the listener with each agent that ends or gets another token, once that is on the disk. */
+  /** Calls the listener with each agent that ends or gets a new token, once the change is on disk. */
   onEnd(listener: (agentId: string) => void): void {
     this.#endListeners.push(listener)
   }
@@ -142,7 +142,7 @@ export class Agents implements AgentsApi {
     if (byId !== undefined) return this.#shown(byId)
     const wanted = Label.comparable(nameOrId.slice(0, 1_000).normalize('NFC').trim())
     const named = [...this.#store.all().values()].filter(({ agent }) => Label.comparable(agent.name) === wanted)
-    // A name is free again once its agent has ended; then the latest is meant.
+    // A name is free again once its agent has ended. If several ended agents had it, the latest is meant.
     const found = named.find(({ agent }) => !hasEnded(agent)) ?? named.at(-1)
     if (found === undefined) throw new KmdError('agent_not_found')
     return this.#shown(found)
@@ -190,7 +190,7 @@ export class Agents implements AgentsApi {
   }
 
   async resume(agentId: string, actor: Actor = owner): Promise<Agent> {
-    // Before the decision of the owner, which must not be taken back by it.
+    // Compared before the owner's decision, so that the comparison cannot undo the decision.
     await this.#audit.compare()
     return this.#change(agentId, 'agent_resumed', actor, (stored) => {
       if (stored.agent.suspendedReason !== undefined) this.#confirm(stored, actor)
@@ -212,8 +212,8 @@ export class Agents implements AgentsApi {
   }
 
   /**
-   * Keeps every agent from signing until the owner confirms: what they have spent is not known any more. Only within
-   * `StateDatabase.change`.
+   * Stops every agent from signing until the owner confirms, because their spending is no longer known. Call only
+   * within `StateDatabase.change`.
    */
   suspendAll(reason: string): void {
     for (const stored of this.live) {
@@ -262,7 +262,8 @@ export class Agents implements AgentsApi {
   }
 
   /**
-   * Ends the agent if its wallet, or one of its keys, is gone from the files: any daemon on them may have deleted it.
+   * Ends the agent if its wallet or one of its keys is gone from the files. Any daemon using the files may have deleted
+   * it.
    *
    * @throws KmdError `agent_ended` if it has ended; others if the wallet cannot be read now
    */
@@ -273,11 +274,11 @@ export class Agents implements AgentsApi {
     throw new KmdError('agent_ended')
   }
 
-  /** What is to be done now and then: agents whose time has come or whose keys are gone end; what was left out is recorded. */
+  /** Periodic maintenance: ends agents that have expired or whose keys are gone, and records omitted refusals. */
   async tidy(): Promise<void> {
     await this.#endExpired()
     for (const { agent } of this.live) {
-      // With thousands of agents, requests have their turn in between.
+      // With thousands of agents, lets requests run in between.
       await new Promise((resolve) => setImmediate(resolve))
       if (this.#walletKeys?.isPresent(agent) !== true) await this.requireKeys(agent.id).catch(ignoreUnreadable)
     }
@@ -285,7 +286,7 @@ export class Agents implements AgentsApi {
     await this.#prune()
   }
 
-  /** Some at a time: the next call goes on. */
+  /** Prunes a limited number at a time; the next call continues. */
   async #prune(): Promise<void> {
     for (const { agent, number } of this.#store.all().values()) {
       if (!hasEnded(agent) || this.#pruned.has(number)) continue
@@ -294,7 +295,7 @@ export class Agents implements AgentsApi {
     }
   }
 
-  /** No sealed key outlives the time of its agent. */
+  /** Sealed keys must not outlive their agent's expiry. */
   async #endExpired(): Promise<void> {
     const nowMs = this.#clock.now()
     const expired = [...this.#store.all().values()].filter(({ agent }) => isExpired(agent, nowMs))
@@ -310,12 +311,12 @@ export class Agents implements AgentsApi {
   ): Promise<Uint8Array> {
     const { agentId, sealingKey, verifier } = session
     const address = addressText(signer)
-    // Whether the database was rolled back while no daemon ran: then all agents are suspended.
+    // If the database was rolled back while no daemon was running, this suspends all agents.
     if (!this.#audit.isCompared) await this.#audit.compare()
     const { agent } = this.#requireGranted(agentId, address, verifier)
     if (this.#walletKeys?.isPresent(agent) === false) await this.requireKeys(agentId)
     const facts = readFacts(transaction.bytes)
-    // No turn of the event loop is given away where the round is known, as it is nearly always.
+    // Avoids a turn of the event loop if the round is known, which is nearly always the case.
     if (!isRefusal(facts) && this.#rounds.last(facts.network) === 'unknown') await this.#rounds.learn(facts.network)
     const request = {
       facts,
@@ -325,7 +326,8 @@ export class Agents implements AgentsApi {
       digest: Transaction.digest(transaction.bytes),
       claim,
     }
-    // The agent is looked up again in the transaction, and once more after it: what ended it meanwhile wins.
+    // The agent is looked up again in the transaction and once more afterwards, so that ending it in the meantime takes
+    // effect.
     await this.spending.reserve(() => this.#requireGranted(agentId, address, verifier), request)
     const sealed = this.#requireGranted(agentId, address, verifier).keys.get(address)!
     const signature = SealedKeys.sign(sealed, sealingKey, signer, Transaction.bytesToSign(transaction.bytes))
@@ -339,7 +341,7 @@ export class Agents implements AgentsApi {
     return this.spending.test(stored, { facts: readFacts(transaction.bytes), digest })
   }
 
-  /** Reads what the agent has spent, so that `test` and `budget` have it. */
+  /** Reads the agent's spending into memory for `test` and `budget`. */
   async prepare(agentId: string): Promise<void> {
     await this.spending.prepare(() => {
       const stored = this.#store.get(agentId)
@@ -354,7 +356,7 @@ export class Agents implements AgentsApi {
     return this.spending.budget(stored)
   }
 
-  /** Agents that may still sign, or may again. */
+  /** Agents that have not ended, and so may sign now or later. */
   get live(): readonly StoredAgent[] {
     return [...this.#store.all().values()].filter(({ agent }) => !hasEnded(agent))
   }
@@ -414,7 +416,7 @@ export class Agents implements AgentsApi {
     if (live.length >= this.#mostAgents) throw new KmdError('too_many_agents')
     const wanted = Label.comparable(name)
     const isTaken = live.some(({ agent }) => Label.comparable(agent.name) === wanted)
-    // An id is looked for first: a name that is one could never be found.
+    // Ids are looked up first, so a name equal to an id could never be found.
     if (isTaken || this.#store.get(name) !== undefined) throw new KmdError('agent_name_taken')
   }
 
@@ -453,11 +455,11 @@ export class Agents implements AgentsApi {
 }
 
 const sealingKeyLength = 32
-/** In one go. */
+/** The maximum number of pieces in one run. */
 const prunedPieces = 20
 const replaced = 'this token was replaced by another one for the same agent'
 
-/** A wallet that cannot be read now is looked at again later; meanwhile nothing is signed for its agents. */
+/** A wallet that cannot be read now is checked again later. Until then, nothing is signed for its agents. */
 function ignoreUnreadable(error: unknown): void {
   if (error instanceof KmdError && error.code === 'state_not_written') throw error
 }
@@ -466,7 +468,7 @@ function isExpired({ expiresAtMs }: Agent, nowMs: number): boolean {
   return expiresAtMs !== undefined && nowMs >= expiresAtMs
 }
 
-/** Seals the keys under the token's key, and wipes that and the token's secret. */
+/** Seals the keys with the token's key, and wipes that key and the token's secret. */
 function sealAll(
   keys: readonly GrantedKey[],
   parts: AgentToken.Parts,

@@ -1,15 +1,15 @@
-/** The seam to approvals: what decides where the rules ask the owner. */
+/** The interface to approvals, which decide where the rules ask the owner. */
 import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim } from './AgentsApi.js'
 import type { Facts } from './PaymentFacts.js'
 
-/** A transaction that the rules ask the owner about. */
+/** A transaction that needs the owner's approval. */
 export type ApprovalRequest = {
   readonly agent: Agent
-  /** Of the row of the agent. */
+  /** The number of the agent's row. */
   readonly agentNumber: number
   readonly transactionId: string
-  /** Canonical. */
+  /** The canonical bytes. */
   readonly bytes: Uint8Array
   readonly facts: Facts
   /** Every rule that asks, at least one. */
@@ -19,27 +19,33 @@ export type ApprovalRequest = {
 }
 
 export type ApprovalAnswer =
-  /** This very transaction was approved: it is signed and counted now. `rule` is for the log. */
+  /** Exactly this transaction was approved: it is signed and counted now. `rule` is for the log. */
   | { readonly type: 'approved'; readonly rule: string }
   | { readonly type: 'denied' }
   /** The owner has been asked. */
   | { readonly type: 'open'; readonly approvalId: string }
 
-/** All but `denies` and `noteRound` are called within `StateDatabase.change`, so that an answer and what follows from it are one transaction. */
+/**
+ * All methods except `denies` and `noteRound` are called within `StateDatabase.change`, so that an answer and its
+ * consequences are one transaction.
+ */
 export type ApprovalGate = {
   /**
-   * Asks the owner, or says what was decided. An approval is used up by this call. One that does not cover every rule that
-   * asks now is replaced by another one, which shows them all.
+   * Asks the owner, or returns the decision. This call uses up an approval. An approval that does not cover every rule
+   * that asks now is replaced by a new one that shows them all.
    *
    * @throws KmdError `too_many_approvals`
    */
   answer(request: ApprovalRequest): ApprovalAnswer
-  /** Whether the owner denied this very transaction of the agent. Takes the 32 bytes of the id, as each signature asks. */
+  /**
+   * Whether the owner denied exactly this transaction of the agent. Takes the 32 bytes of the id, because every
+   * signature calls this.
+   */
   denies(agentId: string, transactionId: Uint8Array): boolean
-  /** The rules let the transaction be signed without an approval: one that was asked for is not needed any more. */
+  /** The rules allow the transaction without an approval, so a requested approval is no longer needed. */
   signedWithout(agentId: string, transactionId: Uint8Array): void
-  /** Takes note of the last round of a network, as a node has it now. Not within a change. */
+  /** Records a network's last round, as reported by a node. Not called within a change. */
   noteRound(network: string, round: bigint): Promise<void>
-  /** Ends what an agent asked for: it has ended, or has another token. */
+  /** Ends the agent's approval requests, because it has ended or got a new token. */
   endAgent(agentId: string): void
 }

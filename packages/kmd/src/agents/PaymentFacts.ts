@@ -1,6 +1,6 @@
 /**
- * What a transaction of an agent does, in the terms of the rules. Default deny: a type or a field that is not listed here is
- * refused, so that a later version of the protocol adds nothing that an agent may sign.
+ * Describes an agent's transaction in the terms of the rules. Denies by default: a type or field that is not listed
+ * here is refused, so a later protocol version adds nothing that an agent may sign.
  */
 import { Address, BoundedMap, Bytes, Transaction } from '@latchkey/algorand'
 import type { AgentRefusal } from './Agent.js'
@@ -13,28 +13,28 @@ export type Facts = {
   /** The genesis hash in standard base64. */
   readonly network: string
   readonly sender: string
-  /** Undefined for a call of an application. */
+  /** Undefined for an application call. */
   readonly payee: string | undefined
-  /** What is paid, opted in to, or called. */
+  /** The asset or application that is paid, opted in to, or called. */
   readonly assetId: bigint
   readonly amount: bigint
   readonly applicationId: bigint
   readonly feeMicroAlgos: bigint
   readonly firstValid: bigint
   readonly lastValid: bigint
-  /** Amount and fee, by asset; without amounts of zero. */
+  /** Amount and fee by asset, without zero amounts. */
   readonly spends: readonly Spending[]
 }
 
 type Fields = Transaction.Transaction
 type Type = 'pay' | 'axfer' | 'appl'
-/** The types that may have a field; a text says which hard rule the field breaks. */
+/** The types that may have a field. A text names the hard rule that the field breaks. */
 type FieldUse = readonly Type[] | string
 
 const everyType = ['pay', 'axfer', 'appl'] as const
 const never = 'no such transaction'
 
-/** Every field of the codec: one that is added to it does not compile until it is decided here. */
+/** Every field of the codec. A field added to the codec does not compile until it is decided here. */
 const fieldUses = {
   type: everyType,
   snd: everyType,
@@ -91,13 +91,13 @@ const fieldUses = {
   hb: never,
 } as const satisfies { readonly [field in keyof Fields]-?: FieldUse }
 
-/** SQLite's integers end there, and so does what can be counted. No ledger has more. */
+/** The maximum of SQLite's integers, and so of what can be counted. No ledger has more. */
 export const maxInteger = 2n ** 63n - 1n
 
 /**
- * The facts of a transaction, or why no rule can allow it.
+ * Returns the facts of a transaction, or why no rule can allow it.
  *
- * @throws Msgpack.DecodeError if the bytes are no transaction
+ * @throws Msgpack.DecodeError if the bytes are not a transaction
  */
 export function readFacts(canonicalBytes: Uint8Array): Facts | AgentRefusal {
   const fields = Transaction.decode(canonicalBytes)
@@ -118,7 +118,7 @@ export function readFacts(canonicalBytes: Uint8Array): Facts | AgentRefusal {
   return { ...facts, spends }
 }
 
-/** Whether {@link readFacts} refused. */
+/** Whether {@link readFacts} returned a refusal. */
 export function isRefusal(facts: Facts | AgentRefusal): facts is AgentRefusal {
   return 'code' in facts
 }
@@ -169,7 +169,7 @@ function spending({ assetId, amount, feeMicroAlgos }: Pick<Facts, 'assetId' | 'a
 
 const zeros = new Uint8Array(32)
 
-/** The checksum of an address is most of the cost of a decision, and agents pay the same few. */
+/** The checksum of an address is most of the cost of a decision, and agents pay the same few addresses. */
 const addresses = new BoundedMap<string, string>(4_096)
 
 export function addressText(publicKey: Uint8Array): string {

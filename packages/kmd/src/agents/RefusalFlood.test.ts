@@ -4,7 +4,7 @@ import { limit, openAgents, pay } from './AgentFixture.test.helper.js'
 
 type Row = { record: string }
 
-test('a flood of refusals and repeats leaves few records, and the next says how many were left out', async (t) => {
+test('a flood of refusals and repeats leaves few records, and the next states how many were omitted', async (t) => {
   const { create, sign, database, clock, agents } = openAgents(t)
   const { token } = await create([limit('total', 100n)])
   const payment = pay(10n)

@@ -1,6 +1,6 @@
 /**
- * Keeps an agent that repeats itself from filling the disk: of its refusals and repeated signatures, as many a minute are
- * recorded one by one; the next record says how many were left out before it. Payments that count are always recorded.
+ * Keeps a repeating agent from filling the disk. Only a limited number of its refusals and repeated signatures per
+ * minute are recorded; the next record states how many were omitted before it. Payments that count are always recorded.
  */
 
 const perMinute = 30
@@ -11,7 +11,7 @@ type Count = { startedAtMs: number; recorded: number; leftOut: number }
 export class RefusalFlood {
   readonly #counts = new Map<string, Count>()
 
-  /** Whether the next one is left out. */
+  /** Whether the next record is omitted. */
   isFull(agentId: string, nowMs: number): boolean {
     const count = this.#counts.get(agentId)
     return count !== undefined && count.recorded >= perMinute && nowMs - count.startedAtMs < minuteMs
@@ -21,7 +21,7 @@ export class RefusalFlood {
     this.#counts.get(agentId)!.leftOut++
   }
 
-  /** Takes note of a record, and returns how many were left out before it. */
+  /** Counts a record, and returns how many were omitted before it. */
   record(agentId: string, nowMs: number): number {
     const count = this.#counts.get(agentId)
     if (count === undefined || nowMs - count.startedAtMs >= minuteMs) {
@@ -34,7 +34,7 @@ export class RefusalFlood {
     return leftOut
   }
 
-  /** Those of which some were left out, and whose minute has passed. */
+  /** The agents with omitted records whose minute has passed. */
   waiting(nowMs: number): { agentId: string; leftOut: number }[] {
     const found: { agentId: string; leftOut: number }[] = []
     for (const [agentId, { startedAtMs, leftOut }] of this.#counts) {

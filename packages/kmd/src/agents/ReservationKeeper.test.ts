@@ -9,7 +9,7 @@ import { ReservationKeeper } from './ReservationKeeper.js'
 
 type Ledger = { lastRound: bigint; genesisHash: Uint8Array; blocks: Map<bigint, string[]>; firstBlock: bigint }
 
-/** A ledger of its own, and a keeper that asks its node. */
+/** A new ledger, and a keeper that queries its node. */
 async function open(t: TestContext) {
   const fixture = openAgents(t)
   const ledger: Ledger = { lastRound: 1n, genesisHash: Bytes.fromBase64(network)!, blocks: new Map(), firstBlock: 0n }
@@ -33,7 +33,7 @@ async function open(t: TestContext) {
   return { ...fixture, ledger, keeper, token, left, failures, node }
 }
 
-test('what was reserved comes back once no block can have the transaction any more, and is recorded', async (t) => {
+test('a reservation is returned once no block can contain the transaction, and this is recorded', async (t) => {
   const { keeper, ledger, sign, token, left, database, failures } = await open(t)
   const payment = pay(60n, { fv: 5n, lv: 20n })
   await sign(token, payment)
@@ -54,7 +54,7 @@ test('what was reserved comes back once no block can have the transaction any mo
   assert.deepEqual(failures, [])
 })
 
-test('what is in the ledger stays spent', async (t) => {
+test('payments in the ledger stay spent', async (t) => {
   const { keeper, ledger, sign, token, left } = await open(t)
   const payment = pay(60n, { fv: 5n, lv: 20n })
   await sign(token, payment)
@@ -66,7 +66,7 @@ test('what is in the ledger stays spent', async (t) => {
   assert.equal(left(), 40n)
 })
 
-test('a node without all of the blocks, of another network, or without an answer gives nothing back', async (t) => {
+test('a node without all blocks, of another network, or without a response returns nothing', async (t) => {
   const { keeper, ledger, sign, token, left, failures } = await open(t)
   await sign(token, pay(60n, { fv: 5n, lv: 20n }))
   ledger.lastRound = 1_000n
@@ -80,7 +80,7 @@ test('a node without all of the blocks, of another network, or without an answer
   assert.deepEqual(failures, [])
 })
 
-test('a node that is exchanged during the search, or that fails, gives nothing back', async (t) => {
+test('a node that is replaced during the search, or that fails, returns nothing', async (t) => {
   const { agents, sign, token, left, node, ledger } = await open(t)
   await sign(token, pay(60n, { fv: 5n, lv: 20n }))
   ledger.lastRound = 1_000n
@@ -104,7 +104,7 @@ test('a node that is exchanged during the search, or that fails, gives nothing b
   }
 })
 
-test('an agent whose payments take all blocks of a search does not keep another from its turn', async (t) => {
+test('an agent whose payments use up all blocks of a search does not block another', async (t) => {
   const { create, agents, keeper, ledger, sign, token, left } = await open(t)
   for (let first = 1n; first < 10_000n; first += 1_000n) await sign(token, pay(1n, { fv: first, lv: first + 999n }))
   const other = await create([limit('total', 100n)], { name: 'other' })
@@ -116,7 +116,7 @@ test('an agent whose payments take all blocks of a search does not keep another 
   assert.equal(agents.budget(other.id)[0]!.left, 100n)
 })
 
-test('what is signed after a search, and what is of the network of another node, is decided later', async (t) => {
+test("reservations made after a search, or of another node's network, are decided later", async (t) => {
   const { keeper, ledger, sign, create, agents, failures } = await open(t)
   const elsewhere = Buffer.alloc(32, 9)
   const limits = [network, elsewhere.toString('base64')].map((one) => ({ ...limit('total', 100n), network: one }))
@@ -137,7 +137,7 @@ test('what is signed after a search, and what is of the network of another node,
   assert.deepEqual(failures, [])
 })
 
-test('one that is valid for longer is decided later, though it came first', async (t) => {
+test('a transaction that is valid for longer is decided later, even if it came first', async (t) => {
   const { keeper, ledger, sign, token, left } = await open(t)
   await sign(token, pay(10n, { fv: 5n, lv: 500n }))
   await sign(token, pay(60n, { fv: 5n, lv: 20n }))

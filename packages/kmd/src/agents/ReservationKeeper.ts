@@ -1,7 +1,7 @@
 /**
- * Gives back what agents reserved for transactions that can no longer enter the ledger. Only a node that is of the same network,
- * is past the last valid round, and has every block from the first to the last valid round without the transaction says so.
- * Anything less counts as spent.
+ * Returns reservations for transactions that can no longer enter the ledger. A reservation is returned only if a node
+ * of the same network is past the last valid round and has every block from the first to the last valid round without
+ * the transaction. Otherwise, it counts as spent.
  */
 import { AlgodError } from '@latchkey/algod'
 import { Bytes, Transaction } from '@latchkey/algorand'
@@ -12,29 +12,29 @@ import type { OpenReservation } from './Reservations.js'
 
 export type ReservationKeeperOptions = {
   agents: Agents
-  /** The node that the daemon has now; undefined for none. */
+  /** The daemon's current node; undefined if there is none. */
   node: () => LedgerClient | undefined
-  /** Called with errors that are not the node's. */
+  /** Called with errors not caused by the node. */
   onFailure: (error: unknown) => void
   /** @default 30 seconds */
   intervalMs?: number
 }
 
 const defaultIntervalMs = 30_000
-/** After the start, which has more urgent things to do. */
+/** The delay after the start, which has more urgent work. */
 const firstMs = 2_000
-/** A node's answers are taken for final this many rounds after the last valid one. */
+/** A node's answers are considered final this many rounds after the last valid round. */
 const marginRounds = 10n
-/** Of one agent, in one go. */
+/** Per agent and run. */
 const mostReservations = 500
-/** In one go, of all agents. */
+/** Per run, for all agents. */
 const mostBlocks = 4_000
 
 export class ReservationKeeper {
   readonly #options: ReservationKeeperOptions
-  /** By agent and network: up to this number there is nothing left that this node can decide. */
+  /** By agent and network: this node cannot decide the remaining reservations up to this number. */
   readonly #decidedUpTo = new Map<string, number>()
-  /** The number of the agent with which the blocks of one go were used up. */
+  /** The number of the agent that used up the block budget of the last run. */
   #lastAgent = 0
   #timer: NodeJS.Timeout | undefined
   #interval: NodeJS.Timeout | undefined
@@ -45,7 +45,7 @@ export class ReservationKeeper {
     this.#options = options
   }
 
-  /** Begins to look now and then. Holds up no process that wants to end. */
+  /** Starts periodic runs. Does not keep the process alive. */
   start(): void {
     const { intervalMs = defaultIntervalMs } = this.#options
     this.#timer = setTimeout(() => void this.run(), firstMs).unref()
@@ -59,7 +59,7 @@ export class ReservationKeeper {
     await this.#running
   }
 
-  /** Looks once. A second call while it does waits for the first. */
+  /** Runs once. A second call during a run waits for the first. */
   run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined
@@ -74,7 +74,7 @@ export class ReservationKeeper {
       const node = this.#options.node()
       if (node !== undefined) await this.#decideBy(node)
     } catch (error) {
-      // A node that does not answer decides nothing, and is asked again.
+      // A node that does not respond decides nothing and is asked again.
       if (!(error instanceof AlgodError)) this.#options.onFailure(error)
     }
   }
@@ -88,7 +88,7 @@ export class ReservationKeeper {
     await agents.noteRound(node, network, lastRound)
     const blocks = new Blocks(node)
     for (const [index, stored] of this.#inTurn(live).entries()) {
-      // Others have their turn, too.
+      // Lets other work run in between.
       if (index % 100 === 99) await new Promise((resolve) => setImmediate(resolve))
       if (this.#isClosed) return
       const key = `${stored.number} ${network}`
@@ -101,13 +101,13 @@ export class ReservationKeeper {
         this.#lastAgent = stored.number
         return
       }
-      // Those that stayed open are of blocks that this node does not have, and never will have again.
+      // Reservations that stayed open need blocks that this node does not have and never will have again.
       const last = reservations.length < mostReservations ? valid : reservations.at(-1)!.number
       this.#decidedUpTo.set(key, Math.min(last, valid - 1))
     }
   }
 
-  /** The one that used up the blocks comes last: it cannot keep the others from theirs. */
+  /** The agent that used up the blocks comes last, so it cannot starve the others. */
   #inTurn(live: readonly StoredAgent[]): readonly StoredAgent[] {
     const first = live.findIndex(({ number }) => number > this.#lastAgent)
     return first < 0 ? live : [...live.slice(first), ...live.slice(0, first)]
@@ -123,13 +123,13 @@ export class ReservationKeeper {
       else if (answer === 'absent') absent.push(reservation)
     }
     if (found.length > 0) await spending.confirm(stored, found)
-    // The node may have been exchanged for one of another network meanwhile.
+    // The node may have been replaced by one of another network in the meantime.
     if (absent.length === 0 || !(await blocks.isStillOf(absent[0]!.network))) return
     await spending.giveBack(stored, absent)
   }
 }
 
-/** The blocks of a node, each read once. */
+/** A node's blocks, each read once. */
 class Blocks {
   readonly #node: LedgerClient
   readonly #ids = new Map<bigint, Promise<ReadonlySet<string> | undefined>>()

@@ -1,10 +1,10 @@
-/** Reservations in the file: what each agent has spent, by transaction id. */
+/** Stores reservations in the state file: each agent's spending, by transaction id. */
 import type { Statement } from '@latchkey/system/sqlite'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import { type AgentSums, type Counted, longestWindowMs, type SeriesOf } from './AgentSums.js'
 import type { Facts } from './PaymentFacts.js'
 
-/** A reservation whose outcome is not known. */
+/** A reservation whose outcome is unknown. */
 export type OpenReservation = Counted & {
   readonly number: number
   readonly transactionId: Buffer
@@ -12,7 +12,7 @@ export type OpenReservation = Counted & {
   readonly lastValid: bigint
 }
 
-/** Reservations of a network whose last valid round is no later than one, after a number. */
+/** Selects reservations of a network up to a last valid round, after a reservation number. */
 export type OverQuery = {
   readonly network: string
   readonly lastValid: bigint
@@ -45,21 +45,21 @@ export class Reservations {
     this.#database = database
   }
 
-  /** A transaction was rolled back: numbers that it gave out are free. */
+  /** Called after a transaction was rolled back, because the numbers it assigned are free again. */
   forget(): void {
     this.#networks.clear()
     this.#networkNames.clear()
     this.#next.clear()
   }
 
-  /** Whether the agent has a reservation for the transaction that was not given back. */
+  /** Whether the agent has a reservation for the transaction that was not returned. */
   has(agent: number, transactionId: Uint8Array, { lastValid }: Pick<Facts, 'lastValid'>): boolean {
     const isIt = 'last_valid = ? AND transaction_id = ? AND agent = ? AND outcome <> 2'
     const sql = `SELECT 1 AS found FROM reservations WHERE ${isIt}`
     return this.#database.statement(sql).get(lastValid, transactionId, agent) !== undefined
   }
 
-  /** Writes a reservation. Only within `StateDatabase.change`. */
+  /** Writes a reservation. Call only within `StateDatabase.change`. */
   insert(agent: number, transactionId: Uint8Array, facts: Facts, atMs: number): Counted {
     const counted = countedOf(facts, atMs)
     const number = this.end(agent)
@@ -87,28 +87,30 @@ export class Reservations {
     return (this.#database.statement(sql).get(agent) as { at_ms: number } | undefined)?.at_ms
   }
 
-  /** The number of the next reservation of the agent. */
+  /** The number of the agent's next reservation. */
   end(agent: number): number {
     return this.#next.get(agent) ?? this.#readNext(agent)
   }
 
-  /** Adds what the agent spent, from a number up to another. */
+  /** Adds the agent's spending, from one number up to another. */
   addTo(sums: AgentSums, agent: number, from: number, to: number): void {
     const isIn = 'agent = ? AND number >= ? AND number < ? AND outcome <> 2'
     const sql = `SELECT ${countedColumns} FROM reservations WHERE ${isIn} ORDER BY number`
     for (const row of this.#bigints(sql).all(agent, from, to)) sums.add(this.#counted(row as CountedRow))
   }
 
-  /** Deletes the oldest reservations of an agent, but not the last one. Only within `StateDatabase.change`. */
+  /** Deletes an agent's oldest reservations, but not the last one. Call only within `StateDatabase.change`. */
   prune(agent: number, count: number): number {
     const oldest = 'SELECT number FROM reservations WHERE agent = ? AND number < ? ORDER BY number LIMIT ?'
     const sql = `DELETE FROM reservations WHERE agent = ? AND number IN (${oldest})`
     return Number(this.#database.statement(sql).run(agent, agent, this.end(agent) - 1, count).changes)
   }
 
-  /** The number of the first reservation within the longest period. Times never fall from one number to the next. */
+  /**
+   * The number of the first reservation within the longest window. Times never decrease from one number to the next.
+   */
   firstRecent(agent: number, nowMs: number): number {
-    // Those of an agent that has ended are deleted from the oldest on.
+    // Reservations of an ended agent are deleted oldest first.
     const oldest = this.#database.statement('SELECT MIN(number) AS number FROM reservations WHERE agent = ?')
     let [low, high] = [(oldest.get(agent) as { number: number | null }).number ?? 1, this.end(agent)]
     const time = this.#database.statement('SELECT at_ms FROM reservations WHERE agent = ? AND number = ?')
@@ -122,7 +124,8 @@ export class Reservations {
   }
 
   /**
-   * The sum of the reservations from a number up to another. In two halves: SQLite's sum of large integers overflows.
+   * The sum of the reservations from one number up to another. Computed in two halves, because SQLite's sum of large
+   * integers overflows.
    */
   sumBetween(agent: number, from: number, to: number, { network, payee, assetId }: SeriesOf): bigint {
     const amount = assetId === undefined ? '1' : assetId === 0n ? 'micro_algos' : 'asset_amount'
@@ -142,7 +145,7 @@ export class Reservations {
     return ((high ?? 0n) << 32n) + (low ?? 0n)
   }
 
-  /** Reservations of unknown outcome whose transactions are no longer valid, in the order of their numbers. */
+  /** Reservations of unknown outcome whose transactions are no longer valid, ordered by number. */
   over(agent: number, { network, lastValid, after, count }: OverQuery): OpenReservation[] {
     const isOver = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid <= ?'
     const sql = `SELECT ${columns} FROM reservations WHERE ${isOver} ORDER BY number LIMIT ?`
@@ -156,7 +159,10 @@ export class Reservations {
     }))
   }
 
-  /** The number of the first reservation of unknown outcome that is not over; of the next one that is made, if all are. */
+  /**
+   * The number of the first reservation of unknown outcome whose transaction may still be valid. If there is none, the
+   * number of the agent's next reservation.
+   */
   firstValid(agent: number, { network, lastValid, after }: Omit<OverQuery, 'count'>): number {
     const isValid = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid > ?'
     const sql = `SELECT number FROM reservations WHERE ${isValid} ORDER BY number LIMIT 1`
@@ -164,7 +170,7 @@ export class Reservations {
     return (row as { number: number } | undefined)?.number ?? this.end(agent)
   }
 
-  /** Writes an outcome, if it is not known yet. Only within `StateDatabase.change`. */
+  /** Writes an outcome if it is still unknown. Call only within `StateDatabase.change`. */
   setOutcome(agent: number, number: number, outcome: 1 | 2): boolean {
     const sql = 'UPDATE reservations SET outcome = ? WHERE agent = ? AND number = ? AND outcome = 0'
     return Number(this.#database.statement(sql).run(outcome, agent, number).changes) > 0
@@ -222,7 +228,7 @@ export class Reservations {
 const countedColumns = 'at_ms, network, payee, micro_algos, asset_id, asset_amount'
 const columns = `number, transaction_id, first_valid, last_valid, ${countedColumns}`
 
-/** What a transaction counts as. */
+/** Returns the amounts of a transaction that count against limits. */
 export function countedOf({ network, payee, assetId, spends }: Facts, atMs: number): Counted {
   const spent = (id: bigint): bigint => spends.find((one) => one.assetId === id)?.amount ?? 0n
   const isAsset = assetId !== 0n

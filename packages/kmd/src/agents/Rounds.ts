@@ -1,9 +1,9 @@
 /**
- * The last rounds of public networks, as the daemon's node tells them. A payment that is valid only later is refused by them:
- * payments that are signed on many days, and are all valid on one, would be more than a limit of a day.
+ * Tracks the last rounds of public networks, as reported by the daemon's node, to refuse post-dated payments. Payments
+ * signed on many days and all valid on the same day would exceed a daily limit.
  *
- * The last one is kept in the file, so that a restart at which the node does not answer opens nothing. Between two answers of
- * the node, a round is at most what it can be by the time that has passed.
+ * The last known round is stored in the file, so that a restart while the node does not respond opens no gap. Between
+ * two reports, a round is at most the highest one possible in the elapsed time.
  */
 import { AlgodError } from '@latchkey/algod'
 import { Bytes, Network } from '@latchkey/algorand'
@@ -19,21 +19,24 @@ export const roundSchema = `
   ) STRICT;
 `
 
-/** `unchecked`: the daemon has no node of the network, so that its rounds cannot be known. `unknown`: its node did not answer. */
+/**
+ * `unchecked`: the daemon has no node for the network, so its rounds cannot be known. `unknown`: its node did not
+ * respond.
+ */
 export type LastRound = bigint | 'unchecked' | 'unknown'
 
 export type RoundsOptions = { database: StateDatabase; clock: SpendingClock }
 
 type Noted = { readonly round: bigint; readonly atMs: number }
 
-/** Shorter than a round of any public network. */
+/** Shorter than a round on any public network. */
 const leastRoundMs = 2_000
-/** About what rounds of public networks take: over hours, {@link leastRoundMs} would be too far off. */
+/** About the time of a round on public networks. Over hours, {@link leastRoundMs} would be too inaccurate. */
 const usualRoundMs = 2_800
 const exactMs = 3_600_000
-/** The file is written this often at most. */
+/** The file is written at most this often. */
 const storeEveryMs = 600_000
-/** After an answer that did not come. */
+/** The delay after a missing response. */
 const askAgainMs = 1_000
 
 export class Rounds {
@@ -42,7 +45,7 @@ export class Rounds {
   readonly #noted = new Map<string, Noted>()
   readonly #storedAtMs = new Map<string, number>()
   #node: () => LedgerClient | undefined = () => undefined
-  /** The network of the node that answered last. */
+  /** The network of the node that responded last. */
   #answered: { readonly node: LedgerClient; readonly network: string } | undefined
   #asking: Promise<void> | undefined
   #askedAtMs = Number.NEGATIVE_INFINITY
@@ -53,13 +56,13 @@ export class Rounds {
     database.listen({ onReopen: () => this.#noted.clear() })
   }
 
-  /** The node that the daemon has now; undefined for none. */
+  /** Sets the daemon's current node; undefined if there is none. */
   useNode(node: () => LedgerClient | undefined): void {
     this.#node = node
     this.#askedAtMs = Number.NEGATIVE_INFINITY
   }
 
-  /** The last round of a network, at most. */
+  /** An upper bound of a network's last round. */
   last(network: string): LastRound {
     const node = this.#node()
     if (node === undefined || !isPublic(network)) return 'unchecked'
@@ -69,7 +72,7 @@ export class Rounds {
     return noted.round + BigInt(roundsIn(Math.max(0, this.#clock.now() - noted.atMs)))
   }
 
-  /** Asks the node if the round of the network is not known. Resolves also if the node does not answer. */
+  /** Asks the node if the network's round is unknown. Also resolves if the node does not respond. */
   async learn(network: string): Promise<void> {
     if (this.last(network) !== 'unknown') return
     const nowMs = this.#clock.now()
@@ -81,7 +84,7 @@ export class Rounds {
     await this.#asking
   }
 
-  /** Takes note of what a node said, and keeps it in the file. */
+  /** Records a round reported by a node, and stores it in the file. */
   async note(node: LedgerClient, network: string, round: bigint): Promise<void> {
     this.#answered = { node, network }
     if (!isPublic(network)) return
@@ -103,7 +106,7 @@ export class Rounds {
       const { genesisHash, lastRound } = await node.parameters()
       await this.note(node, Bytes.toBase64(genesisHash), lastRound)
     } catch (error) {
-      // A node that does not answer is asked again with a later request.
+      // A node that does not respond is asked again by a later request.
       if (!(error instanceof AlgodError)) throw error
     }
   }
@@ -120,12 +123,12 @@ export class Rounds {
   }
 }
 
-/** A local network has rounds as quickly as payments come. */
+/** A local network makes rounds as fast as payments arrive. */
 function isPublic(network: string): boolean {
   return Network.known.some(({ genesisHash }) => genesisHash === network)
 }
 
-/** The rounds that can have passed in a time, at most. */
+/** The maximum number of rounds in a time span. */
 function roundsIn(ms: number): number {
   if (ms <= exactMs) return Math.ceil(ms / leastRoundMs)
   return exactMs / leastRoundMs + Math.ceil((ms - exactMs) / usualRoundMs)

@@ -13,7 +13,7 @@ const contentOf = (directory: string): Buffer[] =>
 const has = (directory: string, bytes: Uint8Array): boolean =>
   contentOf(directory).some((content) => content.includes(Buffer.from(bytes)))
 
-test('a sealed key signs under its key only, and only for its public key', () => {
+test('a sealed key signs only with its sealing key, and only for its public key', () => {
   const [sealingKey, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
   const sealed = SealedKeys.seal(key.privateKey, sealingKey)
   const message = Buffer.from('message')
@@ -34,7 +34,7 @@ test('a sealed key signs under its key only, and only for its public key', () =>
   }
 })
 
-test('neither key, token nor secret is in the files, and after a revocation the sealed key is not either', async (t) => {
+test('neither key, token nor secret is in the files, nor the sealed key after a revocation', async (t) => {
   const { create, agents, directory, sign, database } = openAgents(t)
   const { id, token } = await create([limit('total', 10n)])
   await sign(token, pay(1n))
@@ -49,7 +49,7 @@ test('neither key, token nor secret is in the files, and after a revocation the 
   assert.ok(!has(directory, sealed.subarray(24, 56)))
 })
 
-test('another token leaves nothing of what the old one sealed', async (t) => {
+test('a rotation erases the keys that the old token sealed', async (t) => {
   const { create, agents, directory, database } = openAgents(t)
   const { id } = await create([limit('total', 10n)])
   const { sealed } = database.statement('SELECT sealed FROM agent_keys').get() as { sealed: Uint8Array }
@@ -57,7 +57,7 @@ test('another token leaves nothing of what the old one sealed', async (t) => {
   assert.ok(!has(directory, sealed))
 })
 
-test('the files without the token, and the token without the files, sign nothing', async (t) => {
+test('neither the files without the token nor the token without the files can sign', async (t) => {
   const first = openAgents(t)
   const { id, token } = await first.create([limit('total', 10n)])
   const copy = temporaryDirectory(t)

@@ -1,4 +1,7 @@
-/** Private keys of agents under the key of a token: without the token they are noise, without them the token signs nothing. */
+/**
+ * Encrypts agents' private keys with a key derived from the token. Neither the token nor the sealed keys alone can
+ * sign.
+ */
 import { Ed25519 } from '@latchkey/algorand'
 import { sodium } from '@latchkey/algorand/sodium'
 import { KmdError } from '../errors.js'
@@ -8,7 +11,7 @@ const nonceLength = 24
 const tagLength = 16
 const sealedLength = nonceLength + tagLength + Ed25519.secretKeyLength
 
-/** A nonce and the secretbox of a private key of 64 bytes. */
+/** Returns a nonce and the secretbox of a 64-byte private key. */
 export function seal(privateKey: Uint8Array, key: Uint8Array): Buffer {
   if (privateKey.length !== Ed25519.secretKeyLength)
     throw new KmdError('bad_agent', { message: 'a private key has 64 bytes' })
@@ -20,9 +23,9 @@ export function seal(privateKey: Uint8Array, key: Uint8Array): Buffer {
 }
 
 /**
- * Signs with a sealed key, which is open in protected memory for the time of the signature only.
+ * Signs with a sealed key, which is decrypted in protected memory only for the duration of the signature.
  *
- * @throws KmdError `agent_ended` if the key does not open, or is not that of the public key
+ * @throws KmdError `agent_ended` if the key does not open, or does not match the public key
  */
 export function sign(sealed: Uint8Array, key: Uint8Array, publicKey: Uint8Array, message: Uint8Array): Uint8Array {
   opened ??= Secret.allocate(Ed25519.secretKeyLength)
@@ -39,5 +42,5 @@ export function sign(sealed: Uint8Array, key: Uint8Array, publicKey: Uint8Array,
   }
 }
 
-/** Shared: nothing here is asynchronous, so uses never overlap. */
+/** Shared: all code here is synchronous, so uses never overlap. */
 let opened: Buffer | undefined

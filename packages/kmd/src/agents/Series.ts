@@ -1,9 +1,9 @@
 /**
- * Amounts in the order of their times, with the sum of any period that ends now. The sums up to each amount are kept, so that a
- * period's sum is a difference, and an edge is found by bisection: a million amounts cost no more than a few.
+ * Amounts ordered by time, with the sum of any period that ends now. Cumulative sums are kept, so that a period's sum
+ * is a difference and its edge is found by bisection: a million amounts cost no more than a few.
  */
 
-/** Sums are kept modulo 2^64: the total never gets there, so that differences are exact. */
+/** Sums are kept modulo 2^64. The total never reaches it, so differences are exact. */
 const mostTotal = 2n ** 63n - 1n
 
 export type Added = { readonly atMs: number; readonly amount: bigint }
@@ -12,10 +12,10 @@ export class Series {
   #atMs = new Float64Array(16)
   #upTo = new BigUint64Array(16)
   #length = 0
-  /** Of amounts that are older than the first one here. */
+  /** The sum of amounts older than the first one here. */
   #before = 0n
 
-  /** Adds a sum of amounts that no period can reach any more. Before any amount is added. */
+  /** Adds the sum of amounts that no window can reach. Call this before adding any amount. */
   addBefore(sum: bigint): void {
     if (this.#length > 0) throw new RangeError('older amounts are added first')
     this.#before += sum
@@ -25,17 +25,17 @@ export class Series {
     return this.#length
   }
 
-  /** Of all amounts, also those that are older than any period. */
+  /** The sum of all amounts, including those older than any window. */
   get total(): bigint {
     return this.#length === 0 ? this.#before : this.#upTo[this.#length - 1]!
   }
 
-  /** Whether the amount can be counted at all. */
+  /** Whether the amount can be counted without overflow. */
   hasRoomFor(amount: bigint): boolean {
     return this.total + amount <= mostTotal
   }
 
-  /** @param atMs not before the last one */
+  /** @param atMs not earlier than the last one */
   add(atMs: number, amount: bigint): void {
     if (this.#length === this.#atMs.length) this.#grow()
     const total = this.total + amount
@@ -44,17 +44,17 @@ export class Series {
     this.#length++
   }
 
-  /** Takes the last amount away: it was not written. */
+  /** Removes the last amount, because it was not written. */
   removeLast(): void {
     this.#length--
   }
 
-  /** Gives back amounts that were added, in one pass: each changes the sums up to all that came after it. */
+  /** Returns amounts that were added, in one pass, because each one changes all later cumulative sums. */
   giveBack(amounts: readonly Added[]): void {
     const found = new Map<number, bigint>()
     let [removed, first] = [0n, this.#length]
     for (const { atMs, amount } of amounts) {
-      // Older ones are in the sum before the first.
+      // Older amounts are part of the sum before the first.
       const isOld = this.#length === 0 || atMs < this.#atMs[0]!
       const index = isOld ? 0 : this.#find(atMs, amount, found)
       if (isOld) removed += amount
@@ -73,7 +73,7 @@ export class Series {
     return this.total - this.#sumBefore(this.#firstAfter(startMs))
   }
 
-  /** The time of the amount with which the sum of those after it is no more than `most`. */
+  /** The time of the amount after which the remaining sum is at most `most`. */
   fallsTo(most: bigint): number | undefined {
     if (most < 0n || this.#length === 0) return undefined
     const wanted = this.total - most
@@ -86,7 +86,7 @@ export class Series {
     return this.#atMs[low]
   }
 
-  /** Drops the amounts up to a time; they stay in the total. Does nothing while they are few. */
+  /** Drops the amounts up to a time but keeps them in the total. Does nothing while there are few. */
   forgetUpTo(atMs: number): void {
     const first = this.#firstAfter(atMs)
     if (first < 1_000 || first < this.#length / 2) return
@@ -96,7 +96,7 @@ export class Series {
     this.#length -= first
   }
 
-  /** The index of an amount that is not found yet; of several that are alike, it does not matter which. */
+  /** The index of a matching amount that is not in `found`. Equal amounts are interchangeable. */
   #find(atMs: number, amount: bigint, found: ReadonlyMap<number, bigint>): number {
     for (let index = this.#firstAfter(atMs) - 1; index >= 0 && this.#atMs[index] === atMs; index--) {
       if (!found.has(index) && this.#upTo[index]! - this.#sumBefore(index) === amount) return index

@@ -1,6 +1,6 @@
 /**
- * Reserve, then sign: the decision, the reservation and its record are one transaction in the file, and only then is there a
- * signature. Sums are in memory, and agree with the file at the end of each transaction.
+ * Reserves before signing: the decision, the reservation and its audit record are one transaction in the file, and only
+ * then is a signature made. Sums are in memory, and match the file at the end of each transaction.
  */
 import { Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../audit/AuditLog.js'
@@ -23,12 +23,12 @@ import { SumsCache } from './SumsCache.js'
 
 export type SpendingRequest = {
   readonly facts: Facts | AgentRefusal
-  /** The transaction, canonical. */
+  /** The transaction's canonical bytes. */
   readonly bytes: Uint8Array
   readonly sender: string
-  /** The address of the key that signs. */
+  /** The address of the signing key. */
   readonly signer: string
-  /** The 32 bytes of the transaction's id. */
+  /** The 32 bytes of the transaction id. */
   readonly digest: Uint8Array
   readonly claim: Claim
 }
@@ -36,7 +36,7 @@ export type SpendingRequest = {
 type Outcome = { readonly type: 'reserved' } | { readonly type: 'refused'; readonly error: KmdError }
 
 const reserved: Outcome = { type: 'reserved' }
-/** A reservation whose agent gets other rules again and again reads its sums within the transaction at last. */
+/** If the agent's rules keep changing, the last attempt reads the sums within the transaction. */
 const maxAttempts = 3
 const prunedTogether = 500
 
@@ -49,10 +49,10 @@ export class Spending {
   readonly #reservations: Reservations
   readonly #flood = new RefusalFlood()
   readonly #sums: SumsCache
-  /** By the number of the agent. */
+  /** By agent number. */
   readonly #lastAtMs = new Map<number, number>()
   readonly #rounds: Rounds
-  /** What takes back the sums of the transaction that is under way, the last first. */
+  /** Functions that undo the sums of the current transaction, run last to first. */
   #undo: (() => void)[] = []
   #approvals: ApprovalGate | undefined
 
@@ -77,9 +77,9 @@ export class Spending {
   }
 
   /**
-   * Resolves once the transaction is reserved and recorded on the disk.
+   * Resolves once the transaction is reserved and recorded on disk.
    *
-   * @param find the agent, or throws if it may not sign any more
+   * @param find returns the agent, or throws if it may no longer sign
    * @throws KmdError with the code of the refusal; `state_not_written`
    */
   async reserve(find: () => StoredAgent, request: SpendingRequest): Promise<void> {
@@ -88,7 +88,8 @@ export class Spending {
       this.#refuseInFlood(find(), request)
       const outcome = await this.#database.change(() => {
         const stored = find()
-        // The rules were changed meanwhile: the sums that they need are read before the next transaction, not within one.
+        // The rules were changed in the meantime. The sums they need are read before the next transaction, not within
+        // one.
         if (!this.#sums.has(stored.number) && attempt < maxAttempts) return undefined
         return this.#reserveNow(stored, request)
       })
@@ -97,14 +98,17 @@ export class Spending {
     }
   }
 
-  /** Resolves once the sums of the agent are in memory: afterwards `test`, `budget` and `reserve` do not read them at once. */
+  /**
+   * Resolves once the agent's sums are in memory, so that `test`, `budget` and `reserve` need not read them all at
+   * once.
+   */
   prepare(find: () => StoredAgent): Promise<void> {
     return this.#sums.prepare(find, () => this.#clock.now())
   }
 
   /**
-   * Deletes reservations of an agent that has ended, in pieces: it spends no more, and the audit log has them. The last one
-   * stays, because it tells when the agent was used.
+   * Deletes the reservations of an ended agent in pieces. The agent spends no more, and the audit log has them. The
+   * last one is kept, because it shows when the agent was last used.
    */
   async prune(agent: number, pieces: number): Promise<boolean> {
     for (let piece = 0; piece < pieces; piece++) {
@@ -114,7 +118,7 @@ export class Spending {
     return false
   }
 
-  /** What `reserve` would do. */
+  /** Returns the decision that `reserve` would make. */
   test(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): Decision {
     if (this.#isReserved(stored, { facts, digest })) return { type: 'allowed', rule: 'signed before' }
     return this.#decide(stored, { facts, digest }, this.#clock.now())
@@ -134,32 +138,32 @@ export class Spending {
     return read
   }
 
-  /** The limits of the agent are others now. */
+  /** Called when an agent's limits have changed. */
   rulesChanged(agent: number, rules: Rules): void {
     this.#sums.rulesChanged(agent, rules)
   }
 
-  /** Reservations of which it is not known whether the transaction is in the ledger, and can be. */
+  /** Reservations whose transaction has an unknown outcome and is no longer valid. */
   over(agent: number, query: OverQuery): OpenReservation[] {
     return this.#reservations.over(agent, query)
   }
 
-  /** The number of the first one whose transaction is still valid, or will be made. */
+  /** The number of the first reservation whose transaction may still be valid, or else of the next reservation. */
   firstValid(agent: number, query: OverQuery): number {
     return this.#reservations.firstValid(agent, query)
   }
 
-  /** The transaction is in the ledger. */
+  /** Records that the transactions are in the ledger. */
   async confirm(stored: StoredAgent, numbers: readonly number[]): Promise<void> {
     await this.#database.change(() => {
       for (const number of numbers) this.#reservations.setOutcome(stored.number, number, outcomes.confirmed)
     })
   }
 
-  /** The transactions can never be in the ledger: what they reserved is available again. */
+  /** Returns reservations whose transactions can never enter the ledger. Their amounts are available again. */
   async giveBack(stored: StoredAgent, reservations: readonly OpenReservation[]): Promise<void> {
     await this.#database.change(() => {
-      // Not taken back step by step: it is rare, and the file has it.
+      // Undone by reading the sums again from the file, because a rollback here is rare.
       this.#undo.push(() => this.#sums.forget(stored.number))
       this.#sums.outdate(stored.number)
       const returned = reservations.filter(({ number }) =>
@@ -170,7 +174,7 @@ export class Spending {
     })
   }
 
-  /** Records how many refusals were left out of the log, for agents that have stopped. */
+  /** Records how many refusals were omitted from the log, for agents that have stopped. */
   async recordLeftOut(agents: readonly StoredAgent[]): Promise<void> {
     const nowMs = this.#clock.now()
     const waiting = this.#flood.waiting(nowMs)
@@ -185,7 +189,7 @@ export class Spending {
     })
   }
 
-  /** In a flood, what would be refused again is refused without a record. */
+  /** During a flood, refuses without a record if the decision would be a refusal again. */
   #refuseInFlood(stored: StoredAgent, request: SpendingRequest): void {
     const nowMs = this.#clock.now()
     const { id } = stored.agent
@@ -257,7 +261,7 @@ export class Spending {
   }
 
   #decide(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>, nowMs: number): Decision {
-    // A denial holds for good: also when the rule that asked would let the transaction pass by now.
+    // A denial is final, even if the rule that asked would now allow the transaction.
     if (this.#approvals?.denies(stored.agent.id, digest)) return { type: 'refused', refusal: denied }
     const sums = this.#sumsOf(stored, nowMs)
     const lastRound = isRefusal(facts) ? 'unchecked' : this.#rounds.last(facts.network)
@@ -273,7 +277,7 @@ export class Spending {
   #sumsOf(stored: StoredAgent, nowMs: number): AgentSums {
     const known = this.#sums.get(stored.number)
     if (known !== undefined) return known
-    // What is read within a transaction goes with it.
+    // Sums read within a transaction are discarded with it.
     this.#undo.push(() => this.#sums.forget(stored.number))
     return this.#sums.read(stored, nowMs)
   }

@@ -1,6 +1,6 @@
 /**
- * The time that limits and expiry go by. It never goes backwards: the highest time that was used is in the file, and is the
- * earliest time after a restart. While the clock of the machine is behind it, it goes on by the time that passes.
+ * The clock for limits and expiry. Its time never goes backwards: the file stores the highest time used, which is the
+ * earliest time after a restart. While the machine's clock is behind, this clock advances by elapsed time.
  */
 import type { StateDatabase } from '../state/StateDatabase.js'
 
@@ -8,7 +8,7 @@ export type SpendingClockOptions = {
   database: StateDatabase
   /** Milliseconds since 1970. */
   now?: () => number
-  /** Milliseconds from any start, which pass as time does. */
+  /** A monotonic clock, in milliseconds from an arbitrary start. */
   elapsed?: () => number
 }
 
@@ -31,12 +31,12 @@ export class SpendingClock {
     const passedMs = this.#highestMs === undefined ? 0 : Math.max(0, elapsedMs - this.#elapsedMs)
     const highestMs = this.#highestMs ?? this.#read()
     this.#elapsedMs = elapsedMs
-    // Kept with its fraction: many short times would add up to nothing.
+    // Kept with its fraction, because many short intervals would otherwise add up to nothing.
     this.#highestMs = Math.max(this.#now(), highestMs + passedMs)
     return Math.floor(this.#highestMs)
   }
 
-  /** Writes the time that was used. Only within `StateDatabase.change`. */
+  /** Writes the time that was used. Call only within `StateDatabase.change`. */
   write(nowMs: number): void {
     if (nowMs <= this.#storedMs) return
     this.#database
@@ -45,7 +45,7 @@ export class SpendingClock {
     this.#storedMs = nowMs
   }
 
-  /** A transaction was rolled back. */
+  /** Called after a transaction was rolled back. */
   forgetStored(): void {
     this.#storedMs = 0
   }

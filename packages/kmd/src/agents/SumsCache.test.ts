@@ -1,4 +1,4 @@
-/** Sums that are read from the file in pieces, beside what changes them. */
+/** Sums that are read from the file in pieces, while other operations change them. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -6,7 +6,7 @@ import { count, type Fixture, limit, network, openAgents, pay, rulesOf } from '.
 
 const dayMs = 86_400_000
 
-/** Adds reservations of 1 microAlgo to agent 1, over the last 40 days, with the daemon stopped. */
+/** Adds reservations of 1 microAlgo to agent 1, over the last 40 days, while the daemon is stopped. */
 function fill(file: string, nowMs: number, records: number): void {
   const database = new DatabaseSync(file)
   database.exec('BEGIN')
@@ -35,7 +35,7 @@ async function filled(t: Parameters<typeof openAgents>[0], records: number) {
   return { fixture: openAgents(t, first.directory), id, token, limits }
 }
 
-/** In how many turns of the event loop reservations are read, until the work is done. */
+/** The number of event loop turns in which reservations are read until the work is done. */
 async function readingTurns(t: TestContext, { database }: Fixture, work: () => Promise<unknown>): Promise<number> {
   let [turn, isDone] = [0, false]
   const next = (): void => {
@@ -55,7 +55,7 @@ async function readingTurns(t: TestContext, { database }: Fixture, work: () => P
   return turns.size
 }
 
-test('the sums of the first signature after a start are read in pieces, and are those of the file', async (t) => {
+test('the sums for the first signature after a start are read in pieces, and match the file', async (t) => {
   const { fixture, id, token } = await filled(t, 20_000)
   const turns = await readingTurns(t, fixture, () => fixture.sign(token, pay(1n)))
   assert.ok(turns >= 30, `${turns} turns`)
@@ -65,7 +65,7 @@ test('the sums of the first signature after a start are read in pieces, and are 
   assert.ok(day! > 450n && day! < 550n, `${day}`)
 })
 
-test('a change of rules keeps the sums that are needed on, and reads others in pieces', async (t) => {
+test('a change of rules keeps the sums still needed, and reads others in pieces', async (t) => {
   const { fixture, id, token, limits } = await filled(t, 20_000)
   await fixture.sign(token, pay(1n))
   await fixture.agents.setRules(id, { rules: rulesOf([...limits, limit('week', 10n ** 12n)]) })
@@ -86,13 +86,13 @@ test('rules that change while the sums are read apply to the signature', async (
   await refused
 })
 
-test('signatures that wait for the same sums are all counted, once each', async (t) => {
+test('signatures that wait for the same sums all count, once each', async (t) => {
   const { fixture, id, token } = await filled(t, 5_000)
   await Promise.all(Array.from({ length: 20 }, () => fixture.sign(token, pay(1n))))
   assert.equal(fixture.agents.budget(id)[0]!.used, 5_021n)
 })
 
-test('what is given back while the sums are read is not counted', async (t) => {
+test('reservations returned while the sums are read are not counted', async (t) => {
   const { fixture, id, token } = await filled(t, 20_000)
   const { spending } = fixture.agents
   const stored = fixture.agents.live[0]!
@@ -105,7 +105,7 @@ test('what is given back while the sums are read is not counted', async (t) => {
   assert.equal(fixture.agents.budget(id)[0]!.used, 20_002n - 400n)
 })
 
-test('reservations of an agent that has ended are deleted, but the last one, and it can still be shown', async (t) => {
+test('reservations of an ended agent are deleted except the last, and the agent can still be shown', async (t) => {
   const { fixture, id } = await filled(t, 3_000)
   const { agents, clock } = fixture
   const other = await fixture.create([limit('day', 1_000n)], { name: 'other' })

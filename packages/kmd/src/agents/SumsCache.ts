@@ -1,7 +1,7 @@
 /**
- * The sums of agents in memory, read from the file when an agent is first used. An agent with hundreds of thousands of
- * reservations takes seconds to read: that is done in pieces, between which others have their turn, before the transaction
- * that needs the sums. Within a transaction they are read at once, which happens only if they were forgotten in between.
+ * Caches agents' sums in memory, read from the file when an agent is first used. Reading hundreds of thousands of
+ * reservations takes seconds, so it is done in pieces before the transaction that needs the sums, and other work runs
+ * in between. Within a transaction they are read all at once, which happens only if they were dropped in between.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Rules } from './Agent.js'
@@ -9,13 +9,13 @@ import type { StoredAgent } from './AgentStore.js'
 import { AgentSums } from './AgentSums.js'
 import type { Reservations } from './Reservations.js'
 
-/** `isStale`: what was read so far may no longer be so. */
+/** `isStale`: the data read so far may be outdated. */
 type Loading = { readonly done: Promise<void>; isStale: boolean }
 
-/** Rows that are read one by one, and rows that SQLite adds up, in one turn of the event loop. */
+/** The number of rows read one by one, and of rows summed by SQLite, per turn of the event loop. */
 const rowsPerTurn = 500
 const summedPerTurn = 10_000
-/** A reading that others make stale again and again is made at once at last. */
+/** If other changes keep making the data stale, the last attempt reads it all at once. */
 const maxAttempts = 3
 
 export class SumsCache {
@@ -35,7 +35,7 @@ export class SumsCache {
     return this.#sums.get(agent)
   }
 
-  /** The sums, read at once if they are not here. */
+  /** Returns the sums, and reads them all at once if they are not cached. */
   read({ number, agent }: StoredAgent, nowMs: number): AgentSums {
     const known = this.#sums.get(number)
     if (known !== undefined) return known
@@ -49,7 +49,7 @@ export class SumsCache {
     return sums
   }
 
-  /** Reads the sums in pieces, if they are not here. Calls at the same time share one reading. */
+  /** Reads the sums in pieces if they are not cached. Concurrent calls share one read. */
   async prepare(find: () => StoredAgent, now: () => number): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const stored = find()
@@ -62,7 +62,7 @@ export class SumsCache {
     }
   }
 
-  /** The rules of the agent are others now. Sums that these need, too, are kept. */
+  /** Called when an agent's rules have changed. Keeps the sums if they also cover the new rules. */
   rulesChanged(agent: number, rules: Pick<Rules, 'limits'>): void {
     if (this.#sums.get(agent)?.covers(rules) !== true) this.forget(agent)
   }
@@ -72,7 +72,7 @@ export class SumsCache {
     this.outdate(agent)
   }
 
-  /** Reservations of the agent have changed: what is being read of them is read again. */
+  /** The agent's reservations have changed, so a read in progress starts again. */
   outdate(agent: number): void {
     const loading = this.#loading.get(agent)
     if (loading !== undefined) loading.isStale = true
@@ -101,7 +101,7 @@ export class SumsCache {
     return loading
   }
 
-  /** Undefined if it became stale meanwhile. */
+  /** Undefined if the data became stale in the meantime. */
   async #readInPieces(
     { number, agent }: StoredAgent,
     nowMs: number,

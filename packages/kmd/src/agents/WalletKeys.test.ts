@@ -8,7 +8,7 @@ import { openState } from '../state/openState.js'
 import { openWallets, temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { key, limit, pay, rulesOf } from './AgentFixture.test.helper.js'
 
-/** An agent of a real wallet, and what another program would do to its file. */
+/** An agent of a real wallet, and the changes that another program could make to its file. */
 async function open(t: TestContext) {
   const { wallets, directory } = openWallets(t)
   const password = Buffer.from('secret')
@@ -30,7 +30,7 @@ async function open(t: TestContext) {
   return { agents, agent, sign, file: entry.path, directory }
 }
 
-test('a key that another program deletes from the wallet ends the agent with its next signature', async (t) => {
+test('a key that another program deletes from the wallet ends the agent at its next signature', async (t) => {
   const { agents, agent, sign, file } = await open(t)
   await sign()
   const other = new DatabaseSync(file)
@@ -40,7 +40,7 @@ test('a key that another program deletes from the wallet ends the agent with its
   assert.equal(agents.find(agent.id).state, 'key_deleted')
 })
 
-test('a wallet whose file is gone ends its agents', async (t) => {
+test('a missing wallet file ends its agents', async (t) => {
   const { agents, agent, sign, file, directory } = await open(t)
   await sign()
   renameSync(file, join(directory, 'away'))
@@ -49,7 +49,7 @@ test('a wallet whose file is gone ends its agents', async (t) => {
   await assert.rejects(sign(), { code: 'agent_ended' })
 })
 
-test('a wallet that cannot be read ends no agent, and nothing is signed for it', async (t) => {
+test('an unreadable wallet ends no agent, and nothing is signed for it', async (t) => {
   const { agents, agent, sign, file } = await open(t)
   await sign()
   const content = readFileSync(file)
@@ -58,7 +58,7 @@ test('a wallet that cannot be read ends no agent, and nothing is signed for it',
   await agents.tidy()
   assert.equal(agents.find(agent.id).state, 'active')
   writeFileSync(file, content)
-  // The list of wallets is at most two seconds old.
+  // The wallet list is at most two seconds old.
   for (let tries = 0; tries < 100 && !(await sign().catch(() => undefined)); tries++) await sleep(100)
   await sign()
 })

@@ -1,6 +1,6 @@
 /**
- * Whether the keys of agents are still in their wallets. Any daemon on the same files may have deleted them; the addresses can
- * be read without a password.
+ * Checks whether agents' keys are still in their wallets. Any daemon using the same files may have deleted them. The
+ * addresses can be read without a password.
  */
 import { existsSync } from 'node:fs'
 import { Address } from '@latchkey/algorand'
@@ -15,20 +15,23 @@ export type Presence = 'present' | 'key_deleted' | 'wallet_deleted'
 type Known = {
   readonly entry: Entry
   readonly publicKeys: readonly Uint8Array[]
-  /** The revision of the file that had all of them. */
+  /** The file revision that had all of the keys. */
   presentIn: number | undefined
 }
 
 export class WalletKeys {
   readonly #wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems' | 'revision'>
-  /** Where the wallets of agents are, by agent: each signature asks. */
+  /** The agents' wallets, by agent, cached because every signature needs them. */
   readonly #known = new Map<string, Known>()
 
   constructor(wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems' | 'revision'>) {
     this.#wallets = wallets
   }
 
-  /** Whether all keys of an agent are seen at once: the file was looked at before, and is in its place. If not, `check`. */
+  /**
+   * Whether all keys of an agent are known to be present: the file was checked before and is still in place. Otherwise,
+   * call `check`.
+   */
   isPresent({ id }: Agent): boolean {
     const known = this.#known.get(id)
     try {
@@ -39,9 +42,9 @@ export class WalletKeys {
   }
 
   /**
-   * Looks for all keys of an agent.
+   * Checks for all keys of an agent.
    *
-   * @throws KmdError if that cannot be read now
+   * @throws KmdError if the wallet cannot be read now
    */
   async check(agent: Agent): Promise<Presence> {
     try {
@@ -67,11 +70,11 @@ export class WalletKeys {
         return presence
       } catch (error) {
         if (error instanceof KmdError && error.code === 'wallet_not_found') {
-          // It may be the one that cannot be read.
+          // The missing wallet may be the unreadable one.
           if (this.#wallets.problems().length > 0) throw error
           return 'wallet_deleted'
         }
-        // The list of wallets may be some moments old; the file may have another name now, or be gone.
+        // The wallet list may be slightly outdated: the file may have another name now, or be gone.
         const isGone = entry !== undefined && !existsSync(entry.path)
         if (tries === mostTries || !(isGone || isLocked(error))) throw error
         await new Promise((resolve) => setTimeout(resolve, lockPollMs))
@@ -89,6 +92,6 @@ export class WalletKeys {
   }
 }
 
-/** Another program holds a wallet for milliseconds, and a list is at most two seconds old. */
+/** Other programs hold a wallet for milliseconds, and a list is at most two seconds old. */
 const mostTries = 150
 const lockPollMs = 20

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WalletTurns } from './WalletTurns.js'
 
-test('changes of one wallet come one after the other, also after one that failed', async () => {
+test('changes of one wallet run one after another, even after one that failed', async () => {
   const turns = new WalletTurns()
   const order: string[] = []
   const work =

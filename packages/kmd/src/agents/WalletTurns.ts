@@ -1,15 +1,15 @@
 /**
- * One change at a time of what connects a wallet and its agents: granting its keys, deleting a key, deleting the wallet. A key
- * that is being deleted is not granted meanwhile.
+ * Serializes changes that connect a wallet and its agents: granting its keys, deleting a key, deleting the wallet. A
+ * key that is being deleted cannot be granted at the same time.
  */
 export class WalletTurns {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Runs `work` once what was asked for earlier for the same wallet is done. */
+  /** Runs `work` after all earlier work for the same wallet has finished. */
   async run<T>(walletId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(walletId)
     const turn = before === undefined ? work() : before.then(work)
-    // The failure is the caller's to handle; the next one only waits.
+    // The caller handles the failure; the next one only waits.
     const done = turn.then(
       () => {},
       () => {},

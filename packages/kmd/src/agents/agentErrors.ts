@@ -2,7 +2,7 @@
 import type { ErrorEntry } from '@latchkey/algorand'
 
 export const agentErrors = {
-  // What an agent may use
+  // Permissions of agents
   too_many_connections: {
     status: 429,
     message: 'this token has too many requests under way; send fewer at the same time',
@@ -39,7 +39,8 @@ export const agentErrors = {
     hint: 'ask the owner for another agent: latchkey agent new',
   },
 
-  // Why a signature is refused. The header Latchkey-Refusal has the rule, what was asked, what is left, and when more is.
+  // Why a signature is refused. The header Latchkey-Refusal has the rule, the amount requested, the amount left, and
+  // when more is available.
   agent_transaction_forbidden: {
     status: 403,
     message: 'this agent may not sign this kind of transaction',
@@ -96,7 +97,7 @@ export const agentErrors = {
     hint: 'do not send it again; another transaction would ask the owner again',
   },
 
-  // The owner's operations
+  // Operations of the owner
   agent_not_found: {
     status: 404,
     message: 'there is no such agent',
@@ -138,7 +139,7 @@ export const agentErrors = {
     hint: 'the message says which part is wrong',
   },
 
-  // The file
+  // The state file
   state_not_written: {
     status: 503,
     message: 'the audit log cannot be written, so nothing was signed or changed',

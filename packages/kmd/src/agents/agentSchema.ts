@@ -1,15 +1,15 @@
-/** The part of the schema that is the agents'. */
+/** The agents' part of the schema. */
 
-/** The second version: why an agent is suspended; NULL if it is not. */
+/** Version 2: why an agent is suspended; NULL if it is not. */
 export const suspensionSchema = `
   ALTER TABLE agents ADD COLUMN suspended TEXT;
 `
 
 /**
- * Reservations are kept by agent and in the order of their times, so that the sums of one agent are read in one go. A reservation
- * has at most one asset beside Algos: what the transaction pays, and its fee. `outcome` is 0 while it is not known whether the
- * transaction is in the ledger, 1 if it is, and 2 if it never can be and was given back. Transactions are found by their last
- * valid round first, which grows with time: by their ids alone, each would change another page of the index.
+ * Reservations are clustered by agent and ordered by time, so that the sums of one agent are read in one pass. A
+ * reservation has at most one asset besides Algos: the payment and its fee. `outcome` is 0 while it is unknown whether
+ * the transaction is in the ledger, 1 if it is, and 2 if it never can be and was returned. The index finds transactions
+ * by last valid round first, which grows over time. By id alone, each one would change another page of the index.
  */
 export const agentSchema = `
   CREATE TABLE agents (

@@ -1,4 +1,4 @@
-/** The audit log has all of what an agent was granted, and names the key that signed. */
+/** The audit log has everything that an agent was granted, and names the key that signed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
@@ -17,7 +17,7 @@ function addresses(length: number, first: number): string[] {
 
 const ask = { above: [{ network, assetId: 0n, amount: 5n }], overLimit: true, unknownPayee: true, otherTypes: false }
 
-test('a record of an agent has its applications, opt-ins, highest fee, validity and what asks the owner', async (t) => {
+test('a record of an agent has its applications, opt-ins, maximum fee, validity and approval rules', async (t) => {
   const { create, agents, audit } = openAgents(t)
   const items = (...ids: bigint[]) => ids.map((id) => ({ network, id }))
   const grant = { applications: items(7n, 8n), optIns: items(9n), ask, maxFeeMicroAlgos: 3_000n, maxValidRounds: 50 }
@@ -35,7 +35,7 @@ test('a record of an agent has its applications, opt-ins, highest fee, validity 
   assert.equal('applications' in changed!, false)
 })
 
-test('on several networks each rule names its own', async (t) => {
+test('with several networks, each rule names its own', async (t) => {
   const { create, audit } = openAgents(t)
   const grant: Partial<Rules> = {
     networks: [network, otherNetwork],
@@ -51,7 +51,7 @@ test('on several networks each rule names its own', async (t) => {
   assert.deepEqual(record!.detail!['ask'], [`above $1 on ${otherNetwork}`, 'over-limit', 'unknown-payee'])
 })
 
-test('no list of a grant is cut, also of the largest one', async (t) => {
+test('no list of a grant is truncated, even of the largest one', async (t) => {
   const { create, agents, audit } = openAgents(t)
   const items = Array.from({ length: 100 }, (_, index) => ({ network, id: 2n ** 62n + BigInt(index) }))
   const payees = { allow: addresses(1_000, 1), deny: addresses(1_000, 100_000) }
@@ -71,7 +71,7 @@ test('no list of a grant is cut, also of the largest one', async (t) => {
   assert.equal((await audit.verify()).problem, undefined)
 })
 
-test('a list that is cut says how many it leaves out, and the record still belongs to its agent', async (t) => {
+test('a truncated list states how many entries it omits, and the record still belongs to its agent', async (t) => {
   const { audit } = openAgents(t)
   const owner = { type: 'owner' } as const
   const cases = [
@@ -95,7 +95,7 @@ test('a list that is cut says how many it leaves out, and the record still belon
   assert.equal((await audit.verify()).problem, undefined)
 })
 
-test('a signature names the key that signed, and the sender where it is another account', async (t) => {
+test('a signature names the key that signed, and the sender if it is another account', async (t) => {
   const { agents, audit } = openAgents(t)
   const [sender, signer] = [keyOf(1), keyOf(2)]
   const keys = [sender, signer].map((one) => ({ ...one, privateKey: Buffer.from(one.privateKey) }))
@@ -118,7 +118,7 @@ test('a signature names the key that signed, and the sender where it is another 
   assert.equal(bySender.records.length, 3, 'also found by the sender')
 })
 
-test('the rule of a signature says how many more limits it counts against', async (t) => {
+test('the rule of a signature states how many more limits it counts against', async (t) => {
   const { create, sign, audit } = openAgents(t)
   const limits = [1, 2, 3, 4, 5, 6].map((index) => limit('day', 100n + BigInt(index)))
   const { token } = await create(limits)
@@ -127,7 +127,7 @@ test('the rule of a signature says how many more limits it counts against', asyn
   assert.match(String(record!.detail!['rule']), /^(0\.000\d+ ALGO\/day, ){4}and 2 more limits$/)
 })
 
-test('a search returns a bounded part at once, and goes on from there', async (t) => {
+test('a search returns a bounded part at once, and continues from there', async (t) => {
   const { audit } = openAgents(t)
   const detail = { agent_id: 'agent-1', pay_to: Array(1_000).fill('x'.repeat(200)) }
   for (let index = 0; index < 60; index++) {

@@ -1,4 +1,4 @@
-/** The records that agents leave in the audit log. */
+/** Builds the audit records of agents. */
 import { Transaction, VisibleText } from '@latchkey/algorand'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
 import type { Agent, AgentRefusal, NetworkItem, Rules } from './Agent.js'
@@ -10,16 +10,16 @@ import type { OpenReservation } from './Reservations.js'
 export const maxClaimedUrl = 2_048
 export const maxClaimedDescription = 500
 
-/** What a transaction was signed or refused for. */
+/** A transaction that was signed or refused. */
 export type Signature = {
   readonly agent: Agent
   readonly facts: Facts | AgentRefusal
   readonly sender: string
-  /** The address of the key that signs. */
+  /** The address of the signing key. */
   readonly signer: string
   readonly transactionId: string
   readonly claim: Claim
-  /** How many records before this one were left out in a flood. */
+  /** The number of records omitted before this one during a flood. */
   readonly leftOut: number
 }
 
@@ -35,12 +35,12 @@ export function refused(signature: Signature, { code, rule, message }: AgentRefu
   return { ...common(signature), event: 'signature_refused', detail: { ...details(signature), code, rule, message } }
 }
 
-/** Refusals that no record of their own says. */
+/** Refusals that have no record of their own. */
 export function leftOut(agent: Agent, count: number): AuditEvent {
   return { event: 'signature_refused', actor: actorOf(agent), wallet: agent.walletId, detail: { left_out: `${count}` } }
 }
 
-/** A reservation that was given back. */
+/** A reservation that was returned. */
 export function returned(agent: Agent, reservation: OpenReservation): AuditEvent {
   const { transactionId, lastValid, microAlgos, assetId, assetAmount } = reservation
   const asset = assetId === 0n ? {} : { asset: `${assetId}`, amount: `${assetAmount}` }
@@ -49,7 +49,7 @@ export function returned(agent: Agent, reservation: OpenReservation): AuditEvent
   return { event: 'reservation_returned', actor: { type: 'daemon' }, wallet: agent.walletId, transaction, detail }
 }
 
-/** The owner lets a suspended agent sign again, with what is counted as spent now. */
+/** The owner lets a suspended agent sign again, with the spending counted so far. */
 export function confirmed(agent: Agent, uses: readonly LimitUse[], actor: Actor): AuditEvent {
   const { dollars } = agent.rules
   const used = uses
@@ -59,22 +59,20 @@ export function confirmed(agent: Agent, uses: readonly LimitUse[], actor: Actor)
   return { ...event, detail: { ...event.detail, used } }
 }
 
-/** The daemon suspends an agent. */
 export function suspended(agent: Agent, reason: string): AuditEvent {
   const event = changed('agent_suspended', agent, { type: 'daemon' })
   return { ...event, detail: { ...event.detail, reason } }
 }
 
-/** A change of an agent. */
 export function changed(event: AuditEvent['event'], agent: Agent, actor: Actor): AuditEvent {
   const detail = { agent_id: agent.id, agent_name: agent.name, state: agent.state, ...grantOf(agent) }
   return { event, actor, wallet: agent.walletId, detail }
 }
 
-/** All of what the owner granted; a list that is absent is empty, or allows everything (`pay_to`). */
+/** Everything that the owner granted. An absent list is empty, or allows everything (`pay_to`). */
 function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: string | readonly string[] } {
   const { payees, networks, dollars } = rules
-  // With one network, it is clear which one is meant.
+  // With one network, the network is unambiguous.
   const on = (network: string): string => (networks.length === 1 ? '' : ` on ${network}`)
   const items = (name: string, list: readonly NetworkItem[]): { [member: string]: readonly string[] } =>
     list.length === 0 ? {} : { [name]: list.map(({ network, id }) => `${id}${on(network)}`) }
@@ -94,7 +92,7 @@ function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: 
   }
 }
 
-/** What the owner is asked about. */
+/** The cases that need the owner's approval. */
 function askOf({ ask, dollars }: Rules, on: (network: string) => string): string[] {
   return [
     ...ask.above.map(
@@ -143,7 +141,7 @@ function paymentDetails(facts: Facts, dollars: Dollars): { [member: string]: str
   return detail
 }
 
-/** Text from the caller: no characters that cannot be seen, and not more than what is useful. */
+/** Untrusted text of the caller, with hidden characters replaced and a bounded length. */
 export function bounded(text: string | undefined, most: number): string | undefined {
   if (text === undefined || text === '') return undefined
   return VisibleText.replaceHidden(text.slice(0, most))

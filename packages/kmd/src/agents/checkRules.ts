@@ -1,4 +1,7 @@
-/** Checks what the owner grants. Everything has a bound, and what would mean nothing is refused rather than ignored. */
+/**
+ * Checks the rules that the owner grants. Everything has a bound, and meaningless rules are rejected instead of
+ * ignored.
+ */
 import { Address, Bytes } from '@latchkey/algorand'
 import * as Label from '../contacts/Label.js'
 import { KmdError } from '../errors.js'
@@ -9,7 +12,7 @@ import { maxInteger } from './PaymentFacts.js'
 const periods: readonly Period[] = ['payment', 'hour', 'day', 'week', '30days', 'total']
 const most = { networks: 16, limits: 100, payees: 1_000, items: 100, keys: 100 }
 const maxCount = 2 ** 31
-/** No network keeps a transaction for longer. */
+/** No network accepts a longer validity. */
 const maxValidRounds = 1_000
 /** Ten Algos: ten thousand times the usual fee. */
 const maxFee = 10_000_000n
@@ -40,7 +43,7 @@ export function checkRules(rules: Rules): void {
   if (!isInteger(rules.maxValidRounds, 1, maxValidRounds)) throw bad('the validity is from 1 to 1000 rounds')
 }
 
-/** The name as it is kept. @throws KmdError `bad_agent` */
+/** Returns the name as stored. @throws KmdError `bad_agent` */
 export function checkName(name: string): string {
   const label = Label.normalize(name)
   if (label === undefined) throw bad('a name has 1 to 64 visible characters, and is no address')
@@ -80,14 +83,14 @@ function checkLimit(limit: Limit, { networks, limits, dollars }: Rules): void {
   }
 }
 
-/** Whether a limit bounds the sum of the payments that the other lets through one by one. */
+/** Whether a limit bounds the sum of payments that `each` allows one by one. */
 function bounds(other: Limit, each: Limit & { type: 'amount' }): boolean {
   if (other.per === 'payment' || other.network !== each.network) return false
   if (other.payee !== undefined && other.payee !== each.payee) return false
   return other.type === 'count' || other.assetId === each.assetId
 }
 
-/** The words of limits depend on them, so each is clear. */
+/** The notation of limits depends on dollars, so each must be unambiguous. */
 function checkDollars(dollars: readonly NetworkItem[], networks: readonly string[]): void {
   requireCount('dollars', dollars, most.networks)
   for (const dollar of dollars) {

@@ -46,7 +46,7 @@ test('payments and transfers within limits are allowed, with note, lease and gro
   assert.equal(outcome(transfer(1n, extras), rules), 'allowed')
 })
 
-test('every field that moves more than the payment is refused, whatever the rules allow', () => {
+test('every field that moves more than the payment is refused, regardless of the rules', () => {
   const someone = stranger.publicKey
   const rules = rulesOf([algos, dollars], {
     applications: [application],
@@ -82,11 +82,11 @@ test('every field that moves more than the payment is refused, whatever the rule
   }
 })
 
-test('a sender that is not of the agent is refused: its key may be that of another account', () => {
+test("a sender that is not the agent's is refused, because its key may belong to another account", () => {
   assert.equal(outcome(pay(1n, { snd: stranger.publicKey }), rulesOf([algos])), 'agent_transaction_forbidden')
 })
 
-test('a network that is not listed, and none at all, are refused', () => {
+test('an unlisted network and a missing network are refused', () => {
   const other = new Uint8Array(32).fill(3)
   assert.equal(outcome(pay(1n, { gh: other }), rulesOf([algos])), 'agent_network_forbidden')
   assert.equal(outcome(pay(1n, { gh: undefined }), rulesOf([algos])), 'agent_network_forbidden')
@@ -94,7 +94,7 @@ test('a network that is not listed, and none at all, are refused', () => {
   assert.equal(outcome(pay(1n, { gh: other }), both), 'agent_asset_without_limit', 'limits are of one network')
 })
 
-test('fee and validity are allowed to their bound', () => {
+test('fee and validity are allowed up to their bound', () => {
   const rules = rulesOf([algos], { maxFeeMicroAlgos: 2_000n, maxValidRounds: 100 })
   assert.equal(outcome(pay(1n, { fee: 2_000n, fv: 5n, lv: 105n }), rules), 'allowed')
   assert.equal(outcome(pay(1n, { fee: 2_001n, fv: 5n, lv: 105n }), rules), 'agent_fee_too_high')
@@ -103,7 +103,7 @@ test('fee and validity are allowed to their bound', () => {
   assert.equal(outcome(pay(1n, { fv: 2n ** 64n - 2n, lv: 2n ** 64n - 1n }), rules), 'agent_transaction_forbidden')
 })
 
-test('a payment that is valid only in the far future is refused where the round is known', () => {
+test('a payment that is valid only in the far future is refused if the round is known', () => {
   const rules = rulesOf([algos], { maxValidRounds: 100 })
   const outcomeAt = (firstValid: bigint): string => {
     const facts = readFacts(pay(1n, { fv: firstValid, lv: firstValid }).bytes)
@@ -114,7 +114,7 @@ test('a payment that is valid only in the far future is refused where the round 
   assert.equal(outcomeAt(5_101n), 'refused')
 })
 
-test('a denied payee is refused outright, an unknown one asks if the owner says so', () => {
+test('a denied payee is refused outright, an unknown one asks if the owner configured it', () => {
   const payees = { allow: [payee.address], deny: [] }
   assert.equal(outcome(pay(1n), rulesOf([algos], { payees })), 'allowed')
   const toStranger = pay(1n, { rcv: stranger.publicKey })
@@ -125,7 +125,7 @@ test('a denied payee is refused outright, an unknown one asks if the owner says 
   assert.equal(outcome(pay(1n), rulesOf([algos], { payees: denied, ask })), 'agent_payee_denied')
 })
 
-test('applications and opt-ins only if they are named, for the fee alone', () => {
+test('applications and opt-ins are allowed only if they are named, and only for the fee', () => {
   const call = transaction({
     type: 'appl',
     apid: 77n,
@@ -146,7 +146,7 @@ test('applications and opt-ins only if they are named, for the fee alone', () =>
   assert.equal(outcome(optIn, rulesOf([algos], { ...named, ask })), 'ask agent_approval_required')
 })
 
-test('an asset without a limit cannot be spent, not even none of it', () => {
+test('an asset without a limit cannot be spent, not even a zero amount', () => {
   assert.equal(outcome(transfer(1n), rulesOf([algos])), 'agent_asset_without_limit')
   assert.equal(outcome(transfer(0n), rulesOf([algos])), 'agent_asset_without_limit')
   assert.equal(outcome(pay(0n), rulesOf([dollars])), 'agent_asset_without_limit')
@@ -155,7 +155,7 @@ test('an asset without a limit cannot be spent, not even none of it', () => {
   assert.equal(outcome(transfer(1n), rulesOf([toStranger])), 'agent_asset_without_limit', 'a limit for another payee')
 })
 
-test('each limit is allowed to its last unit', () => {
+test('each limit is allowed up to its last unit', () => {
   const cases: [Limit, (amount: bigint) => { bytes: Uint8Array }][] = [
     [limit('payment', 100n), pay],
     [limit('day', 100n), pay],
@@ -183,7 +183,7 @@ test('amounts that would overflow 64 bits are refused', () => {
   assert.equal(outcome(pay(2n ** 63n - 1n, { fee: 1n }), rules), 'agent_transaction_forbidden')
 })
 
-test('a limit that refuses takes precedence over one that asks, and the one that is over last is named', () => {
+test('a limit that refuses takes precedence over one that asks, and the limit that resets last is named', () => {
   const above = [{ network, assetId: usdc, amount: 10n }]
   const ask = { ...rulesOf([]).ask, above }
   const rules = rulesOf([dollars], { ask })
@@ -202,7 +202,7 @@ test('a limit that refuses takes precedence over one that asks, and the one that
   )
 })
 
-test('a network that is not public has the dollar that its owner named, and a public one its own', () => {
+test('a private network has the dollar that its owner declared, and a public one its own', () => {
   const local = Bytes.toBase64(new Uint8Array(32).fill(7))
   const gh = Bytes.fromBase64(local)!
   const dollar = { network: local, id: usdc }
@@ -219,7 +219,7 @@ test('a network that is not public has the dollar that its owner named, and a pu
   const allowed = decided(transfer(1n, { gh }).bytes, rules)
   assert.equal(allowed.type === 'allowed' && allowed.rule, '$1/day')
   assert.equal(limitText(limits[0]!, []), `1000000 asset ${usdc}/day`)
-  // Nothing but its USDC is a dollar on a public network, even if rules came to say so.
+  // On a public network, only its USDC is a dollar, even if the rules declared another asset.
   assert.equal(limitText(limit('day', 5n, 123n), [{ network, id: 123n }]), '5 asset 123/day')
 })
 

@@ -1,8 +1,8 @@
 /**
- * What the rules of an agent say of a transaction. Pure: what was spent and what time it is are given.
+ * Decides about a transaction by an agent's rules. A pure function: spending and time are inputs.
  *
- * Hard rules come first: an approval never lifts them. Of the others, one that refuses outright takes precedence over one that
- * asks the owner.
+ * Hard rules come first; an approval never lifts them. Among the others, a rule that refuses takes precedence over one
+ * that asks the owner.
  */
 import { Amount } from '@latchkey/algorand'
 import type { Agent, AgentRefusal, Limit, Rules } from './Agent.js'
@@ -11,21 +11,20 @@ import { amountText, assetUnit, type Dollars, limitText, quantityText, unitOf } 
 import { type Facts, isRefusal, type Spending } from './PaymentFacts.js'
 import type { LastRound } from './Rounds.js'
 
-/** What was spent already. */
+/** The agent's previous spending. */
 export type Sums = {
-  /** Of the period of the limit that ends at `nowMs`. */
+  /** The sum of the limit's period that ends at `nowMs`. */
   used(limit: Limit, nowMs: number): bigint
-  /** When no more than `most` of the period's sum is left, if nothing is spent until then; undefined for never. */
+  /** When the period's sum falls to `most` or less, if nothing is spent until then; undefined for never. */
   freeAt(limit: Limit, most: bigint, nowMs: number): number | undefined
 }
 
-/** No sum: what a rule without one says is the same at any time. */
 export type DecideInput = {
   readonly facts: Facts | AgentRefusal
   readonly agent: Pick<Agent, 'addresses' | 'rules'>
   readonly sums: Sums
   readonly nowMs: number
-  /** The last round of the transaction's network, at most. @default 'unchecked' */
+  /** An upper bound of the last round of the transaction's network. @default 'unchecked' */
   readonly lastRound?: LastRound | undefined
 }
 
@@ -83,7 +82,9 @@ function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: R
   return { ...plain('agent_validity_too_long', rule, message), ...amounts }
 }
 
-/** Payments that are signed on many days, and are all valid on one, would be more than a limit of a day. */
+/**
+ * Refuses post-dated payments. Payments signed on many days and all valid on the same day would exceed a daily limit.
+ */
 function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: LastRound): AgentRefusal | undefined {
   if (lastRound === 'unchecked') return undefined
   const rule = `valid within ${maxValidRounds} rounds`
@@ -96,7 +97,7 @@ function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: La
   return plain('agent_validity_too_long', rule, message)
 }
 
-/** What has to be named by the owner: applications, opt-ins, assets. And the payees that the owner denied. */
+/** Applications, opt-ins and assets must be named by the owner. Denied payees are refused here, too. */
 function grantRefusal(facts: Facts, rules: Rules): AgentRefusal | undefined {
   const { kind, network, payee, assetId, applicationId } = facts
   const isNamed = (items: Rules['optIns'], wanted: bigint): boolean =>
@@ -120,7 +121,7 @@ function grantRefusal(facts: Facts, rules: Rules): AgentRefusal | undefined {
     .find((refusal) => refusal !== undefined)
 }
 
-/** What needs a limit: also an amount of zero of an asset. */
+/** The amounts that need a limit, including a zero amount of an asset. */
 function amountsOf({ kind, assetId, amount, spends }: Facts): readonly Spending[] {
   const isListed = kind !== 'payment' || spends.some((one) => one.assetId === assetId)
   return isListed ? spends : [{ assetId, amount }, ...spends]
@@ -165,7 +166,7 @@ function limitRefusals(facts: Facts, { limits, dollars, ask }: Rules, sums: Sums
     const resetsAtMs = asked > most ? undefined : sums.freeAt(limit, most - asked, nowMs)
     found.push({ asks: ask.overLimit, refusal: limitRefusal(limit, { asked, left, resetsAtMs }, dollars) })
   }
-  // The one that is over last decides when to come back.
+  // The limit that resets last determines when to retry.
   return found.sort((a, b) => endOf(b.refusal) - endOf(a.refusal))
 }
 
@@ -177,7 +178,7 @@ export function mostOf(limit: Limit): bigint {
   return limit.type === 'count' ? BigInt(limit.count) : limit.amount
 }
 
-/** What a transaction takes of a limit. Opt-ins and calls count as payments, too. */
+/** The share of a limit that a transaction uses. Opt-ins and calls also count as payments. */
 function askedOf(limit: Limit, { spends }: Facts): bigint {
   if (limit.type === 'count') return 1n
   return spends.find(({ assetId }) => assetId === limit.assetId)?.amount ?? 0n

@@ -1,4 +1,4 @@
-/** The file of the state at its limits: a disk that is full, and a log that ends in the middle of a write. */
+/** The state file at its limits: a full disk, and a log that ends in the middle of a write. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, truncateSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { fileName } from '../state/openState.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { limit, openAgents, pay } from './AgentFixture.test.helper.js'
 
-/** Signs until the file takes no more. Prints the token, and how many signatures there were. */
+/** Signs until the file accepts no more. Prints the token and the number of signatures. */
 const program = `
   import { limit, openAgents, pay } from ${JSON.stringify(new URL('./AgentFixture.test.helper.js', import.meta.url).href)}
   const { create, sign } = openAgents({ after() {} }, process.argv[1])
@@ -24,9 +24,9 @@ const program = `
   console.log(JSON.stringify({ token, signatures, failure }))
   process.exit()`
 
-test('a full disk signs nothing, loses nothing, and is no end', async (t) => {
+test('on a full disk nothing is signed, nothing is lost, and the daemon recovers', async (t) => {
   const directory = temporaryDirectory(t)
-  // In units of 512 bytes, for each file: the write that would pass it fails, as on a full disk.
+  // In units of 512 bytes, for each file: a write beyond the limit fails, as on a full disk.
   const shell = 'ulimit -f 800; exec "$0" --input-type=module -e "$1" "$2"'
   const { stdout } = await promisify(execFile)('sh', ['-c', shell, process.execPath, program, directory])
   const { token, signatures, failure } = JSON.parse(stdout) as { token: string; signatures: number; failure: string }
@@ -44,7 +44,7 @@ test('a full disk signs nothing, loses nothing, and is no end', async (t) => {
   await assert.rejects(sign(token, pay(1n)), { code: 'agent_limit_exceeded' })
 })
 
-test('a log that ends anywhere leaves whole payments, each with its record', async (t) => {
+test('a log truncated at any point leaves complete payments, each with its record', async (t) => {
   const { create, sign, directory } = openAgents(t)
   const { token } = await create([limit('total', 1_000n)])
   for (let number = 0; number < 12; number++) await Promise.all([1n, 2n].map((amount) => sign(token, pay(amount))))

@@ -1,11 +1,11 @@
-/** Rules in the words of the command line: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
+/** Formats rules in command-line notation: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
 import { Network, SpendLimit } from '@latchkey/algorand'
 import type { Limit, NetworkItem, Rules } from './Agent.js'
 
-/** The dollars that the owner named, beside those of the public networks. */
+/** The dollars that the owner declared, in addition to those of the public networks. */
 export type Dollars = Rules['dollars']
 
-/** Each signature names its limits, and limits stay the same objects. */
+/** A cache, because every signature names its limits, and limits stay the same objects. */
 const texts = new WeakMap<Limit, { readonly dollars: Dollars; readonly text: string }>()
 
 /** A limit as the owner writes it. */
@@ -22,13 +22,13 @@ export function amountText({ network, id }: NetworkItem, amount: bigint, dollars
   return SpendLimit.formatAmount({ assetId: id, amount }, { dollarAssetId: dollarOf(network, dollars) })
 }
 
-/** What of a limit was used: an amount, or a number of payments. */
+/** The used quantity of a limit: an amount or a number of payments. */
 export function quantityText(limit: Limit, quantity: bigint, dollars: Dollars): string {
   if (limit.type === 'count') return `${quantity}`
   return amountText({ network: limit.network, id: limit.assetId }, quantity, dollars)
 }
 
-/** The unit of a limit for programs. */
+/** The machine-readable unit of a limit. */
 export function unitOf(limit: Limit, dollars: Dollars): string {
   return limit.type === 'count' ? 'payments' : assetUnit({ network: limit.network, id: limit.assetId }, dollars)
 }
@@ -38,7 +38,9 @@ export function assetUnit({ network, id }: NetworkItem, dollars: Dollars): strin
   return id === dollarOf(network, dollars) ? 'USDC' : `asset ${id}`
 }
 
-/** On a public network its USDC, whatever the owner named: nothing else is shown as dollars there. */
+/**
+ * On a public network always its USDC, regardless of the owner's declaration: nothing else is shown as dollars there.
+ */
 export function dollarOf(network: string, dollars: Dollars): bigint | undefined {
   return publicDollar(network) ?? dollars.find((dollar) => dollar.network === network)?.id
 }

@@ -1,4 +1,4 @@
-/** Payments that are valid only later are refused, also while the node of the daemon does not answer. */
+/** Post-dated payments are refused, even while the daemon's node does not respond. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AlgodError } from '@latchkey/algod'
@@ -12,7 +12,7 @@ const round = 40_000_000n
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-/** A node that answers or not, and counts how often it was asked. */
+/** A node that responds or not, and counts its queries. */
 function openNode(genesisHash = network) {
   const state = { isUp: true, asked: 0, round, genesisHash }
   const node: NodeClient = {
@@ -48,7 +48,7 @@ test('the first request after a start asks the node, and a payment far ahead is 
   assert.equal(nodeState.asked, 1)
 })
 
-test('nothing is signed while the node has never answered, and it is not asked for every request', async (t) => {
+test('nothing is signed while the node has never responded, and it is not asked for every request', async (t) => {
   const { create, signAt, nodeState, agents, clock } = open(t)
   const { id, token } = await create([limit('total', 100n)])
   nodeState.isUp = false
@@ -63,7 +63,7 @@ test('nothing is signed while the node has never answered, and it is not asked f
   await signAt(token, round)
 })
 
-test('the last round is kept over a restart at which the node does not answer', async (t) => {
+test('the last round survives a restart while the node does not respond', async (t) => {
   const before = open(t)
   const { token } = await before.create([limit('total', 100n)])
   await before.signAt(token, round)
@@ -82,7 +82,7 @@ test('while the node is away for days, payments can neither be dated far ahead n
   await signAt(token, round)
   nodeState.isUp = false
   clock.nowMs += 30 * dayMs
-  // A round takes 2.8 seconds or a little more.
+  // A round takes 2.8 seconds or slightly more.
   const current = round + BigInt(Math.floor((30 * dayMs) / 2_850))
   await signAt(token, current)
   const tenHours = BigInt(Math.floor((10 * hourMs) / 2_800))
@@ -90,7 +90,7 @@ test('while the node is away for days, payments can neither be dated far ahead n
   await assert.rejects(signAt(token, latest), { code: 'agent_validity_too_long' })
 })
 
-test('a round that the node takes back is the last one', async (t) => {
+test('a lower round reported by the node replaces the last one', async (t) => {
   const { create, signAt, nodeState, agents, node } = open(t)
   const { token } = await create([limit('total', 100n)])
   nodeState.round = far
@@ -100,7 +100,7 @@ test('a round that the node takes back is the last one', async (t) => {
   await assert.rejects(signAt(token, far + 1n), { code: 'agent_validity_too_long' })
 })
 
-test('without a node, or with one of another network, the rounds of a payment are not known', async (t) => {
+test('without a node, or with one of another network, the rounds of a payment are unknown', async (t) => {
   const { create, signAt, agents } = open(t)
   const { token } = await create([limit('total', 100n)])
   const { node: other, state } = openNode(Network.mainnet.genesisHash)
@@ -112,7 +112,7 @@ test('without a node, or with one of another network, the rounds of a payment ar
   await signAt(token, far)
 })
 
-test('a node that was exchanged for one of another network and does not answer refuses', async (t) => {
+test('a node replaced by one of another network that does not respond refuses payments', async (t) => {
   const { create, signAt, agents } = open(t)
   const { token } = await create([limit('total', 100n)])
   const { node: other } = openNode(Network.mainnet.genesisHash)
@@ -124,7 +124,7 @@ test('a node that was exchanged for one of another network and does not answer r
   await assert.rejects(signAt(token, far), { code: 'agent_round_unknown' })
 })
 
-test('on a local network, whose rounds come as quickly as payments, nothing is asked', async (t) => {
+test('on a local network, whose rounds are as fast as payments, no node is asked', async (t) => {
   const { create, agents, sign } = open(t)
   const local = Buffer.alloc(32, 7).toString('base64')
   const { node, state } = openNode(local)

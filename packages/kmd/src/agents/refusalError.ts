@@ -1,10 +1,10 @@
-/** A refusal as the response of the API: an error with the refusal for programs in a header. */
+/** Converts a refusal to an API error with the machine-readable refusal in a header. */
 import { type Code, KmdError } from '../errors.js'
 import type { AgentRefusal } from './Agent.js'
 
 /** The header with the refusal as JSON, in ASCII. */
 export const refusalHeader = 'Latchkey-Refusal'
-/** The header with the id of the approval that the transaction waits for. */
+/** The header with the id of the approval that the transaction is waiting for. */
 export const approvalHeader = 'Latchkey-Approval'
 
 /** Amounts in the smallest unit, as decimal text; `resetsAt` in ISO 8601. */
@@ -28,7 +28,7 @@ export function refusalJson({ code, rule, unit, asked, left, resetsAtMs }: Agent
   }
 }
 
-/** The error for a refusal. `code` is another one where an approval decides. */
+/** The error for a refusal. `code` differs from the refusal's if an approval decides. */
 export function refusalError(
   refusal: AgentRefusal,
   { code = refusal.code, approvalId }: RefusalErrorOptions = {},

@@ -1,4 +1,4 @@
-/** What a thief has: the files without the token, or the token without the files. Either signs nothing. */
+/** A thief has either the files or the token, but not both. With either alone, nothing can be signed. */
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ function makeDirectory(t: TestContext): string {
   return dataDir
 }
 
-/** A daemon in a directory, as on a machine of its own. */
+/** A daemon in a directory, as if on a separate machine. */
 async function startMachine(
   t: TestContext,
   dataDir = makeDirectory(t),
@@ -75,7 +75,7 @@ function sign(machine: Machine, token: string, address: string, amt: bigint): Pr
   return machine.call(token, 'POST', '/latchkey/v1/agent/sign', body)
 }
 
-/** Every way to a signature that a token may be tried for. */
+/** Tries every way to a signature with a token. */
 async function signsNothing(machine: Machine, token: string, { walletId, address }: Owned, expected: [number, string]) {
   const init = await machine.call(token, 'POST', '/v1/wallet/init', { wallet_id: walletId })
   const handle = { wallet_handle_token: `${'0'.repeat(16)}.${'0'.repeat(64)}` }
@@ -104,15 +104,15 @@ test('the token alone signs nothing on another machine', async (t) => {
   const owned = await startOwned(t)
   const empty = await startMachine(t)
   await signsNothing(empty, owned.token, owned, [401, 'invalid_token'])
-  // With the wallets, whose password the thief does not know, but without the database of the agents.
+  // With the wallets, whose password the thief does not know, but without the agents' database.
   const half = makeDirectory(t)
   cpSync(join(owned.dataDir, 'sqlite_wallets'), join(half, 'sqlite_wallets'), { recursive: true })
   await signsNothing(await startMachine(t, half), owned.token, owned, [401, 'invalid_token'])
-  // And beside an agent of the thief's own.
+  // Next to the thief's own agent.
   await signsNothing(await startOwned(t), owned.token, owned, [401, 'invalid_token'])
 })
 
-test('the files alone sign nothing, and hold neither the key nor the token', async (t) => {
+test('the files alone sign nothing, and contain neither the key nor the token', async (t) => {
   const owned = await startOwned(t)
   const handle = await owned.call(owned.owner, 'POST', '/v1/wallet/init', {
     wallet_id: owned.walletId,
@@ -143,11 +143,11 @@ test('the files alone sign nothing, and hold neither the key nor the token', asy
   const copy = makeDirectory(t)
   cpSync(owned.dataDir, copy, { recursive: true })
   const thief = await startMachine(t, copy)
-  // Of the right form, with the id of the agent, which the files have: but the secret is not in them.
+  // A well-formed token with the agent's id, which is in the files; the secret is not.
   const guess = AgentToken.create(owned.agentId)
   assert.equal(guess.id, owned.agentId)
   await signsNothing(thief, guess.token, owned, [401, 'invalid_token'])
-  // The API token is in the files. What it can do without the password of the wallet is no signature.
+  // The API token is in the files, but without the wallet's password it cannot sign.
   const own = readFileSync(join(copy, 'kmd.token'), 'utf8')
   const stolen = { agent: owned.agentId, wallet_password: '' }
   for (const path of ['rotate', 'resume']) {
@@ -156,7 +156,7 @@ test('the files alone sign nothing, and hold neither the key nor the token', asy
   const change = { ...stolen, rules: { ...rules, networks: [network] } }
   assert.equal((await thief.call(own, 'POST', '/latchkey/v1/agents/rules', change)).code, 'wrong_password')
   assert.equal((await sign(thief, own, owned.address, 3n)).code, 'agent_token_required')
-  // Both together are the agent: that is what a backup of the machine is for.
+  // Both together are the agent: that is the purpose of a machine's backup.
   assert.equal((await sign(thief, owned.token, owned.address, 4n)).status, 200)
 })
 
@@ -185,7 +185,7 @@ const endings: { [name: string]: (owned: Owned) => Promise<Answer> } = {
 }
 
 for (const [name, end] of Object.entries(endings)) {
-  test(`after ${name} the files no longer hold the sealed key, and a restart changes nothing`, async (t) => {
+  test(`after ${name} the files no longer contain the sealed key, even after a restart`, async (t) => {
     const owned = await startOwned(t)
     const sealed = sealedKeys(owned.dataDir)
     assert.equal(sealed.length, 1)
@@ -200,7 +200,7 @@ for (const [name, end] of Object.entries(endings)) {
   })
 }
 
-test('another name and another password of the wallet end no agent, and its token is not the password', async (t) => {
+test('renaming the wallet or changing its password ends no agent, and its token is not the password', async (t) => {
   const { call, owner, walletId, agentId, token, ...rest } = await startOwned(t)
   const wallet = { wallet_id: walletId, wallet_password: password }
   const renamed = await call(owner, 'POST', '/v1/wallet/rename', { ...wallet, wallet_name: 'another name' })

@@ -1,4 +1,4 @@
-/** A state database that was rolled back or damaged does not give agents their budgets again: they wait for the owner. */
+/** A state database that was rolled back or damaged does not restore agents' budgets: the agents wait for the owner. */
 import assert from 'node:assert/strict'
 import { copyFileSync, cpSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ async function eventsOf({ audit }: Fixture): Promise<string[]> {
 
 const suspended = { code: 'agent_suspended', status: 403 } as const
 
-test('an older state database suspends agents until the owner confirms, over restarts', async (t) => {
+test('an older state database suspends agents until the owner confirms, even across restarts', async (t) => {
   const { directory, token, id } = await rollBack(t)
   const state = openAgents(t, directory)
   await assert.rejects(state.sign(token, pay(50n)), suspended)
@@ -69,7 +69,7 @@ test('an older state database suspends agents until the owner confirms, over res
   assert.deepEqual(records[0]?.detail?.['used'], ['0.00005 ALGO of 0.0001 ALGO/total'])
 })
 
-test('the owner is told at the start, before any agent asks', async (t) => {
+test('the owner is notified at the start, before any agent sends a request', async (t) => {
   const { directory, id } = await rollBack(t)
   const reasons: string[] = []
   const state = openAgents(t, directory, { onDamage: (reason) => reasons.push(reason) })
@@ -78,7 +78,7 @@ test('the owner is told at the start, before any agent asks', async (t) => {
   assert.equal(reasons.length, 1)
 })
 
-test('what comes in the same commit as the discovery is not signed', async (t) => {
+test('a request in the same commit as the discovery is not signed', async (t) => {
   const { directory, token } = await rollBack(t)
   const state = openAgents(t, directory)
   const { audit, sign } = state
@@ -94,11 +94,11 @@ test('what comes in the same commit as the discovery is not signed', async (t) =
   assert.equal((await eventsOf(state)).includes('transaction_signed', 2), false)
 })
 
-test('damage that is found when the record of a signature is written keeps the signature back', async (t) => {
+test('damage found while the record of a signature is written prevents the signature', async (t) => {
   const first = openAgents(t)
   const { token } = await first.create([limit('total', 100n)])
   await first.sign(token, pay(1n))
-  // As after a failed sync: the file is opened again, and it is another one.
+  // Like after a failed sync: the file is reopened and differs.
   new HeadCopy.HeadCopy(join(first.directory, head)).create({ number: 99, hash: Buffer.alloc(32) })
   const blocked = first.database.change(() => first.audit.forgetHead())
   const signing = first.sign(token, pay(1n))
@@ -106,7 +106,7 @@ test('damage that is found when the record of a signature is written keeps the s
   await assert.rejects(signing, suspended)
 })
 
-test('a copy of the head that is missing or damaged suspends agents, too', async (t) => {
+test('a missing or damaged copy of the head also suspends agents', async (t) => {
   for (const change of ['missing', 'damaged'] as const) {
     const { directory, token } = await rollBack(t)
     rmSync(join(directory, head))
@@ -116,7 +116,7 @@ test('a copy of the head that is missing or damaged suspends agents, too', async
   }
 })
 
-test('a daemon that is killed before it notes the new head suspends again at the next start, and once only', async (t) => {
+test('a daemon killed before it notes the new head suspends agents again at the next start, but only once', async (t) => {
   const { directory, token, backup } = await rollBack(t)
   copyFileSync(join(directory, head), join(backup, 'newer.head'))
   const killed = openAgents(t, directory)
@@ -132,7 +132,7 @@ test('a daemon that is killed before it notes the new head suspends again at the
   await third.sign(token, pay(1n))
 })
 
-test('an agent that was paused stays paused after the confirmation, and one that was revoked since can be revoked', async (t) => {
+test('a paused agent stays paused after the confirmation, and one revoked since can be revoked again', async (t) => {
   const first = openAgents(t)
   const paused = await first.create([limit('total', 100n)], { name: 'paused' })
   const revoked = await first.create([limit('total', 100n)], { name: 'revoked' })
@@ -160,7 +160,7 @@ test('an agent that was paused stays paused after the confirmation, and one that
   await assert.rejects(sign(revoked.token, pay(1n)), { code: 'agent_ended' })
 })
 
-test('resuming one agent confirms it alone, and an agent that is made later is not concerned', async (t) => {
+test('resuming one agent confirms only that agent, and agents created later are not affected', async (t) => {
   const { directory, token, id } = await rollBack(t)
   const { agents, sign, create, check } = openAgents(t, directory)
   await check()
@@ -173,7 +173,7 @@ test('resuming one agent confirms it alone, and an agent that is made later is n
   await sign(token, pay(1n))
 })
 
-test('files that were put back together, or moved, suspend nothing: this cannot be noticed', async (t) => {
+test('files that were restored together, or moved, suspend nothing: this cannot be detected', async (t) => {
   for (const restored of [['latchkey_state.db', head], []]) {
     const { directory, token } = await rollBack(t, { restored })
     const { sign } = openAgents(t, directory)

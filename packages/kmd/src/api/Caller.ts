@@ -1,4 +1,7 @@
-/** Who sent a request: the owner with the API token, a page with the token of a console session, or an agent with its own. */
+/**
+ * The sender of a request: the owner with the API token, a page with the token of a console session, or an agent with
+ * its own token.
+ */
 import type { AgentSession } from '../agents/AgentsApi.js'
 import type { Session } from '../console/Sessions.js'
 import { KmdError } from '../errors.js'
@@ -10,7 +13,7 @@ export type Caller = { readonly type: 'owner' } | { readonly type: 'session'; re
 export const owner: Caller = { type: 'owner' }
 
 /**
- * The agent that calls an operation which only agents have.
+ * Returns the agent that calls an agents-only operation.
  *
  * @throws {@link KmdError} `agent_token_required`
  */

@@ -19,16 +19,16 @@ export type WalletContext = { wallets: Wallets; handles: Handles; throttle: Pass
 
 export type ConsoleContext = { tickets: Tickets; sessions: Sessions; signatureLog: SignatureLog }
 
-/** What the owner told the daemon about addresses and wallets, each in a file of its own. */
+/** Data entered by the owner about addresses and wallets, each in a separate file. */
 export type OwnerContext = { contacts: Contacts; pendingBackups: PendingBackups }
 
-/** What is in the daemon's own database. */
+/** Data in the daemon's own database. */
 export type StateContext = { audit: AuditLog; agents: Agents; approvals: Approvals }
 
-/** What the daemon keeps in memory about agents. */
+/** In-memory data about agents. */
 export type AgentContext = { agentHandles: AgentHandles; agentPresence: AgentPresence; walletTurns: WalletTurns }
 
-/** Undefined if the operator named no Algorand node. */
+/** Undefined if no Algorand node is configured. */
 export type NodeContext = { node: NodeClient | undefined }
 
 export type ProcessContext = { startedAtMs: number; version: string; lostLogLines: () => number }

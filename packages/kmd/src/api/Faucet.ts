@@ -1,11 +1,11 @@
-/** Whether the node is the embedded devnet, whose faucet funds accounts. A public network is never asked. */
+/** Detects whether the node is the embedded devnet, whose faucet funds accounts. Never queries a public network. */
 import { AlgodError, type DevnetInfo, type SuggestedParameters } from '@latchkey/algod'
 import { Bytes, Network } from '@latchkey/algorand'
 import type { NodeClient } from './NodeClient.js'
 
 type Found = { genesisHash: Uint8Array; devnet: DevnetInfo | undefined }
 
-/** A node keeps to its ledger: it is asked again only if that changes, or if it did not answer. */
+/** A node keeps its ledger, so it is asked again only if the ledger changes or if it did not respond. */
 const found = new WeakMap<NodeClient, Found>()
 
 export function networkOf({ genesisHash }: Pick<SuggestedParameters, 'genesisHash'>): Network.Network | undefined {
@@ -13,7 +13,7 @@ export function networkOf({ genesisHash }: Pick<SuggestedParameters, 'genesisHas
   return Network.known.find((known) => known.genesisHash === hash)
 }
 
-/** What the devnet says of itself; undefined for any other node. */
+/** Returns the devnet's description of itself; undefined for any other node. */
 export async function find(node: NodeClient, parameters: SuggestedParameters): Promise<DevnetInfo | undefined> {
   if (networkOf(parameters) !== undefined) return undefined
   const { genesisHash } = parameters
@@ -30,7 +30,7 @@ async function ask(node: NodeClient): Promise<DevnetInfo | undefined | 'unknown'
   try {
     return await node.devnet()
   } catch (error) {
-    // For example a devnet on another machine, which keeps its faucet to itself.
+    // For example, a devnet on another machine, whose faucet is not accessible.
     if (error instanceof AlgodError) return 'unknown'
     throw error
   }

@@ -1,6 +1,6 @@
 import type { Algod } from '@latchkey/algod'
 
-/** The queries to the Algorand node that operations make. */
+/** The queries that operations send to the Algorand node. */
 export type NodeClient = Pick<
   Algod,
   | 'parameters'
@@ -17,5 +17,8 @@ export type NodeClient = Pick<
   | 'blockTransactionIds'
 >
 
-/** What is asked of a node, or of several that have to agree, about payments of agents: how far its network is, and its blocks. */
+/**
+ * The queries about agents' payments, sent to one node or to several that must agree: the network's last round, and its
+ * blocks.
+ */
 export type LedgerClient = Pick<NodeClient, 'parameters' | 'blockTransactionIds'>

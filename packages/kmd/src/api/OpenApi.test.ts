@@ -16,7 +16,7 @@ type Document = {
   definitions: { [name: string]: Schema }
 }
 
-/** The API as it is documented: types are `bytes` for arrays of integers, `base64` for text that holds bytes. */
+/** The API as documented: types are `bytes` for arrays of integers, `base64` for text that holds bytes. */
 const documented: { [operation: string]: [route: string, request: string, response: string] } = {
   CreateWallet: [
     'post /v1/wallet',
@@ -102,7 +102,7 @@ const ours: typeof documented = {
   OpenConsole: ['post /latchkey/v1/console/session', 'ticket:string', 'expires_seconds:int64 session_token:string'],
   CloseConsole: ['post /latchkey/v1/console/close', '', ''],
   GetSignings: ['post /latchkey/v1/signings', 'after:int64', 'signings:list(Signing) since_ms:int64'],
-  // Its own message is the envelope's, and not shown here.
+  // Its message is the envelope's, and not shown here.
   GetNode: [
     'get /latchkey/v1/node',
     '',
@@ -174,10 +174,10 @@ const ours: typeof documented = {
   ],
 }
 
-/** Their tests look at every member of what they return. */
+/** Their tests check every member of their responses. */
 const hasTestsOfItsOwn = (path: string): boolean => /^\/latchkey\/v1\/(agents?|approvals)(\/|$)/.test(path)
 
-/** Answers that are no envelope. */
+/** Responses without an envelope. */
 const plain = { SwaggerHandler: 'get /swagger.json', GetMetrics: 'get /latchkey/v1/metrics' }
 
 const objects = [
@@ -239,7 +239,7 @@ const expectedOn = (wire: Wire): typeof documented =>
 for (const wire of wires) {
   const document = describe(wire) as unknown as Document
 
-  test(`every documented operation is described on the ${wire} wire, with its members, and nothing but ours beside it`, () => {
+  test(`every documented operation is described on the ${wire} wire, with its members, and otherwise only ours are`, () => {
     assert.deepEqual(summarise(document), expectedOn(wire))
     const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => [operationId, `${method} ${path}`]),
@@ -265,7 +265,7 @@ for (const wire of wires) {
   })
 }
 
-test('wallet and handle have the members that are documented', () => {
+test('wallet and handle have the documented members', () => {
   const { definitions } = describe('documented') as unknown as Document
   assert.equal(
     members(definitions['APIV1Wallet']!, definitions),
@@ -300,7 +300,7 @@ test('a partial multisig is described by the names of its wire', () => {
   assert.equal(names('reference'), 'subsig:list(object) thr:uint8 v:uint8 | pk:base64 s:base64')
 })
 
-test('only operations without a token are described so', () => {
+test('only operations without a token are described as such', () => {
   for (const wire of wires) {
     const { paths } = describe(wire) as unknown as Document
     const open = Object.entries(paths).filter(([, methods]) => Object.values(methods).some(({ security }) => security))

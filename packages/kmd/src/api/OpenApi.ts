@@ -1,4 +1,4 @@
-/** /swagger.json: the API in OpenAPI 2, made from the operations themselves. */
+/** /swagger.json: the API in OpenAPI 2, generated from the operations. */
 import type { Field, Kind } from '../wire/JsonBody.js'
 import type { Member, Shape, Wire } from '../wire/Wire.js'
 import { metricsPath } from './latchkeyOperations.js'
@@ -67,7 +67,7 @@ function describePlain(id: string, about: string, type: string): Json {
   }
 }
 
-/** On the reference wire both are left out of a success; neither wire requires any member. */
+/** The reference wire omits both from a success. Neither wire requires any member. */
 function envelope(members: readonly Member[], wire: Wire, definitions: Json): Json {
   const properties: Json = { error: { type: 'boolean' }, message: { type: 'string' } }
   for (const { name, shape, about } of members) {
@@ -139,13 +139,13 @@ function describeKind(kind: Kind, wire: Wire): Json {
   }
 }
 
-/** Requests may use either form on either wire; the document shows the form of responses. */
+/** Requests may use either form on either wire. The document shows the form of responses. */
 function keyBytes(wire: Wire): Json {
   if (wire === 'reference') return { type: 'string', format: 'byte' }
   return { type: 'array', items: { type: 'integer', format: 'uint8' } }
 }
 
-/** A reference may not have members beside it. */
+/** A `$ref` must not have sibling members. */
 function withAbout(schema: Json, about: string | undefined): Json {
   return about === undefined || '$ref' in schema ? schema : { ...schema, description: about }
 }

@@ -1,6 +1,6 @@
 /**
  * The type of an operation. One list of operations drives routing, request bodies, response bodies and /swagger.json,
- * so that the four always agree.
+ * so that all four always agree.
  */
 import type { Code } from '../errors.js'
 import type { Field, FieldsOf, Kind } from '../wire/JsonBody.js'
@@ -22,18 +22,21 @@ export type Operation<
   once?: true
   /** Served without a token: on the reference wire, or on both. */
   open?: 'reference' | 'always'
-  /** The members of the body, in the order in which an array gives them. GET operations read no body. */
+  /** The members of the body, in the order used by array bodies. GET operations read no body. */
   request: F
   response: M
   /** The name of the response in /swagger.json. */
   responseName: string
-  /** Error codes in addition to those that follow from its fields (see `errorsOf`). */
+  /** Error codes in addition to those implied by its fields (see `errorsOf`). */
   errors?: readonly Code[]
-  /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
+  /** The status for failures of the wallet and its file, which differs by operation. @default the registry's status */
   walletFailure?: 400 | 401 | 500
-  /** It waits for something to happen, and pages send it by themselves: no use of the console. */
+  /** The operation waits for an event, and pages send it automatically, so it does not count as use of the console. */
   waits?: true
-  /** Whether `run` returns the same object for the same output. It is then written once, and must not be changed. */
+  /**
+   * Whether `run` returns the same object for the same output. The object is then serialized once and must not be
+   * changed.
+   */
   reusesOutput?: true
   run: (context: Context, input: FieldsOf<F>, caller: Caller) => MembersOf<M> | Promise<MembersOf<M>>
 }
@@ -42,7 +45,7 @@ export function isOpen({ open }: Operation, wire: Wire): boolean {
   return open !== undefined && (open === 'always' || wire === 'reference')
 }
 
-/** Failures that lie in the wallet, not in the request. */
+/** Failures of the wallet, not of the request. */
 export const walletFailures: ReadonlySet<Code> = new Set<Code>([
   'wrong_password',
   'key_not_found',
@@ -61,7 +64,7 @@ export const walletFailures: ReadonlySet<Code> = new Set<Code>([
   'too_many_keys',
 ])
 
-/** Checks an operation against the types of its fields, and erases them for the list. */
+/** Checks an operation against the types of its fields, and erases the types for the list. */
 export function define<const F extends readonly Field[], const M extends readonly Member[]>(
   operation: Operation<F, M>,
 ): Operation {

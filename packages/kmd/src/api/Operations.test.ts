@@ -25,7 +25,7 @@ const noKey = (change: Body): Fault => [change, 400, 'key does not exist in this
 const taken: Fault = [{ wallet_name: 'two' }, 400, 'wallet with same name already exists']
 const tooLong: Fault = [{ wallet_name: 'x'.repeat(65) }, 400, 'wallet name too long, must be <= 64 bytes']
 
-/** A wallet with a key and a multisig, and for every operation a request that succeeds and all that can be wrong. */
+/** A wallet with a key and a multisig, and for every operation a valid request and all its possible faults. */
 async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operation: string]: Case } }> {
   const app = createApp(t, { lifetimeMs: 1e9, node: quietNode })
   await app.unlocked('two')
@@ -238,7 +238,10 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
 
 const multisigMissing = 'multisig information (pks, threshold) for address does not exist in this wallet'
 const allOf = (faults: Fault[]): Body => Object.assign({}, ...faults.map(([change]) => change).reverse())
-/** Those on agents, approvals and the audit log are ours alone: their tests say what is checked, in no order. */
+/**
+ * Operations on agents, approvals and the audit log exist only in Latchkey. Their tests specify the checks, in no
+ * order.
+ */
 const isOrdered = (path: string): boolean => !/^\/latchkey\/v1\/(agents?|approvals)(\/|$)/.test(path)
 const withBody = operations.filter(({ method, path }) => method !== 'GET' && isOrdered(path))
 
@@ -248,7 +251,7 @@ for (const { id, method, path, open } of withBody) {
     const { valid, faults } = cases[id]!
     const all: Fault[] = [[{ unknown: 1 }, 400, 'could not decode request body'], ...faults]
     for (const [index, [, status, message]] of all.entries()) {
-      // This fault and every later one at once; a member that several would change has the value of the first.
+      // This fault and every later one at once. If several change a member, it has the value of the first.
       const body = { ...all[index]![0], ...valid, ...allOf(all.slice(index)) }
       const response = await app.request(method, path, { body })
       assert.deepEqual([response.status, response.json], [status, { error: true, message }])
@@ -268,7 +271,7 @@ test('every operation has a row', async (t) => {
   assert.deepEqual(Object.keys(cases).sort(), withBody.map(({ id }) => id).sort())
 })
 
-/** Where it is not 400. */
+/** If it is not 400. */
 const statuses: { [operation: string]: number } = {
   InitWalletHandleToken: 401,
   GetWalletInfo: 500,
@@ -293,7 +296,7 @@ async function failsAll(app: TestApp, ids: string[], cases: { [operation: string
   }
 }
 
-test('a failure of the wallet file has the status that its operation has in the reference', async (t) => {
+test('a failure of the wallet file has the status of its operation in the reference', async (t) => {
   const { app, cases } = await prepare(t)
   const path = join(app.directory, readdirSync(app.directory).find((file) => file.startsWith('one.'))!)
   sql(path, 'UPDATE metadata SET mep_encrypted = ?', Uint8Array.of(0xc1))

@@ -1,4 +1,4 @@
-/** Every operation of the API, in the order in which /swagger.json lists them. */
+/** Every operation of the API, in the order of /swagger.json. */
 import { agentOperations } from './agentOperations.js'
 import { approvalOperations } from './approvalOperations.js'
 import { auditOperations } from './auditOperations.js'
@@ -47,7 +47,7 @@ export function find(method: string, path: string): Operation | undefined {
   return byPath.get(path)?.find((operation) => operation.method === method)
 }
 
-/** The methods a path is served with; none for a path that is not served. */
+/** The methods served at a path; empty if the path is not served. */
 export function methods(path: string): readonly string[] {
   return (byPath.get(path) ?? []).map(({ method }) => method)
 }

@@ -12,7 +12,7 @@ const codeOf = ({ status, headers }: TestResponse): [number, string | undefined]
 const testnet = Network.testnet.genesisHash
 const stranger = Address.encode(Buffer.alloc(32, 77))
 
-/** A wallet with a key, and a request to make an agent for it. */
+/** A wallet with a key, and a request to create an agent for it. */
 async function prepare(app: TestApp) {
   const { id, handle } = await app.unlocked('owner', password)
   const { address } = (await app.post('/v1/key', { wallet_handle_token: handle })).json
@@ -25,7 +25,7 @@ async function prepare(app: TestApp) {
 }
 
 for (const wire of wires) {
-  test(`an agent is made, listed and described, on the ${wire} wire`, async (t) => {
+  test(`an agent is created, listed and described, on the ${wire} wire`, async (t) => {
     const app = createApp(t, { wire })
     const { id, address, create } = await prepare(app)
     const expiresAtMs = Date.now() + 3_600_000
@@ -96,7 +96,7 @@ for (const wire of wires) {
   })
 }
 
-test('a console session may make agents, with the password', async (t) => {
+test('a console session may create agents, with the password', async (t) => {
   const app = createApp(t)
   const { create, address, id } = await prepare(app)
   await create()
@@ -171,7 +171,7 @@ const badRequests: { [member: string]: object } = {
   'rules.ask.above[0].amount must be': { rules: { ...rules, ask: { above: [{ network, amount: '' }] } } },
 }
 
-test('what cannot be is refused by the name of the member', async (t) => {
+test('an invalid member is rejected by name', async (t) => {
   const app = createApp(t)
   const { create } = await prepare(app)
   for (const [message, change] of Object.entries(badRequests)) {
@@ -196,7 +196,7 @@ test('without rules on payees, no address can be paid', async (t) => {
   assert.deepEqual(codeOf(refused), [403, 'agent_payee_unknown'])
 })
 
-test('the wallet, its password and its keys have to be right', async (t) => {
+test('the wallet, its password and its keys must be correct', async (t) => {
   const app = createApp(t)
   const { create } = await prepare(app)
   assert.deepEqual(codeOf(await create({ wallet_id: 'unknown' })), [400, 'wallet_not_found'])
@@ -209,7 +209,7 @@ test('the wallet, its password and its keys have to be right', async (t) => {
   assert.deepEqual(codeOf(await create({ name: 'SHOPPER' })), [400, 'agent_name_taken'])
 })
 
-test('wrong passwords count as they do elsewhere', async (t) => {
+test('wrong passwords count as for other operations', async (t) => {
   const app = createApp(t)
   const { create, id } = await prepare(app)
   const before = app.throttle.isOpen(id)
@@ -217,7 +217,7 @@ test('wrong passwords count as they do elsewhere', async (t) => {
   assert.deepEqual([before, app.throttle.isOpen(id)], [true, false])
 })
 
-test('rules and end are replaced with the password only, and what was spent still counts', async (t) => {
+test('rules and expiry are replaced only with the password, and earlier spending still counts', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const sign = (amt: bigint) => agent.post('/latchkey/v1/agent/sign', { transaction: payment(agent.address, { amt }) })
@@ -232,7 +232,7 @@ test('rules and end are replaced with the password only, and what was spent stil
   assert.equal((await sign(90_000n)).status, 200)
 })
 
-test('a test of a transaction says what would decide, and counts nothing', async (t) => {
+test('testing a transaction returns the decision and counts nothing', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const transaction = payment(agent.address, { amt: 1_500_000n })
@@ -251,7 +251,7 @@ test('a test of a transaction says what would decide, and counts nothing', async
   assert.deepEqual(codeOf(several), [400, 'bad_transaction'])
 })
 
-test('agents that are not there are 404, and ended ones cannot be changed', async (t) => {
+test('unknown agents are 404, and ended ones cannot be changed', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   for (const name of ['', 'nobody', '\u0000', 'x'.repeat(5_000)]) {
@@ -265,12 +265,12 @@ test('agents that are not there are 404, and ended ones cannot be changed', asyn
   assert.equal((await app.post('/latchkey/v1/agents/show', { agent: agent.id })).json.agent.state, 'revoked')
 })
 
-test('an agent past its end signs nothing', async (t) => {
+test('an expired agent signs nothing', async (t) => {
   const app = createApp(t)
   const expiresAtMs = Date.now() + 3_600_000
   const agent = await makeAgent(app, { expiresAtMs })
   const handle = await agent.handle()
-  // The clock of the test begins in 1970.
+  // The test's clock starts in 1970.
   app.advance(expiresAtMs)
   const request = { wallet_handle_token: handle, transaction: payment(agent.address) }
   assert.deepEqual(codeOf(await agent.post('/v1/transaction/sign', request)), [403, 'agent_ended'])
@@ -280,7 +280,7 @@ test('an agent past its end signs nothing', async (t) => {
 test('a key is not granted while it is being deleted', async (t) => {
   const app = createApp(t)
   const { handle, create } = await prepare(app)
-  // The deletion comes at every point of the creation.
+  // The deletion happens at every point of the creation.
   for (let turns = 0; turns < 40; turns++) {
     const { address } = (await app.post('/v1/key', { wallet_handle_token: handle })).json
     const body = { wallet_handle_token: handle, address, wallet_password: password }
@@ -298,7 +298,7 @@ test('a key is not granted while it is being deleted', async (t) => {
   }
 })
 
-test('the history of an agent is its own, for itself and for its owner', async (t) => {
+test("an agent's history is its own, for itself and for its owner", async (t) => {
   const app = createApp(t)
   const [agent, other] = [await makeAgent(app), await makeAgent(app)]
   for (const amt of [1n, 2n, 3n]) {

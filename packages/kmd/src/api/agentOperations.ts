@@ -1,4 +1,7 @@
-/** The owner's operations on agents. Whatever can widen what an agent may do needs the password of its wallet. */
+/**
+ * The owner's operations on agents. Any operation that can widen an agent's permissions needs the password of its
+ * wallet.
+ */
 import { Address } from '@latchkey/algorand'
 import type { Agent } from '../agents/Agent.js'
 import type { GrantedKey } from '../agents/AgentsApi.js'
@@ -78,7 +81,7 @@ export const agentOperations = [
     walletFailure: 400,
     run: async (context, input, caller) => {
       const name = readName(input.name)
-      // A name is looked up beside the ids.
+      // A name is looked up among the ids, too.
       if (context.agents.list().some(({ id }) => id === name)) throw new KmdError('agent_name_taken')
       const addresses = readAddresses(input.addresses)
       const rules = readRules(input.rules)
@@ -240,7 +243,7 @@ export const agentOperations = [
   }),
 ]
 
-/** Who changes an agent, for the audit log. */
+/** The actor of a change to an agent, for the audit log. */
 function actorOf(caller: Caller): Actor {
   return caller.type === 'session' ? { type: 'console' } : { type: 'owner' }
 }
@@ -271,7 +274,7 @@ async function checkPassword(context: Context, walletId: string, password: Buffe
 
 type Grant = { walletId: string; password: Buffer; addresses: readonly string[] }
 
-/** The keys are read and granted in one turn: a deletion comes before both, or after both and ends the agent. */
+/** Reads and grants the keys in one turn. A deletion comes before both, or after both and then ends the agent. */
 function withKeys<T>(context: Context, grant: Grant, use: (keys: readonly GrantedKey[]) => Promise<T>): Promise<T> {
   return withUnlocked(context, grant, (wallet) =>
     context.walletTurns.run(grant.walletId, async () => {

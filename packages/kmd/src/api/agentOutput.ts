@@ -1,4 +1,4 @@
-/** What the operations on agents return. */
+/** Builds the responses of operations on agents. */
 import type { Transaction } from '@latchkey/algorand'
 import type { Agent } from '../agents/Agent.js'
 import type { Decision } from '../agents/AgentsApi.js'
@@ -13,7 +13,7 @@ import { readTransactions } from './transferOperations.js'
 const nothing = new Uint8Array()
 
 export async function describeAgents({ wallets, agentPresence }: Context, agents: readonly Agent[]) {
-  // Agents are listed even where the wallets directory cannot be read.
+  // Agents are listed even if the wallets directory cannot be read.
   const entries = await wallets.list().catch(() => [])
   const names = new Map(entries.map(({ key, name }) => [key, name]))
   return agents.map((agent) => writeAgent(agent, names.get(agent.walletId) ?? nothing, agentPresence.of(agent.id)))
@@ -29,7 +29,7 @@ export async function describeBudget({ agents }: Context, { id, rules }: Agent) 
   return agents.budget(id).map((use) => writeUse(use, rules))
 }
 
-/** Records of the audit log, newest first. */
+/** Audit records, newest first. */
 export async function describeHistory({ audit, wallets }: Context, query: Query) {
   const { records, continueFrom = 0 } = await audit.search(query)
   return { records: await recordOutputs(records, wallets), continue_from: continueFrom }
@@ -40,7 +40,7 @@ export function writeDecision(decision: Decision) {
   return { decision: decision.type, rule: decision.refusal.rule, refusal: refusalJson(decision.refusal) }
 }
 
-/** One transaction, signed or not. */
+/** Reads a single transaction, signed or unsigned. */
 export function readTransaction(given: Uint8Array): Transaction.Canonical {
   const [member, ...others] = readTransactions(given)
   if (member === undefined || others.length > 0) {

@@ -6,7 +6,7 @@ import { wires } from '../wire/Wire.js'
 import { agentRules, mayUse } from './agentPermissions.js'
 import { operations } from './Operations.js'
 
-/** What is served beside the operations, by its name in the table. */
+/** The documents served in addition to operations, by name in the table. */
 const documents = [
   { id: 'SwaggerHandler', method: 'GET', path: '/swagger.json' },
   { id: 'GetMetrics', method: 'GET', path: '/latchkey/v1/metrics' },
@@ -19,11 +19,11 @@ test('every operation and every document has a rule for agents', () => {
   for (const [id, { why }] of Object.entries(agentRules)) assert.notEqual(why, '', id)
 })
 
-test('what has no rule is forbidden', () => {
+test('an operation without a rule is forbidden', () => {
   for (const id of ['', 'Unheard', 'constructor', 'toString', '__proto__']) assert.equal(mayUse(id), false, id)
 })
 
-/** The sum of what an agent may do. A change of the table has to be made here again. */
+/** Everything that an agent may do. Repeat any change to the table here. */
 const allowed = [
   ...['GetVersion', 'ListWallets', 'InitWalletHandleToken', 'GetWalletInfo', 'RenewWalletHandleToken'],
   ...['ReleaseWalletHandleToken', 'ListKeysInWallet', 'SignTransaction'],
@@ -37,7 +37,7 @@ test('an agent may do no more than this', () => {
 })
 
 for (const wire of wires) {
-  test(`the token of an agent is refused with 403 for all else, on the ${wire} wire`, async (t) => {
+  test(`an agent's token is rejected with 403 for everything else, on the ${wire} wire`, async (t) => {
     const consoleFile = () => undefined
     const app = createApp(t, { wire, node: quietNode, consoleFile })
     const agent = await makeAgent(app)
@@ -46,7 +46,7 @@ for (const wire of wires) {
         headersOf('x-kmd-api-token', agent.token),
         headersOf('authorization', `Bearer ${agent.token}`),
       ]) {
-        // Nothing is done with any token: the body is not an object.
+        // Nothing is done with any token, because the body is not an object.
         const { status, json } = await app.request(method, path, { headers, body: '"nothing"' })
         if (mayUse(id)) assert.ok(status === 200 || status === 400, `${id}: ${status} ${JSON.stringify(json)}`)
         else {
@@ -58,7 +58,7 @@ for (const wire of wires) {
     assert.deepEqual(app.failures, [])
   })
 
-  test(`a forbidden operation does nothing with a body that is right, on the ${wire} wire`, async (t) => {
+  test(`a forbidden operation does nothing even with a valid body, on the ${wire} wire`, async (t) => {
     const app = createApp(t, { wire, node: quietNode })
     const agent = await makeAgent(app)
     const handle = await agent.handle()
@@ -79,16 +79,16 @@ for (const wire of wires) {
   })
 }
 
-/** The token of the owner, which the test app sends by default, is taken away. */
+/** Removes the owner's token, which the test app sends by default. */
 function headersOf(name: string, value: string): Record<string, string> {
   return { 'x-kmd-api-token': undefined as unknown as string, [name]: value }
 }
 
-test('a token beside that of an agent is refused, also that of the owner', async (t) => {
+test("a second token next to an agent's is rejected, even the owner's", async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const bearer = `Bearer ${agent.token}`
-  // The token of the owner is in the other header.
+  // The owner's token is in the other header.
   const both = await app.request('GET', '/v1/wallets', { headers: { authorization: bearer } })
   assert.deepEqual([both.status, both.headers.get('latchkey-error')], [401, 'invalid_token'])
   const session = { authorization: bearer, 'x-kmd-api-token': app.sessions.open() }
@@ -102,7 +102,7 @@ test('a token beside that of an agent is refused, also that of the owner', async
   assert.equal((await app.request('GET', '/v1/wallets', { headers: unrelated })).status, 200, 'the owner')
 })
 
-test('a token that is none is 401, also where no token is needed', async (t) => {
+test('an invalid token is 401, even where no token is needed', async (t) => {
   const app = createApp(t, { wire: 'reference' })
   const { token } = await makeAgent(app)
   const last = token.at(-1) === 'A' ? 'B' : 'A'
@@ -124,7 +124,7 @@ test('a token that is none is 401, also where no token is needed', async (t) => 
   }
 })
 
-test('the operations of agents are not for the owner', async (t) => {
+test("the agents' operations are not for the owner", async (t) => {
   const app = createApp(t)
   const { address } = await makeAgent(app)
   const tries = [

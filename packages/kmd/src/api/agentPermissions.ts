@@ -1,9 +1,9 @@
 /**
- * What the token of an agent may be used for. Every operation of both wires has its rule here, and so have the documents that
- * are not operations. What is not in the table is forbidden, and a test fails until its rule is written down.
+ * Defines what an agent's token may be used for. Every operation of both wires has a rule here, and so do the documents
+ * that are not operations. Anything not in the table is forbidden, and a test fails until its rule is added.
  */
 
-/** `allowed` operations check themselves which wallet, keys and addresses they are asked about. */
+/** `allowed` operations check the wallet, keys and addresses of the request themselves. */
 export type Rule = { readonly isAllowed: boolean; readonly why: string }
 
 const allowed = (why: string): Rule => ({ isAllowed: true, why })
@@ -19,7 +19,7 @@ const publicData = allowed('this is public on the network, and needed to make a 
 const itself = allowed('it is about the agent itself')
 
 export const agentRules: { readonly [operationId: string]: Rule } = {
-  // The wire of the reference
+  // The reference wire
   GetVersion: allowed('clients ask for it first, and it tells nothing'),
   ListWallets: allowed('its own wallet only'),
   InitWalletHandleToken: allowed('its own wallet only; such a handle opens nothing by itself'),
@@ -43,7 +43,7 @@ export const agentRules: { readonly [operationId: string]: Rule } = {
   SignProgram: onlyTransactions,
   SignMultisigProgram: onlyTransactions,
 
-  // Latchkey's own
+  // Latchkey's own operations
   GetHealth: forbidden('it names wallets and files of the owner'),
   ChangeWalletPassword: noChanges,
   DeleteWallet: noChanges,

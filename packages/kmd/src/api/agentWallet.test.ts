@@ -1,4 +1,4 @@
-/** The wire of the reference with the token of an agent. */
+/** The reference wire with an agent's token. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
@@ -18,7 +18,7 @@ const sign = async (agent: TestAgent, handle: string, change: object = {}): Prom
     ...change,
   })
 
-test('an agent sees its wallet and its keys, and no others', async (t) => {
+test('an agent sees only its own wallet and keys', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const other = await makeAgent(app)
@@ -38,7 +38,7 @@ test('an agent sees its wallet and its keys, and no others', async (t) => {
   assert.deepEqual([foreign.text, foreign.status], [unknown.text, unknown.status])
 })
 
-test('a handle needs no password, and tells nothing about one', async (t) => {
+test('a handle needs no password, and reveals nothing about one', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   for (let tries = 0; tries < 30; tries++) {
@@ -50,7 +50,7 @@ test('a handle needs no password, and tells nothing about one', async (t) => {
   assert.equal(owner.status, 200)
 })
 
-test('a transaction within the limits is signed with the key of the agent', async (t) => {
+test("a transaction within the limits is signed with the agent's key", async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const handle = await agent.handle()
@@ -63,7 +63,7 @@ test('a transaction within the limits is signed with the key of the agent', asyn
   assert.equal(named.status, 200)
 })
 
-test('beyond a limit it is 403, with the refusal in a header and not in the body', async (t) => {
+test('beyond a limit the response is 403, with the refusal in a header and not in the body', async (t) => {
   const app = createApp(t, { wire: 'reference' })
   const agent = await makeAgent(app)
   const transaction = payment(agent.address, { amt: 1_500_000n })
@@ -80,7 +80,7 @@ test('beyond a limit it is 403, with the refusal in a header and not in the body
   assert.equal(own.json.message, refused.json.message)
 })
 
-test('other keys of the wallet, and senders that are not its own, are refused', async (t) => {
+test("other keys of the wallet, and senders that are not the agent's, are refused", async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const handle = await agent.handle()
@@ -97,7 +97,7 @@ test('other keys of the wallet, and senders that are not its own, are refused', 
   assert.deepEqual(codeOf(stranger), [403, 'agent_wallet_forbidden'])
 })
 
-test('a handle is good for the token that opened it, and for nothing else', async (t) => {
+test('a handle works only with the token that opened it', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const other = await makeAgent(app)
@@ -131,7 +131,7 @@ test('handles expire, are renewed and released', async (t) => {
   assert.deepEqual(codeOf(await sign(agent, left)), [401, 'handle_expired'])
 })
 
-test('handles that are never released do not pile up', async (t) => {
+test('handles that are never released do not accumulate', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const other = await makeAgent(app)
@@ -154,7 +154,7 @@ const endings: { [name: string]: (app: ReturnType<typeof createApp>, agent: Test
 }
 
 for (const [name, end] of Object.entries(endings)) {
-  test(`nothing is signed after ${name}, not even with a handle from before`, async (t) => {
+  test(`nothing is signed after ${name}, not even with an earlier handle`, async (t) => {
     const app = createApp(t)
     const agent = await makeAgent(app)
     const handle = await agent.handle()
@@ -181,7 +181,7 @@ test('deleting another key of the wallet does not end the agent', async (t) => {
   assert.equal((await sign(agent, await agent.handle())).status, 200)
 })
 
-test('a wrong password deletes nothing and ends nothing', async (t) => {
+test('a wrong password deletes nothing and ends no agent', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const body = { wallet_handle_token: agent.ownerHandle, address: agent.address, wallet_password: 'wrong' }
@@ -191,7 +191,7 @@ test('a wrong password deletes nothing and ends nothing', async (t) => {
   assert.equal((await sign(agent, await agent.handle())).status, 200)
 })
 
-test('while it is paused nothing works, and afterwards no handle from before', async (t) => {
+test('while an agent is paused nothing works, and afterwards no earlier handle does', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const handle = await agent.handle()
@@ -206,7 +206,7 @@ test('while it is paused nothing works, and afterwards no handle from before', a
   assert.equal((await sign(agent, await agent.handle())).status, 200)
 })
 
-test('another token ends the old one and its handles, with either token', async (t) => {
+test('a rotation ends the old token and its handles, with either token', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   const handle = await agent.handle()
@@ -221,7 +221,7 @@ test('another token ends the old one and its handles, with either token', async 
   assert.equal((await app.request('POST', '/latchkey/v1/agent/sign', { body, headers })).status, 200)
 })
 
-test('the node answers an agent about its own addresses only, and takes its own transactions only', async (t) => {
+test('the node serves an agent only for its own addresses and its own transactions', async (t) => {
   const app = createApp(t, { node: quietNode })
   const agent = await makeAgent(app)
   const own = await agent.post('/latchkey/v1/accounts', { addresses: [agent.address] })

@@ -1,4 +1,4 @@
-/** The wire of the reference as an agent sees it: one wallet, its own keys, handles without a password. */
+/** The reference wire for agents: one wallet, the agent's own keys, handles without a password. */
 import type { Transaction } from '@latchkey/algorand'
 import type { Agent } from '../agents/Agent.js'
 import type { Claim } from '../agents/AgentsApi.js'
@@ -8,16 +8,16 @@ import type { AgentCaller, Caller } from './Caller.js'
 import type { Context } from './Context.js'
 import { walletMember } from './walletMembers.js'
 
-/** Its wallet; none if the file is gone. */
+/** The agent's wallet; none if the file is gone. */
 export async function listWallets({ wallets, agents }: Context, { agent }: AgentCaller) {
   const { walletId } = agents.get(agent.agentId)
   return { wallets: (await wallets.list()).filter(({ key }) => key === walletId).map(walletMember) }
 }
 
-/** The password is not looked at. The response for any other wallet is the same, whether it exists or not. */
+/** Ignores the password. The response for any other wallet is the same, whether it exists or not. */
 export async function openHandle(context: Context, caller: AgentCaller, walletId: string) {
   const { id } = requireWallet(context, caller, walletId)
-  // Ends the agent if its wallet or a key of it is gone.
+  // Ends the agent if its wallet or one of its keys is gone.
   await context.agents.requireKeys(id)
   return { wallet_handle_token: context.agentHandles.open(caller.agent) }
 }
@@ -53,7 +53,7 @@ export async function sign(
   return signed
 }
 
-/** Lets an agent ask about its own addresses only. */
+/** Restricts an agent to its own addresses. */
 export function requireOwnAddresses({ agents }: Context, caller: Caller, addresses: readonly string[]): void {
   if (caller.type !== 'agent') return
   const own = agents.get(caller.agent.agentId).addresses

@@ -30,7 +30,7 @@ const sign = (agent: TestAgent, change: object = {}): Promise<TestResponse> =>
   })
 
 for (const wire of ['documented', 'reference'] as const) {
-  test(`a payment that asks is signed after the approval, and counts, on the ${wire} wire`, async (t) => {
+  test(`a payment that needs an approval is signed after it, and counts, on the ${wire} wire`, async (t) => {
     const app = createApp(t, { wire })
     const agent = await makeAgent(app, { rules: asking })
     const asked = await sign(agent)
@@ -43,7 +43,7 @@ for (const wire of ['documented', 'reference'] as const) {
     const [listed] = (await list(app)).approvals
     assert.equal(listed.claimed_url, 'https://shop.example/ report')
     assert.equal(listed.claimed_description, 'a report Approved by the owner')
-    // Asking again asks nothing new.
+    // A repeated request creates no new approval.
     assert.equal((await sign(agent)).json.approval.id, id)
     assert.equal((await decide(app, 'approve', id)).json.approval.state, 'approved')
     const signed = await sign(agent)
@@ -71,7 +71,7 @@ test('a denied payment is refused, and stays refused', async (t) => {
   assert.equal((await list(app, true)).approvals[0].state, 'denied')
 })
 
-test('an approval lifts a limit, and no hard rule', async (t) => {
+test('an approval lifts a limit, but no hard rule', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app, { rules: asking })
   const beyond = { amt: 5_000_000n }
@@ -86,7 +86,7 @@ test('an approval lifts a limit, and no hard rule', async (t) => {
   assert.equal((await list(app)).approvals?.length ?? 0, 0)
 })
 
-test('a client of the reference gets an error with the id of the approval, and 202 only if it asks for it', async (t) => {
+test('a client of the reference gets an error with the approval id, and 202 only if it asks for it', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app, { rules: asking })
   const body = { wallet_handle_token: await agent.handle(), transaction: payment(agent.address), wallet_password: '' }
@@ -101,7 +101,7 @@ test('a client of the reference gets an error with the id of the approval, and 2
   assert.equal((await agent.post('/v1/transaction/sign', body)).status, 200)
 })
 
-test('an agent waits for its own approvals alone, and decides none', async (t) => {
+test('an agent waits only for its own approvals, and decides none', async (t) => {
   const app = createApp(t)
   const [agent, other] = [await makeAgent(app, { rules: asking }), await makeAgent(app, { rules: asking })]
   const { id } = (await sign(agent)).json.approval

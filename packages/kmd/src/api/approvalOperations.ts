@@ -1,4 +1,7 @@
-/** What agents ask the owner: listed, watched and decided with the API token or in the console, and waited for by the agent. */
+/**
+ * Operations on agents' approval requests. The owner lists, watches and decides them with the API token or in the
+ * console; the agent waits for the decision.
+ */
 import { Description, Transaction } from '@latchkey/algorand'
 import { type Approval, reasonOf, rulesOf } from '../agents/approvals/Approval.js'
 import type { Approvals } from '../agents/approvals/Approvals.js'
@@ -12,7 +15,7 @@ import { ascii, bool, define, uint } from './Operation.js'
 const text = { type: 'string' } as const
 const time = { type: 'uint', format: 'int64' } as const
 
-/** A refusal as the API shows it: amounts as decimal text in the smallest unit, blank where the rule has none. */
+/** An approval in the API. Amounts are decimal text in the smallest unit, blank if the rule has none. */
 export const approvalShape = {
   type: 'object',
   name: 'Approval',
@@ -43,7 +46,7 @@ export const approvalShape = {
   ],
 } as const satisfies Shape
 
-/** An approval as the API shows it. */
+/** Converts an approval to its API form. */
 export function approvalMember(approval: Approval) {
   const { lines, warnings } = Description.describe(Transaction.decode(approval.transaction))
   const { rule = '', unit = '', asked = '', left = '' } = approval.refusals[0]!
@@ -70,7 +73,7 @@ export function approvalMember(approval: Approval) {
   }
 }
 
-/** An approval as the webhook has it: as in responses, with the transaction in base64. */
+/** Converts an approval to its webhook form: as in responses, with the transaction in base64. */
 export function approvalJson(approval: Approval): object {
   return { ...approvalMember(approval), transaction: Buffer.from(approval.transaction).toString('base64') }
 }
@@ -150,7 +153,7 @@ export const approvalOperations = [
     errors: ['agent_token_required', 'approval_not_found', 'too_many_approvals'],
     run: async ({ approvals }, input, caller) => {
       const { agentId } = requireAgent(caller).agent
-      // One of another agent does not exist for this one.
+      // Another agent's approval is treated as nonexistent.
       if (approvals.get(input.approval_id).agentId !== agentId) throw new KmdError('approval_not_found')
       const decided = await approvals.decided(input.approval_id, waitMs(input.wait_seconds), agentId)
       return { approval: approvalMember(decided) }

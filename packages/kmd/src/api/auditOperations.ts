@@ -1,4 +1,4 @@
-/** The audit log: searching, verifying and anchoring it. Operations of the owner. */
+/** Searches, verifies and anchors the audit log. These operations are for the owner. */
 import { Address } from '@latchkey/algorand'
 import * as AnchorNote from '../audit/AnchorNote.js'
 import { eventNames } from '../audit/AuditRecord.js'
@@ -11,7 +11,7 @@ import { ascii, define, text as textKind, uint } from './Operation.js'
 const text = { type: 'string' } as const
 const count = { type: 'uint', format: 'int64' } as const
 
-/** A record of the audit log as a member of a response. */
+/** An audit record as a member of a response. */
 export const auditRecord = {
   type: 'object',
   name: 'AuditRecord',
@@ -217,11 +217,11 @@ function readQuery(input: Input): Query {
   }
 }
 
-/** Records as members of a response, with the names that their wallets have now. */
+/** Records as members of a response, with the current names of their wallets. */
 export async function recordOutputs(records: readonly FoundRecord[], wallets: Pick<Wallets, 'list'>) {
   const names = new Map<string, Buffer>()
   if (records.some(({ wallet }) => wallet !== undefined)) {
-    // Without the names the list is still what was asked for.
+    // The records are useful even without the names.
     for (const { id, name } of await wallets.list().catch(() => [])) names.set(id.toString('utf8'), name)
   }
   return records.map(({ number, atMs, event, wallet = '', text: record, previous, hash }) => ({

@@ -1,4 +1,4 @@
-/** A session of the console sees the recovery mnemonic of a wallet that it created, until it is backed up. */
+/** A console session sees the recovery mnemonic of a wallet that it created, until the wallet is backed up. */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ type Client = (
   body?: object,
 ) => Promise<Pick<TestResponse, 'status' | 'json'> & { code: string | undefined }>
 
-/** A page of the console: a session of its own. */
+/** A page of the console with its own session. */
 function openPage(app: TestApp): Client {
   const headers = { 'x-kmd-api-token': app.sessions.open() }
   return async (path, body) => {
@@ -35,7 +35,7 @@ const backUp = '/latchkey/v1/wallet/backup'
 const pending = async (page: Client): Promise<string[]> =>
   (await page('/latchkey/v1/wallet/backups')).json.wallet_ids ?? []
 
-test('the key of a wallet made in the console is shown with the password, until its backup is finished', async (t) => {
+test('the key of a wallet created in the console is shown with the password, until its backup is finished', async (t) => {
   const app = createApp(t)
   const page = openPage(app)
   const { id, handle } = await createInConsole(page)
@@ -63,13 +63,13 @@ test('a session cannot see the key of a wallet that it did not create', async (t
   assert.deepEqual(await pending(page), [])
   const credentials = { wallet_handle_token: handle, wallet_password: 'secret' }
   assert.equal((await page(backUp, credentials)).code, 'backup_not_pending')
-  // Nor does it help to rename it, or to say that it has a backup.
+  // Renaming the wallet or marking it as backed up does not help either.
   await page('/v1/wallet/rename', { wallet_id: id, wallet_password: 'secret', wallet_name: 'other' })
   await page(`${backUp}/finish`, { wallet_id: id })
   assert.equal((await page(backUp, credentials)).code, 'backup_not_pending')
 })
 
-test('a backup that was finished while a request waited for the password is not shown', async (t) => {
+test('the key is not shown if the backup was finished while a request waited for the password check', async (t) => {
   const app = createApp(t)
   const page = openPage(app)
   const { id, handle } = await createInConsole(page)
@@ -84,7 +84,7 @@ function fileOf(t: TestContext): string {
   return join(temporaryDirectory(t), 'latchkey_backups.json')
 }
 
-test('which wallets have no backup survives a restart, in a file that only the owner reads', (t) => {
+test('pending backups survive a restart, in a file that only the owner can read', (t) => {
   const file = fileOf(t)
   const backups = new PendingBackups({ file })
   backups.add('one')
@@ -95,7 +95,7 @@ test('which wallets have no backup survives a restart, in a file that only the o
   assert.equal(statSync(file).mode & 0o777, 0o600)
 })
 
-test('a damaged list stops no wallet from being created, is reported and stays as it is', (t) => {
+test('a damaged list prevents no wallet creation, is reported and stays unchanged', (t) => {
   const file = fileOf(t)
   for (const content of ['{', '{"version":2,"wallets":[]}', '{"version":1,"wallets":[1]}']) {
     writeFileSync(file, content)

@@ -1,4 +1,7 @@
-/** The backup of a wallet that was created in the console. The command line has `latchkey wallet backup` for the others. */
+/**
+ * The backup of a wallet that was created in the console. For other wallets, the command line has `latchkey wallet
+ * backup`.
+ */
 import { KmdError } from '../errors.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import { ascii, define, handleToken, password } from './Operation.js'
@@ -32,7 +35,7 @@ export const backupOperations = [
       const isPending = (): boolean => context.pendingBackups.has(wallet.id.toString('latin1'))
       if (!isPending()) throw new KmdError('backup_not_pending')
       return withPassword(context, wallet, input.wallet_password, () => {
-        // The password may have been waited for, and the backup finished meanwhile.
+        // The backup may have been finished while the password check was delayed.
         if (!isPending()) throw new KmdError('backup_not_pending')
         return { master_derivation_key: wallet.masterDerivationKey() }
       })

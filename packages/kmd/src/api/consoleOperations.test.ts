@@ -35,13 +35,13 @@ for (const wire of wires) {
   })
 }
 
-test('a link is made with the API token only', async (t) => {
+test('a link is created only with the API token', async (t) => {
   const app = createApp(t)
   const { status } = await app.request('POST', '/latchkey/v1/console/link', { headers: wrong, body: {} })
   assert.equal(status, 401)
 })
 
-test('a ticket and a session end with their time', async (t) => {
+test('a ticket and a session expire', async (t) => {
   const app = createApp(t)
   const late = ticketIn((await app.post('/latchkey/v1/console/link', {})).json.path)
   app.advance(60_000)
@@ -55,7 +55,7 @@ test('a ticket and a session end with their time', async (t) => {
   assert.equal(await use(), 401)
 })
 
-test('closing ends the session of the request only; with the API token it does nothing', async (t) => {
+test('closing ends only the session of the request; with the API token it does nothing', async (t) => {
   const app = createApp(t)
   const [one, other] = [app.sessions.open(), app.sessions.open()]
   const close = (token: string) =>
@@ -67,7 +67,7 @@ test('closing ends the session of the request only; with the API token it does n
   assert.equal((await close(one)).status, 401)
 })
 
-/** A wallet with a key, and what signs a transaction from it. */
+/** A wallet with a key, and a function that signs a transaction with it. */
 async function signer(t: TestContext, node?: NodeClient) {
   const app = createApp(t, { wire: 'documented', lifetimeMs: 1e9, ...(node === undefined ? {} : { node }) })
   const { id, handle } = await app.unlocked('one')
@@ -122,7 +122,7 @@ test('signed transactions are listed, with amounts as text', async (t) => {
   assert.equal((await list()).signings[0].wallet_name, '')
 })
 
-test('failed signings are not listed, and multisig signatures are', async (t) => {
+test('failed signatures are not listed, and multisig signatures are', async (t) => {
   const { app, wallet, own, list } = await signer(t)
   const preimage = { multisig_version: 1, threshold: 1, pks: [base64(own)] }
   const handle = { wallet_handle_token: wallet.wallet_handle_token }
@@ -140,7 +140,7 @@ test('failed signings are not listed, and multisig signatures are', async (t) =>
 
 const nodeWith = (asset: NodeClient['asset']): NodeClient => ({ ...unusedNode, asset })
 
-test('assets have the names that the node gives them, each queried once', async (t) => {
+test('assets have the names returned by the node, each queried once', async (t) => {
   const queried: bigint[] = []
   const node = nodeWith(async (assetId) => {
     queried.push(assetId)
@@ -161,7 +161,7 @@ test('assets have the names that the node gives them, each queried once', async 
   assert.deepEqual(queried, [7n, 8n])
 })
 
-test('without a node assets have no name, and the rest is listed', async (t) => {
+test('without a node, assets have no name and the rest is listed', async (t) => {
   const node = nodeWith(async () => {
     throw new AlgodError('unreachable', 'down')
   })
@@ -172,7 +172,7 @@ test('without a node assets have no name, and the rest is listed', async (t) => 
   }
 })
 
-test('signed programs are listed, those of a multisig too, and failed ones are not', async (t) => {
+test('signed programs are listed, including those of a multisig, and failed ones are not', async (t) => {
   const { app, wallet, own, address, list } = await signer(t)
   const handle = { wallet_handle_token: wallet.wallet_handle_token }
   const program = Buffer.from([1, 32, 1, 1, 34])
@@ -201,7 +201,7 @@ test('signed programs are listed, those of a multisig too, and failed ones are n
   assert.match(signings[0].warnings[0], /until the account is rekeyed/)
 })
 
-test('while a long list is read, other requests are answered', async (t) => {
+test('other requests are served while a long list is read', async (t) => {
   const { app, own, list } = await signer(t)
   const transaction = Transaction.encode({ type: 'pay', snd: own, amt: 1n })
   for (let i = 0; i < 1_000; i++) app.context.signatureLog.add('w', transaction, false)

@@ -108,7 +108,9 @@ export const consoleOperations = [
 
 const recordsPerTurn = 16
 
-/** Lets other requests be answered in between: reading a thousand records for the first time takes a fifth of a second. */
+/**
+ * Lets other requests run in between, because reading a thousand records for the first time takes a fifth of a second.
+ */
 async function readInTurns(log: SignatureLog, after: number): Promise<SignatureRecord[]> {
   const records: SignatureRecord[] = []
   const end = log.lastNumber
@@ -129,7 +131,7 @@ export function linkPath(ticket: string): string {
 const algos: AssetInfo = { decimals: 6, unitName: 'ALGO' }
 const unknownAsset: AssetInfo = { decimals: 0, unitName: undefined }
 
-/** Omits assets that the node does not return: the list must not depend on a node. */
+/** Omits assets that the node does not return, because the list must not depend on a node. */
 async function knownAssets(
   node: NodeClient | undefined,
   records: readonly SignatureRecord[],

@@ -1,4 +1,4 @@
-/** The address book. */
+/** Operations on the address book. */
 import { decodeAddress } from './decodeAddress.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import { address, addressMember, define, text } from './Operation.js'

@@ -2,7 +2,7 @@ import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 
 /**
- * The public key of an address in a request.
+ * Returns the public key of an address in a request.
  *
  * @throws {@link KmdError} `bad_address`.
  */

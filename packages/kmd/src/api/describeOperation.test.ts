@@ -41,7 +41,7 @@ for (const wire of wires) {
   })
 }
 
-test('a group, signed in part, with its warnings', async (t) => {
+test('a partially signed group is described with its warnings', async (t) => {
   const app = createApp(t)
   const [first, second] = Group.assign([payment, rekey]) as [Transaction.Transaction, Transaction.Transaction]
   const sig = Ed25519.sign(Transaction.bytesToSign(Transaction.encode(first)), secretKey)
@@ -94,7 +94,7 @@ test('no wallet is needed, but the token is', async (t) => {
   assert.deepEqual([rejected.status, rejected.json.message], [401, 'invalid API token'])
 })
 
-test('anything but one transaction is rejected', async (t) => {
+test('anything that is not one transaction or group is rejected', async (t) => {
   const app = createApp(t)
   const bytes = Transaction.encode(payment)
   const seventeen = Bytes.concat(new Array(17).fill(bytes))

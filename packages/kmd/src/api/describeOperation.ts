@@ -1,4 +1,4 @@
-/** Describes transactions in plain language before they are signed. Needs no wallet: nothing here is secret. */
+/** Describes transactions in plain language before they are signed. Needs no wallet, because nothing here is secret. */
 import { Address, Bytes, Description, Transaction, type TransactionFile } from '@latchkey/algorand'
 import type { NodeClient } from './NodeClient.js'
 import { bytes, define } from './Operation.js'
@@ -49,7 +49,7 @@ export const describeOperation = define({
   },
 })
 
-/** The units of assets on one network. The same id is another asset on another network. */
+/** The units of assets on one network. The same id is a different asset on another network. */
 type Units = { genesisHash: Uint8Array; assets: ReadonlyMap<bigint, Description.Asset> }
 
 const maxAssets = 32

@@ -1,7 +1,7 @@
 /**
- * Deleting a key or a wallet ends the agents that depend on it. They end first, and durably, so that there is no moment in which
- * the key is gone and an agent still signs with it. If the deletion then fails, they have ended all the same, and the error
- * says so: an agent too few costs the owner a command, one too many could cost money.
+ * Ends the agents that depend on a deleted key or wallet. The agents end first, and durably, so that none can sign with
+ * a key after it is gone. If the deletion then fails, the agents have still ended, and the error states this: ending
+ * too many agents costs the owner a command, ending too few could cost money.
  */
 import type { Agent } from '../agents/Agent.js'
 import { KmdError } from '../errors.js'

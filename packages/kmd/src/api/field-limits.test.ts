@@ -1,11 +1,14 @@
-/** Fields above the limit of every network are refused, for the owner and for agents; what one network takes is signed. */
+/**
+ * Fields above the limit of every network are rejected, for the owner and for agents. Fields that one network accepts
+ * are signed.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Msgpack } from '@latchkey/algorand'
 import { genesisHash, makeAgent, password } from '../testing/agents.test.helper.js'
 import { createApp } from '../testing/TestApp.test.helper.js'
 
-/** Written by hand: the encoder refuses the same. */
+/** Written by hand, because the encoder rejects the same fields. */
 function transaction(sender: string, { note = 0, gen = 0 }: { note?: number; gen?: number }): string {
   const writer = new Msgpack.Writer().mapHeader(6 + (note > 0 ? 1 : 0) + (gen > 0 ? 1 : 0))
   writer.str('fee').uint(1_000n)
@@ -16,7 +19,7 @@ function transaction(sender: string, { note = 0, gen = 0 }: { note?: number; gen
   return Buffer.from(writer.bytes()).toString('base64')
 }
 
-test('a note of 4,096 bytes is signed, as networks take it since consensus v42, and a longer one is refused', async (t) => {
+test('a note of 4,096 bytes, valid since consensus v42, is signed, and a longer one is rejected', async (t) => {
   const app = createApp(t)
   const agent = await makeAgent(app)
   for (const [field, status] of [

@@ -8,7 +8,7 @@ const publicKey = Buffer.from(Ed25519.publicKey(seed))
 const zeros = Buffer.alloc(32)
 
 for (const wire of ['reference', 'documented'] as const) {
-  test(`a seed followed by 32 zeros is the seed alone, as goal account import sends it (${wire})`, async (t) => {
+  test(`a seed followed by 32 zeros counts as the seed, as sent by goal account import (${wire})`, async (t) => {
     const app = createApp(t, { wire })
     const { handle } = await app.unlocked()
     const key = Buffer.concat([seed, zeros])
@@ -24,7 +24,7 @@ for (const wire of ['reference', 'documented'] as const) {
   })
 }
 
-test('a public half that has one byte which is neither right nor zero is refused, wherever it stands', async (t) => {
+test('a public half with one byte that is neither correct nor zero is rejected, at any position', async (t) => {
   const app = createApp(t)
   const { handle } = await app.unlocked()
   for (let at = 0; at < 32; at++) {

@@ -1,4 +1,4 @@
-/** Keys and the master derivation key. */
+/** Operations on keys and the master derivation key. */
 import { Address, Ed25519 } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
@@ -139,8 +139,8 @@ export const keyOperations = [
 ]
 
 /**
- * The reference pads, truncates or repairs a malformed key. Here it is rejected, since the result would be another key.
- * A public half of zeros is no claim about the key: `goal account import` has a seed only, and sends it this way.
+ * Rejects malformed keys. The reference pads, truncates or repairs them, but the result would be a different key. A
+ * public half of zeros is not checked: `goal account import` has only a seed, and sends it this way.
  */
 function seedOf(key: Buffer): Buffer {
   if (key.length !== Ed25519.seedLength && key.length !== Ed25519.secretKeyLength) {

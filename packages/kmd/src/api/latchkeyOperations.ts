@@ -19,17 +19,20 @@ const walletProblem = {
     { name: 'problem', shape: { type: 'string' } },
   ],
 } as const satisfies Shape
-/** Keeps the response short, whatever is in the directory. */
+/** Keeps the response short, regardless of the directory's content. */
 const maxProblems = 100
 
-/** The names of those that have not ended. */
+/** The names of agents that have not ended. */
 function sameUserAgents({ agents, agentPresence }: Pick<Context, 'agents' | 'agentPresence'>): string[] {
   const ids = new Set(agentPresence.sameUserAgents())
   if (ids.size === 0) return []
   return agents.live.flatMap(({ agent }) => (ids.has(agent.id) ? agent.name : [])).slice(0, maxProblems)
 }
 
-/** None where the state database cannot be opened, as on a full disk: no agent signs then, and the health is asked for all the more. */
+/**
+ * Empty if the state database cannot be opened, for example on a full disk. No agent signs then, and the health check
+ * must still work.
+ */
 function suspendedAgents({ agents }: Pick<Context, 'agents'>): string[] {
   try {
     const suspended = agents.live.filter(({ agent }) => agent.suspendedReason !== undefined)

@@ -1,4 +1,4 @@
-/** Multisig preimages: the keys and the threshold behind a multisig address. They are not secret. */
+/** Operations on multisig preimages, which are not secret: the keys and threshold of a multisig address. */
 import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
@@ -18,7 +18,7 @@ import { translateMultisigError } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
 import { withPassword } from './withPassword.js'
 
-/** The reference stores preimages of any size, though no node accepts a signature of more than 255 members. */
+/** The reference stores preimages of any size, but no node accepts a signature with more than 255 members. */
 const maxPreimageKeys = 1_000
 
 export const multisigOperations = [

@@ -54,7 +54,7 @@ test('GetNode returns the network of the node', async (t) => {
   }
 })
 
-test('GetNode reports that no node is set, and why one is not reachable', async (t) => {
+test('GetNode reports that no node is set, and why a node is unreachable', async (t) => {
   const blank = { genesis_id: '', genesis_hash: '', network: '', last_round: 0, has_faucet: false, usdc_asset_ids: [] }
   const none = createApp(t, { wire: 'documented' })
   const unset = (await none.request('GET', '/latchkey/v1/node')).json

@@ -1,4 +1,4 @@
-/** Queries to the Algorand node for the console, which connects to the daemon only. */
+/** Queries to the Algorand node for the console, which connects only to the daemon. */
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import { Bytes } from '@latchkey/algorand'
 import { apiErrors, KmdError } from '../errors.js'
@@ -153,7 +153,7 @@ async function describeNode(node: NodeClient) {
   }
 }
 
-/** Fails if the node fails for an asset: a wrong number of decimals would be a wrong amount. */
+/** Fails if the node fails for an asset, because a wrong number of decimals would be a wrong amount. */
 async function describeAccount(algod: NodeClient, address: string) {
   const account = await algod.accountWithHoldings(address)
   const assets = await Promise.all(account.holdings.map(({ assetId }) => algod.asset(assetId)))

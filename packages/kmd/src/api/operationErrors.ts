@@ -2,7 +2,7 @@
 import { apiErrors, type Code } from '../errors.js'
 import { type Operation, walletFailures } from './Operation.js'
 
-/** Any request can fail with these. */
+/** Errors of any request. */
 export const requestErrors: readonly Code[] = [
   'invalid_token',
   'forbidden_host',
@@ -11,10 +11,10 @@ export const requestErrors: readonly Code[] = [
   'internal',
 ]
 
-/** Any request with a body can fail with these. */
+/** Errors of any request with a body. */
 export const bodyErrors: readonly Code[] = ['bad_body', 'body_too_large', 'body_timeout']
 
-/** Any request with a handle can fail with these. */
+/** Errors of any request with a handle. */
 export const handleErrors: readonly Code[] = [
   'wrong_token_parts',
   'bad_handle_id',
@@ -24,7 +24,7 @@ export const handleErrors: readonly Code[] = [
   'handle_expired',
 ]
 
-/** Any request that opens a wallet file can fail with these. Their status differs by operation. */
+/** Errors of any request that opens a wallet file. Their status differs by operation. */
 export const walletFileErrors: readonly Code[] = [
   'wrong_plaintext_type',
   'damaged_blob',
@@ -41,7 +41,7 @@ const errorsByField: { readonly [field: string]: readonly Code[] } = {
   transaction: ['bad_transaction'],
 }
 
-/** In addition to the general errors of requests, bodies, handles and wallet files. */
+/** The errors in addition to the general errors of requests, bodies, handles and wallet files. */
 export function errorsOf({ id, request, errors = [] }: Operation): readonly Code[] {
   const byField = request
     // The password of a new wallet cannot be wrong.

@@ -1,4 +1,4 @@
-/** The operations that agents have beyond the wire of the reference. */
+/** Operations for agents beyond the reference wire. */
 import { VisibleText } from '@latchkey/algorand'
 import type { Claim } from '../agents/AgentsApi.js'
 import { KmdError } from '../errors.js'
@@ -108,13 +108,13 @@ function readClaim(url: Uint8Array, description: Uint8Array): Claim {
 }
 
 /**
- * A claim is shown in terminals and in pages: characters that cannot be seen are replaced. What is too long is cut: a seller wrote it,
- * and it must not keep the agent from paying.
+ * A claim is shown in terminals and pages, so hidden characters are replaced. Long text is truncated instead of
+ * rejected: a seller wrote it, and it must not keep the agent from paying.
  */
 function readText(given: Uint8Array, maxLength: number): string | undefined {
   if (given.length === 0) return undefined
   const whole = VisibleText.replaceHidden(Buffer.from(given.subarray(0, 4 * maxLength)).toString('utf8'), ' ')
   if (whole.length <= maxLength) return whole
-  // Not in the middle of a character.
+  // Do not cut in the middle of a character.
   return `${whole.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

@@ -1,4 +1,4 @@
-/** A derivation takes long enough for the password of the wallet to change under it. */
+/** A derivation takes long enough for the wallet's password to change in the meantime. */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ class HeldDerivation {
     return this.#held !== undefined && this.#held.length > 0
   }
 
-  /** Lets later derivations pass; those that are held stay so until the returned function is called. */
+  /** Lets later derivations pass. Held derivations stay held until the returned function is called. */
   keep(): () => void {
     const held = this.#held ?? []
     this.#held = undefined
@@ -63,7 +63,7 @@ async function start(t: TestContext) {
 const wrongPassword = (response: TestResponse, status: number): void =>
   assert.deepEqual([response.status, response.json.message], [status, 'error decrypting. wrong password?'])
 
-test('an unlocking under way opens no handle with a password that was changed meanwhile', async (t) => {
+test('an unlock in progress opens no handle if the password was changed in the meantime', async (t) => {
   const { init, change, during, handles } = await start(t)
   const response = await during(
     () => init('old'),
@@ -74,7 +74,7 @@ test('an unlocking under way opens no handle with a password that was changed me
   assert.equal((await init('new')).status, 200)
 })
 
-test('neither do a renaming, a deletion and another change of the password', async (t) => {
+test('the same holds for a rename, a deletion and another password change', async (t) => {
   const { post, byId, change, during, init, wallets } = await start(t)
   const late: [path: string, more: object][] = [
     ['/v1/wallet/rename', { wallet_name: 'stolen' }],
@@ -98,7 +98,7 @@ test('neither do a renaming, a deletion and another change of the password', asy
   assert.equal((await init(password)).status, 200)
 })
 
-test('of two changes of the password at once one succeeds, and its password opens the wallet', async (t) => {
+test('of two concurrent password changes one succeeds, and its password opens the wallet', async (t) => {
   const { change, init } = await start(t)
   const responses = await Promise.all([change('old', 'a'), change('old', 'b')])
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 400])
@@ -109,7 +109,7 @@ test('of two changes of the password at once one succeeds, and its password open
   )
 })
 
-test('an unlocking under way ends with what another program has put in the place of the wrapped key', async (t) => {
+test('an unlock in progress uses the wrapped key that another program has replaced in the meantime', async (t) => {
   const { init, during, path, change } = await start(t)
   const [{ mep: old }] = sql(path(), 'SELECT mep_encrypted AS mep FROM metadata') as [{ mep: Uint8Array }]
   await change('old', 'old')
@@ -136,7 +136,7 @@ test('a live handle exports nothing with a password that another program has cha
   const opened = (await init('new')).json.wallet_handle_token
   assert.equal((await exporting(opened, 'new')).status, 200)
   sql(path(), 'UPDATE metadata SET mep_encrypted = ?', old)
-  // A request that arrives after the change is of a later turn of the event loop: the file is looked at once in each.
+  // A request after the change is in a later turn of the event loop, because the file is checked once per turn.
   await new Promise(setImmediate)
   wrongPassword(await exporting(opened, 'new'), 400)
 })

@@ -1,4 +1,4 @@
-/** Reads what the owner wants of an agent. Each error names the member that is wrong, and says what it must be. */
+/** Reads the owner's input for an agent. Each error names the invalid member and states what it must be. */
 import { Address, Bytes } from '@latchkey/algorand'
 import type { Limit, NetworkItem, Period, Rules } from '../agents/Agent.js'
 import * as Label from '../contacts/Label.js'
@@ -6,19 +6,19 @@ import { KmdError } from '../errors.js'
 import { mostKeys, type RulesInput } from './agentMembers.js'
 
 export const defaultMaxFeeMicroAlgos = 10_000n
-/** The most that the protocol allows. */
+/** The maximum that the protocol allows. */
 export const maxValidRounds = 1_000
 
 const periods: readonly Period[] = ['payment', 'hour', 'day', 'week', '30days', 'total']
-/** What the database can hold. */
+/** The maximum that the database can store. */
 const maxInteger = 2n ** 63n - 1n
 const maxCount = 1_000_000_000
-/** The last moment that a JavaScript date can hold. */
+/** The latest time that a JavaScript date can represent. */
 const maxTimeMs = 8_640_000_000_000_000
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** One to 64 visible characters, as labels of addresses are. */
+/** 1 to 64 visible characters, like labels of addresses. */
 export function readName(given: Uint8Array): string {
   let name: string | undefined
   try {
@@ -35,7 +35,7 @@ export function readAddresses(given: readonly string[]): string[] {
   return readUnique('addresses', given)
 }
 
-/** 0 is never. */
+/** 0 means never. */
 export function readExpiry(given: number, nowMs: number): number | undefined {
   if (given === 0) return undefined
   if (given > maxTimeMs) bad('expires_at_ms', 'is too late: give milliseconds since 1970, or 0 for never')
@@ -159,7 +159,7 @@ function requireKnown(member: string, network: string, networks: ReadonlySet<str
   return networks.has(network) ? network : bad(member, 'must be one of rules.networks')
 }
 
-/** Blank is Algos. */
+/** Blank means Algos. */
 function readAssetId(member: string, given: string): bigint {
   return given === '' ? 0n : readInteger(member, given)
 }

@@ -1,6 +1,6 @@
 /**
- * Requests as SDKs send them by mistake, where what they mean is certain; and requests that the Go daemon reads in a
- * way of its own, where a signature would be a guess.
+ * Requests that SDKs send by mistake but whose meaning is certain, and requests that the Go daemon reads in its own
+ * way, where a signature would be a guess.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -16,7 +16,7 @@ const payment = (sender: Uint8Array): Uint8Array =>
   Transaction.encode({ type: 'pay', snd: sender, amt: 5n, fv: 1n, lv: 2n, gh: theirs.publicKey })
 const couldNotDecode = 'could not decode request body'
 
-/** The members that JSON.stringify can write, and then `raw`, which it cannot. */
+/** The members that JSON.stringify can write, followed by `raw`, which it cannot. */
 type Post = (path: string, body: object, raw?: string) => Promise<TestResponse>
 
 async function start(t: TestContext): Promise<Post> {
@@ -35,7 +35,7 @@ async function start(t: TestContext): Promise<Post> {
 const refused = (response: TestResponse, message = couldNotDecode): void =>
   assert.deepEqual([response.status, response.json.message], [400, message], response.text)
 
-test('an address as the key to sign with, as the Python and JavaScript SDKs send it', async (t) => {
+test('an address is accepted as the key to sign with, as the Python and JavaScript SDKs send it', async (t) => {
   const post = await start(t)
   const address = Address.encode(mine.publicKey)
   const transaction = base64(payment(theirs.publicKey))
@@ -46,14 +46,14 @@ test('an address as the key to sign with, as the Python and JavaScript SDKs send
     const response = await post('/v1/transaction/sign', { transaction, public_key })
     assert.equal(response.text, byKey.text)
   }
-  // One wrong letter, and it is no address.
+  // With one wrong letter it is not an address.
   const damaged = `${address.slice(0, -1)}${address.endsWith('A') ? 'E' : 'A'}`
   refused(await post('/v1/transaction/sign', { transaction, public_key: damaged }))
   const inBase64 = await post('/v1/transaction/sign', { transaction, public_key: base64(Buffer.from(damaged)) })
   refused(inBase64, 'key does not exist in this wallet')
 })
 
-test('addresses in place of the keys of a multisig', async (t) => {
+test('addresses are accepted in place of the keys of a multisig', async (t) => {
   const post = await start(t)
   const [own, other] = preimage.publicKeys.map(Address.encode)
   const deleted = await post('/v1/multisig/export', { address: Address.encode(account) })
@@ -67,12 +67,12 @@ test('addresses in place of the keys of a multisig', async (t) => {
   assert.ok(Ed25519.verify(subsig[0]!.s!, Transaction.bytesToSign(payment(account)), mine.publicKey))
 })
 
-test('ExportMultisig with the password that the Go SDK sends, which is not looked at', async (t) => {
+test('ExportMultisig ignores the password that the Go SDK sends', async (t) => {
   const app = createApp(t)
   const { handle } = await app.unlocked()
   const pks = preimage.publicKeys.map(base64)
   await app.post('/v1/multisig/import', { wallet_handle_token: handle, multisig_version: 1, threshold: 2, pks })
-  // The bytes of the Go SDK: members in this order, blank ones left out.
+  // The bytes of the Go SDK: members in this order, blank ones omitted.
   for (const password of ['secret', 'wrong']) {
     const body = `{"address":"${Address.encode(account)}","wallet_handle_token":"${handle}","wallet_password":"${password}"}`
     const { status, json } = await app.post('/v1/multisig/export', body)
@@ -98,7 +98,7 @@ const mixtures: { [name: string]: object } = {
 }
 
 for (const [name, partial_multisig] of Object.entries(mixtures)) {
-  test(`both spellings in one partial multisig are refused, not one of them dropped: ${name}`, async (t) => {
+  test(`both spellings in one partial multisig are rejected instead of dropping one: ${name}`, async (t) => {
     const post = await start(t)
     const request = { transaction: base64(payment(account)), public_key: slots[0]!.pk }
     for (const whole of [documented, reference]) {
@@ -116,7 +116,7 @@ for (const [name, partial_multisig] of Object.entries(mixtures)) {
   })
 }
 
-test('a member that is sent twice is refused where the Go daemon would merge the two', async (t) => {
+test('a member sent twice is rejected if the Go daemon would merge the two', async (t) => {
   const post = await start(t)
   const [first, second] = slots.map((slot) => JSON.stringify(slot))
   const multisig = { transaction: base64(payment(account)), public_key: slots[0]!.pk }
@@ -139,7 +139,7 @@ const unusual: { [name: string]: object } = {
 }
 
 for (const [name, fields] of Object.entries(unusual)) {
-  test(`a transaction ${name} is signed, as the Go daemon does: whether to take it is the ledger's decision`, async (t) => {
+  test(`a transaction ${name} is signed, as by the Go daemon: the ledger decides whether to accept it`, async (t) => {
     const post = await start(t)
     const usual = { type: 'pay', snd: mine.publicKey, fv: 1n, lv: 2n, gh: theirs.publicKey }
     const bytes = Transaction.encode({ ...usual, ...fields } as Transaction.Transaction)

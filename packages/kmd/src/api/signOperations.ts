@@ -1,4 +1,4 @@
-/** Signing transactions and programs, alone and as a member of a multisig. */
+/** Signs transactions and programs, with a single key or as a member of a multisig. */
 import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import * as AgentWallet from './agentWallet.js'
@@ -144,7 +144,7 @@ export const signOperations = [
 
 type AgentInput = { wallet_handle_token: string; transaction: Uint8Array; public_key: Uint8Array }
 
-/** The password is not looked at: an agent has none. */
+/** Ignores the password, because an agent has none. */
 async function signAsAgent(context: Context, caller: AgentCaller, input: AgentInput) {
   context.agentHandles.require(caller.agent, input.wallet_handle_token)
   const transaction = canonicalize(input.transaction)

@@ -6,7 +6,7 @@ import { createApp, type TestApp, type TestResponse } from '../testing/TestApp.t
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'base64')
 const pair = (number: number): Ed25519.KeyPair => Ed25519.keyPairFromSeed(new Uint8Array(32).fill(number))
-/** `mine` and `second` are in the wallet, `theirs` are not. */
+/** `mine` and `second` are in the wallet, `theirs` is not. */
 const [mine, second, theirs, stranger] = [pair(1), pair(2), pair(3), pair(4)] as const
 const preimage = { version: 1, threshold: 2, publicKeys: [mine.publicKey, theirs.publicKey, mine.publicKey] }
 const account = Multisig.address(preimage)
@@ -43,7 +43,7 @@ async function start(t: TestContext, { imported = true } = {}): Promise<Setup> {
 const fails = (response: TestResponse, message: string): void =>
   assert.deepEqual([response.status, response.json.message], [400, message])
 
-/** Which slots are signed, after every signature was verified. */
+/** Returns the signed slots, after verifying every signature. */
 function signedSlots(response: TestResponse, message: Uint8Array, unverified: number[] = []): number[] {
   assert.equal(response.status, 200, response.text)
   const { v, thr, subsig } = Multisig.decode(bytesOf(response.json.multisig))
@@ -66,7 +66,7 @@ test('without a partial, the stored preimage of the sender is signed, in every s
   }
 })
 
-test('the preimage must be there, the key must be there, and be a member, in this order', async (t) => {
+test('the preimage must exist, and the key must exist and be a member, checked in this order', async (t) => {
   const { sign } = await start(t)
   const elsewhere = { transaction: base64(payment(second.publicKey)) }
   fails(await sign({ ...elsewhere, public_key: base64(stranger.publicKey) }), multisigMissing)
@@ -81,7 +81,7 @@ test('with a partial the preimage need not be stored', async (t) => {
   assert.deepEqual(signedSlots(await sign({ partial_multisig: partial() }), message), [0, 2])
 })
 
-test('the signatures of others are carried over as they are', async (t) => {
+test('the signatures of others are carried over unchanged', async (t) => {
   const { sign } = await start(t)
   const foreign = base64(Ed25519.sign(message, theirs.secretKey))
   const response = await sign({ partial_multisig: partial({ 1: foreign }) })
@@ -145,7 +145,7 @@ test('a key that is not a member of the partial is rejected before the wallet is
   fails(await sign(member), 'key does not exist in this wallet')
 })
 
-test('an account that was rekeyed to the multisig is signed for if the request names the signer', async (t) => {
+test('an account rekeyed to the multisig is signed for if the request names the signer', async (t) => {
   const { sign } = await start(t)
   const transaction = payment(second.publicKey)
   const rekeyed = { transaction: base64(transaction), partial_multisig: partial() }
@@ -158,14 +158,14 @@ test('an account that was rekeyed to the multisig is signed for if the request n
 
 const documentedMembers = preimage.publicKeys.map((key) => ({ Key: [...key], Sig: [] }))
 
-test('the documented names mean the same', async (t) => {
+test('the documented names are equivalent', async (t) => {
   const { sign } = await start(t, { imported: false })
   const given = { Version: 1, Threshold: 2, Subsigs: documentedMembers }
   assert.deepEqual(signedSlots(await sign({ partial_multisig: given }), message), [0, 2])
   fails(await sign({ partial_multisig: { ...given, Threshold: 0 } }), 'Invalid threshold')
 })
 
-test('under the documented names, a partial without members begins with the stored preimage, if it agrees', async (t) => {
+test('with the documented names, a partial without members starts with the stored preimage, if it matches', async (t) => {
   const { sign } = await start(t)
   const begin = (version: number, threshold: number): Promise<TestResponse> =>
     sign({ partial_multisig: { Version: version, Threshold: threshold, Subsigs: [] } })
@@ -175,7 +175,7 @@ test('under the documented names, a partial without members begins with the stor
   fails(await begin(2, 2), elsewhere)
 })
 
-test('a program is signed for its multisig, or in the old way with use_legacy_msig', async (t) => {
+test('a program is signed for its multisig, or in the legacy format with use_legacy_msig', async (t) => {
   const { signProgram } = await start(t)
   const current = Program.multisigBytesToSign(account, program)
   const legacy = Program.bytesToSign(program)
@@ -188,14 +188,14 @@ test('a program is signed for its multisig, or in the old way with use_legacy_ms
   assert.deepEqual(signedSlots(await signProgram(both), legacy), [0, 2])
 })
 
-test('a program of another address than that of the partial is rejected', async (t) => {
+test('a program whose address differs from that of the partial is rejected', async (t) => {
   const { signProgram } = await start(t)
   const address = Address.encode(second.publicKey)
   fails(await signProgram({ address }), multisigMissing)
   fails(await signProgram({ address, partial_multisig: partial() }), elsewhere)
 })
 
-test('a multisig of three hundred members is stored and given back, but cannot sign', async (t) => {
+test('a multisig of three hundred members is stored and returned, but cannot sign', async (t) => {
   const { app, post, sign } = await start(t)
   const publicKeys = Array.from({ length: 300 }, (_, i) => (i === 7 ? mine.publicKey : new Uint8Array(32).fill(i + 1)))
   const big = { multisig_version: 1, threshold: 255, pks: publicKeys.map(base64) }
@@ -207,7 +207,7 @@ test('a multisig of three hundred members is stored and given back, but cannot s
   assert.deepEqual(app.failures, [])
 })
 
-test('a transaction is signed over its canonical form, whatever spelling was sent', async (t) => {
+test('a transaction is signed over its canonical form, regardless of its encoding', async (t) => {
   const { post } = await start(t)
   const canonical = payment(mine.publicKey)
   // The same map with its members in another order, and an empty one added.
@@ -228,7 +228,7 @@ test('a transaction is signed over its canonical form, whatever spelling was sen
   assert.ok(Ed25519.verify(rekeyed.sig!, Transaction.bytesToSign(canonical), second.publicKey))
 })
 
-test('a program is signed with the key of its address, also an empty one', async (t) => {
+test('a program, even an empty one, is signed with the key of its address', async (t) => {
   const { post } = await start(t)
   for (const data of [program, Buffer.alloc(0)]) {
     const body = { address: Address.encode(mine.publicKey), data: base64(data), wallet_password: 'secret' }

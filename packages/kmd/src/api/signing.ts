@@ -1,4 +1,4 @@
-/** Shared by the signing operations: reading transactions, and starting or adding to a multisig signature. */
+/** Helpers of the signing operations: reading transactions, and starting or extending a multisig signature. */
 import { Ed25519, Msgpack, Multisig, Transaction } from '@latchkey/algorand'
 import { type Code, KmdError } from '../errors.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
@@ -20,7 +20,7 @@ export const multisigErrors = [
   'multisig_too_large',
 ] as const satisfies readonly Code[]
 
-/** No node accepts a signature with more. */
+/** No node accepts a signature with more members. */
 const maxMembers = 255
 
 const partialMultisigFields = [
@@ -72,13 +72,13 @@ export const partialMultisig = {
 
 export type PartialMultisig = FieldsOf<typeof partialMultisigFields>
 
-/** How an absent key or signature reads: no bytes, or zeros. */
+/** Whether a key or signature is absent: no bytes, or zeros. */
 export function isZero(bytes: Uint8Array): boolean {
   for (const byte of bytes) if (byte !== 0) return false
   return true
 }
 
-/** The canonical encoding is signed, whatever encoding was sent. */
+/** The canonical encoding is signed, regardless of the encoding that was sent. */
 export function canonicalize(transaction: Uint8Array): Transaction.Canonical {
   try {
     return Transaction.canonicalize(transaction)
@@ -93,15 +93,15 @@ export type MultisigRequest = {
   /** The key to sign with. */
   publicKey: Uint8Array
   partial: PartialMultisig
-  /** Whose stored preimage starts a signature. */
+  /** The account whose stored preimage starts a signature. */
   account: Uint8Array
-  /** Which addresses a given preimage may hash to. */
+  /** The addresses that a given preimage may hash to. */
   accepted: readonly Uint8Array[]
-  /** What is signed, by the address of the multisig. */
+  /** The bytes to sign, given the multisig address. */
   message: (multisigAddress: Uint8Array) => Uint8Array
 }
 
-/** The reference's two ways, each with its own order of checks. */
+/** Starts or continues a signature. Like in the reference, each has its own order of checks. */
 export function signMultisig(request: MultisigRequest): Uint8Array {
   return translateMultisigError(() => {
     const partial = readPartial(request.partial)
@@ -133,8 +133,8 @@ function continueMultisig(request: MultisigRequest, partial: Partial): Multisig.
 type Partial = { v: number; thr: number; subsig: { pk: Buffer; s: Buffer }[]; starts: boolean }
 
 /**
- * Either spelling. Under the reference's names only a partial that is empty throughout starts a signature; clients of
- * the documented names send the object whole, so that there one without members does.
+ * Accepts either spelling. With the reference's names, only a completely empty partial starts a signature. Clients that
+ * use the documented names send the whole object, so there a partial without members starts one.
  */
 function readPartial(sent: PartialMultisig): Partial {
   const { Version, Threshold, Subsigs } = sent

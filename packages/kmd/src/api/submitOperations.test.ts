@@ -30,7 +30,7 @@ test('SubmitTransaction sends exactly the given bytes, and returns the id', asyn
   assert.deepEqual([json.transaction_id, json.state, sent.map(Buffer.from)], [id, 'sent', [Buffer.from(signed)]])
 })
 
-test('SubmitTransaction tells refused, not sent, perhaps sent and confirmed before apart', async (t) => {
+test('SubmitTransaction distinguishes refused, not sent, possibly sent and previously confirmed transactions', async (t) => {
   const refused = { type: 'refused', isAmbiguous: false } as const
   const confirmed = { type: 'confirmed', round: 9n } as const
   const inLedger = { ...refused, reason: 'transaction already in ledger: X', code: 'already_in_ledger' } as const
@@ -50,7 +50,7 @@ test('SubmitTransaction tells refused, not sent, perhaps sent and confirmed befo
   }
 })
 
-test('what is not signed in full is not sent', async (t) => {
+test('an incompletely signed transaction is not sent', async (t) => {
   const publicKeys = [alice, new Uint8Array(32).fill(2)]
   const msig = Multisig.empty({ version: 1, threshold: 2, publicKeys })
   const one = {
@@ -71,7 +71,7 @@ test('what is not signed in full is not sent', async (t) => {
   )
 })
 
-test('GetTransactionOutcome says expired only while the node would still know the transaction', async (t) => {
+test('GetTransactionOutcome reports expired only while the node would still know the transaction', async (t) => {
   const dropped = { type: 'dropped', reason: 'overspend' } as const
   for (const [state, rounds, expected] of [
     [{ type: 'confirmed', round: 105n }, [2_000n], 'confirmed'],
@@ -80,9 +80,9 @@ test('GetTransactionOutcome says expired only while the node would still know th
     [{ type: 'unknown' }, [201n, 201n], 'expired'],
     [dropped, [201n, 201n], 'expired'],
     [dropped, [150n], 'dropped'],
-    // Confirmed in round 101, it would be forgotten by now.
+    // If confirmed in round 101, it would be forgotten by now.
     [{ type: 'unknown' }, [1_500n, 1_500n], 'unknown'],
-    // The node went on while it was asked.
+    // The node advanced while it was queried.
     [{ type: 'unknown' }, [201n, 1_500n], 'unknown'],
   ] as const) {
     const left = [...rounds]

@@ -1,4 +1,4 @@
-/** Sends signed transactions to the node, and finds out what became of them. */
+/** Sends signed transactions to the node, and reports their status. */
 import { explainRejection, type SubmitResult } from '@latchkey/algod'
 import { Address, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
@@ -12,7 +12,7 @@ import { withNode } from './withNode.js'
 const text = { type: 'string' } as const
 const count = { type: 'uint', format: 'int64' } as const
 
-/** A node knows a confirmed transaction for 1,000 rounds; some of them may pass between two requests. */
+/** A node remembers a confirmed transaction for 1,000 rounds. Some of them may pass between two requests. */
 const rememberedRounds = 900
 
 export const submitOperations = [
@@ -81,14 +81,14 @@ export const submitOperations = [
   }),
 ]
 
-/** A multisig with too few signatures is refused here: no node would take it. */
+/** Rejects a multisig with too few signatures, because no node would accept it. */
 function isFullySigned({ signed, isSigned }: TransactionFile.Member): boolean {
   const { msig, sig, lsig } = signed ?? {}
   if (!isSigned || msig === undefined || sig !== undefined || lsig !== undefined) return isSigned
   return msig.subsig.filter(({ s }) => s !== undefined).length >= msig.thr
 }
 
-/** Whose key signs: the sender's own, or the one that the sender was rekeyed to. The node checks the signature. */
+/** The signing key: the sender's own, or the key that the sender was rekeyed to. The node checks the signature. */
 function signerOf({ transaction, signed }: TransactionFile.Member): string {
   return Address.encode(signed?.sgnr ?? transaction.snd)
 }
@@ -113,7 +113,10 @@ async function toSubmitted(algod: NodeClient, id: string, result: SubmitResult) 
 
 type OutcomeInput = { transaction_id: string; first_valid: number; last_valid: number }
 
-/** The round is asked before the transaction, and again after it: only then does it prove that the transaction expired. */
+/**
+ * Asks for the round before the transaction and again after it. Only then does the round prove that the transaction
+ * expired.
+ */
 async function outcome(algod: NodeClient, { transaction_id: id, first_valid, last_valid }: OutcomeInput) {
   const before = Number(await algod.lastRound())
   const found = await algod.transaction(id)

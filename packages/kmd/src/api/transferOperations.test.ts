@@ -43,7 +43,7 @@ test('parameters, assets and holdings have amounts as text', async (t) => {
   ])
 })
 
-test('ids, amounts and addresses that are none are refused before the node is asked', async (t) => {
+test('invalid ids, amounts and addresses are rejected before the node is asked', async (t) => {
   const app = createApp(t, { node: unusedNode })
   for (const id of ['', '0', '-1', '1.5', 'x', '18446744073709551616', '9'.repeat(21)]) {
     for (const [path, body] of [
@@ -87,7 +87,7 @@ test('a simulation names the key that signs for a rekeyed sender, and explains a
   assert.equal((await app.post('/latchkey/v1/transaction/simulate', { transaction: 'AAAA' })).status, 400)
 })
 
-test('the faucet is that of a devnet, which says so itself', async (t) => {
+test("the faucet is a devnet's, which identifies itself", async (t) => {
   const funded: object[] = []
   const node: NodeClient = {
     ...devnet,
@@ -127,7 +127,7 @@ test('no other network has a faucet, and a public one is not even asked', async 
   }
 })
 
-test('a devnet is asked once what it is, and again after its ledger changed or it did not answer', async (t) => {
+test('a devnet is asked once for its identity, and again after its ledger changed or it did not respond', async (t) => {
   let asked = 0
   let hash = genesisHash
   const node: NodeClient = {

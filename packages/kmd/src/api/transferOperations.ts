@@ -1,4 +1,4 @@
-/** What a transfer needs before it is signed: parameters, assets, holdings, the verdict of the node; and the faucet. */
+/** Operations for preparing a transfer (parameters, assets, holdings, the node's simulation), and the faucet. */
 import { AlgodError, explainRejection } from '@latchkey/algod'
 import { Address, Amount, Bytes, SignedTransaction, TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
@@ -177,7 +177,7 @@ export const transferOperations = [
   }),
 ]
 
-/** The transactions of a request, signed or not. */
+/** The transactions of a request, signed or unsigned. */
 export function readTransactions(given: Uint8Array): TransactionFile.Member[] {
   try {
     return TransactionFile.decode(given)
@@ -219,7 +219,9 @@ async function describeHolding(algod: NodeClient, address: string, id: bigint) {
   return { address, is_opted_in: found !== undefined, amount, is_frozen: isFrozen }
 }
 
-/** An unsigned transaction of a rekeyed sender names who signs: otherwise the node takes the sender for the signer. */
+/**
+ * For a rekeyed sender, an unsigned transaction names the signer. Otherwise the node takes the sender for the signer.
+ */
 async function toSimulated(algod: NodeClient, { transaction, signed }: TransactionFile.Member): Promise<Uint8Array> {
   if (signed !== undefined) return SignedTransaction.encode(signed)
   const { authAddress } = await algod.account(Address.encode(transaction.snd))

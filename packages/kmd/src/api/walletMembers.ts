@@ -2,7 +2,7 @@
 import type { Entry } from '../wallet/WalletDirectory.js'
 import { driverName, driverVersion } from '../wallet/WalletFormat.js'
 
-/** The reference names these two whatever a wallet can sign, which is every type. */
+/** The reference lists these two although a wallet can sign every type. */
 const supportedTransactions = ['pay', 'keyreg'] as const
 
 export function walletMember(wallet: { id: Uint8Array; name: Uint8Array }) {
@@ -16,7 +16,7 @@ export function walletMember(wallet: { id: Uint8Array; name: Uint8Array }) {
   }
 }
 
-/** The same output for the same list, so that it is written once (see `Operation.reusesOutput`). */
+/** Returns the same output for the same list, so that it is serialized once (see `Operation.reusesOutput`). */
 function memoize<T extends readonly unknown[], O extends object>(toOutput: (list: T) => O): (list: T) => O {
   const outputs = new WeakMap<T, O>()
   return (list) => {

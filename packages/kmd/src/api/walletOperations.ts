@@ -1,4 +1,4 @@
-/** Wallets and their handles. */
+/** Operations on wallets and their handles. */
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
@@ -173,7 +173,7 @@ export const walletOperations = [
   }),
 ]
 
-/** Failing to find a wallet is the request's fault (400), failing to unlock it is the password's (401). */
+/** A wallet that is not found is the request's fault (400); a failure to unlock it is the password's (401). */
 async function find(wallets: WalletContext['wallets'], key: string) {
   try {
     return await wallets.find(key)

@@ -1,4 +1,4 @@
-/** Work that needs the node: without one, and with one that fails, it ends with an error of the API. */
+/** Runs work that needs the node. Throws an API error if there is no node or the node fails. */
 import { AlgodError } from '@latchkey/algod'
 import { KmdError } from '../errors.js'
 import type { NodeClient } from './NodeClient.js'
@@ -13,7 +13,7 @@ export async function withNode<T>(node: NodeClient | undefined, work: (algod: No
   }
 }
 
-/** Why, and what to do: the wire has one text for both. */
+/** The cause and the remedy in one text, because the wire has only one. */
 export function explain({ message, hint }: AlgodError): string {
   return hint === undefined ? message : `${message}. ${hint}`
 }

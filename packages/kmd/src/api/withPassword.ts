@@ -4,10 +4,10 @@ import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { WalletContext } from './Context.js'
 
 /**
- * Runs `work` on the wallet's file if the password is correct. After wrong passwords on the same handle the check is
- * delayed. A blank one is one guess, however often it is made: neither counted nor delayed, as at unlocking.
+ * Runs `work` on the wallet's file if the password is correct. After wrong passwords on the same handle, the check is
+ * delayed. Repeated blank passwords are only one guess, so they are neither counted nor delayed, as at unlocking.
  *
- * What is done at once is no promise.
+ * Returns synchronous results without a promise.
  *
  * @throws {@link KmdError} `wrong_password` or `too_many_wrong_passwords`.
  */

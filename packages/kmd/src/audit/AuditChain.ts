@@ -1,69 +1,72 @@
-/** The hash chain of the audit log, and the check that finds where it is broken. Pure: the rows come from elsewhere. */
+/** The hash chain of the audit log, and the check that finds where it is broken. Pure: the caller supplies the rows. */
 import { createHash } from 'node:crypto'
 import { agentOf, maxRecordBytes, parse } from './AuditRecord.js'
 
-/** The number and the hash of a record: what everything before it is checked against. */
+/** The number and hash of a record. All earlier records are verified against them. */
 export type Head = { readonly number: number; readonly hash: Uint8Array }
 
-/** The head of a log without records. */
+/** The head of an empty log. */
 export const noHead: Head = { number: 0, hash: new Uint8Array(32) }
 
-/** A row as the table has it; nothing of it is trusted. */
+/** A row of the table. Nothing in it is trusted. */
 export type Row = {
   readonly number: unknown
   readonly at_ms: unknown
   readonly previous: unknown
-  /** The bytes of the text, and one more at most than a record may have. */
+  /** The bytes of the text, at most one more than a record may have. */
   readonly record: unknown
   readonly hash: unknown
   readonly agent: unknown
 }
 
-/** Why a log does not verify, for programs. */
+/** Why a log does not verify, in machine-readable form. */
 export type ProblemType =
-  /** The content of a record is not what its hash says. */
+  /** A record's content does not match its hash. */
   | 'altered'
-  /** One or more records are not there. */
+  /** One or more records are missing. */
   | 'missing'
   /** A record does not follow the one before it: one of them was inserted, replaced or moved. */
   | 'broken_link'
-  /** Records at the end are not there. */
+  /** Records at the end are missing. */
   | 'truncated'
-  /** A record is another than the one that was noted elsewhere: the head, its copy, or an anchor. */
+  /** A record differs from the one noted elsewhere: in the head, its copy, or an anchor. */
   | 'replaced'
-  /** The daemon found the log damaged when it started, and recorded that. */
+  /** The daemon found the log damaged at startup, and recorded it. */
   | 'damage_recorded'
   /** The file cannot be read as a log. */
   | 'unreadable'
 
-/** What is wrong with a log, and where it shows first. */
+/** The first problem of a log. */
 export type Problem = {
   readonly type: ProblemType
-  /** The record where it shows first; 0 if it concerns the whole. */
+  /** The first record with the problem; 0 if the problem concerns the whole log. */
   readonly number: number
   readonly message: string
 }
 
-/** A hash that was noted outside of the records. */
-export type Checkpoint = Head & { /** In words: `the copy of the head`. */ readonly source: string }
+/** A hash noted outside of the records. */
+export type Checkpoint = Head & { /** A description: `the copy of the head`. */ readonly source: string }
 
-/** An anchor as the log has it. */
+/** An anchor recorded in the log. */
 export type Anchor = {
   readonly number: number
   readonly hash: string
   readonly transaction: string
   readonly address: string
-  /** The genesis hash of its network, in base64. */
+  /** The network's genesis hash, in base64. */
   readonly network: string
   readonly round: number
-  /** The record that has it. */
+  /** The number of the record with this anchor. */
   readonly recordedAs: number
 }
 
-/** More are counted only: their hashes would be looked up one by one. */
+/** Further anchors are only counted, because their hashes would be looked up one by one. */
 const maxAnchors = 10_000
 
-/** The hash of a record: over its number, time, the hash before it, and its text, each with a fixed length or at the end. */
+/**
+ * The hash of a record: over its number, time, previous hash and text, each of fixed length except for the text at the
+ * end.
+ */
 export function hashOf(record: {
   number: number
   atMs: number
@@ -81,13 +84,13 @@ export function hashOf(record: {
     .digest()
 }
 
-/** As an unsigned integer of 64 bits, which costs less than through a BigInt. */
+/** Writes an unsigned 64-bit integer, which is cheaper than using a BigInt. */
 function writeInteger(bytes: Buffer, value: number, at: number): void {
   bytes.writeUInt32BE(Math.floor(value / 2 ** 32), at)
   bytes.writeUInt32BE(value % 2 ** 32, at + 4)
 }
 
-/** Takes the rows of a log in their order, and stops at the first that is wrong. */
+/** Checks the rows of a log in order, and stops at the first invalid one. */
 export class ChainCheck {
   readonly anchors: Anchor[] = []
   readonly #checkpoints = new Map<number, Checkpoint[]>()
@@ -100,7 +103,7 @@ export class ChainCheck {
     }
   }
 
-  /** The last record that was taken. */
+  /** The last record that was checked. */
   get head(): Head {
     return this.#head
   }
@@ -120,7 +123,7 @@ export class ChainCheck {
     return this.#checkContent(number, record, row.agent) ?? this.#checkNoted(number, hash)
   }
 
-  /** After the last row: what was noted of later records shows that they are gone. */
+  /** Called after the last row. Checkpoints of later records show that those records are missing. */
   end(): Problem | undefined {
     const { number } = this.#head
     for (const checkpoint of this.#checkpoints.values()) {
@@ -135,7 +138,7 @@ export class ChainCheck {
   #checkContent(number: number, record: Uint8Array, agent: unknown): Problem | undefined {
     const event = parse(Buffer.from(record.buffer, record.byteOffset, record.length).toString('utf8'))
     if (event === undefined) return altered(number, 'it is not a record')
-    // The column is what searches use: a wrong one hides a record from them.
+    // Searches use this column, so a wrong value would hide a record from them.
     if ((agentOf(event) ?? null) !== agent) return altered(number, 'it is filed under another agent')
     const { detail = {} } = event
     const text = (name: string): string => (typeof detail[name] === 'string' ? detail[name] : '')

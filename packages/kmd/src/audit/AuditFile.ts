@@ -1,4 +1,4 @@
-/** The audit log of a data directory without its daemon: read only, also while the daemon writes. */
+/** Reads the audit log of a data directory without its daemon, even while the daemon writes. Read-only. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as Sqlite from '@latchkey/system/sqlite'
@@ -12,13 +12,13 @@ const databaseName = 'latchkey_state.db'
 
 /** Options of {@link AuditFile.verify}. */
 export type VerifyFileOptions = {
-  /** Hashes from elsewhere, such as a ledger. */
+  /** Hashes from other sources, such as a ledger. */
   readonly checkpoints?: readonly Checkpoint[] | undefined
-  /** Called now and then with the number of records that were checked. */
+  /** Called periodically with the number of records checked. */
   readonly onProgress?: ((number: number) => void) | undefined
 }
 
-/** A log that is open for reading. */
+/** A log opened for reading. */
 export class AuditFile {
   readonly #database: Sqlite.Database
   readonly #reader: LogReader
@@ -43,8 +43,8 @@ export class AuditFile {
   }
 
   /**
-   * The number of the last record by the copy of the head, which is a file of its own: without a log it says that there was one.
-   * 0 if there is no copy, or none that can be read.
+   * The number of the last record according to the copy of the head. The copy is a separate file, so it shows that
+   * there was a log even if the log is gone. 0 if there is no readable copy.
    */
   static notedRecords(dataDir: string): number {
     const copy = HeadCopy.read(join(dataDir, HeadCopy.fileName))
@@ -52,13 +52,13 @@ export class AuditFile {
   }
 
   /**
-   * Opens the log of a data directory as it is now: what the daemon adds later is not seen.
+   * Opens the current log of a data directory. Later records are not seen.
    *
-   * @throws the error of SQLite if it cannot be opened, also for a directory in which it cannot make its files: that is no
-   * fault of the log
+   * @throws SQLite's error if the log cannot be opened, including for a directory where SQLite cannot create its files:
+   * that is not a fault of the log
    */
   static open(dataDir: string): AuditFile {
-    // Before the log: it is never newer then.
+    // Read before the log, so the copy is never newer.
     const copy = HeadCopy.read(join(dataDir, HeadCopy.fileName))
     const database = Sqlite.open(join(dataDir, databaseName), { readOnly: true })
     try {
@@ -71,12 +71,12 @@ export class AuditFile {
     }
   }
 
-  /** Recomputes all of it. */
+  /** Recomputes and verifies the whole log. */
   verify({ checkpoints, onProgress }: VerifyFileOptions = {}): Promise<Verification> {
     return verifyLog(this.#reader, { copy: this.#copy, checkpoints, onProgress })
   }
 
-  /** Finds records, newest first, or from `afterNumber` on. */
+  /** Finds records, newest first, or oldest first if `afterNumber` is set. */
   search(query: Query): Promise<Found> {
     return searchLog(this.#reader, query)
   }
@@ -86,7 +86,7 @@ export class AuditFile {
   }
 }
 
-/** Reads for the first time. What is wrong with the file itself, `verify` finds and describes. */
+/** Makes the first read. `verify` finds and describes problems of the file itself. */
 function requireReadable(database: Sqlite.Database): void {
   try {
     database.prepare('SELECT count(*) FROM sqlite_schema').get()

@@ -39,7 +39,7 @@ function check(directory: string): Problem | undefined {
 
 const events = (directory: string): (string | undefined)[] => rowsOf(directory).map(({ text }) => parse(text)?.event)
 
-test('no file is made before the first record', async (t) => {
+test('no file is created before the first record', async (t) => {
   const directory = temporaryDirectory(t)
   const { audit } = open(t, directory)
   assert.equal(audit.head().number, 0)
@@ -51,7 +51,7 @@ test('no file is made before the first record', async (t) => {
   for (const file of readdirSync(directory)) assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600, file)
 })
 
-test('records of any number of transactions are one chain, also after a restart', async (t) => {
+test('records of any number of transactions are one chain, even after a restart', async (t) => {
   const directory = temporaryDirectory(t)
   const first = open(t, directory)
   await Promise.all(['a', 'b', 'c'].map((wallet) => first.audit.record(event(wallet))))
@@ -102,7 +102,7 @@ test('the time of the log stands still while the clock is set back', async (t) =
   )
 })
 
-test('texts of strangers are bounded, and a record is read back as it was hashed', async (t) => {
+test('untrusted texts are bounded, and a record is read back as hashed', async (t) => {
   const directory = temporaryDirectory(t)
   const { audit } = open(t, directory)
   const long = Array.from({ length: 100 }, () => '\u20ac'.repeat(5_000))
@@ -120,7 +120,7 @@ test('texts of strangers are bounded, and a record is read back as it was hashed
   assert.deepEqual([read.detail.claimed_url.length, read.detail.half], [1024, 'a\ufffdb'])
 })
 
-test('records at the end that are gone when the daemon starts are recorded as gone', async (t) => {
+test('records missing at the end when the daemon starts are recorded as missing', async (t) => {
   const damages: [name: string, damage: (directory: string) => void][] = [
     [
       'it ended with record 3, and with 5 by the table',
@@ -153,7 +153,7 @@ test('records at the end that are gone when the daemon starts are recorded as go
   }
 })
 
-test('a copy of the head that is older than the log is brought up to date without a word', async (t) => {
+test('a copy of the head that is older than the log is updated silently', async (t) => {
   const directory = temporaryDirectory(t)
   const first = open(t, directory)
   await first.audit.record(event('a'))
@@ -168,7 +168,7 @@ test('a copy of the head that is older than the log is brought up to date withou
   assert.deepEqual(HeadCopy.read(join(directory, HeadCopy.fileName)), { number, hash: Buffer.from(last) })
 })
 
-test('a torn write of the copy leaves the one before it', async (t) => {
+test('a torn write of the copy leaves the previous one', async (t) => {
   const directory = temporaryDirectory(t)
   const file = join(directory, HeadCopy.fileName)
   assert.equal(HeadCopy.read(file), 'missing')
@@ -198,7 +198,7 @@ function sql(directory: string, statement: string): void {
   Sqlite.close(database)
 }
 
-test('a log in a directory that cannot be written is not said to be broken', async (t) => {
+test('a log in a directory that is not writable is not reported as damaged', async (t) => {
   const directory = temporaryDirectory(t)
   const { audit, close } = openState({ directory })
   await audit.record(event('one'))

@@ -1,6 +1,6 @@
 /**
- * The audit log: an append-only chain in which each record has the hash of the one before it. It is in the same database as
- * the reservations, so that a payment and its record are one transaction.
+ * The audit log: an append-only chain in which each record has the hash of the previous one. The log is in the same
+ * database as the reservations, so that a payment and its record are one transaction.
  */
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
@@ -11,8 +11,8 @@ import { type Found, type Query, searchLog } from './searchLog.js'
 import { type Verification, verifyLog } from './verifyLog.js'
 
 /**
- * The part of the schema that is the log's. `agent` repeats what the record says, for the list of what one agent did.
- * `audit_head` has the number and the hash of the last record: it shows that records at the end are gone.
+ * The log's part of the schema. `agent` repeats a member of the record, for listing one agent's records. `audit_head`
+ * has the number and hash of the last record, which reveals missing records at the end.
  */
 export const auditSchema = `
   CREATE TABLE audit (
@@ -33,16 +33,16 @@ export const auditSchema = `
 
 export type AuditLogOptions = {
   database: StateDatabase
-  /** @default none: records that are gone from the end are not noticed */
+  /** @default none: missing records at the end are not noticed */
   headCopy?: HeadCopy | undefined
   /** Milliseconds since 1970. */
   now?: () => number
   /**
-   * Called when the log is found not to be as it was written: older, damaged, or without its copy of the head. Within the
-   * transaction that records it, after the record.
+   * Called if the log is not as it was written: older, damaged, or without its copy of the head. Called within the
+   * transaction that records this, after the record.
    */
   onDamage?: (reason: string) => void
-  /** Called when the copy of the head could not be written. The log itself was. */
+  /** Called if the copy of the head could not be written. The log itself was written. */
   onCopyFailure?: (error: unknown) => void
 }
 
@@ -53,7 +53,7 @@ export class AuditLog {
   readonly #database: StateDatabase
   readonly #now: () => number
   #head: TimedHead | undefined
-  /** Whether the log was compared with what was noted of its head, since the start or the last rollback. */
+  /** Whether the log was compared with its noted heads since the start or the last rollback. */
   #isCompared = false
   #isCopyDue = false
   #verification: Promise<Verification> | undefined
@@ -65,12 +65,12 @@ export class AuditLog {
     this.#now = options.now ?? Date.now
   }
 
-  /** Calls `flush` before the log is read: it writes the records that wait. */
+  /** Sets the function that writes pending records before the log is read. */
   onRead(flush: () => Promise<void>): void {
     this.#flush = flush
   }
 
-  /** Appends a record in a transaction of its own, which others may share. */
+  /** Appends a record in its own transaction, which others may share. */
   record(event: AuditEvent): Promise<void> {
     return this.#database.change(() => this.append(event))
   }
@@ -80,12 +80,12 @@ export class AuditLog {
     return this.#database.change(make)
   }
 
-  /** Whether the log was compared with what was noted of its head, since the start or the last rollback. */
+  /** Whether the log was compared with its noted heads since the start or the last rollback. */
   get isCompared(): boolean {
     return this.#isCompared
   }
 
-  /** Compares the log with what was noted of its head, if that was not done yet. Creates no file. */
+  /** Compares the log with its noted heads, unless that was already done. Creates no file. */
   async compare(): Promise<void> {
     if (this.#isCompared || !this.#database.exists) return
     await this.#database.change(() => {
@@ -93,18 +93,18 @@ export class AuditLog {
     })
   }
 
-  /** Resolves once a write has reached the disk that changes nothing: what comes next can be recorded. */
+  /** Resolves once a write without changes has reached the disk, which shows that the next event can be recorded. */
   probe(): Promise<void> {
     return this.#database.change(() => {
       this.#noteHead(this.#lastHead())
     })
   }
 
-  /** Appends a record. Only within `StateDatabase.change`. */
+  /** Appends a record. Call only within `StateDatabase.change`. */
   append(event: AuditEvent): void {
     const last = this.#lastHead()
     const number = last.number + 1
-    // A clock that was set back stands still here.
+    // If the clock was set back, the time stands still here.
     const atMs = Math.max(this.#now(), last.atMs)
     const record = canonical(event)
     const hash = hashOf({ number, atMs, previous: last.hash, record })
@@ -121,14 +121,14 @@ export class AuditLog {
     this.#database.statement('INSERT OR REPLACE INTO audit_head (id, number, hash) VALUES (1, ?, ?)').run(number, hash)
   }
 
-  /** Newest first, or from `afterNumber` on. Creates no file. */
+  /** Newest first, or oldest first if `afterNumber` is set. Creates no file. */
   async search(query: Query): Promise<Found> {
     await this.#flush()
     if (!this.#database.exists) return { records: [], continueFrom: undefined }
     return searchLog(this.#database, query)
   }
 
-  /** Recomputes all of it. Calls at the same time share one check. */
+  /** Recomputes and verifies the whole log. Concurrent calls share one check. */
   verify(): Promise<Verification> {
     this.#verification ??= this.#verify().finally(() => {
       this.#verification = undefined
@@ -157,7 +157,7 @@ export class AuditLog {
     return this.#head ?? (this.#database.exists ? this.#readHead() : noHead)
   }
 
-  /** The database has committed: the copy of the head follows before anything leaves that was recorded. */
+  /** Called after a commit. Writes the copy of the head before any response about the recorded events is sent. */
   committed(): void {
     if (!this.#isCopyDue || this.#head === undefined) return
     this.#isCopyDue = false
@@ -168,7 +168,7 @@ export class AuditLog {
     }
   }
 
-  /** What is in memory no longer agrees with the file: a transaction was rolled back. */
+  /** Called after a rollback, because the memory no longer matches the file. */
   forgetHead(): void {
     this.#head = undefined
     this.#isCompared = false
@@ -197,8 +197,8 @@ export class AuditLog {
   }
 
   /**
-   * Before the first record since the start: if records that were noted are gone, the next ones would take their numbers, and
-   * hide it. So the log itself says what was found, for ever.
+   * Runs before the first record since the start. If noted records are missing, the next ones would take their numbers
+   * and hide the loss. So the finding is recorded permanently in the log itself.
    */
   #compare(): void {
     const reason = this.#damage()
@@ -209,7 +209,7 @@ export class AuditLog {
     this.#options.onDamage?.(reason)
   }
 
-  /** Before there is a record: a log with records and without a copy is one whose copy was taken away. */
+  /** Created before the first record, so that a log with records but no copy is known to have lost its copy. */
   #createCopy(): void {
     try {
       this.#options.headCopy?.create(noHead)
@@ -218,7 +218,7 @@ export class AuditLog {
     }
   }
 
-  /** What was noted of the head and is not so. */
+  /** Why the log does not match its noted heads; undefined if it does. */
   #damage(): string | undefined {
     const last = this.#head!
     const noted = this.#database.statement('SELECT number, hash FROM audit_head').get() as Head | undefined
@@ -245,5 +245,5 @@ export class AuditLog {
   }
 }
 
-/** Stands for a log that has no record and no copy yet. */
+/** Marks a log that has no record and no copy yet. */
 const newLog = 'new'

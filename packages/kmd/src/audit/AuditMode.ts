@@ -1,6 +1,6 @@
-/** The setting `audit`: whose signatures are recorded. Everything else that matters is recorded with either. */
+/** The setting `audit`: which signatures are recorded. All other important events are recorded in either mode. */
 
-/** Those of agents, or also the owner's own. */
+/** Signatures of agents only, or of the owner as well. */
 export type AuditMode = 'all' | 'agents'
 
 /** Every {@link AuditMode}. */

@@ -1,7 +1,7 @@
-/** Records of the audit log: what happened, to what, by whom. No secret is ever in one. */
+/** Audit records: what happened, to what, and by whom. A record never contains a secret. */
 import { Json } from '@latchkey/algorand'
 
-/** Who did it. */
+/** The party that performed the operation. */
 export type Actor =
   | { readonly type: 'owner' }
   | { readonly type: 'console' }
@@ -9,18 +9,18 @@ export type Actor =
   | { readonly type: 'daemon' }
 
 /**
- * What happened. `event` is a word from this list; `detail` has texts, integers as decimal text, and lists of them. Text that
- * came from strangers is bounded, and in members whose name begins with `claimed`.
+ * An event. `event` is a name from the list below. `detail` has texts, integers as decimal text, and lists of them.
+ * Untrusted text is bounded, and is in members whose name begins with `claimed`.
  */
 export type AuditEvent = {
   readonly event: EventName
   readonly actor: Actor
-  /** The id of the agent that it is about. @default the actor, if that is an agent, or `agent_id` in the detail */
+  /** The id of the agent concerned. @default the actor if it is an agent, or `agent_id` in the detail */
   readonly agent?: string | undefined
-  /** The id of the wallet. */
+  /** The wallet's id. */
   readonly wallet?: string | undefined
   readonly address?: string | undefined
-  /** The id of the transaction. */
+  /** The transaction's id. */
   readonly transaction?: string | undefined
   readonly detail?: { readonly [member: string]: string | readonly string[] } | undefined
 }
@@ -66,27 +66,30 @@ export const eventNames = [
   'records_lost',
 ] as const
 
-/** The name of what happened. */
+/** The name of an event. */
 export type EventName = (typeof eventNames)[number]
 
-/** A record as it is stored. */
+/** A record as stored. */
 export type AuditRecord = AuditEvent & {
   readonly number: number
   readonly atMs: number
-  /** The hash of the record before it, in hexadecimal; 64 zeros for the first. */
+  /** The hash of the previous record, in hexadecimal; 64 zeros for the first. */
   readonly previous: string
   readonly hash: string
 }
 
-/** Longer texts and lists are cut, and say so: a record is a line, and a stranger must not fill the disk with one. */
+/**
+ * Longer texts and lists are truncated with a marker, because a record is one line, and an untrusted party must not
+ * fill the disk.
+ */
 const maxTextLength = 1024
-/** The largest list of a grant has 1,000 payees. The others are for records that are too long all the same. */
+/** The largest list of a grant has 1,000 payees. The smaller lengths are for records that are still too long. */
 const listLengths = [1_024, 64, 8] as const
 const maxMembers = 64
-/** What no record exceeds, in bytes of UTF-8. The largest grant takes two thirds of it. */
+/** The maximum size of a record, in bytes of UTF-8. The largest grant takes two thirds of it. */
 export const maxRecordBytes = 256 * 1024
 
-/** The bytes that are hashed and stored: JSON with its members sorted, so that a record has one form. */
+/** The bytes that are hashed and stored: JSON with sorted members, so that a record has exactly one form. */
 export function canonical(event: AuditEvent): string {
   for (const maxList of listLengths) {
     const text = JSON.stringify(sorted(event, maxList))
@@ -95,7 +98,7 @@ export function canonical(event: AuditEvent): string {
   const { detail, ...rest } = event
   const agent = detail?.['agent_id']
   const cut = 'the detail was longer than a record may be'
-  // The record stays one about its agent, which it is filed under.
+  // Keeps the agent's id, so that the record is still found by agent.
   const kept = { ...(typeof agent === 'string' && { agent_id: agent }), cut }
   return JSON.stringify(sorted({ ...rest, detail: kept }, listLengths[0]))
 }
@@ -112,7 +115,7 @@ export function parse(text: string): AuditEvent | undefined {
   return value as AuditEvent
 }
 
-/** The agent that a record is about. */
+/** The id of the agent that a record is about. */
 export function agentOf({ actor, agent, detail }: AuditEvent): string | undefined {
   if (agent !== undefined) return agent
   if (actor.type === 'agent') return actor.id
@@ -139,7 +142,7 @@ function boundedList(list: readonly unknown[], maxList: number): unknown[] {
   return [...kept, `… and ${list.length - kept.length} more`]
 }
 
-/** Half of a surrogate pair has no bytes in UTF-8, so that a text with one would be read back as another. */
+/** A lone surrogate has no encoding in UTF-8, so a text with one would be read back differently. */
 function bounded(text: string): string {
   if (isPlain.test(text)) return text
   const cut = text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1)}…`

@@ -1,7 +1,8 @@
 /**
- * A copy of the log's head in a small file of its own, `latchkey_audit.head`: it shows that records at the end of the log
- * are gone, which the chain alone cannot. It is written after each commit and not synced, so that after a power failure it
- * may be older than the log, never newer. Two slots are written in turn: a write that is torn leaves the other one.
+ * A copy of the log's head in a separate small file, `latchkey_audit.head`. The copy reveals missing records at the end
+ * of the log, which the chain alone cannot. It is written after each commit and not synced, so after a power failure it
+ * may be older than the log but never newer. Two slots are written alternately, so that a torn write leaves the other
+ * one intact.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, readSync, statSync, writeSync } from 'node:fs'
@@ -11,17 +12,17 @@ import type { Head } from './AuditChain.js'
 /** The name of the file in a data directory. */
 export const fileName = 'latchkey_audit.head'
 
-/** `damaged`: there is a file, and no head in it. */
+/** `damaged`: the file exists but contains no head. */
 export type Copy = Head | 'missing' | 'damaged'
 
 const slotBytes = 256
-/** Apart, so that one torn write of a disk hits one of them. */
+/** Far enough apart that one torn disk write hits only one slot. */
 const slotOffsets = [0, 4096] as const
 const pattern = /^latchkey audit head 1 ([0-9]{1,15}) ([0-9]{1,15}) ([0-9a-f]{64}) ([0-9a-f]{16})\n/
 
 type Slot = Head & { readonly generation: number }
 
-/** Reads a copy, as another program may. */
+/** Reads a copy. Other programs may do this, too. */
 export function read(file: string): Copy {
   const stats = statSync(file, { throwIfNoEntry: false })
   if (stats === undefined) return 'missing'
@@ -49,14 +50,14 @@ export class HeadCopy {
     return read(this.#file)
   }
 
-  /** Makes the file, on the disk when it returns. */
+  /** Creates the file and syncs it to disk. */
   create(head: Head): void {
     this.close()
-    // Whole: a write into it later needs no space, which a full disk does not have.
+    // Written at full size, so that later writes need no space on a full disk.
     AtomicFile.replaceSync(this.#file, Buffer.concat([slotOf(head, 1), Buffer.alloc(slotOffsets[1], '\n')]))
   }
 
-  /** In place and not synced. Makes a file that is missing. */
+  /** Writes in place without syncing. Creates a missing file. */
   write(head: Head): void {
     if (this.#descriptor === undefined && this.read() === 'missing') {
       this.create(head)

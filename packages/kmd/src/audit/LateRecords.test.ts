@@ -23,7 +23,7 @@ function late() {
   return { records, written, state }
 }
 
-test('the first record is waited for, and those that follow at once are written together', async () => {
+test('the first record is awaited, and those that follow at once are written together', async () => {
   const { records, written, state } = late()
   const first = records.add(event('a'))
   assert.deepEqual(written, [['a']])
@@ -49,7 +49,7 @@ test('the first record is waited for, and those that follow at once are written 
   await again
 })
 
-test('what waits is bounded, and is written without a call', async () => {
+test('pending records are bounded, and are written without a call', async () => {
   const { records, written, state } = late()
   const first = records.add(event('a'))
   state.finish()
@@ -65,7 +65,7 @@ test('what waits is bounded, and is written without a call', async () => {
   assert.deepEqual(written[2], ['d'])
 })
 
-test('keys that are generated in bulk are all in the log when it is read, in their order, before what comes later', async (t) => {
+test('keys generated in bulk are all in the log when it is read, in order, before later events', async (t) => {
   const app = createApp(t)
   const { id, handle } = await app.unlocked()
   const addresses: string[] = []
@@ -82,7 +82,7 @@ test('keys that are generated in bulk are all in the log when it is read, in the
   assert.equal((await app.context.audit.verify()).problem, undefined)
 })
 
-test('records of generated keys that cannot be written are counted as lost, each', async (t) => {
+test('records of generated keys that cannot be written are each counted as lost', async (t) => {
   const app = createApp(t)
   const { handle } = await app.unlocked()
   await app.post('/v1/key', { wallet_handle_token: handle })

@@ -1,7 +1,7 @@
 /**
- * Records of what the owner does many times a second and what may be recorded a moment later, such as keys that are generated
- * in bulk: the first is written before its response, those that follow within a quarter of a second are written together. A
- * transaction for each would take as long as the operation itself.
+ * Batches records of frequent owner operations that may be recorded with a short delay, such as generating keys in
+ * bulk. The first record is written before its response; those that follow within a quarter of a second are written
+ * together. A transaction for each would take as long as the operation itself.
  */
 import type { AuditEvent } from './AuditRecord.js'
 
@@ -13,7 +13,7 @@ export type LateRecordsOptions = {
 }
 
 const lateMs = 250
-/** More than that are written at once: they take memory until then. */
+/** More events are written at once, because they take memory until then. */
 const maxEvents = 1_000
 
 export class LateRecords {
@@ -29,7 +29,7 @@ export class LateRecords {
     this.#now = now
   }
 
-  /** Writes the event: before this resolves if it is the first for a while, and soon afterwards otherwise. */
+  /** Writes the event: before this resolves if it is the first for a while, otherwise soon afterwards. */
   async add(event: AuditEvent): Promise<void> {
     const nowMs = this.#now()
     const isFirst = nowMs - this.#lastAtMs >= lateMs
@@ -39,7 +39,7 @@ export class LateRecords {
     this.#timer ??= setTimeout(() => void this.flush(), lateMs).unref()
   }
 
-  /** Resolves once all events that were added before are written. */
+  /** Resolves once all events added before are written. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -1,4 +1,4 @@
-/** What happens when the log cannot be written, and when something happens too often. */
+/** The behaviour if the log cannot be written, and if an event repeats too often. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -7,7 +7,7 @@ import { createApp, type TestApp, type TestAppOptions } from '../testing/TestApp
 import { hold } from '../testing/WalletFixture.test.helper.js'
 import type { FoundRecord } from './searchLog.js'
 
-/** The database takes nothing any more, as on a full disk, until the function that is returned is called. */
+/** Makes the database reject writes, as on a full disk, until the returned function is called. */
 const block = (app: TestApp): (() => void) => hold(join(app.stateDirectory, 'latchkey_state.db'))
 
 async function recordsOf(app: TestApp): Promise<readonly FoundRecord[]> {
@@ -52,7 +52,7 @@ for (const mode of ['agents', 'all'] as const) {
   })
 }
 
-test('a deletion is recorded although it could not be found out what is deleted', async (t) => {
+test('a deletion is recorded even if its subject could not be determined', async (t) => {
   const { app, id } = await prepare(t)
   const { wallets } = app.context
   const { find } = wallets
@@ -62,7 +62,7 @@ test('a deletion is recorded although it could not be found out what is deleted'
   assert.equal((await recordsOf(app)).at(-1)!.event, 'wallet_deleted')
 })
 
-test('the owner works on without a log, and the log says afterwards how much it missed', async (t) => {
+test('the owner can work without a log, and the log later states how many records it missed', async (t) => {
   const { app, id, held, transaction } = await prepare(t)
   const release = block(app)
   assert.equal((await app.post('/v1/wallet/init', { wallet_id: id, ...password })).status, 200)
@@ -85,7 +85,7 @@ test('the owner works on without a log, and the log says afterwards how much it 
   assert.equal((await recordsOf(app)).filter(({ event }) => event === 'records_lost').length, 1)
 })
 
-test('with audit: all nothing is done without a record, and no signature leaves', async (t) => {
+test('with audit: all, nothing is done without a record, and no signature leaves', async (t) => {
   const { app, id, held, address, transaction } = await prepare(t, { mode: 'all' })
   const release = block(app)
   const { size } = app.handles
@@ -113,7 +113,7 @@ test('with audit: all nothing is done without a record, and no signature leaves'
   assert.equal((await recordsOf(app)).at(-1)!.event, 'transaction_signed')
 })
 
-test("the owner's signatures are not recorded with audit: agents, and a wrong password for one is", async (t) => {
+test("with audit: agents, the owner's signatures are not recorded, but a wrong password for one is", async (t) => {
   const { app, id, held, transaction } = await prepare(t)
   const { length } = await recordsOf(app)
   assert.equal((await app.post('/v1/transaction/sign', { ...held, ...password, transaction })).status, 200)
@@ -124,7 +124,7 @@ test("the owner's signatures are not recorded with audit: agents, and a wrong pa
   assert.deepEqual([event, wallet, detail], ['wrong_password', id, { operation: 'SignTransaction' }])
 })
 
-test('a flood of wrong passwords takes a few records a minute for each wallet, and a count', async (t) => {
+test('a flood of wrong passwords leaves a few records a minute for each wallet, and a count', async (t) => {
   const { app, id } = await prepare(t)
   const other = await app.unlocked('two')
   const wrong = (wallet: string) => app.post('/v1/wallet/init', { wallet_id: wallet, wallet_password: '' })

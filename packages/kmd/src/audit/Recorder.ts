@@ -1,4 +1,4 @@
-/** Records what the owner does through the API, and what the daemon sees: by the table in `recordings.ts`. */
+/** Records the owner's API operations and events seen by the daemon, as defined in `recordings.ts`. */
 import type { Caller } from '../api/Caller.js'
 import type { Context } from '../api/Context.js'
 import type { Operation } from '../api/Operation.js'
@@ -15,9 +15,9 @@ export type RecorderOptions = {
   context: Context
   /** @default 'agents' */
   mode?: AuditMode | undefined
-  /** Called when something happened that could not be recorded. */
+  /** Called if an event could not be recorded. */
   onLost?: (event: AuditEvent, error: unknown) => void
-  /** For what is recorded a few times a minute only. A monotonic clock, in milliseconds. */
+  /** A monotonic clock in milliseconds, for events that are recorded only a few times a minute. */
   now?: () => number
 }
 
@@ -43,12 +43,12 @@ export class Recorder {
     options.log.onRead(() => this.flush())
   }
 
-  /** Writes the records that wait for others. */
+  /** Writes pending records. */
   flush(): Promise<void> {
     return this.#late.flush()
   }
 
-  /** Records that were lost since the start. */
+  /** The number of records lost since the start. */
   get lost(): number {
     return this.#lostInAll
   }
@@ -57,7 +57,7 @@ export class Recorder {
     this.#mode = mode
   }
 
-  /** How an operation is recorded; undefined if it is not: then it costs nothing. */
+  /** How an operation is recorded; undefined if it is not, which costs nothing. */
   find(operation: Operation, caller: Caller): Recording | undefined {
     const entry = recordings[operation.id]
     if (typeof entry !== 'object' || caller.type === 'agent') return undefined
@@ -65,7 +65,7 @@ export class Recorder {
   }
 
   /**
-   * Runs an operation and records it, before its response leaves.
+   * Runs an operation and records it before its response is sent.
    *
    * @throws KmdError `state_not_written` if the record is required and cannot be written
    */
@@ -79,8 +79,8 @@ export class Recorder {
       if (isRequired && recording.isChange) await log.probe()
     } catch (error) {
       if (error instanceof KmdError && error.code === 'state_not_written') throw error
-      // The request names nothing that there is, and the operation says so. Should it succeed all the same, it is recorded
-      // as far as it is known.
+      // The request names something that does not exist, and the operation reports the error. If the operation succeeds
+      // anyway, it is recorded without a subject.
     }
     const output = await run()
     const result = recording.result?.(input, output) ?? {}
@@ -101,7 +101,7 @@ export class Recorder {
     return output
   }
 
-  /** A wrong password, by the request that had it. */
+  /** Records a wrong password, with the request's operation. */
   async wrongPassword(operation: Operation, input: Members, caller: Caller): Promise<void> {
     const wallet = this.#walletOf(input)
     const detail = { operation: operation.id }
@@ -109,7 +109,7 @@ export class Recorder {
     await this.#repeated.add(`wrong password ${wallet}`, event)
   }
 
-  /** An agent asked for an operation that agents do not have. */
+  /** Records that an agent requested a forbidden operation. */
   async operationRefused(agent: { id: string; name: string }, operationId: string): Promise<void> {
     const actor = { type: 'agent', id: agent.id, name: agent.name } as const
     await this.#repeated.add(`refused ${agent.id}`, {
@@ -119,7 +119,7 @@ export class Recorder {
     })
   }
 
-  /** Records something that has happened. If that fails, the record is lost; it never rejects. */
+  /** Records a past event. Never rejects: if writing fails, the record is lost. */
   async note(event: AuditEvent): Promise<void> {
     try {
       await this.#write(event)
@@ -128,7 +128,7 @@ export class Recorder {
     }
   }
 
-  /** Records what was only counted so far. The log has to be open still. */
+  /** Records events that were only counted so far. The log must still be open. */
   async close(): Promise<void> {
     clearTimeout(this.#retry)
     await this.flush()
@@ -142,12 +142,12 @@ export class Recorder {
     try {
       return typeof handle === 'string' ? this.#options.context.handles.wallet(handle).id.toString('utf8') : undefined
     } catch {
-      // The handle has ended meanwhile.
+      // The handle has ended in the meantime.
       return undefined
     }
   }
 
-  /** What waits is written first, in the order in which it happened. */
+  /** Writes pending records first, to keep the order of events. */
   #write(event: AuditEvent): Promise<void> {
     void this.flush()
     return this.#append((append) => append(event))
@@ -165,7 +165,7 @@ export class Recorder {
     return this.#append(() => {})
   }
 
-  /** First says how many records were lost before. */
+  /** First records how many records were lost before. */
   async #append(work: (append: (event: AuditEvent) => void) => void): Promise<void> {
     const { log } = this.#options
     let reported = 0
@@ -206,6 +206,6 @@ export class Recorder {
 }
 
 function actorOf({ id }: Operation, caller: Caller): Actor {
-  // It is open to all: who has a ticket opens a session by it.
+  // Open to everyone: a caller with a ticket uses it to open a session.
   return { type: caller.type === 'session' || id === 'OpenConsole' ? 'console' : 'owner' }
 }

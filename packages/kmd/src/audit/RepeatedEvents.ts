@@ -1,13 +1,13 @@
 /**
- * Events that a stranger can cause as often as he likes, such as wrong passwords: of each source a few are recorded in a
- * minute, and how many more there were once it is over, so that a flood does not fill the disk.
+ * Limits events that an untrusted party can cause at will, such as wrong passwords. For each source, only a few are
+ * recorded per minute, followed by the number of omitted ones, so that a flood does not fill the disk.
  */
 import type { AuditEvent } from './AuditRecord.js'
 
 export type RepeatedEventsOptions = {
   /** Never rejects. */
   record: (event: AuditEvent) => Promise<void>
-  /** Of one source, in one minute. */
+  /** Per source and minute. */
   limit?: number
   now?: () => number
 }
@@ -15,7 +15,7 @@ export type RepeatedEventsOptions = {
 type Source = { startedAtMs: number; recorded: number; more: number; event: AuditEvent }
 
 const windowMs = 60_000
-/** More sources than that share one. */
+/** Further sources share one entry. */
 const maxSources = 10_000
 
 export class RepeatedEvents {
@@ -45,7 +45,7 @@ export class RepeatedEvents {
     known.more++
   }
 
-  /** Records what was only counted so far. */
+  /** Records events that were only counted so far. */
   close(): Promise<void> {
     clearTimeout(this.#timer)
     return this.#finish(true)

@@ -1,4 +1,4 @@
-/** No secret of an agent is in any file of the daemon: tokens, what is derived from them, private keys, passwords. */
+/** No secret of an agent is in any file of the daemon: tokens, derived keys, private keys, passwords. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ type Call = (path: string, body: object | undefined, expected?: number, token?: 
 async function open(t: TestContext): Promise<{ call: Call; dataDir: string }> {
   const dataDir = temporaryDirectory(t)
   const drivers = { sqlite: { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2 } } }
-  // The address takes nothing, so that the log has what it says about that, too.
+  // The webhook fails, so that the log also has the errors about it.
   const config = { drivers, audit: 'all', log_level: 'info', approval_webhook: 'http://127.0.0.1:9/' }
   writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(config))
   const app = await DaemonApp.open({ dataDir })
@@ -36,7 +36,7 @@ async function open(t: TestContext): Promise<{ call: Call; dataDir: string }> {
   return { call, dataDir }
 }
 
-/** Does all that agents and their owner do with secrets, and returns those. */
+/** Performs every operation of agents and their owner with secrets, and returns the secrets. */
 async function doEverything(call: Call): Promise<Map<string, string>> {
   const password = { wallet_password: passwords.right }
   const { wallet } = await call('/v1/wallet', { wallet_name: 'w', wallet_driver_name: 'sqlite', ...password })

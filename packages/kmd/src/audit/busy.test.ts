@@ -1,4 +1,4 @@
-/** The daemon goes on while a large log is checked or searched. */
+/** The daemon keeps working while a large log is verified or searched. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fixture, limit, openAgents, pay } from '../agents/AgentFixture.test.helper.js'
@@ -12,7 +12,10 @@ async function fill({ audit }: Fixture): Promise<void> {
   })
 }
 
-/** Whether a signature is made while the work is not done yet. A slow disk may take longer than one such work: then another. */
+/**
+ * Whether a signature is made before the work is done. On a slow disk a signature may take longer than the work, which
+ * is then repeated.
+ */
 async function signsDuring(fixture: Fixture, work: () => Promise<unknown>): Promise<boolean> {
   const { token } = await fixture.create([limit('total', 1_000_000n)])
   let isSigned = false
@@ -28,7 +31,7 @@ async function signsDuring(fixture: Fixture, work: () => Promise<unknown>): Prom
   return isSigned
 }
 
-test('agents sign while the log is verified, which checks what was there at its beginning', async (t) => {
+test('agents sign while the log is verified, which checks the records present at its start', async (t) => {
   const fixture = openAgents(t)
   await fill(fixture)
   assert.ok(await signsDuring(fixture, () => fixture.audit.verify()), 'no signature was made before the end')
@@ -44,7 +47,7 @@ test('agents sign while the log is searched', async (t) => {
   assert.ok(await signsDuring(fixture, search), 'no signature was made before the end')
 })
 
-test('a verification that the end of the daemon interrupts says nothing about the log', async (t) => {
+test('a verification interrupted by the end of the daemon says nothing about the log', async (t) => {
   const fixture = openAgents(t)
   await fill(fixture)
   const verifying = fixture.audit.verify()

@@ -10,11 +10,11 @@ import type { FoundRecord } from './searchLog.js'
 
 const base64 = (bytes: Uint8Array): string => Bytes.toBase64(bytes)
 
-test('every operation has an entry that says how it is recorded', () => {
+test('every operation has an entry that defines how it is recorded', () => {
   for (const { id } of operations) assert.ok(recordings[id] !== undefined, `${id} has no entry in recordings.ts`)
 })
 
-test('an operation whose response is a secret is required to be recorded', () => {
+test('an operation whose response is a secret must be recorded', () => {
   for (const { id, response } of operations) {
     const isSecret = response.some(({ shape }) => shape.type === 'key')
     const entry = recordings[id]
@@ -34,7 +34,7 @@ const secrets = {
   masterKey: Buffer.alloc(32, 'marked-master'),
 }
 
-/** Does everything that is recorded, once, and returns what must never be in a file. */
+/** Performs everything that is recorded, once, and returns the values that must never be in a file. */
 async function doEverything(app: TestApp): Promise<{ leaked: Map<string, string>; id: string; address: string }> {
   const ok = async (path: string, body: object, method = 'POST') => {
     const response = await app.request(method, path, { body })
@@ -109,7 +109,7 @@ const ends = [
 ]
 
 for (const mode of ['agents', 'all'] as const) {
-  test(`everything that matters is recorded, with audit: ${mode}`, async (t) => {
+  test(`everything important is recorded, with audit: ${mode}`, async (t) => {
     const app = createApp(t, { node: quietNode, mode })
     const { id, address } = await doEverything(app)
     const records = await recordsOf(app)
@@ -136,7 +136,7 @@ for (const mode of ['agents', 'all'] as const) {
   })
 }
 
-test('no secret is in any file of the log', async (t) => {
+test('no file of the log contains a secret', async (t) => {
   const app = createApp(t, { node: quietNode, mode: 'all' })
   const { leaked } = await doEverything(app)
   for (const [name, value] of Object.entries(secrets)) {

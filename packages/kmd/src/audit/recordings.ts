@@ -1,4 +1,4 @@
-/** How each operation of the API is recorded. A test requires an entry for each. */
+/** Defines how each API operation is recorded. A test requires an entry for each. */
 import { basename } from 'node:path'
 import { Address } from '@latchkey/algorand'
 import { programFacts, type SignedFacts, transactionFacts } from '../activity/SignatureLog.js'
@@ -6,32 +6,35 @@ import type { Context } from '../api/Context.js'
 import { canonicalize, isZero } from '../api/signing.js'
 import type { AuditEvent, EventName } from './AuditRecord.js'
 
-/** The members of a request or a response. */
+/** The members of a request or response. */
 export type Members = { readonly [name: string]: unknown }
 type Part = Partial<Omit<AuditEvent, 'event' | 'actor'>>
 
 export type Recording = {
   readonly event: EventName
   /**
-   * `always`: the operation fails if it cannot be recorded. `all`: it fails with the setting `audit: all`; otherwise the
-   * record is lost, which is logged, counted and recorded afterwards.
+   * `always`: the operation fails if it cannot be recorded. `all`: the operation fails only with the setting `audit:
+   * all`; otherwise the record is lost, which is logged, counted and recorded later.
    */
   readonly required: 'always' | 'all'
-  /** The owner's own signatures are recorded with `audit: all` only. */
+  /** The owner's own signatures are recorded only with `audit: all`. */
   readonly isSignature?: true
-  /** It cannot be taken back: where the record is required, it is found out first that it can be written. */
+  /** The operation cannot be undone. If the record is required, the log is first checked to be writable. */
   readonly isChange?: true
-  /** Done many times a second: where the record is not required, those of a moment are written together, soon afterwards. */
+  /**
+   * The operation runs many times a second. If the record is not required, records are batched and written soon
+   * afterwards.
+   */
   readonly isBulk?: true
-  /** What it is about, found out before it is done. */
+  /** Describes the subject of the operation; runs before it. */
   readonly subject: (context: Context, input: Members) => Part | Promise<Part>
-  /** What is known afterwards. */
+  /** Describes the result of the operation. */
   readonly result?: (input: Members, output: Members) => Part
-  /** Takes back what must not leave without a record. */
+  /** Undoes an effect that must not be returned without a record. */
   readonly undo?: (context: Context, output: Members) => void
 }
 
-/** `own`: the operation appends its records itself. `none`: it changes nothing, and no secret leaves by it. */
+/** `own`: the operation appends its records itself. `none`: the operation changes nothing and reveals no secret. */
 export type Entry = Recording | 'own' | 'none'
 
 const text = (value: unknown): string =>
@@ -45,7 +48,7 @@ const byHandleAndAddress = (context: Context, input: Members): Part => ({
   address: text(input['address']),
 })
 const byId = (_context: Context, input: Members): Part => ({ wallet: text(input['wallet_id']) })
-/** With the name that it has, or had until now. */
+/** Adds the wallet's name before the operation. */
 const byIdAndName = async ({ wallets }: Context, input: Members): Promise<Part> => {
   const { name } = await wallets.find(text(input['wallet_id']))
   return { ...byId(undefined as never, input), detail: { wallet_name: text(name) } }
@@ -155,7 +158,7 @@ export const recordings: { readonly [operation: string]: Entry } = {
     },
   },
 
-  // The console: its session may do what the owner does, with few exceptions.
+  // The console: with few exceptions, its session may do what the owner does.
   OpenConsole: { event: 'console_opened', required: 'all', subject: () => ({}) },
 
   // Agents, approvals and the log itself
@@ -171,7 +174,7 @@ export const recordings: { readonly [operation: string]: Entry } = {
   DenyPayment: 'own',
   RecordAnchor: 'own',
 
-  // Nothing is changed by these, or nothing that keys depend on
+  // Operations that change nothing, or nothing that keys depend on
   ...Object.fromEntries(
     [
       ...['GetVersion', 'GetHealth', 'ListWallets', 'ReleaseWalletHandleToken', 'RenewWalletHandleToken'],
@@ -193,7 +196,7 @@ function withSigner(part: Part, publicKey: Uint8Array): Part {
   return publicKey.length === 32 ? { ...part, address: Address.encode(publicKey) } : part
 }
 
-/** Amounts in the smallest unit, as decimal text; nothing for what a type does not have. */
+/** Amounts in the smallest unit, as decimal text. Members that a type does not have are omitted. */
 function signed({ transactionId, program, type, sender, receiver, amount, assetId, feeMicroAlgos }: SignedFacts): Part {
   const detail = {
     ...{ type, sender, amount: `${amount}`, asset_id: `${assetId}`, fee_micro_algos: `${feeMicroAlgos}` },

@@ -50,7 +50,7 @@ test('filters, paging and order', async (t) => {
   assert.deepEqual(await found({ agent: "x' OR 1=1 --", text: '%' }), [])
 })
 
-test('a search that looks at much goes on where it stopped, and lets others work', async (t) => {
+test('a long search continues where it stopped, and lets other work run', async (t) => {
   const { audit, database, close } = openState({ directory: temporaryDirectory(t) })
   t.after(close)
   const count = 3_000

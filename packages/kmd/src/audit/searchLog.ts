@@ -1,50 +1,50 @@
 /**
- * Searches the audit log. It works in slices, between which others are served: a million records that do not match take a
- * second or two to pass, and signing must not wait for that.
+ * Searches the audit log in slices, with other work in between. Scanning a million records that do not match takes a
+ * second or two, and signing must not wait for it.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Statement } from '@latchkey/system/sqlite'
 import { type AuditEvent, type AuditRecord, parse } from './AuditRecord.js'
 
-/** The database of the daemon, or a copy of it that is read only. */
+/** The daemon's database, or a read-only copy. */
 export type LogReader = { statement: (sql: string) => Statement }
 
-/** What is searched for. Every member that is given has to match. */
+/** A search filter. Every member that is set must match. */
 export type Query = {
   readonly events?: readonly string[] | undefined
-  /** `owner`, `console`, `agent` or `daemon`; or the name or the id of an agent. */
+  /** `owner`, `console`, `agent` or `daemon`; or an agent's name or id. */
   readonly actor?: string | undefined
-  /** The id of an agent: what it did, and what was done to it. */
+  /** An agent id: matches operations by the agent and operations on the agent. */
   readonly agent?: string | undefined
   readonly wallet?: string | undefined
   readonly address?: string | undefined
   readonly transaction?: string | undefined
-  /** Anywhere in the record, in either case of ASCII letters. */
+  /** Matches anywhere in the record, ignoring the case of ASCII letters. */
   readonly text?: string | undefined
   readonly afterMs?: number | undefined
   readonly beforeMs?: number | undefined
-  /** Records below this number, newest first. @default from the newest */
+  /** Returns records below this number, newest first. @default from the newest */
   readonly beforeNumber?: number | undefined
-  /** Records above this number, oldest first. */
+  /** Returns records above this number, oldest first. */
   readonly afterNumber?: number | undefined
   readonly count: number
 }
 
-/** A record with the text that its hash is over. */
+/** A record with the text that was hashed. */
 export type FoundRecord = AuditRecord & { readonly text: string }
 
-/** What a search found. */
+/** A page of search results. */
 export type Found = {
   readonly records: readonly FoundRecord[]
-  /** Where to go on, as `beforeNumber` or `afterNumber`; undefined if there is nothing more. */
+  /** The next `beforeNumber` or `afterNumber`; undefined on the last page. */
   readonly continueFrom: number | undefined
 }
 
-/** Numbers in one slice, and in one search, and bytes of records in one: more is asked for again. */
+/** Limits: record numbers per slice and per search, and record bytes per search. The caller requests further pages. */
 export type SearchLimits = { readonly sliceLength: number; readonly maxScanned: number; readonly maxBytes: number }
 
 const usualLimits: SearchLimits = { sliceLength: 10_000, maxScanned: 250_000, maxBytes: 4 * 1024 * 1024 }
-/** Read at once: a record can have a quarter of a megabyte. */
+/** The number of rows read at once. A record can have a quarter of a megabyte. */
 const maxRows = 100
 
 type Stored = { number: number; at_ms: number; previous: Uint8Array; record: string; hash: Uint8Array }
@@ -62,7 +62,7 @@ export async function searchLog(
   const records: FoundRecord[] = []
   let scanned = 0
   let bytes = 0
-  // The number that comes next: from the lower end or from the upper one.
+  // The next number: from the lower or the upper end.
   let at = isAscending ? first : last
   while (at >= first && at <= last) {
     if (scanned >= maxScanned) return { records, continueFrom: isAscending ? at - 1 : at + 1 }
@@ -80,7 +80,7 @@ export async function searchLog(
       if (bytes >= maxBytes && !isLast) return { records, continueFrom: row.number }
     }
     const end = rows.at(-1)?.number
-    // Of a slice that is full, the rest comes next: what was dropped above made room.
+    // If a slice is full, its remaining rows come next: rows dropped above left room.
     const isFull = rows.length === wanted && end !== undefined
     const from = at
     at = isAscending ? (isFull ? end + 1 : high + 1) : isFull ? end - 1 : low - 1
@@ -97,7 +97,7 @@ export function toRecord({ number, at_ms, previous, record, hash }: Stored): Fou
   return { ...event, number, atMs: at_ms, previous: hex(previous), hash: hex(hash), text: record }
 }
 
-/** Those that leave a record out by its bytes; what they let through is looked at again. */
+/** Conditions that exclude records by their bytes. Records that pass are checked again. */
 function conditionsOf(query: Query): { conditions: string; values: string[] } {
   const texts = [query.wallet, query.address, query.transaction, query.actor].filter((text) => text !== undefined)
   const values = texts.map((text) => JSON.stringify(text))
@@ -134,7 +134,7 @@ function isActor({ actor }: AuditEvent, wanted: string): boolean {
   return actor.type === wanted || (actor.type === 'agent' && (actor.id === wanted || actor.name === wanted))
 }
 
-/** The numbers to look at. Times never go back in the log, so that they are a range of numbers too. */
+/** The record numbers to search. Times never decrease in the log, so they also correspond to a range of numbers. */
 function rangeOf(reader: LogReader, query: Query): { first: number; last: number } {
   const row = reader.statement('SELECT max(number) AS number FROM audit').get() as { number: number | null }
   const end = row.number ?? 0
@@ -144,7 +144,7 @@ function rangeOf(reader: LogReader, query: Query): { first: number; last: number
   return { first, last }
 }
 
-/** The first record of this time or later; one more than the last if there is none. */
+/** The first record at or after this time; one more than the last if there is none. */
 function firstAt(reader: LogReader, atMs: number, end: number): number {
   const statement = reader.statement('SELECT at_ms FROM audit WHERE number >= ? ORDER BY number LIMIT 1')
   let [low, high] = [1, end + 1]

@@ -1,4 +1,4 @@
-/** Every edit of the log is found: 1,000 random ones, and with an anchor also the replacement of everything. */
+/** Every edit of the log is detected: 1,000 random ones, and, with an anchor, even the replacement of the whole log. */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { verifyLog } from './verifyLog.js'
 const databaseName = 'latchkey_state.db'
 const records = 40
 
-/** The same numbers in every run: a failure names its seed. */
+/** The same numbers in every run. A failure names its seed. */
 function random(seed: number): (below: number) => number {
   let state = seed * 2_654_435_761 + 12_345
   return (below) => {
@@ -40,7 +40,7 @@ function eventOf(index: number): AuditEvent {
   }
 }
 
-/** A log that is closed. `running` has its files as they were while it was open. */
+/** A closed log. `running` has its files as they were while it was open. */
 async function makeLog(t: TestContext, change = 0): Promise<{ directory: string; anchor: Head; running: Files }> {
   const directory = temporaryDirectory(t)
   const { audit, close } = openState({ directory, now: () => 1_000_000 + change })
@@ -90,7 +90,7 @@ function insert(database: Database, row: Row): void {
     .run(row.number, row.at_ms, row.previous, row.record, row.hash, row.agent)
 }
 
-/** Makes the rows from `from` on follow each other, as one who can compute hashes would. */
+/** Relinks the rows from `from` on, as an attacker who can compute hashes would. */
 function relink(database: Database, from: number): void {
   const rows = database.prepare('SELECT * FROM audit WHERE number >= ? ORDER BY number').all(from) as Row[]
   let previous = from === 1 ? new Uint8Array(32) : rowAt(database, from - 1).hash
@@ -214,13 +214,13 @@ const edits: { readonly [name: string]: Edit } = {
   },
 }
 
-test('1,000 random edits of the rows are all found', async (t) => {
+test('1,000 random edits of the rows are all detected', async (t) => {
   const { directory } = await makeLog(t)
   assert.equal(await verifyDirectory(directory), undefined)
   const copy = HeadCopy.read(join(directory, HeadCopy.fileName))
   const database = Sqlite.open(join(directory, databaseName))
   t.after(() => Sqlite.close(database))
-  // Without its own prepared statements, which would keep the table that an edit drops.
+  // Without cached prepared statements, which would keep the table that an edit drops.
   const reader: LogReader = { statement: (sql) => database.prepare(sql) }
   const found = new Map<string, number>()
   const names = Object.keys(edits)
@@ -245,13 +245,13 @@ function write(directory: string, files: Files): string {
   return directory
 }
 
-test('flipped bits and lost ends of the files themselves are found', async (t) => {
+test('flipped bits and truncations of the files themselves are detected', async (t) => {
   const { directory, running } = await makeLog(t)
   const closed = filesOf(directory, [databaseName])
   const broken = temporaryDirectory(t)
   const texts = Array.from({ length: records - 3 }, (_, index) => `"amount":"${index * 7}"`)
   for (const isInDatabase of [false, true]) {
-    // All of it is in the database once it is closed, and in its write-ahead log before.
+    // A closed log is entirely in the database, an open one in its write-ahead log.
     const files = isInDatabase ? closed : running
     assert.equal(await verifyDirectory(write(join(broken, `${isInDatabase}`), files)), undefined)
     const name = isInDatabase ? databaseName : `${databaseName}-wal`
@@ -266,13 +266,13 @@ test('flipped bits and lost ends of the files themselves are found', async (t) =
       const target = write(join(broken, `${isInDatabase} ${run}`), new Map([...files, [name, kept]]))
       const problem = await verifyDirectory(target).catch((error: Error) => error)
       assert.ok(problem !== undefined, `run ${run} in ${name}`)
-      // Collected statements return their files in a turn of the event loop.
+      // Garbage-collected statements release their files in a later turn of the event loop.
       await setImmediate()
     }
   }
 })
 
-test('the copy of the head is compared, and its absence is found', async (t) => {
+test('the copy of the head is compared, and its absence is detected', async (t) => {
   const { directory } = await makeLog(t)
   const file = join(directory, HeadCopy.fileName)
   writeFileSync(file, 'nothing')
@@ -283,7 +283,7 @@ test('the copy of the head is compared, and its absence is found', async (t) => 
   assert.equal((await verifyDirectory(directory))?.type, 'truncated')
 })
 
-test('with an anchor also the replacement of everything is found', async (t) => {
+test('with an anchor, even the replacement of the whole log is detected', async (t) => {
   const { anchor } = await makeLog(t)
   const other = await makeLog(t, 1)
   assert.equal(await verifyDirectory(other.directory), undefined, 'every hash of it is right')
@@ -301,7 +301,7 @@ test('with an anchor also the replacement of everything is found', async (t) => 
     relink(database, number)
     const reader: LogReader = { statement: (sql) => database.prepare(sql) }
     const last = rowAt(database, records)
-    // The log's own anchor is made to agree as well.
+    // The log's own anchor is made to match as well.
     const own = rowAt(database, anchor.number)
     const anchored = rowAt(database, records - 1).record.replace(
       /"hash":"[0-9a-f]{64}"/,

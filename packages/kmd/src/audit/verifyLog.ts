@@ -1,4 +1,4 @@
-/** Recomputes the whole chain of the audit log, in slices between which others are served. */
+/** Recomputes the whole chain of the audit log in slices, with other work in between. */
 import { setImmediate } from 'node:timers/promises'
 import { KmdError } from '../errors.js'
 import { type Anchor, ChainCheck, type Checkpoint, type Head, type Problem, type Row, replaced } from './AuditChain.js'
@@ -6,20 +6,20 @@ import { maxRecordBytes } from './AuditRecord.js'
 import type { Copy } from './HeadCopy.js'
 import type { LogReader } from './searchLog.js'
 
-/** What a check of the log found. */
+/** The result of verifying the log. */
 export type Verification = {
-  /** Undefined if every record is there, and as it was written. */
+  /** Undefined if every record is present and unchanged. */
   readonly problem: Problem | undefined
-  /** The last record that was found to be right. */
+  /** The last valid record. */
   readonly head: Head
-  /** The anchors among the records that are right. */
+  /** The anchors among the valid records. */
   readonly anchors: readonly Anchor[]
 }
 
 export type VerifyOptions = {
-  /** The copy of the head, read before the log is. @default not compared */
+  /** The copy of the head, read before the log. @default not compared */
   readonly copy?: Copy | undefined
-  /** Hashes from elsewhere, such as a ledger. */
+  /** Hashes from other sources, such as a ledger. */
   readonly checkpoints?: readonly Checkpoint[] | undefined
   /** Called after each slice. */
   readonly onProgress?: ((number: number) => void) | undefined
@@ -28,8 +28,8 @@ export type VerifyOptions = {
 const sliceLength = 500
 
 /**
- * Checks the log as it was when this was called: later records are not looked at. Reads a bounded part of it at a time. With a
- * reader that others write through, `copy` has to be read before.
+ * Checks the log up to its last record at the time of the call, reading a bounded part at a time. If others write
+ * through the reader, read `copy` first.
  */
 export async function verifyLog(reader: LogReader, options: VerifyOptions = {}): Promise<Verification> {
   const { copy, checkpoints = [] } = options
@@ -37,7 +37,7 @@ export async function verifyLog(reader: LogReader, options: VerifyOptions = {}):
   try {
     const noTable = checkTable(reader)
     if (noTable !== undefined) return { problem: noTable, head: check.head, anchors: [] }
-    // In one step, so that records that others add meanwhile are in neither.
+    // Read in one step, so that records added in the meantime are in neither.
     const [noted, last] = [readHead(reader), lastNumber(reader)]
     const isEmpty = noted === undefined && copy === 'missing' && last === 0
     check = new ChainCheck([...checkpoints, ...notedHeads(noted, copy)])
@@ -75,7 +75,7 @@ function notedHeads(noted: Head | undefined, copy: Copy | undefined): Checkpoint
   return heads
 }
 
-/** A view in the place of the table could make up rows without end. */
+/** A view instead of the table could produce rows endlessly. */
 function checkTable(reader: LogReader): Problem | undefined {
   const found = reader.statement("SELECT type FROM sqlite_schema WHERE name IN ('audit', 'audit_head')").all()
   const isTables = found.length === 2 && found.every((entry) => (entry as { type: string }).type === 'table')
@@ -92,7 +92,7 @@ async function checkRows(
   const sql = `SELECT number, at_ms, previous, substr(CAST(record AS BLOB), 1, ${maxRecordBytes + 1}) AS record, hash, agent
      FROM audit WHERE number > ? AND number <= ? ORDER BY number LIMIT ${sliceLength}`
   for (;;) {
-    // From below the first possible number: one that was inserted before record 1 is found too.
+    // Starts below the first possible number, so that a record inserted before record 1 is also found.
     const after = check.head.number === 0 ? Number.MIN_SAFE_INTEGER : check.head.number
     const rows = reader.statement(sql).all(after, last) as Row[]
     for (const row of rows) {
@@ -105,7 +105,7 @@ async function checkRows(
   }
 }
 
-/** The table has the very last record. */
+/** The table must name the last record. */
 function checkEnd(head: Head, noted: Head | undefined): Problem | undefined {
   if ((noted?.number ?? 0) === head.number) return undefined
   const message = `the log ends with record ${head.number}, and not with ${noted?.number ?? 0} as the table audit_head says`
@@ -118,7 +118,7 @@ function checkCopy(copy: Copy | undefined): Problem | undefined {
   return { type: 'truncated', number: 0, message }
 }
 
-/** An anchor in the log is of an earlier record. */
+/** An anchor in the log refers to an earlier record. */
 function checkAnchors(reader: LogReader, anchors: readonly Anchor[]): Problem | undefined {
   const statement = reader.statement('SELECT hash FROM audit WHERE number = ?')
   for (const { number, hash, recordedAs } of anchors) {

@@ -4,13 +4,13 @@ import { operations } from '../api/Operations.js'
 import { createApp, quietNode } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
 
-/** Keys and passwords stay where they are, and a session makes no other session. */
+/** A session cannot export, delete or change keys and passwords, and opens no other session. */
 const forbidden = new Set([
   ...['ExportKey', 'ExportMasterKey', 'DeleteKey', 'DeleteMultisig', 'DeleteWallet', 'ChangeWalletPassword'],
   ...['CreateConsoleLink', 'PrepareAnchor', 'RecordAnchor'],
 ])
 
-/** They need the token of an agent, whatever the console may do. */
+/** These need an agent's token, regardless of the console's permissions. */
 const agentsOnly = ['GetOwnAgent', 'SignAsAgent', 'TestOwnAgent', 'ListOwnRecords', 'WaitForApproval']
 
 const allowed = new Set([
@@ -20,26 +20,26 @@ const allowed = new Set([
   ...['SignMultisigTransaction', 'SignProgram', 'SignMultisigProgram', 'OpenConsole', 'CloseConsole', 'GetNode'],
   ...['ListContacts', 'SetContact', 'DeleteContact', 'ListPendingBackups', 'BackUpWallet', 'FinishWalletBackup'],
   ...['GetAccounts', 'GetSignings', 'FindTransactions', 'DescribeTransaction'],
-  // What is submitted was signed with a password; the faucet is a devnet's.
+  // A submitted transaction was signed with a password, and the faucet belongs to a devnet.
   ...['GetTransactionParameters', 'GetAssets', 'GetHoldings', 'SimulateTransaction', 'SubmitTransaction'],
   ...['GetTransactionOutcome', 'FundAccount', 'SearchAudit', 'VerifyAudit'],
-  // What widens a grant needs the password of the wallet.
+  // Widening a grant needs the wallet's password.
   ...['ListAgents', 'CreateAgent', 'ShowAgent', 'PauseAgent', 'ResumeAgent', 'RevokeAgent', 'SetAgentRules'],
   ...['ConfirmAgents', 'RotateAgentToken', 'TestAgent'],
   ...['ListApprovals', 'WatchApprovals', 'ApprovePayment', 'DenyPayment'],
   ...agentsOnly,
 ])
 
-test('every operation is either allowed to the console or not', () => {
+test('every operation is either allowed or forbidden for the console', () => {
   const decided = [...forbidden, ...allowed].sort()
   assert.deepEqual(operations.map(({ id }) => id).sort(), decided)
 })
 
 for (const wire of wires) {
-  test(`a session can use allowed operations only, on the ${wire} wire`, async (t) => {
+  test(`a session can use only allowed operations, on the ${wire} wire`, async (t) => {
     const app = createApp(t, { wire, node: quietNode })
     for (const { id, method, path } of operations) {
-      // Nothing is done with any token: the body is not an object.
+      // Nothing is done with any token, because the body is not an object.
       const headers = { 'x-kmd-api-token': app.sessions.open() }
       const { status, json } = await app.request(method, path, { headers, body: '"nothing"' })
       if (forbidden.has(id)) {
@@ -70,7 +70,7 @@ test('the API token can use every operation, and an ended session opens no other
   }
 })
 
-test('waiting for approvals is no use of a session, deciding them is', async (t) => {
+test('waiting for approvals does not count as use of a session, deciding them does', async (t) => {
   const app = createApp(t, { node: quietNode })
   const token = app.sessions.open()
   const session = app.sessions.use(token)!

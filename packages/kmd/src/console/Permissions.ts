@@ -1,6 +1,6 @@
-/** Permissions of a console session. A compromised page must not be able to delete or export keys. */
+/** The permissions of a console session. A compromised page must not be able to delete or export keys. */
 
-/** By the id of the operation; every other is allowed. A test requires a decision for each new operation. */
+/** Forbidden operation ids; all others are allowed. A test requires a decision for each new operation. */
 const forbidden: ReadonlySet<string> = new Set([
   'ExportKey',
   'ExportMasterKey',

@@ -13,7 +13,7 @@ function withClock(): { sessions: Sessions; advance: (ms: number) => void } {
   }
 }
 
-test('a session is found by its token only', () => {
+test('a session is found only by its token', () => {
   const { sessions } = withClock()
   const token = sessions.open()
   assert.match(token, /^[A-Za-z0-9_-]{43}$/)
@@ -23,7 +23,7 @@ test('a session is found by its token only', () => {
   }
 })
 
-test('each use gives a session another half hour', () => {
+test('each use extends a session by half an hour', () => {
   const { sessions, advance } = withClock()
   const token = sessions.open()
   for (let i = 0; i < 3; i++) {
@@ -36,7 +36,7 @@ test('each use gives a session another half hour', () => {
   assert.equal(sessions.use(token), undefined, 'what has ended stays so')
 })
 
-test('no use lets a session live longer than twelve hours', () => {
+test('no use extends a session beyond twelve hours', () => {
   const { sessions, advance } = withClock()
   const token = sessions.open()
   const step = idleMs / 2
@@ -50,7 +50,7 @@ test('no use lets a session live longer than twelve hours', () => {
   assert.equal(sessions.use(token), undefined)
 })
 
-test('above the limit the least recently used session ends', () => {
+test('beyond the limit, the least recently used session ends', () => {
   const { sessions, advance } = withClock()
   const [first, second, ...others] = Array.from({ length: limit }, () => sessions.open())
   advance(1)
@@ -60,7 +60,7 @@ test('above the limit the least recently used session ends', () => {
   for (const token of [first, ...others, added]) assert.ok(sessions.use(token))
 })
 
-test('closing ends one session, clearing all', () => {
+test('closing ends one session, clearing ends all', () => {
   const { sessions } = withClock()
   const [one, two, three] = [sessions.open(), sessions.open(), sessions.open()]
   sessions.close(sessions.use(one)!)
@@ -70,7 +70,7 @@ test('closing ends one session, clearing all', () => {
   assert.ok(!sessions.use(two) && !sessions.use(three))
 })
 
-test('a page that waits by itself keeps no session alive', () => {
+test('a page that waits automatically keeps no session alive', () => {
   const { sessions, advance } = withClock()
   const token = sessions.open()
   for (let waited = 0; waited < idleMs; waited += 30_000) {

@@ -19,14 +19,14 @@ export const limit = 16
 
 export class Sessions {
   readonly #now: () => number
-  /** Evicts the least recently used. */
+  /** Evicts the least recently used session. */
   readonly #sessions = new BoundedMap<string, Session>(limit)
 
   constructor({ now = () => performance.now() }: SessionsOptions = {}) {
     this.#now = now
   }
 
-  /** Returns the token of a new session. Beyond the limit it ends the least recently used session. */
+  /** Returns the token of a new session. Beyond the limit, ends the least recently used session. */
   open(): string {
     const token = Bearer.make()
     const fingerprint = Bearer.fingerprint(token)!
@@ -38,7 +38,8 @@ export class Sessions {
   /**
    * Returns the live session of a token and counts as a use of it.
    *
-   * @param options `isWaiting`: a page waits for something by itself. That is no use of it, because its user may be away.
+   * @param options `isWaiting`: a page waits for an event automatically. This does not count as a use, because its user
+   * may be away.
    */
   use(token: string | undefined, { isWaiting = false }: { isWaiting?: boolean } = {}): Session | undefined {
     const fingerprint = Bearer.fingerprint(token)

@@ -47,7 +47,7 @@ test('an unknown ticket is rejected', () => {
   assert.equal(tickets.redeem(ticket), true)
 })
 
-test('above the limit the oldest tickets are void', () => {
+test('beyond the limit, the oldest tickets are invalid', () => {
   const { tickets } = withClock()
   const made = Array.from({ length: limit + 2 }, () => tickets.create())
   assert.deepEqual(
@@ -56,7 +56,7 @@ test('above the limit the oldest tickets are void', () => {
   )
 })
 
-test('clearing voids every ticket', () => {
+test('clearing invalidates every ticket', () => {
   const { tickets } = withClock()
   const ticket = tickets.create()
   tickets.clear()

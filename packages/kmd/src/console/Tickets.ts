@@ -1,4 +1,4 @@
-/** Tickets in links to the console. Each opens one session, once, and by default within a minute. */
+/** Tickets in links to the console. Each opens one session, once, by default within a minute. */
 import { BoundedMap } from '@latchkey/algorand'
 import * as Bearer from './Bearer.js'
 
@@ -12,21 +12,21 @@ export const limit = 8
 
 export class Tickets {
   readonly #now: () => number
-  /** By fingerprint. Evicts the oldest: a person waits for the latest ticket. */
+  /** By fingerprint. Evicts the oldest, because a person waits for the latest ticket. */
   readonly #expiresAtMs = new BoundedMap<string, number>(limit)
 
   constructor({ now = () => performance.now() }: TicketsOptions = {}) {
     this.#now = now
   }
 
-  /** Creates a ticket. Beyond the limit it replaces the oldest. */
+  /** Creates a ticket. Beyond the limit, replaces the oldest. */
   create(lifetimeMs: number = defaultLifetimeMs): string {
     const ticket = Bearer.make()
     this.#expiresAtMs.set(Bearer.fingerprint(ticket)!, this.#now() + lifetimeMs)
     return ticket
   }
 
-  /** Whether the ticket is valid. It is invalid afterwards. */
+  /** Whether the ticket is valid. Redeeming invalidates it. */
   redeem(ticket: string): boolean {
     const fingerprint = Bearer.fingerprint(ticket)
     const expiresAtMs = fingerprint === undefined ? undefined : this.#expiresAtMs.get(fingerprint)

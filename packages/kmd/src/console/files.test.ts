@@ -31,7 +31,7 @@ const security = {
 }
 
 for (const method of ['GET', 'HEAD']) {
-  test(`${method} gives the page and its files without a token, with what keeps them to themselves`, async (t) => {
+  test(`${method} returns the page and its files without a token, with isolating headers`, async (t) => {
     const app = createApp(t, { consoleFile, wire: 'documented' })
     const page = await app.request(method, '/console/?from=here', local)
     assert.equal(page.status, 200)
@@ -51,7 +51,7 @@ for (const method of ['GET', 'HEAD']) {
     })
   })
 
-  test(`${method} gives a file compressed to a client that accepts it, with the same headers`, async (t) => {
+  test(`${method} returns a compressed file to a client that accepts it, with the same headers`, async (t) => {
     const app = createApp(t, { consoleFile, wire: 'documented' })
     const headers = { ...local.headers, 'accept-encoding': 'br, gzip' }
     const page = await app.request(method, '/console/', { ...local, headers })
@@ -65,7 +65,7 @@ for (const method of ['GET', 'HEAD']) {
     })
   })
 
-  test(`${method} without the slash is sent on to it`, async (t) => {
+  test(`${method} without the trailing slash is redirected to it`, async (t) => {
     const { status, headers, text } = await createApp(t, { consoleFile }).request(method, '/console', local)
     assert.deepEqual([status, headers.get('location'), text], [308, '/console/', ''])
     assert.equal(headers.get('cache-control'), 'no-cache')
@@ -93,7 +93,7 @@ test('other methods are 405 with Allow', async (t) => {
   }
 })
 
-test('the console is served to this machine only', async (t) => {
+test('the console is served only to this machine', async (t) => {
   const app = createApp(t, { consoleFile })
   for (const localAddress of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
     assert.equal((await app.request('GET', '/console/', { ...local, localAddress })).status, 200, localAddress)

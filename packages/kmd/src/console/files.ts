@@ -1,9 +1,9 @@
-/** The console's files: public, so served without a token, but only to browsers on this machine. */
+/** Serves the console's files, which are public and need no token, only to browsers on this machine. */
 import { Access, type RawRequest, type RawResponse } from '@latchkey/http'
 import type { PageFile } from '@latchkey/pages/console'
 import { KmdError } from '../errors.js'
 
-/** By the path under the console's own, blank for the page. */
+/** Finds a file by its path below the console's; blank for the page. */
 export type Find = (path: string) => PageFile | undefined
 
 export const methods: readonly string[] = ['GET', 'HEAD']
@@ -15,7 +15,7 @@ export function isPath(path: string): boolean {
   return path === '/console' || path.startsWith(root)
 }
 
-// Nothing is loaded from elsewhere, sent elsewhere or framed elsewhere, and no text of a node becomes a script.
+// Nothing is loaded from, sent to or framed by other origins, and no text of a node becomes a script.
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -37,7 +37,7 @@ const always = [
   ...['Cross-Origin-Resource-Policy', 'same-origin'],
 ]
 
-/** The response to HEAD has the body too: the connection sends its length only. */
+/** The response to HEAD has the body, too: the connection sends only its length. */
 export function serve(request: RawRequest, path: string, find: Find): RawResponse {
   if (!isLocal(request)) throw new KmdError('console_not_local')
   // Revalidated each time, because another program may use the port later.
@@ -51,7 +51,7 @@ export function serve(request: RawRequest, path: string, find: Find): RawRespons
   return { status: 200, headers: ['Content-Type', file.type, ...coding, ...caching], body }
 }
 
-/** Whether the request arrived by the loopback interface. */
+/** Whether the request arrived on the loopback interface. */
 function isLocal({ localAddress }: RawRequest): boolean {
   const address = localAddress?.()?.replace(/^::ffff:/, '')
   return address !== undefined && Access.isLoopback(address)

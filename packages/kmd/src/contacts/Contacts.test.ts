@@ -19,7 +19,7 @@ function open(t: TestContext): { directory: string; file: string; contacts: Cont
   return { directory, file, contacts: new Contacts({ file }) }
 }
 
-test('keeps labels over a restart, sorted, in a file that only the owner reads', (t) => {
+test('labels survive a restart, sorted, in a file that only the owner can read', (t) => {
   const { file, contacts, directory } = open(t)
   assert.deepEqual(contacts.list(), [])
   assert.equal(existsSync(file), false, 'asking writes nothing')
@@ -53,21 +53,21 @@ const refused: { [why: string]: string } = {
   'too long': 'x'.repeat(65),
 }
 for (const [why, label] of Object.entries(refused)) {
-  test(`refuses a label: ${why}`, (t) => {
+  test(`rejects a label: ${why}`, (t) => {
     const { contacts } = open(t)
     assert.throws(() => contacts.set(alice, label), { code: 'bad_label' })
     assert.deepEqual(contacts.list(), [])
   })
 }
 
-test('takes letters of every script and emoji, in one form', (t) => {
+test('accepts letters of every script and emoji, in one form', (t) => {
   const { contacts } = open(t)
   for (const label of ['Café', 'Größe 12', '取引所', 'متجر', '❤️ fund', 'x'.repeat(64)]) {
     assert.equal(contacts.set(alice, label.normalize('NFD')), label.normalize('NFC'))
   }
 })
 
-test('refuses the label of another address, however it is written', (t) => {
+test('rejects the label of another address, regardless of its spelling', (t) => {
   const { contacts } = open(t)
   contacts.set(alice, 'Exchange')
   for (const label of ['Exchange', 'EXCHANGE', 'Ｅxchange']) {
@@ -76,7 +76,7 @@ test('refuses the label of another address, however it is written', (t) => {
   assert.equal(contacts.set(alice, 'EXCHANGE'), 'EXCHANGE')
 })
 
-test('holds 1,000 contacts and refuses one more, but renames', (t) => {
+test('holds 1,000 contacts and rejects one more, but renames', (t) => {
   const { file, contacts } = open(t)
   const all = Array.from({ length: maxContacts }, (_, index) => ({ address: addressOf(index + 10), label: `${index}` }))
   writeFileSync(file, JSON.stringify({ version: 1, contacts: all }))
@@ -107,7 +107,7 @@ const damaged: { [why: string]: [content: string, message: RegExp] } = {
   'too large': [' '.repeat(1024 * 1024 + 1), /more than 1048576 bytes/],
 }
 for (const [why, [content, message]] of Object.entries(damaged)) {
-  test(`a file with ${why} is an error that names it, and stays as it is`, (t) => {
+  test(`a file with ${why} is an error that names it, and stays unchanged`, (t) => {
     const { file, contacts } = open(t)
     writeFileSync(file, content)
     const expected = { code: 'state_file_damaged', message }
@@ -126,17 +126,17 @@ test('a file that is replaced while the daemon runs is read again', (t) => {
   assert.deepEqual(contacts.list(), [{ address: bob, label: 'behind' }])
 })
 
-test('a directory or a pipe in the place of the file is an error, not a wait', (t) => {
+test('a directory or pipe in place of the file is an error and does not block', (t) => {
   const { file, contacts } = open(t)
   mkdirSync(file)
   assert.throws(() => contacts.list(), { code: 'state_file_damaged', message: /not a regular file/ })
 })
 
-test('what cannot be written is an error, and changes nothing', (t) => {
+test('a failed write is an error, and changes nothing', (t) => {
   const { file, contacts } = open(t)
   contacts.set(alice, 'kept')
   const before = readFileSync(file)
-  // In the place of the temporary file: root may write everywhere, but not through a directory.
+  // In place of the temporary file: root may write everywhere, but not through a directory.
   mkdirSync(`${file}.new`)
   assert.throws(() => contacts.set(bob, 'lost'), { code: 'state_file_not_saved', message: /latchkey_contacts\.json/ })
   assert.throws(() => contacts.delete(alice), { code: 'state_file_not_saved' })

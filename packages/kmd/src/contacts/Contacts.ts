@@ -1,4 +1,4 @@
-/** The address book: labels that the owner gave to addresses, of others or of the own keys. */
+/** The address book: the owner's labels for addresses of others or of own keys. */
 import { Address, Json } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { StateFile } from '../state/StateFile.js'
@@ -12,7 +12,7 @@ export type ContactsOptions = {
 }
 
 export const maxContacts = 1_000
-/** More than all contacts with the longest labels take. */
+/** More than all contacts with the longest labels need. */
 const maxBytes = 1024 * 1024
 const version = 1
 
@@ -31,10 +31,10 @@ export class Contacts {
   }
 
   /**
-   * Adds a contact, or gives one another label. Returns the label as it is stored.
+   * Adds a contact or changes its label. Returns the label as stored.
    *
    * @throws {@link KmdError} `bad_label`, `label_taken`, `too_many_contacts`, `state_file_damaged` or
-   *   `state_file_not_saved`.
+   * `state_file_not_saved`.
    */
   set(address: string, text: string): string {
     const label = Label.normalize(text)
@@ -47,7 +47,7 @@ export class Contacts {
     return label
   }
 
-  /** Deletes a contact. Deleting one that is not there succeeds. */
+  /** Deletes a contact. Succeeds even if it does not exist. */
   delete(address: string): void {
     const contacts = this.list()
     const left = contacts.filter((contact) => contact.address !== address)
@@ -64,7 +64,7 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** People may edit the file: it is believed as little as a request. */
+/** People may edit the file, so it is trusted as little as a request. */
 function parse(json: unknown): State {
   if (!Json.isObject(json) || json['version'] !== version) throw new Error(`its version is not ${version}`)
   const list = json['contacts']

@@ -9,18 +9,18 @@ export type Derivation = Parameters.Parameters & {
   keyLength: number
 }
 
-/** A derivation that is queued or running. */
+/** A queued or running derivation. */
 export type Job = {
   /** Password and salt are our copies. */
   derivation: Derivation
   resolve: (key: Buffer) => void
   reject: (error: Error) => void
-  /** Workers it may have, and lanes that each of them interleaves. */
+  /** The maximum number of workers, and the number of lanes that each interleaves. */
   maximumWorkers: number
   width: number
-  /** Workers it has. */
+  /** The current number of workers. */
   workers: number
-  /** Absent until the first worker starts on it. */
+  /** Undefined until the first worker starts on it. */
   assignment: Assignment | undefined
   startedMs: number
   lanesMixed: number
@@ -46,7 +46,7 @@ export function create(
   }
 }
 
-/** Uses as many cores as there is memory for, and what memory is left to interleave lanes on each. */
+/** Uses as many cores as there is memory for, and the remaining memory to interleave lanes on each. */
 function shareOut(parameters: Parameters.Parameters, workers: number, laneMemoryBytes: number) {
   const lanesInMemory = Math.max(1, Math.floor(laneMemoryBytes / Parameters.laneBytes(parameters)))
   const maximumWorkers = Math.min(workers, lanesInMemory, parameters.p)
@@ -86,7 +86,7 @@ export function finish(job: Job): Buffer {
   return pbkdf2(password, job.assignment!.blocks, keyLength)
 }
 
-/** Leaves no lanes for its workers. They still finish the current ones. */
+/** Leaves no lanes for its workers, which still finish their current ones. */
 export function abandon({ assignment }: Job): void {
   if (assignment !== undefined) Atomics.store(assignment.nextLane, 0, assignment.p)
 }
@@ -108,7 +108,7 @@ export function deriveInline(derivation: Derivation, romix: Romix.Romix): Buffer
   return key
 }
 
-/** As scrypt uses it: PBKDF2-HMAC-SHA256 with one iteration. */
+/** PBKDF2-HMAC-SHA256 with one iteration, as used by scrypt. */
 function pbkdf2(password: Uint8Array, salt: Uint8Array, length: number): Buffer {
   return pbkdf2Sync(password, salt, 1, length, 'sha256')
 }

@@ -6,7 +6,7 @@ import * as Parameters from './Parameters.js'
 const ofDefaultWallet = { n: 65536, r: 1, p: 32, keyLength: 32 }
 
 suite('parameters', () => {
-  test('accepts those of a default wallet and of ones 32 times as costly', () => {
+  test('accepts the parameters of a default wallet and of wallets 32 times as costly', () => {
     Parameters.check(ofDefaultWallet)
     Parameters.check({ ...ofDefaultWallet, n: 65536 * 32 })
     Parameters.check({ ...ofDefaultWallet, r: 32 })
@@ -25,7 +25,7 @@ suite('parameters', () => {
     { n: '16' as unknown as number },
   ]
   for (const change of undefinedFor) {
-    test(`rejects ${describeChange(change)}, for which scrypt is not defined`, () => {
+    test(`rejects ${describeChange(change)}, for which scrypt is undefined`, () => {
       assert.throws(() => Parameters.check({ ...ofDefaultWallet, ...change }), { code: 'bad_scrypt_parameters' })
     })
   }

@@ -8,12 +8,12 @@ export type Parameters = {
 }
 
 /**
- * Parameters come out of wallet files, so a forged file could require any amount of memory or time. The ceilings leave
- * room for 32 times the work of a default wallet (65536, 1, 32) and refuse the rest.
+ * Parameters come from wallet files, so a forged file could demand any amount of memory or time. The ceilings allow 32
+ * times the work of a default wallet (65536, 1, 32) and reject more.
  */
 const maximumLaneBytes = 256 * 1024 * 1024
 const maximumWork = 2 ** 26
-/** PBKDF2 writes 128 * r * p bytes on the calling thread. One mebibyte takes it some milliseconds. */
+/** PBKDF2 writes 128 * r * p bytes on the calling thread. One mebibyte takes some milliseconds. */
 const maximumInputBytes = 1024 * 1024
 const maximumKeyLength = 1024
 
@@ -40,17 +40,17 @@ export function check(parameters: Parameters & { keyLength: number }): void {
   checkCeiling(maximumKeyLength, keyLength, 'bytes of key')
 }
 
-/** What one lane of mixing keeps in memory, give or take a block. */
+/** The memory of one mixing lane, give or take a block. */
 export function laneBytes({ n, r }: Parameters): number {
   return 128 * n * r
 }
 
-/** A measure proportional to the time a derivation takes. A default wallet is 2^21. */
+/** A measure proportional to the time of a derivation. A default wallet is 2^21. */
 export function work({ n, r, p }: Parameters): number {
   return n * r * p
 }
 
-/** The size of the blocks that go into the lanes, and of those that come out. */
+/** The size of the lanes' input blocks, and of their output blocks. */
 export function inputBytes({ r, p }: Parameters): number {
   return 128 * r * p
 }

@@ -6,7 +6,7 @@ import * as Romix from './Romix.js'
 const module = Romix.compile()
 
 suite('ROMix', () => {
-  test('gives the output of RFC 7914 section 10', () => {
+  test('produces the output of RFC 7914 section 10', () => {
     const blocks = Buffer.from(
       'f7ce0b653d2d72a4108cf5abe912ffdd777616dbbb27a70e8204f3ae2d0f6fad' +
         '89f68f4811d1e87bcc3bd7400a9ffd29094f0184639574f39ae5a1315217bcd7' +
@@ -35,7 +35,7 @@ suite('ROMix', () => {
     }
   })
 
-  test('gives the same whatever was in memory before, and however many lanes are interleaved', () => {
+  test('produces the same output regardless of earlier memory content and of the number of interleaved lanes', () => {
     const input = randomBytes(7 * 128)
     const expected = plainRomixOfLanes(input, 512)
     const romix = Romix.instantiate(module)
@@ -70,7 +70,7 @@ function plainRomixOfLanes(input: Uint8Array, n: number): Buffer {
   return Buffer.concat(lanes.map((lane) => plainRomix(lane, n)))
 }
 
-/** ROMix for r = 1, from RFC 7914 sections 3 to 5 and nothing else. */
+/** ROMix for r = 1, implemented only from RFC 7914 sections 3 to 5. */
 function plainRomix(input: Uint8Array, n: number): Buffer {
   const x = new Uint32Array(Uint8Array.from(input).buffer)
   const v: Uint32Array[] = []

@@ -2,23 +2,26 @@ import { readFileSync } from 'node:fs'
 
 /** scrypt's ROMix, in its own WebAssembly memory. */
 export type Romix = {
-  /** Mixes every lane of `blocks`, each 128 * r bytes, in place and `width` at a time. More at a time take more memory. */
+  /**
+   * Mixes every lane of `blocks`, each 128 * r bytes, in place and `width` at a time. A larger `width` takes more
+   * memory.
+   */
   mix: (options: { blocks: Uint8Array; n: number; r: number; width: number }) => void
-  /** Zeroes what the lanes left in memory, which derives from the password. */
+  /** Zeroes the memory of the lanes, because its content derives from the password. */
   wipe: () => void
 }
 
 export type CompiledModule = object
 
-/** The word of a block that stands at each place of the diagonal order. See romix.wat.mjs. */
+/** The word of a block at each position of the diagonal order. See romix.wat.mjs. */
 const diagonalOrder = [0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11] as const
 
-/** Lanes that can be interleaved. Only r = 1, the case of nearly every wallet, uses more than one. */
+/** The maximum number of interleaved lanes. Only r = 1, the case of nearly every wallet, uses more than one. */
 export const maximumWidth = 4
 
 /**
- * The engine starts with quickly compiled code and changes to optimised code only between calls, so the work is done in
- * portions of about this many 64-byte blocks: a fraction of a millisecond.
+ * The engine starts with quickly compiled code and switches to optimised code only between calls. So the work is done
+ * in portions of about this many 64-byte blocks: a fraction of a millisecond.
  */
 const portionBlocks = 2048
 
@@ -81,7 +84,7 @@ function mixGroup(options: { exports: Exports; group: Uint8Array; n: number; r: 
   for (let lane = 0; lane < lanes; lane++) fromDiagonals(inMemory(lane, n), inGroup(lane))
 }
 
-// Both sides hold bytes in a fixed order and whole words are moved, so the byte order of the host makes no difference.
+// Both sides hold bytes in a fixed order and whole words are moved, so the host's byte order makes no difference.
 
 function toDiagonals(from: Uint32Array, to: Uint32Array): void {
   for (let i = 0; i < from.length; i++) to[i] = from[(i & ~15) + diagonalOrder[i & 15]!]!
@@ -98,7 +101,7 @@ type Exports = {
   memory: { buffer: ArrayBuffer; grow: (pages: number) => number }
 } & Record<`${'fill' | 'mix'}${Width | 'R'}`, Step>
 
-/** As much of WebAssembly as is used here: without the DOM's types the compiler does not know it. */
+/** The parts of WebAssembly used here, because the compiler does not know it without the DOM's types. */
 const webAssembly = (
   globalThis as unknown as {
     WebAssembly: {

@@ -48,7 +48,7 @@ function derivation(change: Partial<Derivation> = {}): Derivation {
 }
 
 const hex = async (key: Promise<Buffer>) => (await key).toString('hex')
-/** The same by Node, which rejects only what a default wallet asks for. */
+/** The same by Node, which rejects only the parameters of a default wallet. */
 function node({ password, salt, n, r, p, keyLength }: Derivation): string {
   return scryptSync(password, salt, keyLength, { N: n, r, p, maxmem: 2 ** 28 }).toString('hex')
 }
@@ -67,7 +67,7 @@ suite('sharing out the work', () => {
     assert.equal(workersUsed().size, 2)
   })
 
-  test('interleaves as many lanes as there is memory for, and uses fewer workers when there is too little', async () => {
+  test('interleaves as many lanes as there is memory for, and uses fewer workers if there is too little', async () => {
     const sharedOut = async (laneMemoryBytes: number) => {
       assigned = []
       await poolOf({ workers: 2, laneMemoryBytes }).derive(derivation({ n: 8192 }))
@@ -94,7 +94,7 @@ suite('sharing out the work', () => {
     assert.ok(Math.min(...times) < 5, `${Math.min(...times)} ms`)
   })
 
-  test('serves in order of arrival, whatever the size', async () => {
+  test('serves in order of arrival, regardless of size', async () => {
     const finished: number[] = []
     const pool = poolOf({ workers: 1 })
     await Promise.all(
@@ -106,7 +106,7 @@ suite('sharing out the work', () => {
     assert.deepEqual(finished, [0, 1, 2, 3])
   })
 
-  test('gives a worker to the next derivation when the one before has no lane left, not earlier', async () => {
+  test('assigns a worker to the next derivation once the previous one has no lane left, not earlier', async () => {
     const pool = poolOf({ workers: 2 })
     const lanesLeft: number[] = []
     const unspied = Worker.prototype.postMessage
@@ -210,7 +210,7 @@ suite('refusals', () => {
 })
 
 suite('secrets', () => {
-  test('neither changes nor needs the password and the salt after the call', async () => {
+  test('neither changes nor needs the password and salt after the call', async () => {
     const options = derivation({ password: Buffer.from('secret'), salt: Buffer.from('salt') })
     const expected = node(options)
     const pool = poolOf({ workers: 1 })
@@ -236,7 +236,7 @@ suite('secrets', () => {
     }
   })
 
-  test('wipes them also when the derivation fails', async () => {
+  test('wipes them even if the derivation fails', async () => {
     const from = mock.method(Uint8Array, 'from')
     const pool = poolOf({ workers: 2 })
     const outcomes = Promise.allSettled([1, 2].map(() => pool.derive(derivation(ofDefaultWallet))))
@@ -251,7 +251,7 @@ suite('secrets', () => {
 })
 
 suite('memory of the lanes', { skip: process.platform !== 'linux' }, () => {
-  test('is wiped in the workers, though they are kept', async () => {
+  test('is wiped in the workers, although they are kept', async () => {
     const options = derivation({ password: Buffer.from('a password to look for') })
     const input = pbkdf2Sync(options.password, options.salt, 1, options.p * 128, 'sha256')
     const lastLane = input.subarray(-128)
@@ -270,8 +270,8 @@ suite('memory of the lanes', { skip: process.platform !== 'linux' }, () => {
 const pageBytes = 4096
 
 /**
- * Reads memory of this process. Other threads and the allocator change mappings after the list of them was read; the
- * kernel answers EIO or EFAULT for what is gone. What is gone holds nothing, so it reads as zeros.
+ * Reads memory of this process. Other threads and the allocator change mappings after the list was read, and the kernel
+ * returns EIO or EFAULT for missing ones. A missing mapping reads as zeros.
  */
 function readMapped(memory: number, target: Buffer, address: number): Buffer {
   try {
@@ -288,10 +288,10 @@ function readMapped(memory: number, target: Buffer, address: number): Buffer {
   return target
 }
 
-/** Whether this process holds the first half of a lane's input in the order in which only lanes hold it. */
+/** Whether this process has the first half of a lane's input in memory, in the order that only lanes use. */
 function isInMemory(lane: Buffer): boolean {
   const inOrder = (words: number[]) => Buffer.concat(words.map((word) => lane.subarray(word * 4, word * 4 + 4)))
-  // In two pieces and one of them backwards, or the search would find what it searches for in its own hands.
+  // In two pieces and one of them reversed. Otherwise, the search would find its own copy.
   const start = inOrder([0, 5, 10, 15])
   const rest = inOrder([4, 9, 14, 3]).reverse()
   const memory = openSync('/proc/self/mem', 'r')
@@ -320,7 +320,7 @@ function isInMemory(lane: Buffer): boolean {
 }
 
 suite('workers', () => {
-  test('that get no memory say so', async () => {
+  test('that get no memory report it', async () => {
     const pool = poolOf({ workers: 1 })
     const doomed = pool.derive(derivation(ofDefaultWallet))
     const { worker } = assigned[0]!
@@ -342,10 +342,10 @@ suite('workers', () => {
     assert.equal(workersUsed().size, 3)
   })
 
-  test('that fail report why', async () => {
+  test('that fail report the reason', async () => {
     const pool = poolOf({ workers: 1 })
     await pool.derive(derivation())
-    // Not an assignment: the worker throws on it, and never gets to the one behind.
+    // Not an assignment: the worker throws on it, and never reaches the next one.
     assigned[0]!.worker.postMessage({ nextLane: 'broken' })
     const key = pool.derive(derivation())
     await assert.rejects(
@@ -377,7 +377,7 @@ suite('workers', () => {
     assert.equal(await hex(pool.derive(derivation())), node(derivation()))
   })
 
-  test('stop when there was nothing to do for a while, and start again', async () => {
+  test('stop when idle for a while, and start again', async () => {
     const pool = poolOf({ workers: 2, idleMs: 50 })
     await pool.derive(derivation())
     const first = workersUsed()
@@ -389,7 +389,7 @@ suite('workers', () => {
     assert.ok([...workersUsed()].some((worker) => !first.has(worker)))
   })
 
-  test('are kept while there is something to do', async () => {
+  test('are kept while there is work', async () => {
     const pool = poolOf({ workers: 1, idleMs: 1000 })
     for (let i = 0; i < 5; i++) {
       await pool.derive(derivation())
@@ -399,11 +399,11 @@ suite('workers', () => {
     assert.equal(workersUsed().size, 1)
   })
 
-  test('keep the process alive while they derive, and no longer', () => {
+  test('keep the process alive while they derive, but no longer', () => {
     assert.deepEqual(runScript('console.log(await derive())'), [node(derivation())])
   })
 
-  test('keep the process alive until they have stopped, even if they report meanwhile', () => {
+  test('keep the process alive until they have stopped, even if they report in the meantime', () => {
     const script = `
       const workers = new Set()
       const { postMessage } = Worker.prototype
@@ -420,7 +420,7 @@ suite('workers', () => {
   })
 })
 
-/** What a program prints that has a pool and may derive the key of `derivation()` with it. */
+/** Returns the output of a program that has a pool and may derive the key of `derivation()` with it. */
 function runScript(script: string): string[] {
   const preamble = `
     import { Worker } from 'node:worker_threads'

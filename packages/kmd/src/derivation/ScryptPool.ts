@@ -7,33 +7,33 @@ import * as Romix from './Romix.js'
 import type { Finished } from './worker.js'
 
 export type Options = {
-  /** Threads at most. All of them work on the same derivation. */
+  /** The maximum number of threads. All of them work on the same derivation. */
   workers?: number
-  /** Derivations that may be pending, the running ones included. */
+  /** The maximum number of pending derivations, including running ones. */
   queueLimit?: number
-  /** How long the threads, and the memory of their lanes, are kept without work. */
+  /** How long idle threads, and the memory of their lanes, are kept. */
   idleMs?: number
-  /** Memory for the lanes of one derivation, over all workers. More of it is faster, up to four lanes per worker. */
+  /** Memory for the lanes of one derivation, over all workers. More is faster, up to four lanes per worker. */
   laneMemoryBytes?: number
   /** Called when a thread has started. */
   onWorkerStart?: () => void
 }
 
-/** A lane of a default wallet takes 8 MiB: this is what two workers need to interleave two lanes each. */
+/** A lane of a default wallet takes 8 MiB. This is enough for two workers to interleave two lanes each. */
 const defaultLaneMemoryBytes = 32 * 1024 * 1024
 
-/** Up to here a derivation takes a few milliseconds at most, and a worker takes longer than that to start. */
+/** Up to this work, a derivation takes a few milliseconds at most, and a worker takes longer to start. */
 const inlineWork = 4096
 
 /** A default wallet on a slow machine, for the first estimate. */
 const initialPace = { work: 2 ** 21, ms: 500 }
 
-/** A worker holds little JavaScript, as its lanes are outside the heap. Whatever goes wrong there stays small. */
+/** A worker holds little JavaScript, because its lanes are outside the heap. The limits contain any fault. */
 const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 }
 
 /**
- * scrypt on worker threads, first come first served. Node's own scrypt rejects the parameters of a default wallet, and a
- * library's would use one core: here the p lanes of one derivation are spread over all workers.
+ * Runs scrypt on worker threads, first come, first served. Node's scrypt rejects the parameters of a default wallet,
+ * and a library's would use one core: here, the p lanes of one derivation are spread over all workers.
  */
 export class ScryptPool {
   readonly #workers: number
@@ -42,12 +42,12 @@ export class ScryptPool {
   readonly #laneMemoryBytes: number
   readonly #onWorkerStart: (() => void) | undefined
   readonly #seats = new Set<Seat>()
-  /** Pending derivations in the order they came. */
+  /** Pending derivations in order of arrival. */
   readonly #jobs = new Set<Job.Job>()
   #module: Romix.CompiledModule | undefined
   #inline: Romix.Romix | undefined
   #idle: NodeJS.Timeout | undefined
-  /** A fading mean over the last derivations. */
+  /** A decaying mean over the last derivations. */
   #pace = initialPace
   #closed = false
 
@@ -60,8 +60,7 @@ export class ScryptPool {
   }
 
   /**
-   * Derives a key. Neither the password nor the salt is kept or changed: the caller may wipe them as soon as this
-   * returns.
+   * Derives a key. Does not keep or change the password and salt: the caller may wipe them as soon as this returns.
    *
    * @throws {@link KmdError} `bad_scrypt_parameters`, `scrypt_ceiling`, `derivation_busy`, `stopping`, or `internal` if
    * a worker thread fails.
@@ -84,7 +83,7 @@ export class ScryptPool {
     })
   }
 
-  /** Stops every thread. What is pending is rejected. */
+  /** Stops every thread and rejects pending derivations. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#idle)
@@ -92,7 +91,7 @@ export class ScryptPool {
     await this.#stopWorkers()
   }
 
-  /** Gives every free worker to the first derivation that has a lane for it, and starts workers that are missing. */
+  /** Assigns every free worker to the first derivation that has a lane for it, and starts missing workers. */
   #dispatch(): void {
     clearTimeout(this.#idle)
     for (const job of this.#jobs) {
@@ -115,7 +114,7 @@ export class ScryptPool {
     try {
       worker = startThread(this.#module)
     } catch (error) {
-      // The system may allow no more threads. Running threads will get to the job; without any it fails.
+      // The system may allow no more threads. Running threads will take the job; if there are none, it fails.
       if (this.#seats.size === 0) this.#fail(job, workerFailed('cannot start a key derivation worker', error))
       return undefined
     }
@@ -134,12 +133,12 @@ export class ScryptPool {
   }
 
   #finished(seat: Seat, { lanes }: Finished): void {
-    // Being stopped. To release it now would let the process end before the thread has.
+    // The worker is being stopped. Releasing it now would let the process end before the thread has.
     if (!this.#seats.has(seat)) return
     const job = this.#release(seat)
     if (job !== undefined) {
       job.lanesMixed += lanes
-      // A worker that came too late to find a lane reports after the derivation is complete.
+      // A worker that was too late to find a lane reports after the derivation is complete.
       if (job.lanesMixed === job.derivation.p && this.#jobs.has(job)) this.#complete(job)
     }
     this.#dispatch()
@@ -156,7 +155,7 @@ export class ScryptPool {
     job.resolve(key)
   }
 
-  /** A worker ended that was not stopped. Its derivation fails; the next one gets a new worker. */
+  /** A worker ended without being stopped. Its derivation fails; the next one gets a new worker. */
   #lost(seat: Seat, error: KmdError): void {
     if (!this.#seats.delete(seat)) return
     const job = this.#release(seat)
@@ -178,7 +177,7 @@ export class ScryptPool {
     for (const seat of seats) this.#release(seat)
   }
 
-  /** Takes the worker off its derivation. A derivation that failed is wiped when the last worker has left it. */
+  /** Takes the worker off its derivation. A failed derivation is wiped when its last worker has left. */
   #release(seat: Seat): Job.Job | undefined {
     const { job } = seat
     seat.job = undefined
@@ -211,7 +210,7 @@ function startThread(module: Romix.CompiledModule | undefined): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), {
     workerData: module,
     resourceLimits,
-    // The flags of the main program, and above all the modules it preloads, are not for this thread.
+    // The flags of the main program, and above all its preloaded modules, are not for this thread.
     execArgv: [],
   })
 }
@@ -229,7 +228,7 @@ function workerFailed(message: string, cause: unknown): KmdError {
   return new KmdError('internal', { cause: new Error(message, { cause }) })
 }
 
-/** Node and V8 name it in several ways; a worker that cannot even start has no other reason on a working machine. */
+/** Node and V8 report it in several ways. On a working machine, a worker that cannot even start has no other reason. */
 function isOutOfMemory(cause: unknown): boolean {
   const { code, message } = (cause ?? {}) as { code?: unknown; message?: unknown }
   if (code === 'ERR_WORKER_OUT_OF_MEMORY' || code === 'ERR_WORKER_INIT_FAILED') return true

@@ -22,7 +22,7 @@
 // with one lane and take r instead of the stride; the count of mixR is even. Work is done in portions, and not in
 // one call, because the engine swaps its quickly compiled code for the optimised code only between calls.
 
-/** How many lanes of r = 1 can be mixed by one call. */
+/** The numbers of r = 1 lanes that one call can mix. */
 const widths = [1, 2, 3, 4]
 
 const state = ['a', 'b', 'c', 'd']

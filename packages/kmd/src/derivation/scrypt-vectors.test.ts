@@ -69,7 +69,7 @@ suite('scrypt vectors', () => {
     })
   }
 
-  test('gives the same key for any number of workers and any amount of memory', async () => {
+  test('produces the same key for any number of workers and any amount of memory', async () => {
     const keys = await Promise.all(
       [1, 2, 3].flatMap((workers) =>
         [1, 3, 8].map((mebibytes) =>
@@ -85,7 +85,7 @@ suite('scrypt vectors', () => {
     assert.equal(await hex(poolOf({ workers: 2 }).derive(options)), node(options))
   })
 
-  test('agrees with Node on lanes whose size leaves no room to spare in memory', async () => {
+  test('agrees with Node on lanes whose size leaves no spare room in memory', async () => {
     const options = derivation({ n: 2, r: 512, p: 1 })
     assert.equal(await hex(poolOf({}).derive(options)), node(options))
   })

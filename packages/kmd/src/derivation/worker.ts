@@ -2,9 +2,9 @@ import { getPriority, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import * as Romix from './Romix.js'
 
-/** Lanes of one derivation. Every worker on it takes the next `width` lanes until none is left. */
+/** The lanes of one derivation. Every worker takes the next `width` lanes until none is left. */
 export type Assignment = {
-  /** In shared memory, as is the number of the next free lane. */
+  /** In shared memory, like the number of the next free lane. */
   blocks: Uint8Array
   nextLane: Int32Array
   n: number
@@ -13,12 +13,12 @@ export type Assignment = {
   width: number
 }
 
-/** How many lanes this worker has mixed, once none is left to take. */
+/** The number of lanes that this worker has mixed, once none is left. */
 export type Finished = { lanes: number }
 
 /**
- * Signing happens on the main thread. With as many workers as cores it would get half a core while a wallet is being
- * unlocked; at this niceness it gets nine tenths, and an otherwise idle machine derives no slower.
+ * Signing runs on the main thread. With as many workers as cores, it would get half a core while a wallet is being
+ * unlocked; at this niceness it gets nine tenths. An otherwise idle machine derives no slower.
  */
 const niceness = 10
 
@@ -46,12 +46,12 @@ function mixLanes({ blocks, nextLane, n, r, p, width }: Assignment): number {
   }
 }
 
-/** On Linux, and only there, "process 0" means the calling thread. */
+/** Only on Linux, "process 0" means the calling thread. */
 function lowerPriority(): void {
   if (process.platform !== 'linux') return
   try {
     if (getPriority(0) < niceness) setPriority(0, niceness)
   } catch {
-    // A sandbox may forbid it. Deriving at normal priority is as correct.
+    // A sandbox may forbid this. Deriving at normal priority is equally correct.
   }
 }

@@ -65,14 +65,14 @@ test('every setting is read', () => {
   })
 })
 
-test('a webhook whose traffic others could read is refused', () => {
+test('a webhook whose traffic others could read is rejected', () => {
   rejects(/^approval_webhook must be an https address/, () =>
     Config.validate(parse({ approval_webhook: 'http://owner.example/' })),
   )
   Config.validate(parse({ approval_webhook: 'http://127.0.0.1:9/' }))
 })
 
-test('a part of a section leaves the rest at its default', () => {
+test('a partial section leaves the rest at its default', () => {
   const { scrypt } = parse({ drivers: { sqlite: { scrypt: { scrypt_n: 2 }, allow_unsafe_scrypt: true } } })
   assert.deepEqual(scrypt, { n: 2, r: 1, p: 32 })
 })
@@ -140,7 +140,7 @@ test('weak scrypt parameters are rejected unless they are allowed', () => {
   Config.validate(config({ scrypt_n: 2, scrypt_r: 0, scrypt_p: -1 }, true))
 })
 
-test('the wallets directory lies in the data directory, or at an absolute path', () => {
+test('the wallets directory is in the data directory, or at an absolute path', () => {
   assert.equal(Config.walletsDirectory(Config.defaults, '/data'), '/data/sqlite_wallets')
   assert.equal(Config.walletsDirectory({ ...Config.defaults, walletsDir: '/w' }, '/data'), '/w')
   rejects(/^sqlite wallets path must be absolute path$/, () =>
@@ -148,7 +148,7 @@ test('the wallets directory lies in the data directory, or at an absolute path',
   )
 })
 
-test('the example holds the defaults, indented by tabs, and every setting of the reference in its order', () => {
+test('the example has the defaults, indented by tabs, and every setting of the reference in its order', () => {
   const example = Config.example()
   assert.deepEqual(Config.parse(example), Config.defaults)
   assert.match(example, /^\{\n\t"drivers": \{\n\t\t"sqlite": \{\n\t\t\t"wallets_dir": "",/)
@@ -178,6 +178,6 @@ test('unknown names are reported, with a suggestion', () => {
   assert.deepEqual(Config.unknownSettings(Config.example()), [])
 })
 
-test('a misspelt wire gets a suggestion as its hint', () => {
+test('a misspelled wire gets a suggestion as its hint', () => {
   assert.throws(() => Config.parse('{"wire":"refrence"}'), { code: 'invalid_config', hint: 'did you mean reference?' })
 })

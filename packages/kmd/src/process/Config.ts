@@ -1,7 +1,8 @@
 /**
- * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
+ * Reads kmd_config.json by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
  * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `algod_witnesses`, `log_level`,
- * `log_format`, `audit`, `approval_webhook` and `unix_socket` with its settings are additions, which the Go daemon ignores.
+ * `log_format`, `audit`, `approval_webhook` and `unix_socket` with its settings are additions, which the Go daemon
+ * ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
@@ -18,43 +19,49 @@ export type NodeSetting = { url: string; token?: string | undefined }
 export type Config = {
   /** An absolute path, or blank for `sqlite_wallets` in the data directory. */
   walletsDir: string
-  /** Allows scrypt parameters below the minimum of the Go daemon. */
+  /** Allows scrypt parameters below the Go daemon's minimum. */
   allowUnsafeScrypt: boolean
-  /** The cost of new passwords. */
+  /** The scrypt cost for new passwords. */
   scrypt: { n: number; r: number; p: number }
   /** Accepted for compatibility; there is no Ledger driver. */
   disableLedger: boolean
   /** The lifetime of a wallet handle. */
   sessionLifetimeSecs: number
-  /** How long a wallet handle can live from its opening, however often it is renewed; 0 for no limit. */
+  /** The maximum lifetime of a wallet handle from its opening, including renewals; 0 for no limit. */
   sessionMaxLifetimeSecs: number
-  /** `host:port`, or blank for port 7833 of the loopback interface, or another port if that is in use. */
+  /** `host:port`; blank for port 7833 on the loopback interface, or another port if that is in use. */
   address: string
   /** Origins of web pages that may use the API. */
   allowedOrigins: readonly string[]
-  /** Grants the preflights of Private Network Access. */
+  /** Allows Private Network Access preflights. */
   allowHeaderPna: boolean
-  /** The form of responses; undefined for the default of the command. */
+  /** The form of responses; undefined for the command's default. */
   wire: Wire | undefined
-  /** `Host` names that are served in addition to those of this machine. */
+  /** `Host` names served in addition to those of this machine. */
   allowedHosts: readonly string[]
   /** The Algorand node for balances and confirmations. */
   algod: NodeSetting | undefined
-  /** Further nodes. All of them and `algod` have to agree before a payment of an agent counts as one that never came. */
+  /**
+   * Additional nodes. All of them and `algod` must agree before an agent's payment counts as one that never reached the
+   * ledger.
+   */
   algodWitnesses: readonly NodeSetting[]
-  /** The absolute path of a Unix socket to listen on beside the port; blank for none. */
+  /** The absolute path of a Unix socket to listen on in addition to the port; blank for none. */
   unixSocket: string
-  /** A group, by name or number, whose members may connect to the socket; blank for the user of the daemon alone. */
+  /** A group, by name or number, whose members may connect to the socket; blank for the daemon's user only. */
   unixSocketGroup: string
-  /** The numbers of the users that may use the socket, each checked at its connection; undefined for all that can connect. */
+  /** The ids of the users that may use the socket, checked for each connection; undefined for all that can connect. */
   unixSocketUids: readonly number[] | undefined
-  /** The address that is told about approvals; blank for none. */
+  /** The URL that is notified about approvals; blank for none. */
   approvalWebhook: string
-  /** The least severe lines of kmd.log; undefined for the default of the command. */
+  /** The minimum level of kmd.log; undefined for the command's default. */
   logLevel: Level | undefined
-  /** The form of kmd.log; undefined for the default of the command. */
+  /** The format of kmd.log; undefined for the command's default. */
   logFormat: Format | undefined
-  /** Whose signatures the audit log has: those of agents, or also the owner's. Everything else it has anyway. */
+  /**
+   * Which signatures the audit log records: those of agents, or the owner's as well. All other events are always
+   * recorded.
+   */
   audit: AuditMode
 }
 
@@ -82,7 +89,7 @@ export const defaults: Config = {
   audit: 'agents',
 }
 
-/** Each setting by its name in the file, and whether a running daemon takes it over on SIGHUP. */
+/** The name of each setting in the file, and whether a running daemon applies changes on SIGHUP. */
 export const settingNames: { readonly [setting in keyof Config]: { readonly name: string; readonly isLive: boolean } } =
   {
     walletsDir: { name: 'drivers.sqlite.wallets_dir', isLive: false },
@@ -170,13 +177,13 @@ export function parse(text: string): Config {
   }
 }
 
-/** Without the part of the file that V8 quotes: it may be the token of the node, and the message goes to the log. */
+/** Removes the part of the file that V8 quotes: it may be the node's token, and the message is logged. */
 function withoutQuote(message: string): string {
   const [problem = ''] = message.split(/,? (?:\.\.\.)?"/, 1)
   return problem === '' || message.startsWith('"') ? 'it has text where there should be a value' : problem
 }
 
-/** The names of settings, by the section they are in. */
+/** The names of settings, by section. */
 const settings: { readonly [section: string]: readonly string[] } = {
   '': [
     'drivers',
@@ -205,7 +212,7 @@ const settings: { readonly [section: string]: readonly string[] } = {
 }
 
 /**
- * Returns the names of the settings that a file sets, of those in {@link settingNames}.
+ * Returns the names of the settings that a file sets, out of {@link settingNames}.
  *
  * @throws SyntaxError if the text is not JSON.
  */
@@ -220,7 +227,7 @@ function isGiven(json: unknown, path: string): boolean {
   return rest.length === 0 ? value !== undefined && value !== null : isGiven(value, rest.join('.'))
 }
 
-/** Returns a warning for each unknown name. Unknown names are ignored, as by the Go daemon, but may be misspelt. */
+/** Returns a warning for each unknown name. Unknown names are ignored, as by the Go daemon, but may be misspelled. */
 export function unknownSettings(text: string): string[] {
   return findUnknown(JSON.parse(text), '')
 }
@@ -238,7 +245,7 @@ function findUnknown(json: unknown, section: string): string[] {
 }
 
 /**
- * Makes the checks of the Go daemon: the minimum cost of scrypt, and an absolute `wallets_dir`; and ours.
+ * Runs the checks of the Go daemon (the minimum cost of scrypt, an absolute `wallets_dir`) and Latchkey's own.
  *
  * @throws {@link StartError} `invalid_config`.
  */
@@ -278,10 +285,10 @@ function readAlgod(section: Section): { url: string; token: string } | undefined
   return url === '' ? undefined : { url, token }
 }
 
-/** Each of them is asked for every decision. */
+/** Each one is queried for every decision. */
 const maxWitnesses = 8
 
-/** One without an address is refused: the owner counts on it. */
+/** Rejects a witness without a URL, because the owner relies on it. */
 function readWitnesses(sections: readonly Section[]): readonly NodeSetting[] {
   return sections.map((section, index) => {
     const node = readAlgod(section)

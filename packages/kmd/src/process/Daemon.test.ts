@@ -6,7 +6,7 @@ import { Server } from '@latchkey/http'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { Daemon } from './Daemon.js'
 
-test('the wildcard is every IPv4 interface on a machine without IPv6', async (t) => {
+test('on a machine without IPv6, the wildcard means every IPv4 interface', async (t) => {
   const dataDir = temporaryDirectory(t)
   writeFileSync(join(dataDir, 'kmd_config.json'), '{"address":"0.0.0.0:0"}')
   const { listen } = Server.prototype
@@ -39,7 +39,7 @@ test('a link to the console can be opened once, by a browser on this machine', a
   assert.deepEqual([await open(), await open()], [200, 401])
 })
 
-test('the node option overrides that of the settings', async (t) => {
+test('the node option overrides the setting', async (t) => {
   const dataDir = temporaryDirectory(t)
   const settings = { address: '127.0.0.1:0', algod: { url: 'http://127.0.0.1:1/file' } }
   writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(settings))
@@ -54,7 +54,7 @@ test('the node option overrides that of the settings', async (t) => {
   assert.match(await messageWith({ url: 'http://127.0.0.1:1/option' }), /^the node at http:\/\/127\.0\.0\.1:1\/option/)
 })
 
-test('an invalid node address prevents the start and leaves nothing behind', async (t) => {
+test('an invalid node URL prevents the start and leaves nothing behind', async (t) => {
   const dataDir = temporaryDirectory(t)
   writeFileSync(join(dataDir, 'kmd_config.json'), '{"address":"127.0.0.1:0","algod":{"url":"nonsense"}}')
   const starting = Daemon.start({ dataDir, wire: 'reference' })

@@ -1,4 +1,4 @@
-/** The daemon as a process: a data directory, a server, the files that launchers read, an orderly stop. */
+/** Runs the daemon as a process: the data directory, the server, the files that launchers read, and an orderly stop. */
 import { type Limits, type RawHandler, type RawResponse, type RequestRecord, Server } from '@latchkey/http'
 import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
@@ -17,7 +17,7 @@ export type DaemonOptions = Omit<DaemonAppOptions, 'onActivity'> & {
    */
   idleSecs?: number
   /**
-   * The absolute path of a Unix socket to listen on beside the port.
+   * The absolute path of a Unix socket to listen on in addition to the port.
    * @default `unix_socket` in kmd_config.json
    */
   unixSocket?: string | undefined
@@ -36,7 +36,7 @@ export type DaemonOptions = Omit<DaemonAppOptions, 'onActivity'> & {
  * ```
  */
 export class Daemon {
-  /** host:port, as in kmd.net. */
+  /** `host:port`, as in kmd.net. */
   readonly address: string
   /** The path of the Unix socket; undefined if there is none. */
   readonly unixSocket: string | undefined
@@ -46,7 +46,7 @@ export class Daemon {
   readonly wire: Wire
   /** Warnings about settings that expose the daemon to other machines or pages, and about unknown settings. */
   readonly warnings: readonly string[]
-  /** Resolves when the daemon has stopped: by `stop`, or after `idleSecs`. */
+  /** Resolves when the daemon has stopped, through `stop` or after `idleSecs`. */
   readonly stopped: Promise<void>
   readonly #app: DaemonApp
   readonly #stop: () => Promise<void>
@@ -63,7 +63,7 @@ export class Daemon {
   }
 
   /**
-   * Opens the data directory and starts to listen. Changes nothing else in the process: no signal handlers, no flags.
+   * Opens the data directory and starts listening. Changes nothing else in the process: no signal handlers, no flags.
    *
    * @throws {@link StartError} with a code for each reason.
    */
@@ -74,7 +74,7 @@ export class Daemon {
   }
 
   /**
-   * Returns a link that opens the console in a browser on this machine, once.
+   * Returns a link that opens the console once, in a browser on this machine.
    *
    * @param options `lifetimeMs`: how long the link works; a minute by default.
    */
@@ -82,17 +82,17 @@ export class Daemon {
     return `http://${ListenAddress.reachable(this.address)}${this.#app.consolePath(options)}`
   }
 
-  /** kmd.log, for lines of the program that hosts the daemon. */
+  /** kmd.log, for log lines of the program that hosts the daemon. */
   get log(): DaemonApp['log'] {
     return this.#app.log
   }
 
-  /** As that of {@link DaemonApp}, for SIGHUP: opens kmd.log again and takes over changed settings. */
+  /** Like {@link DaemonApp}'s `reload`, for SIGHUP: reopens kmd.log and applies changed settings. */
   reload(): void {
     this.#app.reload()
   }
 
-  /** Stops the server, ends handles and closes files, in that order. */
+  /** Stops the server, ends handles and closes files, in this order. */
   stop(): Promise<void> {
     return this.#stop()
   }
@@ -100,7 +100,7 @@ export class Daemon {
 
 type Running = { address: string; unixSocket: string | undefined; stop: () => Promise<void>; stopped: Promise<void> }
 
-/** Time for a launcher that sends its first request at once: it would wait while this thread loads libraries. */
+/** Gives a launcher time to send its first request, which would otherwise wait while this thread loads libraries. */
 const prepareAfterMs = 25
 
 type RunOptions = Pick<DaemonOptions, 'dataDir' | 'unixSocket'> & {
@@ -134,7 +134,7 @@ async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOpt
     closers.add(() => StateFiles.removeAddress(dataDir))
     closers.add(() => app.stopWaiting())
     log.write('info', `started kmd on sock: ${address}`)
-    // Last, because launchers regard the daemon as started when these files exist.
+    // Last, because launchers regard the daemon as started once these files exist.
     StateFiles.write(dataDir, { address, pid: process.pid })
     const preparing = setTimeout(() => app.prepare(), prepareAfterMs).unref()
     closers.add(() => clearTimeout(preparing))
@@ -166,7 +166,7 @@ function envelope(status: number, message: string): RawResponse {
   return { status, headers: ['Content-Type', 'application/json'], body }
 }
 
-/** Without an address, the default port of the loopback interface, or any other if that is in use. */
+/** Without an address, listens on the default port of the loopback interface, or any other port if that is in use. */
 async function listen(server: Server, address: string): Promise<string> {
   if (address === '') {
     const host = '127.0.0.1'
@@ -175,7 +175,7 @@ async function listen(server: Server, address: string): Promise<string> {
   }
   const { host, port } = ListenAddress.parse(address)
   const bound = await server.listen(host, port).catch((error: NodeJS.ErrnoException) => {
-    // On a machine without IPv6, as many containers are, the wildcard is every IPv4 interface.
+    // On a machine without IPv6, such as many containers, the wildcard means every IPv4 interface.
     if (host !== '::' || !['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(error.code ?? '')) throw error
     return server.listen('0.0.0.0', port)
   })

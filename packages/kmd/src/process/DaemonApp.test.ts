@@ -24,7 +24,7 @@ async function listen(t: TestContext, listener: RequestListener): Promise<string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A wallet is created and listed; errors have their status, text and code. */
+/** Creates and lists a wallet, and checks the status, text and code of errors. */
 async function tryOut(fetch: (path: string, init?: RequestInit) => Promise<Response>, token: string): Promise<void> {
   const headers = { 'X-KMD-API-Token': token }
   const body = JSON.stringify({ wallet_name: 'w', wallet_driver_name: 'sqlite', wallet_password: 'p' })
@@ -44,7 +44,7 @@ async function tryOut(fetch: (path: string, init?: RequestInit) => Promise<Respo
   assert.deepEqual([tooLarge.status, tooLarge.headers.get('latchkey-error')], [413, 'body_too_large'])
 }
 
-test('the API is called without a server', async (t) => {
+test('the API can be called without a server', async (t) => {
   const { app, token } = await open(t)
   await tryOut(async (path, init) => app.fetch(new Request(`http://localhost${path}`, init)), token)
   const foreign = await app.fetch(new Request('http://evil.example/versions'))

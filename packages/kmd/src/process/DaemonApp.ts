@@ -54,12 +54,12 @@ export type DaemonAppOptions = {
   /** An existing directory. */
   dataDir: string
   /**
-   * The form of responses where kmd_config.json does not set it.
+   * The form of responses if kmd_config.json does not set it.
    * @default 'documented'
    */
   wire?: Wire
   /**
-   * The form of responses, whatever kmd_config.json says.
+   * The form of responses, overriding kmd_config.json.
    * @default `wire` in kmd_config.json
    */
   forceWire?: Wire | undefined
@@ -69,23 +69,23 @@ export type DaemonAppOptions = {
    */
   node?: { url: string; token?: string | undefined } | undefined
   /**
-   * Lets web pages of every loopback origin, such as `http://localhost:5173`, use the API with the token, beside those in
-   * `allowed_origins`. For development: every program on this machine can serve such a page.
+   * Lets web pages of every loopback origin, such as `http://localhost:5173`, use the API with the token, in addition
+   * to `allowed_origins`. For development only: every program on this machine can serve such a page.
    * @default false
    */
   allowLoopbackOrigins?: boolean | undefined
   /**
-   * Called for the signatures that are made, soon after each; of a flood, for the latest.
+   * Called shortly after each signature. During a flood, called only for the latest ones.
    * @default none
    */
   onSignature?: ((signature: SignatureRecord) => void) | undefined
   /**
-   * Form and least level of kmd.log where kmd_config.json does not set them.
-   * @default the text form of the Go daemon, and `info`, which has a line for each request
+   * The format and minimum level of kmd.log if kmd_config.json does not set them.
+   * @default the Go daemon's text format, and `info`, which logs every request
    */
   log?: LogSettings | undefined
   /**
-   * Form and least level of kmd.log, whatever kmd_config.json says.
+   * The format and minimum level of kmd.log, overriding kmd_config.json.
    * @default `log_format` and `log_level` in kmd_config.json
    */
   forceLog?: LogSettings | undefined
@@ -94,8 +94,8 @@ export type DaemonAppOptions = {
   /**
    * Called when a key derivation thread has started. Starting a thread resets flags that the process gave V8.
    *
-   * A program that hosts the daemon on Node below 22.16 also calls `collectWith` of `@latchkey/system/sqlite`, as the
-   * commands do: until a collection, the files of closed wallets stay open.
+   * A program that hosts the daemon on Node below 22.16 must also call `collectWith` of `@latchkey/system/sqlite`, as
+   * the commands do: before a garbage collection, the files of closed wallets stay open.
    */
   onWorkerStart?: () => void
 }
@@ -112,7 +112,7 @@ type Parts = {
   tickets: Tickets
   stopWaiting: Closers
   closers: Closers
-  /** The settings that an option takes precedence over. */
+  /** The settings overridden by options. */
   overridden: ReadonlySet<keyof Config.Config>
   /** Applies settings that need no restart. */
   apply: (config: Config.Config) => void
@@ -120,8 +120,8 @@ type Parts = {
 }
 
 /**
- * The daemon's API on a data directory, for a server of your own. `Daemon` is this with the fast server of
- * `@latchkey/http` and the files that launchers look for.
+ * The daemon's API on a data directory, for your own server. `Daemon` adds the fast server of `@latchkey/http` and the
+ * files that launchers look for.
  *
  * @example
  * ```ts
@@ -136,7 +136,7 @@ export class DaemonApp {
   readonly fetch: FetchHandler
   /** The API in the private form of `@latchkey/http`. */
   readonly handle: RawHandler
-  /** As `handle`, for the connections of a Unix socket: `unix_socket_uids` is checked. */
+  /** Like `handle`, for connections of a Unix socket. Checks `unix_socket_uids`. */
   readonly handleUnix: RawHandler
   /** The file with the API token that requests need. */
   readonly tokenFile: string
@@ -163,14 +163,14 @@ export class DaemonApp {
     this.#config = parts.config
   }
 
-  /** The settings in force: those of kmd_config.json, or the defaults. */
+  /** The current settings: those of kmd_config.json, or the defaults. */
   get config(): Config.Config {
     return this.#config
   }
 
   /**
-   * Opens a data directory. The order of the steps is the Go daemon's: a second instance fails at the lock and changes
-   * nothing of the first.
+   * Opens a data directory. The steps follow the Go daemon's order: a second instance fails at the lock and does not
+   * affect the first.
    *
    * @throws {@link StartError} with a code for each reason.
    */
@@ -184,8 +184,8 @@ export class DaemonApp {
   }
 
   /**
-   * Opens kmd.log by its name again, and takes over what has changed in kmd_config.json and needs no restart. A file that
-   * cannot be read, or is not valid, changes nothing. What was done is in kmd.log; nothing is thrown.
+   * Reopens kmd.log by name, and applies changes in kmd_config.json that need no restart. An unreadable or invalid file
+   * changes nothing. The result is written to kmd.log; nothing is thrown.
    */
   reload(): void {
     this.log.reopen()
@@ -199,7 +199,7 @@ export class DaemonApp {
   }
 
   /**
-   * Returns path and fragment of a link that opens the console once.
+   * Returns the path and fragment of a link that opens the console once.
    *
    * @param options `lifetimeMs`: how long the link works; a minute by default.
    */
@@ -208,8 +208,8 @@ export class DaemonApp {
   }
 
   /**
-   * Loads what requests for wallets need. Without a call the first such request does it, for which this is too long to
-   * be part of the start.
+   * Loads the libraries that wallet requests need. Without this call, the first such request loads them. This takes too
+   * long to be part of the start.
    */
   prepare(): void {
     try {
@@ -220,7 +220,7 @@ export class DaemonApp {
     }
   }
 
-  /** Rejects requests that wait after wrong passwords, so that a server can stop. */
+  /** Rejects requests that are waiting after wrong passwords, so that a server can stop. */
   stopWaiting(): Promise<void> {
     return this.#parts.stopWaiting.close()
   }
@@ -231,7 +231,7 @@ export class DaemonApp {
     await this.log.close()
   }
 
-  /** As `close`, but the log stays open. */
+  /** Like `close`, but keeps the log open. */
   async closeFiles(): Promise<void> {
     await this.stopWaiting()
     await this.#parts.closers.close()
@@ -262,7 +262,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
   const closers = new Closers()
   closers.add(() => Lock.release(lock))
   try {
-    // While the lock is held, kmd.net is the word of its holder: a stale one would name a port that is anyone's.
+    // While the lock is held, kmd.net must come from its holder. A stale file would name a port that any program may
+    // use.
     StateFiles.remove(dataDir)
     const { onActivity, onWorkerStart } = options
     const derivation = new ScryptPool({ idleMs: derivationIdleMs, ...(onWorkerStart && { onWorkerStart }) })
@@ -329,7 +330,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     stopWaiting.add(() => approvals.close())
     const replaceToken = (newToken: string): void => {
       token.replace(newToken)
-      // The old token opened them.
+      // Sessions and tickets were opened with the old token.
       sessions.clear()
       tickets.clear()
       void recorder.note({ event: 'token_changed', actor: { type: 'daemon' } })
@@ -351,7 +352,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       const old = nodes
       nodes = openNodes(options.node ?? changed.algod, changed.algodWitnesses)
       context.node = nodes.node
-      // Requests that are under way still use them.
+      // Requests in progress still use them.
       setTimeout(() => void old.close(), nodeTimeoutMs).unref()
     }
     const overridden = overriddenSettings(options)
@@ -374,7 +375,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
   }
 }
 
-/** Nothing is read before the first request for it. */
+/** Nothing is read before the first request that needs it. */
 function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendingBackups: PendingBackups } {
   const onFailure = (error: unknown): void =>
     log.write('error', `a new wallet is not noted as one without a backup: ${explain(error)}`)
@@ -395,7 +396,7 @@ function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): Signatur
   })
 }
 
-/** Who may send requests. */
+/** Which hosts and origins may send requests. */
 function access(
   { allowLoopbackOrigins }: DaemonAppOptions,
   config: Config.Config,
@@ -404,7 +405,7 @@ function access(
   return { cors: { allowedOrigins, allowLoopbackOrigins, allowPrivateNetwork }, hosts: Settings.allowedHosts(config) }
 }
 
-/** An option takes precedence over kmd_config.json, and that over the default of the command. */
+/** An option takes precedence over kmd_config.json, which takes precedence over the command's default. */
 function logSettings({ log = {}, forceLog = {} }: DaemonAppOptions, config: Config.Config): LogSettings {
   return {
     format: forceLog.format ?? config.logFormat ?? log.format ?? 'text',
@@ -434,7 +435,7 @@ function openLog({ dataDir, log, forceLog }: DaemonAppOptions): Log {
 function makeDirectory(directory: string): void {
   try {
     mkdirSync(directory, { mode: 0o700 })
-    // Otherwise a power failure could take the directory away, with every wallet in it.
+    // Otherwise, a power failure could remove the directory with every wallet in it.
     AtomicFile.syncDirectorySync(directory)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -447,7 +448,7 @@ function openRecorder(context: Context, { audit: mode }: Config.Config, log: Log
   return new Recorder({ log: context.audit, context, mode, onLost })
 }
 
-/** Their names only: a value may be the token of a node. */
+/** Records only the names, because a value may be a node's token. */
 function settingsChanged(before: Config.Config, after: Config.Config): AuditEvent {
   const changed = (Object.keys(Config.settingNames) as (keyof Config.Config)[]).filter(
     (setting) => before[setting] !== after[setting],

@@ -1,4 +1,4 @@
-/** Calls back after a time without activity; never when that is 0. */
+/** Calls back after a time without activity; never if the time is 0. */
 export class IdleTimer {
   readonly #ms: number
   #timer: NodeJS.Timeout | undefined

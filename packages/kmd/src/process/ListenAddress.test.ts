@@ -52,7 +52,7 @@ test('kmd.net has IPv6 in brackets', () => {
   assert.equal(ListenAddress.format('::1', 80), '[::1]:80')
 })
 
-test('a program on this machine reaches a wildcard by the loopback interface', () => {
+test('programs on this machine reach a wildcard address over the loopback interface', () => {
   assert.equal(ListenAddress.reachable('0.0.0.0:7833'), '127.0.0.1:7833')
   assert.equal(ListenAddress.reachable('[::]:7833'), '127.0.0.1:7833')
   for (const address of ['127.0.0.1:7833', '[::1]:7833', '192.168.0.1:1', '10.0.0.0:80']) {

@@ -8,8 +8,8 @@ export type ListenAddress = { host: string; port: number; isLoopback: boolean }
 export const defaultPort = 7833
 
 /**
- * `host:port`. A blank host is the loopback interface: other machines are served only if an address names an
- * interface. The wildcard of either family listens on both, as it does in Go.
+ * Parses `host:port`. A blank host is the loopback interface: other machines are served only if the address names an
+ * interface. As in Go, the wildcard of either family listens on both.
  */
 export function parse(address: string): ListenAddress {
   const match = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]{1,5})$/.exec(address)
@@ -29,7 +29,7 @@ export function format(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** The address for a program on this machine: a wildcard is reached by the loopback interface. */
+/** The address for programs on this machine: a wildcard is replaced by the loopback interface. */
 export function reachable(address: string): string {
   return address.replace(/^(?:0\.0\.0\.0|\[::\])(?=:[0-9]+$)/, '127.0.0.1')
 }

@@ -48,6 +48,6 @@ test('the lock file is empty and private to its owner', (t) => {
   assert.deepEqual([size, mode & 0o777], [0, 0o600])
 })
 
-test('a missing directory is another error', (t) => {
+test('a missing directory is a different error', (t) => {
   assert.throws(() => Lock.take(join(temporaryDirectory(t), 'missing')), { code: 'ENOENT' })
 })

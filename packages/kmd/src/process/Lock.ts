@@ -6,7 +6,7 @@ import { StartError } from '../errors.js'
 export const fileName = 'kmd.lock'
 
 /**
- * The descriptor that holds the lock.
+ * Takes the lock and returns its descriptor.
  *
  * @throws {@link StartError} `already_running` if a daemon runs in the directory.
  */

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { Log } from './Log.js'
 
-test('an event is one line with its time, level and text, whatever the text holds', (t) => {
+test('an event is one line with its time, level and text, regardless of the text', (t) => {
   const directory = temporaryDirectory(t)
   const log = new Log(directory)
   log.write('info', 'started')
@@ -28,7 +28,7 @@ test('the log is appended to', (t) => {
   assert.match(readFileSync(join(directory, 'kmd.log'), 'utf8'), /first"\n.*second"\n$/)
 })
 
-test('the log is writable by its owner only', (t) => {
+test('only the owner can write to the log', (t) => {
   const directory = temporaryDirectory(t)
   new Log(directory).close()
   assert.equal(statSync(join(directory, 'kmd.log')).mode & 0o027, 0)
@@ -38,7 +38,7 @@ test('a missing directory is an error at once', (t) => {
   assert.throws(() => new Log(join(temporaryDirectory(t), 'missing')), { code: 'ENOENT' })
 })
 
-test('a full disk makes no write fail, and the lines that it loses are counted', (t) => {
+test('a full disk fails no write, and lost lines are counted', (t) => {
   const directory = temporaryDirectory(t)
   symlinkSync('/dev/full', join(directory, 'kmd.log'))
   const log = new Log(directory)

@@ -17,7 +17,7 @@ function create(dataDir: string): string {
   return token
 }
 
-test('the token matches as a bearer, and the file has only its hash', (t) => {
+test('the token matches as a bearer token, and the file has only its hash', (t) => {
   const dataDir = directory(t)
   const token = create(dataDir)
   assert.match(token, /^lkm_[A-Za-z0-9_-]{43}$/)

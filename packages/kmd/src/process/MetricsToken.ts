@@ -1,6 +1,6 @@
 /**
- * A token that reads the metrics and nothing else, for Prometheus, which sends it as `Authorization: Bearer`. The data
- * directory has its hash: the token itself is where Prometheus reads it.
+ * A token that can only read the metrics, for Prometheus, which sends it as `Authorization: Bearer`. The data directory
+ * stores its hash; the token itself is stored where Prometheus reads it.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync, rmSync, statSync } from 'node:fs'
@@ -11,7 +11,7 @@ import * as Secret from '../wallet/Secret.js'
 /** The name of the file with the hash in a data directory. */
 export const fileName = 'latchkey_metrics_token.sha256'
 
-/** So that scanners for secrets find it. */
+/** Lets secret scanners find the token. */
 const prefix = 'lkm_'
 const hashLength = 64
 
@@ -20,12 +20,12 @@ export function path(dataDir: string): string {
   return join(dataDir, fileName)
 }
 
-/** A new token. It works once its hash is stored. */
+/** Generates a token, which works once its hash is stored. */
 export function generate(): string {
   return prefix + Secret.randomBytes(32).toString('base64url')
 }
 
-/** Stores the hash of a token, which replaces the last one: a running daemon accepts it at once. */
+/** Stores a token's hash and replaces the previous one. A running daemon accepts the new token at once. */
 export function store(dataDir: string, token: string): void {
   AtomicFile.replaceSync(path(dataDir), `${hash(token).toString('hex')}\n`)
 }
@@ -37,7 +37,7 @@ export function remove(dataDir: string): boolean {
   return isThere
 }
 
-/** Whether an Authorization header has the token of a data directory. Without a readable file, none has. */
+/** Whether an Authorization header has the data directory's token. False if the file is unreadable. */
 export function matches(dataDir: string, authorization: string | undefined): boolean {
   const [, token] = /^Bearer +(lkm_[A-Za-z0-9_-]{1,100})$/i.exec(authorization ?? '') ?? []
   if (token === undefined) return false
@@ -45,7 +45,7 @@ export function matches(dataDir: string, authorization: string | undefined): boo
   return known !== undefined && timingSafeEqual(known, hash(token))
 }
 
-/** Read with each scrape, of which there are few: so a new token is in force at once. */
+/** Read at each scrape, because scrapes are rare. A new token is effective at once. */
 function read(dataDir: string): Buffer | undefined {
   try {
     const text = readFileSync(path(dataDir), 'latin1').trim()

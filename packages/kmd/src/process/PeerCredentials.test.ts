@@ -1,4 +1,4 @@
-/** Many connections whose users are asked for at the same time. */
+/** Many connections whose users are queried at the same time. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -35,7 +35,7 @@ async function connections(t: TestContext, count: number): Promise<{ descriptor:
   }))
 }
 
-test('the users of a hundred connections are asked for at once, by a few processes', { skip }, async (t) => {
+test('the users of a hundred connections are queried at once, by a few processes', { skip }, async (t) => {
   if (!isSupported()) {
     t.skip('neither perl nor python3 is installed')
     return
@@ -46,7 +46,7 @@ test('the users of a hundred connections are asked for at once, by a few process
   assert.deepEqual(users, Array(100).fill(process.getuid?.()))
 })
 
-/** Answers when the test says so; the user is the number of the descriptor. */
+/** Responds when the test decides. The user is the number of the descriptor. */
 function controlled() {
   const clock = { nowMs: 0 }
   const asked: (readonly number[])[] = []
@@ -63,11 +63,11 @@ async function until(isDone: () => boolean): Promise<void> {
   while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('an urgent connection goes before all that wait, and what waits is asked about together', { skip }, async (t) => {
+test('an urgent connection goes before all waiting ones, which are queried together', { skip }, async (t) => {
   const all = await connections(t, 40)
   const { asked, answer, credentials, clock } = controlled()
   const users = all.slice(0, 39).map(({ descriptor }) => credentials.userOf(descriptor))
-  // The first is asked about alone, since it was alone; a second process takes all of the others.
+  // The first one is queried alone, because it was alone. A second process takes all others.
   clock.nowMs += 20
   await until(() => asked.length === 2)
   assert.deepEqual(
@@ -89,7 +89,7 @@ test('an urgent connection goes before all that wait, and what waits is asked ab
   )
 })
 
-test('a connection that is closed before its turn has no user, and a failure of the program leaves none', {
+test('a connection closed before its turn has no user, and a failure of the program leaves none', {
   skip,
 }, async (t) => {
   const all = await connections(t, 3)

@@ -1,8 +1,8 @@
 /**
- * The user at the other end of a Unix socket, as the kernel noted it when the connection was made (SO_PEERCRED on Linux). Node
- * cannot ask for it, so that a program of the system does: perl, which nearly every Linux has, or python3. It gets the sockets
- * and nothing else: no environment, no input. One process answers for all connections that wait: a process for each would let
- * a peer that makes many keep others waiting.
+ * Finds the user at the other end of a Unix socket, as noted by the kernel when the connection was made (SO_PEERCRED on
+ * Linux). Node cannot query it, so a system program does: perl, which nearly every Linux has, or python3. The program
+ * gets only the sockets: no environment, no input. One process serves all waiting connections, because a process for
+ * each would let a peer with many connections keep others waiting.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readlinkSync } from 'node:fs'
@@ -10,8 +10,8 @@ import { existsSync, readlinkSync } from 'node:fs'
 type Program = { readonly file: string; readonly args: readonly string[] }
 
 /**
- * Each writes a line for every descriptor from 3 on, as many as its argument says: process, user and group of the peer, or a
- * dash. By full path: never one of another directory.
+ * Each program writes one line per descriptor, starting at 3, for as many as its argument says: process, user and group
+ * of the peer, or a dash. Full paths ensure that no program from another directory is run.
  */
 const programs: readonly Program[] = [
   {
@@ -39,19 +39,19 @@ const programs: readonly Program[] = [
 ]
 
 const mostAtOnce = 2
-/** Connections of one process. */
+/** The maximum number of connections per process. */
 const mostOfBatch = 128
 const mostWaiting = 2_048
-/** A process that was started less long ago is not followed by another, except for an urgent question. */
+/** The minimum interval between process starts, except for urgent queries. */
 const betweenMs = 20
 const programMs = 10_000
-/** What the kernel shows for every user that has no number in this user namespace: it identifies none. */
+/** The id that the kernel shows for every user without a mapping in this user namespace. This id identifies no user. */
 export const unmappedUser = 65_534
 
 type User = number | undefined
 type Waiting = { readonly descriptor: number; readonly socket: string; readonly resolve: (user: User) => void }
 
-/** Asks for the users of several connections, in their order. */
+/** Queries the users of several connections, in order. */
 export type AskUsers = (descriptors: readonly number[]) => Promise<readonly User[]>
 
 export type PeerCredentialsOptions = {
@@ -61,7 +61,7 @@ export type PeerCredentialsOptions = {
   now?: () => number
 }
 
-/** Whether this system can tell at all. */
+/** Whether this system supports the query. */
 export function isSupported(): boolean {
   return process.platform === 'linux' && findProgram() !== undefined
 }
@@ -85,8 +85,9 @@ export class PeerCredentials {
   }
 
   /**
-   * The user at the other end of the socket with this descriptor; undefined where that cannot be determined. Call it while the
-   * socket is open: what is closed before its turn comes is not asked about, because its descriptor may be another's by then.
+   * Returns the user at the other end of the socket with this descriptor; undefined if it cannot be determined. Call
+   * this while the socket is open. A socket that is closed before its turn is skipped, because its descriptor may then
+   * belong to another socket.
    *
    * @param options `isUrgent`: the connection has shown a valid token, and goes before those that have not.
    */
@@ -96,7 +97,7 @@ export class PeerCredentials {
     return new Promise((resolve) => {
       if (isUrgent) this.#urgent.push({ descriptor, socket, resolve })
       else this.#others.push({ descriptor, socket, resolve })
-      // The oldest is the least likely to be there still.
+      // The oldest one is the least likely to be still open.
       if (this.#others.length > mostWaiting) this.#others.shift()!.resolve(undefined)
       this.#next()
     })
@@ -156,7 +157,7 @@ function askProgram(descriptors: readonly number[]): Promise<readonly User[]> {
   })
 }
 
-/** A line for each connection, or nothing of it counts. */
+/** Requires exactly one line per connection; otherwise, none of the output counts. */
 function readUsers(output: string, count: number): readonly User[] {
   const lines = output.split('\n')
   return lines.length === count + 1 && lines[count] === '' ? lines.slice(0, count).map(readUser) : []
@@ -167,7 +168,7 @@ function readUser(line: string): User {
   return user === undefined || Number(user) === unmappedUser ? undefined : Number(user)
 }
 
-/** Which socket a descriptor is, such as `socket:[12]`. */
+/** The socket of a descriptor, such as `socket:[12]`. */
 function socketOf(descriptor: number): string | undefined {
   try {
     return readlinkSync(`/proc/self/fd/${descriptor}`)

@@ -32,7 +32,7 @@ test("the user of the peer's own socket counts, not that of the daemon's", { ski
   assert.equal(await peersOf(theirs).of(closed), undefined, 'a connection that is closed')
 })
 
-test('a table is read once for a connection, and once for all that ask while it is read', { skip }, async () => {
+test('a table is read once for a connection, and once for all lookups during the read', { skip }, async () => {
   let readings = 0
   const release: (() => void)[] = []
   const readTcp = (): Promise<string> => {
@@ -54,7 +54,7 @@ test('a table is read once for a connection, and once for all that ask while it 
   assert.equal(readings, 2)
 })
 
-test('a long table is parsed once for all that ask, in pieces between which others have their turn', {
+test('a long table is parsed once for all lookups, in pieces with other work in between', {
   skip,
 }, async () => {
   const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0')
@@ -84,7 +84,7 @@ test('a long table is parsed once for all that ask, in pieces between which othe
   assert.ok(turns > 5, `${turns} turns`)
 })
 
-test('a row that no process has does not hide the one of the same ends', { skip }, async () => {
+test('a row without a process does not hide the one with the same ends', { skip }, async () => {
   const [gone, open] = [0, 5].map((inode) => row('0100007F:A85D', '0100007F:1E99', 1000 + inode, inode))
   assert.equal(await peersOf([gone, open].join('\n')).of({ ...ends }), 1005)
 })
@@ -121,7 +121,7 @@ for (const host of ['127.0.0.1', '::1', '::']) {
   })
 }
 
-test('the users of a real Unix socket, each connection asked about once', { skip }, async (t: TestContext) => {
+test('the users of a real Unix socket are queried once per connection', { skip }, async (t: TestContext) => {
   if (!PeerCredentials.isSupported()) {
     t.skip('neither perl nor python3 is installed')
     return
@@ -157,7 +157,7 @@ test('the users of a real Unix socket, each connection asked about once', { skip
   assert.deepEqual(await Promise.all(users), Array(7).fill(process.getuid?.()))
 })
 
-test('a descriptor that is no socket, or is closed, has no user', { skip }, async () => {
+test('a descriptor that is closed or not a socket has no user', { skip }, async () => {
   const credentials = new PeerCredentials.PeerCredentials()
   assert.equal(await credentials.userOf(54_321), undefined)
   const file = openSync('/dev/null', 'r')

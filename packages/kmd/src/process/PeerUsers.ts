@@ -1,7 +1,7 @@
 /**
- * The user at the other end of a connection on this machine. Of a TCP connection the kernel's table of sockets has it, on
- * Linux: one from another machine, or from another network namespace such as that of a container, is not in it, and then the
- * user is not known.
+ * Finds the user at the other end of a connection on this machine. For TCP, the user comes from the kernel's socket
+ * table on Linux. A connection from another machine, or from another network namespace such as a container's, is not in
+ * the table, so its user is unknown.
  */
 import type { ConnectionEnds } from '@latchkey/http'
 import { PeerCredentials } from './PeerCredentials.js'
@@ -23,15 +23,15 @@ export class PeerUsers {
     this.#credentials = credentials
   }
 
-  /** The user of a TCP connection; undefined where the system does not tell. Looked up once for a connection. */
+  /** The user of a TCP connection; undefined if the system does not reveal it. Looked up once per connection. */
   of(ends: ConnectionEnds): Promise<number | undefined> {
     return this.#once(ends, () => this.#tcp.userOf(ends))
   }
 
   /**
-   * The user of a connection of a Unix socket; undefined where the system does not tell. Looked up once for a connection.
+   * The user of a Unix socket connection; undefined if the system does not reveal it. Looked up once per connection.
    *
-   * @param options `isUrgent`: as that of {@link PeerCredentials.userOf}.
+   * @param options `isUrgent`: as in {@link PeerCredentials.userOf}.
    */
   ofUnix(ends: ConnectionEnds, options?: { isUrgent?: boolean }): Promise<number | undefined> {
     const { descriptor } = ends
@@ -39,7 +39,7 @@ export class PeerUsers {
     return this.#once(ends, () => this.#credentials.userOf(descriptor, options))
   }
 
-  /** A connection whose user could not be determined is looked up again: the system may have been busy. */
+  /** Looks up a connection again if its user could not be determined, because the system may have been busy. */
   #once(ends: ConnectionEnds, lookUp: () => Promise<number | undefined>): Promise<number | undefined> {
     const known = this.#known.get(ends)
     if (known !== undefined) return known

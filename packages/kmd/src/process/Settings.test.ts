@@ -11,7 +11,7 @@ import * as Settings from './Settings.js'
 const write = (dataDir: string, settings: unknown): void =>
   writeFileSync(join(dataDir, 'kmd_config.json'), typeof settings === 'string' ? settings : JSON.stringify(settings))
 
-test('settings that need no restart are taken over, and the others named', (t) => {
+test('settings that need no restart are applied, and the others named', (t) => {
   const dataDir = temporaryDirectory(t)
   const current = { ...Config.defaults, address: '127.0.0.1:1', sessionLifetimeSecs: 5 }
   write(dataDir, {
@@ -44,7 +44,7 @@ test('settings that need no restart are taken over, and the others named', (t) =
   )
 })
 
-test('a broken, half-written, missing, huge or invalid file changes nothing and says why', (t) => {
+test('a damaged, half-written, missing, huge or invalid file changes nothing and the reason is reported', (t) => {
   const dataDir = temporaryDirectory(t)
   const current = { ...Config.defaults, sessionLifetimeSecs: 5 }
   const broken: [unknown, RegExp][] = [
@@ -73,13 +73,13 @@ test('a broken, half-written, missing, huge or invalid file changes nothing and 
   ])
 })
 
-test('what is no file is not waited for', (t) => {
+test('a pipe or other special file does not block', (t) => {
   const dataDir = temporaryDirectory(t)
   mkdirSync(join(dataDir, 'kmd_config.json'))
   assert.match(Settings.reload(dataDir, Config.defaults).lines[0]!.text, /it is not a regular file/)
 })
 
-test('a file that is not JSON is not quoted: a token may be in it', (t) => {
+test('a file that is not JSON is not quoted, because it may contain a token', (t) => {
   const dataDir = temporaryDirectory(t)
   const halves = [
     '{"algod":{"url":"http://127.0.0.1:1","token": 0123456789secret}}',
@@ -98,7 +98,7 @@ test('a file that is not JSON is not quoted: a token may be in it', (t) => {
   }
 })
 
-test('a misspelt setting and one that exposes the daemon are warned of', (t) => {
+test('a misspelled setting and one that exposes the daemon are warned about', (t) => {
   const dataDir = temporaryDirectory(t)
   write(dataDir, { alowed_origins: [], allowed_origins: ['*'] })
   const texts = Settings.reload(dataDir, Config.defaults).lines.map(({ level, text }) => `${level}: ${text}`)
@@ -106,14 +106,14 @@ test('a misspelt setting and one that exposes the daemon are warned of', (t) => 
   assert.match(texts.join('\n'), /warning: alowed_origins .*not a setting.*allowed_origins/)
 })
 
-test('every setting has a name that the file may have', () => {
+test('every setting has a name that is valid in the file', () => {
   assert.deepEqual(
     Config.unknownSettings(JSON.stringify({ log_level: 'info', log_format: 'text', algod: {}, allowed_hosts: [] })),
     [],
   )
 })
 
-test('a running daemon applies what it reads', async (t) => {
+test('a running daemon applies the settings that it reads', async (t) => {
   const dataDir = temporaryDirectory(t)
   const origin = 'https://dapp.example.net'
   write(dataDir, { address: '127.0.0.1:0' })
@@ -136,7 +136,7 @@ test('a running daemon applies what it reads', async (t) => {
   assert.match(log, /"level":"error","msg":"kmd_config.json was not taken over/)
 })
 
-test('another node is used after a reload, unless an option names one', async (t) => {
+test('a changed node is used after a reload, unless an option sets one', async (t) => {
   const dataDir = temporaryDirectory(t)
   for (const node of [undefined, { url: 'http://127.0.0.1:1' }]) {
     write(dataDir, {})
@@ -152,7 +152,7 @@ test('another node is used after a reload, unless an option names one', async (t
   }
 })
 
-test('a node whose address is none changes nothing at all, and the log says so', async (t) => {
+test('an invalid node URL changes nothing at all, and the log reports it', async (t) => {
   const dataDir = temporaryDirectory(t)
   write(dataDir, { allowed_hosts: ['a.example'] })
   const app = await DaemonApp.open({ dataDir })

@@ -1,4 +1,4 @@
-/** kmd_config.json at the start and while the daemon runs: what is read, what follows from it, and what changes live. */
+/** Reads kmd_config.json at the start and on reload, derives settings from it, and applies live changes. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -35,13 +35,13 @@ export function lifetimes({ sessionLifetimeSecs, sessionMaxLifetimeSecs }: Confi
   }
 }
 
-/** The host names that are served beside those of the loopback interface. */
+/** The host names served in addition to those of the loopback interface. */
 export function allowedHosts(config: Config.Config): ReadonlySet<string> {
   const hosts = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
   if (config.address === '') return hosts
   const { host, isLoopback } = ListenAddress.parse(config.address)
   hosts.add(host)
-  // Other machines call it by this name. Who could point the name elsewhere could answer for this machine anyway.
+  // Other machines use this name. An attacker who can redirect the name could impersonate this machine anyway.
   if (!isLoopback) hosts.add(hostname().toLowerCase())
   if (host === '::') hosts.add('0.0.0.0')
   return hosts
@@ -62,7 +62,7 @@ export function findWarnings(config: Config.Config): string[] {
 }
 
 export type Reload = {
-  /** The settings in force from now on; undefined if nothing changes. */
+  /** The new settings; undefined if nothing changes. */
   readonly config?: Config.Config
   readonly isNodeChanged: boolean
   /** For the log. */
@@ -70,8 +70,8 @@ export type Reload = {
 }
 
 /**
- * Reads the file again. What needs a restart keeps the value that it had, and is named, and so is what has no effect because
- * an option of the command takes precedence (`overridden`).
+ * Reads the file again. Settings that need a restart keep their value and are reported. So are settings without effect
+ * because a command option takes precedence (`overridden`).
  */
 export function reload(
   dataDir: string,
@@ -111,7 +111,7 @@ export function reload(
   }
 }
 
-/** More is not a file of settings. */
+/** A settings file is never longer. */
 const longestFile = 1024 * 1024
 
 function readWhole(path: string): string {
@@ -122,7 +122,9 @@ function readWhole(path: string): string {
   return readFileSync(path, 'utf8')
 }
 
-/** Before anything is applied: with an address that is none, the daemon would have one half of the new settings. */
+/**
+ * Checked before anything is applied. Otherwise, an invalid URL would leave the daemon with half of the new settings.
+ */
 function checkNodes({ algod, algodWitnesses }: Config.Config): void {
   try {
     void openNodes(algod, algodWitnesses).close()

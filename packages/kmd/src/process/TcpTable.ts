@@ -1,7 +1,6 @@
 /**
- * The users of TCP connections, from the kernel's table of sockets. The table of a busy machine is long: connections that are
- * made at the same time share one reading, each reading is parsed once, in pieces, and readings take at most a tenth of the
- * time of the process.
+ * Finds the users of TCP connections in the kernel's socket table. The table of a busy machine is long, so concurrent
+ * lookups share one read, each read is parsed once and in pieces, and reads take at most a tenth of the process's time.
  */
 import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
@@ -10,13 +9,13 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { ConnectionEnds } from '@latchkey/http'
 import { unmappedUser } from './PeerCredentials.js'
 
-/** Reads a table. Rejects, or resolves with a blank text, where the system has none. */
+/** Reads a table. Rejects, or resolves with blank text, if the system has none. */
 export type ReadTable = () => Promise<string>
 
 type Users = ReadonlyMap<string, number>
 
 const linesPerTurn = 2_000
-/** A reading is followed by a pause of so many times the time that parsing it took. */
+/** The pause after a read, as a multiple of its parsing time. */
 const pauseFactor = 9
 const shortestPauseMs = 5
 
@@ -30,15 +29,15 @@ export class TcpTable {
     this.#readTable = readTable
   }
 
-  /** Undefined where the table does not have the connection. */
+  /** Undefined if the table does not have the connection. */
   async userOf(ends: ConnectionEnds): Promise<number | undefined> {
     const { localAddress, localPort, remoteAddress, remotePort } = ends
-    // A connection that was closed has no ends any more.
+    // A closed connection no longer has addresses.
     if (remoteAddress === undefined || remotePort === undefined) return undefined
     if (localAddress === undefined || localPort === undefined) return undefined
     const users = await this.#read()
     const here = spellings(localAddress, localPort)
-    // The socket whose own end is the peer's.
+    // The socket whose local end is the peer's.
     for (const peer of spellings(remoteAddress, remotePort)) {
       for (const each of here) {
         const user = users.get(`${peer} ${each}`)
@@ -48,7 +47,10 @@ export class TcpTable {
     return undefined
   }
 
-  /** One reading at a time. Who asks while one is under way gets the next: the connection may be newer than the first. */
+  /**
+   * Runs one read at a time. A lookup during a read gets the next one, because its connection may be newer than the
+   * current read.
+   */
   #read(): Promise<Users> {
     this.#next ??= this.#start()
     return this.#next
@@ -82,10 +84,13 @@ async function readTcpTables(): Promise<string> {
   return (await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')))).join('\n')
 }
 
-/** Number, own end, other end, state, queues, timer, retransmissions, user, timeout, inode. */
+/** Number, local end, remote end, state, queues, timer, retransmissions, user, timeout, inode. */
 const row = /^ *[0-9]+: ([0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:[0-9A-F]{4}) (?:\S+ +){4}([0-9]+) +[0-9]+ +([0-9]+)/
 
-/** Adds the rows from `at` on, and returns where the next piece begins. A row without an inode belongs to no process any more. */
+/**
+ * Adds the rows from `at` on, and returns where the next piece begins. A row without an inode no longer belongs to a
+ * process.
+ */
 function parsePiece(table: string, at: number, users: Map<string, number>): number {
   let start = at
   for (let line = 0; line < linesPerTurn && start < table.length; line++) {
@@ -99,7 +104,7 @@ function parsePiece(table: string, at: number, users: Map<string, number>): numb
   return start
 }
 
-/** As the table writes an address. One of IPv4 is written as one of IPv6 by a socket that takes both. */
+/** The notations of an address in the table. A dual-stack socket shows an IPv4 address as IPv6. */
 function spellings(address: string, port: number): string[] {
   const words = wordsOf(address)
   const mapped = [0, 0, 0xffff]
@@ -110,10 +115,10 @@ function spellings(address: string, port: number): string[] {
   return all.map((each) => `${each.map(hexWord).join('')}:${hexPort}`)
 }
 
-/** One word of 32 bits for IPv4, four for IPv6. */
+/** One 32-bit word for IPv4, four for IPv6. */
 function wordsOf(address: string): number[] {
   if (!isIPv6(address)) return [toWord(address.split('.').map(Number))]
-  // A URL has one form of each address, all of it in hexadecimal.
+  // A URL has one form of each address, all in hexadecimal.
   const [head = '', tail] = new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1).split('::')
   const groupsOf = (text: string | undefined): string[] => (text === undefined || text === '' ? [] : text.split(':'))
   const [before, after] = [groupsOf(head), groupsOf(tail)]
@@ -126,7 +131,7 @@ function toWord([a = 0, b = 0, c = 0, d = 0]: number[]): number {
   return ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
 }
 
-/** The kernel prints each word in the order of the machine's bytes. */
+/** The kernel prints each word in the machine's byte order. */
 function hexWord(word: number): string {
   const bytes = Buffer.alloc(4)
   if (endianness() === 'LE') bytes.writeUInt32LE(word)

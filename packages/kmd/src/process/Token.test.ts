@@ -15,7 +15,7 @@ function directoryWith(t: TestContext, content: string | Buffer): string {
   return directory
 }
 
-test('a new token is 64 hex digits, without a newline, in a file that only its owner reads', (t) => {
+test('a new token is 64 hex digits, without a newline, in a file that only its owner can read', (t) => {
   const directory = temporaryDirectory(t)
   const token = Token.readOrCreate(directory)
   assert.match(token, /^[0-9a-f]{64}$/)
@@ -25,11 +25,11 @@ test('a new token is 64 hex digits, without a newline, in a file that only its o
   assert.equal(Token.readOrCreate(directory), token, 'and it stays')
 })
 
-test('of several starts at once all have the token that is in the file', async (t) => {
+test('concurrent starts all have the token that is in the file', async (t) => {
   const module = JSON.stringify(new URL('./Token.js', import.meta.url).href)
   for (let round = 0; round < 3; round++) {
     const directory = temporaryDirectory(t)
-    // All wait for the same moment, as far as the machine lets them.
+    // All wait for the same moment, as far as the machine allows.
     const atMs = Date.now() + 600
     const code = `import * as Token from ${module}
       while (Date.now() < ${atMs});
@@ -61,7 +61,7 @@ test('the token is the first line, byte for byte', (t) => {
   assert.equal(Token.read(directoryWith(t, Buffer.alloc(64, 0xe9))), '\u00e9'.repeat(64))
 })
 
-test('a token has 64 to 256 bytes; others are rejected and left as they are', (t) => {
+test('a token has 64 to 256 bytes; others are rejected and left unchanged', (t) => {
   assert.equal(Token.read(directoryWith(t, 'a'.repeat(256)))?.length, 256)
   const short = directoryWith(t, 'a'.repeat(63))
   assert.throws(() => Token.readOrCreate(short), /^StartError: provided APIToken too short. Must be >= 64 characters$/)

@@ -27,8 +27,9 @@ export function readOrCreate(dataDir: string): string {
 }
 
 /**
- * The token comes before the lock, as with the Go daemon, so that several starts may be here at once. The first of them
- * makes the file, and the others take over what is in it: a daemon that has another token than the file serves no client.
+ * As in the Go daemon, the token is created before the lock is taken, so several starts may run this concurrently. The
+ * first one creates the file, and the others use its content: a daemon whose token differs from the file serves no
+ * client.
  */
 function create(dataDir: string): string {
   const token = generate()
@@ -54,7 +55,7 @@ function create(dataDir: string): string {
 export function read(dataDir: string): string | undefined {
   let text: string
   try {
-    // One character a byte: the token is compared with the bytes of a header.
+    // One character per byte, because the token is compared with the bytes of a header.
     text = readFileSync(path(dataDir), 'latin1')
   } catch {
     return undefined
@@ -65,7 +66,7 @@ export function read(dataDir: string): string | undefined {
   return line
 }
 
-/** Replaces the token and returns the new one. A running daemon accepts the new one and rejects the old. */
+/** Replaces the token and returns the new one. A running daemon then accepts only the new token. */
 export function rotate(dataDir: string): string {
   return write(dataDir, generate())
 }
@@ -106,7 +107,7 @@ function watchQuietly(directory: string, onChange: (file: string | null) => void
   }
 }
 
-/** Differs from one version of the file to the next. */
+/** Differs between versions of the file. */
 function identity(dataDir: string): string {
   const status = statSync(path(dataDir), { throwIfNoEntry: false, bigint: true })
   return status === undefined ? '' : `${status.ino}:${status.mtimeNs}:${status.size}`

@@ -1,7 +1,7 @@
 /**
- * Connections of the Unix socket: which user made one, and whether that user may use it. The kernel lets only those connect whom
- * the mode of the socket allows; a list of users is checked here on top of it, and where a user cannot be determined, a list
- * lets none in.
+ * Determines which user made a Unix socket connection and whether that user may use it. The kernel enforces the mode of
+ * the socket. A list of users is checked here in addition. If a user cannot be determined, a list lets no connection
+ * in.
  */
 import type { ConnectionEnds, RawHandler, RawRequest, RawResponse } from '@latchkey/http'
 import type { PeerUsers } from './PeerUsers.js'
@@ -10,11 +10,11 @@ export type UnixConnectionsOptions = {
   peers: Pick<PeerUsers, 'ofUnix'>
   /** The users that may use the socket. @default all that can connect */
   users: readonly number[] | undefined
-  /** Whether the mode of the socket lets in others than the user of the daemon and root. */
+  /** Whether the socket's mode admits users other than the daemon's user and root. */
   isShared: boolean
-  /** Whether a request has the owner's token: its user is looked up first. @default none has */
+  /** Whether a request has the owner's token, so its user is looked up first. @default none has */
   hasOwnersToken?: ((request: RawRequest) => boolean) | undefined
-  /** The user of the daemon. @default that of this process */
+  /** The daemon's user. @default the user of this process */
   ownUser?: number | undefined
 }
 
@@ -30,13 +30,13 @@ export class UnixConnections {
     return this.#ends.has(ends)
   }
 
-  /** Only the user of the daemon, and root, can connect to a socket that is not shared. */
+  /** Only the daemon's user and root can connect to a socket that is not shared. */
   async userOf(ends: ConnectionEnds): Promise<number | undefined> {
     const { peers, isShared, ownUser } = this.#options
     return isShared ? peers.ofUnix(ends) : ownUser
   }
 
-  /** Serves the requests of users that may use the socket, and answers the others with `refuse`. */
+  /** Serves requests of users that may use the socket, and responds to others with `refuse`. */
   guard(handle: RawHandler, refuse: () => RawResponse): RawHandler {
     const { peers, users, hasOwnersToken } = this.#options
     return (request) => {
@@ -45,7 +45,7 @@ export class UnixConnections {
       if (users === undefined) return handle(request)
       if (ends === undefined) return refuse()
       const isUrgent = hasOwnersToken?.(request) === true
-      // A member of the group that is not listed must not fill the server with connections whose user is looked up.
+      // A group member that is not listed must not fill the server with connections that wait for a user lookup.
       if (!isUrgent) request.unverified?.()
       return peers
         .ofUnix(ends, { isUrgent })

@@ -24,7 +24,7 @@ async function listen(t: TestContext, settings: UnixSocket.UnixSocketSettings): 
 
 const modeOf = (path: string): number => lstatSync(path).mode & 0o777
 
-test('the socket is for the user of the daemon alone, and is gone after the stop', { skip }, async (t) => {
+test("the socket is only for the daemon's user, and is removed after the stop", { skip }, async (t) => {
   const path = join(directoryOf(t), 'kmd.sock')
   const before = process.umask(0)
   t.after(() => process.umask(before))
@@ -43,13 +43,13 @@ test('with a group, its members may connect', { skip }, async (t) => {
   await assert.rejects(listen(t, { path: join(directoryOf(t), 'x'), group: 'no such group' }), { code: 'unix_socket' })
 })
 
-test('what a killed daemon left behind is removed, and nothing else', { skip }, async (t) => {
+test('a socket left behind by a killed daemon is removed, and nothing else', { skip }, async (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'kmd.sock')
   const left = createServer().listen(path)
   await new Promise((resolve) => left.once('listening', resolve))
   await assert.rejects(listen(t, { path }), { code: 'unix_socket', message: /another program listens/ })
-  // As after a kill: the file stays, and nothing listens.
+  // Like after a kill: the file remains, and nothing listens.
   const { rename } = await import('node:fs/promises')
   await rename(path, `${path}.kept`)
   await new Promise((resolve) => left.close(resolve))
@@ -64,7 +64,7 @@ test('what a killed daemon left behind is removed, and nothing else', { skip }, 
   assert.ok(existsSync(file) && existsSync(link))
 })
 
-test('a directory that others can write to is refused, also one above', { skip }, async (t) => {
+test('a directory that others can write to, or one below such a directory, is rejected', { skip }, async (t) => {
   const directory = directoryOf(t)
   const inner = join(directory, 'inner')
   mkdirSync(inner, { mode: 0o700 })
@@ -82,7 +82,7 @@ test('a directory that others can write to is refused, also one above', { skip }
   assert.ok(existsSync(join(inner, 'kmd.sock')))
 })
 
-test('a path that cannot be is refused before anything is made', { skip }, async (t) => {
+test('an invalid path is rejected before anything is created', { skip }, async (t) => {
   const directory = directoryOf(t)
   for (const path of [
     'kmd.sock',

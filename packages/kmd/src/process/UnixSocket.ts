@@ -1,6 +1,6 @@
 /**
- * The Unix socket of the daemon, beside its port. Who may connect is up to the kernel: the mode of the socket, and that of the
- * directories above it. So neither may be open to others, who could put a socket of their own in its place.
+ * The daemon's Unix socket, in addition to its port. The kernel decides who may connect, by the modes of the socket and
+ * of the directories above it. So neither may be open to other users, who could replace the socket with their own.
  */
 import { chmodSync, chownSync, lstatSync, readFileSync, realpathSync, type Stats, statSync, unlinkSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -10,22 +10,22 @@ import { StartError } from '../errors.js'
 import * as PeerCredentials from './PeerCredentials.js'
 
 export type UnixSocketSettings = {
-  /** Absolute. */
+  /** An absolute path. */
   path: string
-  /** A group, by name or number, whose members may connect too. @default the user of the daemon alone */
+  /** A group, by name or number, whose members may also connect. @default the daemon's user only */
   group?: string | undefined
-  /** Whether the user of each connection has to be determined. @default false */
+  /** Whether the user of each connection must be determined. @default false */
   needsUsers?: boolean
 }
 
-/** Of `sun_path`, with the zero at its end. */
+/** The size of `sun_path`, including the terminating zero. */
 const longestPath = process.platform === 'darwin' ? 103 : 107
 const [ownMode, groupMode] = [0o600, 0o660]
 const writableByOthers = 0o022
 const sticky = 0o1000
 
 /**
- * Starts to listen. The socket is removed when the server stops.
+ * Starts listening. The socket is removed when the server stops.
  *
  * @throws {@link StartError} `unix_socket`
  */
@@ -50,7 +50,7 @@ export async function listen(server: Server, { path, group, needsUsers = false }
   }
 }
 
-/** The name is bound within the call, so that the socket never has another mode. */
+/** The name is bound within the call, so the socket never has another mode. */
 function withUmask<T>(umask: number, bind: () => T): T {
   const before = process.umask(umask)
   try {
@@ -69,7 +69,10 @@ function checkPath(path: string): void {
   }
 }
 
-/** The directory without symbolic links. It and all above it are safe from other users. */
+/**
+ * Returns the directory without symbolic links, after checking that it and all directories above it are safe from other
+ * users.
+ */
 function checkDirectory(directory: string): string {
   let real: string
   try {
@@ -81,7 +84,7 @@ function checkDirectory(directory: string): string {
   if (problem !== undefined) throw refused(problem)
   for (let above = dirname(real); ; above = dirname(above)) {
     const stats = statSync(above)
-    // In a directory such as /tmp, only its owner can move what is another's.
+    // In a sticky directory such as /tmp, only its owner can move other users' files.
     const mode = (stats.mode & sticky) === 0 ? stats.mode : stats.mode & ~writableByOthers
     const found = problemOf(above, { uid: stats.uid, mode })
     if (found !== undefined) throw refused(found)
@@ -94,7 +97,7 @@ function problemOf(directory: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>
   return (mode & writableByOthers) === 0 ? undefined : `other users can write to ${directory}: chmod go-w ${directory}`
 }
 
-/** Removes what a killed daemon left behind, and nothing else. */
+/** Removes a socket left behind by a killed daemon, and nothing else. */
 async function removeStale(path: string): Promise<void> {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return
@@ -106,7 +109,7 @@ async function removeStale(path: string): Promise<void> {
 
 const connectMs = 5_000
 
-/** Where nothing can be learnt, something listens. */
+/** If the state cannot be determined, assume that a program is listening. */
 function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path, timeout: connectMs })
@@ -122,14 +125,14 @@ function isListening(path: string): Promise<boolean> {
   })
 }
 
-/** Node cannot look a group up; the file has those that are not from a directory service. */
+/** Node cannot look up a group. The file has the groups that are not from a directory service. */
 function findGroup(group: string): number {
   if (/^[0-9]{1,10}$/.test(group)) return Number(group)
   let text = ''
   try {
     text = readFileSync('/etc/group', 'utf8')
   } catch {
-    // Then only numbers work.
+    // Only numbers work then.
   }
   for (const line of text.split('\n')) {
     const [name, , number] = line.split(':')

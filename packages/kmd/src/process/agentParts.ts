@@ -1,4 +1,4 @@
-/** What a running daemon keeps in memory about its agents. */
+/** Creates a running daemon's in-memory data about its agents. */
 import { AgentHandles } from '../agents/AgentHandles.js'
 import { AgentPresence, type AgentPresenceOptions } from '../agents/AgentPresence.js'
 import type { Agents } from '../agents/Agents.js'

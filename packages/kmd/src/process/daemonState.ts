@@ -1,4 +1,4 @@
-/** The database of a running daemon, with what reports from it: kmd.log and the webhook of approvals. */
+/** Opens a running daemon's database and its reporting: kmd.log and the approval webhook. */
 import type { Approval } from '../agents/approvals/Approval.js'
 import { Webhook } from '../agents/approvals/Webhook.js'
 import * as WebhookSecret from '../agents/approvals/webhookSecret.js'
@@ -18,10 +18,10 @@ export type DaemonStateOptions = {
   closers: Closers
 }
 
-/** It is looked at after the start, which must not take longer by it. */
+/** Resumed after the start, so as not to delay it. */
 const resumeAfterMs = 100
 
-/** Nothing is made before the first record. */
+/** Creates nothing before the first record. */
 export function openDaemonState({ dataDir, config, log, wallets, closers }: DaemonStateOptions): State {
   const webhook = openWebhook(config, dataDir, log)
   closers.add(() => webhook?.close())
@@ -40,7 +40,7 @@ export function openDaemonState({ dataDir, config, log, wallets, closers }: Daem
   return state
 }
 
-/** Tells the owner's program about approvals, if there is one. */
+/** Notifies the owner's program about approvals, if one is configured. */
 function openWebhook({ approvalWebhook: url }: Config, dataDir: string, log: Log): Webhook | undefined {
   if (url === '') return undefined
   const secret = WebhookSecret.readOrCreate(dataDir)

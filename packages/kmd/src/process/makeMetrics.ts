@@ -1,4 +1,4 @@
-/** The metrics of a running daemon beside those of its operations. */
+/** The metrics of a running daemon other than those of its operations. */
 import type { Recorder } from '../audit/Recorder.js'
 import type { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'

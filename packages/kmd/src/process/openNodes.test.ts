@@ -1,4 +1,6 @@
-/** One node that lies about being far ahead gives nothing back, and dates nothing ahead, where another one has to agree. */
+/**
+ * If nodes must agree, one node that claims to be far ahead cannot return reservations or allow post-dated payments.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -20,7 +22,7 @@ async function startNode(t: TestContext, state: State) {
     const send = (status: number, json: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
     }
-    // Refuses the blocks only: the round is known by then.
+    // Rejects only block queries: the round is known by then.
     if (block !== null && state.isDown) return send(500, { message: 'later' })
     if (block !== null && Number(block[1]) > state.round) return send(404, { message: 'no such block' })
     if (block !== null) return send(200, { blockTxids: state.ids ?? [] })
@@ -46,19 +48,19 @@ async function open(t: TestContext, liar: State, honest: State) {
   return { ...fixture, keeper, token, left }
 }
 
-test('a reservation is given back once all nodes are past its last round', { timeout }, async (t) => {
+test('a reservation is returned once all nodes are past its last round', { timeout }, async (t) => {
   const honest = { round: 10 }
   const { keeper, token, sign, left } = await open(t, { round: 40_000_000 }, honest)
   await sign(token, pay(60n, { fv: 5n, lv: 20n }))
   await keeper.run()
   assert.equal(left(), 40n, 'one node says that it is far ahead')
   honest.round = 30
-  // A node that does not answer in time, as on an overloaded machine, is asked again.
+  // A node that does not respond in time, for example on an overloaded machine, is asked again.
   for (let run = 0; run < 10 && left() !== 100n; run++) await keeper.run()
   assert.equal(left(), 100n)
 })
 
-test('a node that does not answer for a while is asked again, and the reservation is given back then', {
+test('a node that does not respond for a while is asked again, and the reservation is then returned', {
   timeout,
 }, async (t) => {
   const honest: State = { round: 30 }
@@ -72,7 +74,7 @@ test('a node that does not answer for a while is asked again, and the reservatio
   assert.equal(left(), 100n)
 })
 
-test('a payment that one node has in a block is not given back', { timeout }, async (t) => {
+test('a payment that one node has in a block is not returned', { timeout }, async (t) => {
   const honest: State = { round: 30 }
   const { keeper, token, sign, left } = await open(t, { round: 30 }, honest)
   const payment = pay(60n, { fv: 5n, lv: 20n })
@@ -82,18 +84,18 @@ test('a payment that one node has in a block is not given back', { timeout }, as
   assert.equal(left(), 40n)
 })
 
-test('a payment cannot be dated ahead by the word of one node', { timeout }, async (t) => {
+test('a payment cannot be post-dated because of one node', { timeout }, async (t) => {
   const { token, sign } = await open(t, { round: 40_000_000 }, { round: 10 })
   await assert.rejects(sign(token, pay(1n, { fv: 39_000_000n, lv: 39_000_100n })), { code: 'agent_validity_too_long' })
   await sign(token, pay(1n, { fv: 10n, lv: 20n }))
 })
 
-test('nodes of different networks agree about nothing', { timeout }, async (t) => {
+test('nodes of different networks agree on nothing', { timeout }, async (t) => {
   const { token, sign } = await open(t, { round: 10 }, { round: 10, genesisHash: Buffer.alloc(32).toString('base64') })
   await assert.rejects(sign(token, pay(1n, { fv: 10n, lv: 20n })), { code: 'agent_round_unknown' })
 })
 
-test('a witness that is the node itself is refused', () => {
+test('a witness that is the node itself is rejected', () => {
   const node = { url: 'http://127.0.0.1:1' }
   assert.throws(() => openNodes(node, [node]), { code: 'invalid_options' })
   assert.throws(() => openNodes(node, [{ url: 'nonsense' }]), { code: 'invalid_options' })

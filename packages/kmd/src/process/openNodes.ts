@@ -1,4 +1,4 @@
-/** The Algorand nodes of the daemon: the one that it asks, and those that have to agree about payments of agents. */
+/** The daemon's Algorand nodes: the one that it queries, and those that must agree about agents' payments. */
 import { Algod, AlgodError } from '@latchkey/algod'
 import { Bytes } from '@latchkey/algorand'
 import type { LedgerClient } from '../api/NodeClient.js'
@@ -7,7 +7,7 @@ import type { NodeSetting } from './Config.js'
 export type Nodes = {
   /** For balances, transactions and the console. @default none */
   readonly node: Algod | undefined
-  /** Decides what became of payments of agents, and how far the network is. @default none */
+  /** Decides the outcome of agents' payments, and reports the network's last round. @default none */
   readonly ledger: LedgerClient | undefined
   readonly close: () => Promise<void>
 }
@@ -18,13 +18,13 @@ export const nodeTimeoutMs = 5_000
 /**
  * Makes no connection before the first query.
  *
- * @throws AlgodError `invalid_options` for an address that is none, or a witness that is the node itself
+ * @throws AlgodError `invalid_options` for an invalid URL, or a witness that is the node itself
  */
 export function openNodes(address: NodeSetting | undefined, witnesses: readonly NodeSetting[]): Nodes {
   const node = address === undefined ? undefined : new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs })
   if (witnesses.length === 0) return { node, ledger: node, close: async () => node?.close() }
   const nodes = [...(address === undefined ? [] : [address]), ...witnesses]
-  // The same node twice is no quorum.
+  // The same node twice is not a quorum.
   void new Algod({ nodes, quorum: nodes.length }).close()
   const all = nodes.map((one) => new Algod({ nodes: [one], timeoutMs: nodeTimeoutMs }))
   const close = async (): Promise<void> => {
@@ -33,17 +33,17 @@ export function openNodes(address: NodeSetting | undefined, witnesses: readonly 
   return { node, ledger: agreeing(all), close }
 }
 
-/** Every node has to answer: a slow or lost one is waited for, or asked again later, and never left out. */
+/** Every node must respond. A slow or lost node is waited for, or asked again later, but never left out. */
 function agreeing(all: readonly Algod[]): LedgerClient {
   return {
-    /** Of the node that is least far: the others cannot claim a later round. */
+    /** From the node with the lowest last round, so that the others cannot claim a later one. */
     parameters: async () => {
       const answers = await Promise.all(all.map((one) => one.parameters()))
       const last = answers.reduce((least, one) => (one.lastRound < least.lastRound ? one : least))
       if (answers.every(({ genesisHash }) => Bytes.equal(genesisHash, last.genesisHash))) return last
       throw new AlgodError('no_quorum', 'the nodes in algod and algod_witnesses are of different networks')
     },
-    /** What any of them has in the block. */
+    /** The transactions that any of the nodes has in the block. */
     blockTransactionIds: async (round) => {
       const lists = await Promise.all(all.map((one) => one.blockTransactionIds(round)))
       return [...new Set(lists.flat())]

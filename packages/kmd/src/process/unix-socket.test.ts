@@ -29,7 +29,7 @@ async function start(t: TestContext, config: object = {}): Promise<Started> {
   return { path, dataDir, token: readFileSync(join(dataDir, 'kmd.token'), 'utf8'), daemon }
 }
 
-/** The status and the body, by a program from elsewhere. */
+/** Returns the status and body, using an external program. */
 function curl(
   path: string,
   token: string,
@@ -65,7 +65,7 @@ test('the API is served on the socket as on the port, with the same token', { sk
   assert.equal(overPort.status, 200)
 })
 
-test('with a list of users, others are refused', {
+test('with a list of users, others are rejected', {
   skip: skipWithoutCurl,
 }, async (t) => {
   if (!PeerCredentials.isSupported()) {
@@ -82,7 +82,7 @@ test('with a list of users, others are refused', {
   assert.equal((await curl(listed.path, listed.token, '/v1/wallets')).status, '200')
 })
 
-test('other users of the group are told apart', { skip: skipWithoutCurl }, async (t) => {
+test('other users of the group are distinguished', { skip: skipWithoutCurl }, async (t) => {
   if (process.getuid?.() !== 0 || !PeerCredentials.isSupported()) {
     t.skip('needs root, to run a program as another user')
     return
@@ -92,11 +92,11 @@ test('other users of the group are told apart', { skip: skipWithoutCurl }, async
   chmodSync(dataDir, 0o711)
   assert.equal((await curl(path, token, '/v1/wallets', { uid: listed, gid })).status, '200')
   assert.equal((await curl(path, token, '/v1/wallets', { uid: other, gid })).status, '403')
-  // Not of the group: the kernel refuses the connection.
+  // Not in the group: the kernel refuses the connection.
   await assert.rejects(curl(path, token, '/v1/wallets', { uid: listed, gid: other }))
 })
 
-test('a socket that cannot be made keeps the daemon from starting, and nothing is left behind', { skip }, async (t) => {
+test('if the socket cannot be created, the daemon does not start and leaves nothing behind', { skip }, async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kmd-unix-'))
   t.after(() => rmSync(dataDir, { recursive: true, force: true }))
   writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ address: '127.0.0.1:0', unix_socket: 'kmd.sock' }))

@@ -21,7 +21,7 @@ function open(t: TestContext, file = join(temporaryDirectory(t), 'state.db')) {
   return { database, file, add, names }
 }
 
-test('no file before the first change; then one for its owner alone', async (t) => {
+test('no file exists before the first change; then only its owner can read it', async (t) => {
   const { database, file, add } = open(t)
   assert.equal(database.exists, false)
   assert.equal(existsSync(file), false)
@@ -46,7 +46,7 @@ test('a change that throws before it writes fails alone', async (t) => {
   assert.deepEqual(names(), ['a', 'b'])
 })
 
-test('a change that throws after it wrote takes the transaction with it, and so does an error of SQLite', async (t) => {
+test('a change that throws after writing fails the whole transaction, and so does an SQLite error', async (t) => {
   const { database, add, names } = open(t)
   await database.change(add('a'))
   const calls: string[] = []
@@ -67,7 +67,7 @@ test('a change that throws after it wrote takes the transaction with it, and so 
   assert.deepEqual(names(), ['a', 'c'])
 })
 
-test('listeners hear of a commit before its changes are reported', async (t) => {
+test('listeners are called after a commit, before its changes are reported', async (t) => {
   const { database, add } = open(t)
   const order: string[] = []
   const listener: StateListener = { onCommit: () => order.push('commit') }
@@ -76,7 +76,7 @@ test('listeners hear of a commit before its changes are reported', async (t) => 
   assert.deepEqual(order, ['commit', '1', '2'])
 })
 
-test('what waits at the end is written, and later changes are refused', async (t) => {
+test('pending changes are written at the end, and later changes are rejected', async (t) => {
   const { database, file, add } = open(t)
   const waiting = database.change(add('a'))
   await database.close()
@@ -85,7 +85,7 @@ test('what waits at the end is written, and later changes are refused', async (t
   assert.deepEqual(open(t, file).names(), ['a'])
 })
 
-test('a copy of the file alone is whole once it is closed', async (t) => {
+test('a copy of only the file is complete once it is closed', async (t) => {
   const { database, file, add } = open(t)
   await database.change(add('a'))
   await database.close()
@@ -94,7 +94,7 @@ test('a copy of the file alone is whole once it is closed', async (t) => {
   assert.deepEqual(open(t, copy).names(), ['a'])
 })
 
-test('a file of a later version is not touched', async (t) => {
+test('a file of a later version is not changed', async (t) => {
   const { database, file, add } = open(t)
   await database.change(add('a'))
   await database.close()
@@ -106,7 +106,7 @@ test('a file of a later version is not touched', async (t) => {
   )
 })
 
-test('nothing is opened again after the end', async (t) => {
+test('nothing is reopened after the end', async (t) => {
   const { database, add, names } = open(t)
   await database.change(add('a'))
   await database.close()
@@ -125,7 +125,7 @@ async function erase(database: StateDatabase): Promise<void> {
   )
 }
 
-test('what is erased leaves the log too, as soon as no other program reads it', { timeout: 60_000 }, async (t) => {
+test('erased data also leaves the log, as soon as no other program reads it', { timeout: 60_000 }, async (t) => {
   const { database, file, add } = open(t)
   await database.change(add(secret))
   const reader = Sqlite.open(file, { readOnly: true })
@@ -138,10 +138,10 @@ test('what is erased leaves the log too, as soon as no other program reads it', 
   assert.ok(!isIn(file))
 })
 
-test('a daemon that was killed before the log was emptied does so at its next start', async (t) => {
+test('a daemon killed before the log was emptied empties it at its next start', async (t) => {
   const { database, file, add } = open(t)
   await database.change(add(secret))
-  // Without the erasure, as if it was killed right after the commit.
+  // Without the erasure, as if killed right after the commit.
   await database.change(() => {
     database.statement('DELETE FROM entries WHERE name = ?').run(secret)
   })

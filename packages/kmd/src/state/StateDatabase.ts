@@ -1,12 +1,12 @@
 /**
- * The daemon's own state: agents, their reservations, approvals and the audit log, in one SQLite file of its own beside the
- * wallets. The file is created with the first write. The daemon's lock on the data directory makes it the only process that
- * writes.
+ * The daemon's own state: agents, their reservations, approvals and the audit log, in one SQLite file separate from the
+ * wallets. The file is created with the first write. The daemon's lock on the data directory makes it the only writing
+ * process.
  *
- * What is asked for while one commit is under way shares the next: the sync to disk is what costs. It is made beside the event
- * loop: SQLite writes a commit into the write-ahead log without a sync (`synchronous = NORMAL`, which syncs around checkpoints
- * only), and the log is synced here in a thread. A change is reported once that is done, and a transaction commits whole or not
- * at all.
+ * Changes requested during a commit share the next one, because syncing to disk dominates the cost. The sync runs
+ * outside the event loop: SQLite writes a commit to the write-ahead log without a sync (`synchronous = NORMAL` syncs
+ * only around checkpoints), and the log is then synced here in a thread. A change is reported after that. A transaction
+ * commits completely or not at all.
  */
 import {
   chmodSync,
@@ -24,31 +24,31 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { KmdError } from '../errors.js'
 
-/** One step of the schema, run once in a transaction. Never edit a step that was released. */
+/** A step of the schema, run once in a transaction. Never edit a released step. */
 export type Migration = string
 
-/** Called around transactions: what is in memory must agree with the file. */
+/** Called around transactions, to keep memory consistent with the file. */
 export type StateListener = {
   /** A transaction begins. */
   onBegin?: () => void
-  /** It is on the disk, and its changes are reported next. */
+  /** The transaction is on disk, and its changes are reported next. */
   onCommit?: () => void
-  /** It was rolled back. */
+  /** The transaction was rolled back. */
   onRollback?: () => void
-  /** The file is opened again: any part of what was read from it may be another. */
+  /** The file was reopened, so anything read from it may have changed. */
   onReopen?: () => void
 }
 
 export type StateDatabaseOptions = {
   file: string
-  /** The whole schema: step n brings version n to n + 1. */
+  /** The whole schema: step n migrates version n to n + 1. */
   migrations: readonly Migration[]
-  /** When to try again to empty the log, which a program that reads the file prevents. @default 5000 */
+  /** When to retry emptying the log, which a program reading the file prevents. @default 5000 */
   eraseAgainMs?: number
 }
 
 export type ChangeOptions = {
-  /** Whether what the change deletes must not stay in the write-ahead log either. @default false */
+  /** Whether the change must also erase deleted data from the write-ahead log. @default false */
   erases?: boolean
 }
 
@@ -70,18 +70,18 @@ export class StateDatabase {
   #opened: Opened | undefined
   #batch: Change[] = []
   #running: Promise<void> | undefined
-  /** Until the log has nothing any more that was deleted. */
+  /** Set until the log no longer holds deleted data. */
   #eraser: NodeJS.Timeout | undefined
-  /** No more changes are taken. */
+  /** No more changes are accepted. */
   #isClosed = false
-  /** What waited was written, and the file is not opened any more. */
+  /** Pending changes are written, and the file is no longer opened. */
   #isEnded = false
 
   constructor(options: StateDatabaseOptions) {
     this.#options = options
   }
 
-  /** Whether there is a file. Without one, there is nothing to read. */
+  /** Whether the file exists. Without it, there is nothing to read. */
   get exists(): boolean {
     return this.#opened !== undefined || existsSync(this.#options.file)
   }
@@ -91,9 +91,9 @@ export class StateDatabase {
   }
 
   /**
-   * Runs `make` in a transaction that other changes of the same time share, and resolves once that is on the disk. Changes run
-   * in the order in which they came. An error that `make` throws rejects this change alone if nothing was written by it, and
-   * the whole transaction otherwise.
+   * Runs `make` in a transaction shared with concurrent changes, and resolves once it is on disk. Changes run in order
+   * of arrival. If `make` throws before writing anything, only this change is rejected; otherwise, the whole
+   * transaction is.
    *
    * @throws KmdError `state_not_written` if the transaction failed; nothing of it may be relied on.
    */
@@ -106,7 +106,8 @@ export class StateDatabase {
   }
 
   /**
-   * A statement, prepared once. It is asked for again after every await: the file may have been opened again meanwhile.
+   * Returns a statement, prepared once. Call this again after every await, because the file may have been reopened in
+   * the meantime.
    *
    * @throws KmdError `state_not_written` if the file cannot be opened, or was closed
    */
@@ -118,7 +119,10 @@ export class StateDatabase {
     return prepared
   }
 
-  /** Writes what waits, and closes the file, which has everything then: its log is empty, unless another program reads it. */
+  /**
+   * Writes pending changes and closes the file. The file is then complete and its log is empty, unless another program
+   * reads it.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#running
@@ -128,7 +132,7 @@ export class StateDatabase {
   }
 
   async #run(): Promise<void> {
-    // Changes of the same turn of the event loop come together.
+    // Changes of the same turn of the event loop are batched.
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#batch.length > 0) {
       const batch = this.#batch
@@ -176,7 +180,9 @@ export class StateDatabase {
     }
   }
 
-  /** A rule that refuses is the error of its own change. After a write it would leave half of the change in the transaction. */
+  /**
+   * A rule that refuses fails only its own change. After a write, it would leave half of the change in the transaction.
+   */
   #attempt(make: () => unknown): Attempt {
     const before = this.#writtenRows()
     try {
@@ -187,7 +193,7 @@ export class StateDatabase {
     }
   }
 
-  /** Moves all of the log into the file and empties it, so that nothing is left of what was deleted. */
+  /** Moves the whole log into the file and empties it, so that no deleted data is left. */
   #eraseLog(): void {
     const { database, log } = this.#opened!
     const isEmpty = emptyLog(database)
@@ -195,7 +201,7 @@ export class StateDatabase {
     if (!isEmpty) this.#eraseLater()
   }
 
-  /** Another program that reads the file keeps the log as it is, and a full disk may. */
+  /** Another program that reads the file can keep the log from being emptied, and so can a full disk. */
   #eraseLater(): void {
     clearTimeout(this.#eraser)
     this.#eraser = setTimeout(() => {
@@ -207,12 +213,12 @@ export class StateDatabase {
     }, this.#options.eraseAgainMs ?? 5_000).unref()
   }
 
-  /** The log could not be written: on a full disk it has no room beyond its end, but may have at its beginning. */
+  /** The log could not be written: on a full disk it has no room beyond its end, but may have room at its beginning. */
   #restartLog(): void {
     try {
       this.#opened?.database.exec('PRAGMA wal_checkpoint(RESTART)')
     } catch {
-      // Then neither has the file.
+      // The file has no room either.
     }
   }
 
@@ -221,8 +227,8 @@ export class StateDatabase {
   }
 
   /**
-   * The log is not on the disk, and a second sync that succeeds would not mean that it is: Linux reports an error once. The
-   * file is opened again, with a log that is written again.
+   * The log is not on disk, and a second sync that succeeds would not prove that it is: Linux reports an error once. So
+   * the file is reopened with a new log.
    */
   async #giveUp(): Promise<void> {
     await this.#closeFile().catch(() => {})
@@ -265,7 +271,7 @@ function openFile(file: string, migrations: readonly Migration[]): Opened & { is
     const isLogEmpty = wasEmptied(database)
     const log = openSync(`${file}-wal`, 'r+')
     extend(log)
-    // The names of the file and of its log have to be on the disk, too.
+    // The names of the file and its log must also be on disk.
     AtomicFile.syncDirectorySync(file)
     return { database, log, isLogEmpty }
   } catch (error) {
@@ -275,8 +281,9 @@ function openFile(file: string, migrations: readonly Migration[]): Opened & { is
 }
 
 /**
- * Moving the log into the file holds up the event loop, and writes each page once, however often it was changed: after 4000
- * pages (16 MiB) instead of 1000 it is less of both. The cache, in KiB, has the pages that hundreds of agents write to.
+ * Moving the log into the file blocks the event loop, and writes each page once, no matter how often it was changed.
+ * Doing this after 4000 pages (16 MiB) instead of 1000 reduces both. The cache, in KiB, holds the pages that hundreds
+ * of agents write to.
  */
 const settings = `
   PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON;
@@ -284,7 +291,7 @@ const settings = `
   PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -8000;
 `
 
-/** Whether all of the log is in the file now, and nothing in the log: not while another program reads. */
+/** Whether the whole log is now in the file and the log is empty. False while another program reads. */
 function emptyLog(database: Sqlite.Database): boolean {
   return (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }).busy === 0
 }
@@ -293,17 +300,17 @@ function wasEmptied(database: Sqlite.Database): boolean {
   try {
     return emptyLog(database)
   } catch {
-    // As on a full disk, from which the file can still be read.
+    // For example on a full disk, where the file can still be read.
     return false
   }
 }
 
-/** A thousand pages: who signs little needs no more. */
+/** A thousand pages: enough for daemons that sign little. */
 const logBytes = 4_200_000
 
 /**
- * Lengthens the log by zeros, which SQLite takes for its end: a sync of a file that grows takes the file system several times as
- * long. No transaction is open here.
+ * Extends the log with zeros, which SQLite takes for its end. Syncing a growing file takes the file system several
+ * times as long. No transaction is open here.
  */
 function extend(log: number): void {
   const { size } = fstatSync(log)
@@ -314,7 +321,7 @@ function extend(log: number): void {
     while (written < zeros.length) written += writeSync(log, zeros, written, zeros.length - written, size + written)
     fdatasyncSync(log)
   } catch {
-    // A disk without so much room is only slower.
+    // On a disk with less space, syncs are only slower.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * A small JSON file of the daemon's own in the data directory: mode 0600, bounded, replaced in one step. One that cannot
- * be read is never replaced: what is in it belongs to the owner.
+ * A small JSON file of the daemon in the data directory: mode 0600, bounded, replaced atomically. An unreadable file is
+ * never replaced, because its content belongs to the owner.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -13,7 +13,7 @@ export type StateFileOptions<T> = {
   maxBytes: number
   /** The state while there is no file. */
   empty: T
-  /** Checks what was read. Throws an error that says what is wrong with it. */
+  /** Checks the content. Throws an error that states what is wrong with it. */
   parse: (json: unknown) => T
 }
 
@@ -28,8 +28,8 @@ export class StateFile<T extends object> {
   }
 
   /**
-   * The state in the file as it is now: it may be replaced while the daemon runs, for example by a backup of it. Checking
-   * a thousand addresses takes a while, so that a file that did not change is not read again.
+   * Returns the current state of the file, which may be replaced while the daemon runs, for example by a backup.
+   * Checking a thousand addresses takes a while, so an unchanged file is not read again.
    *
    * @throws {@link KmdError} `state_file_damaged`.
    */
@@ -56,7 +56,7 @@ export class StateFile<T extends object> {
     }
   }
 
-  /** @throws {@link KmdError} `state_file_not_saved`. The old content is unchanged then. */
+  /** @throws {@link KmdError} `state_file_not_saved`; the old content is then unchanged. */
   write(state: T): void {
     const { path } = this.#options
     if (path === undefined) {

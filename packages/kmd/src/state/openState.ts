@@ -1,4 +1,4 @@
-/** Opens the daemon's own state: its database, the audit log and the agents in it. No file is made before the first write. */
+/** Opens the daemon's own state: its database, the audit log and the agents. Creates no file before the first write. */
 import { join } from 'node:path'
 import { Agents, type AgentsOptions } from '../agents/Agents.js'
 import { Approvals, type ApprovalsOptions } from '../agents/approvals/Approvals.js'
@@ -15,24 +15,24 @@ export type State = {
   readonly audit: AuditLog
   readonly agents: Agents
   readonly approvals: Approvals
-  /** Finds out whether the database was rolled back or damaged while no daemon ran. */
+  /** Checks whether the database was rolled back or damaged while no daemon was running. */
   readonly check: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
 export type OpenStateOptions = {
   directory: string
-  /** Where the keys of agents have to be. @default nothing is checked */
+  /** The wallets that must hold the agents' keys. @default nothing is checked */
   wallets?: AgentsOptions['wallets']
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined
   /** A monotonic clock, in milliseconds. */
   elapsed?: (() => number) | undefined
-  /** Called with what is no reason to stop: the copy of the log's head, or that an approval expired, could not be written. */
+  /** Called with non-fatal errors: the copy of the log's head, or the expiry of an approval, could not be written. */
   onProblem?: ((error: unknown) => void) | undefined
-  /** Called when the audit log is found not to be as it was written. Agents are suspended then. */
+  /** Called if the audit log is not as it was written. Agents are then suspended. */
   onDamage?: ((reason: string) => void) | undefined
-  /** Called for each approval that is asked for or decided. */
+  /** Called for each approval that is requested or decided. */
   onApproval?: ApprovalsOptions['onChange'] | undefined
 }
 
@@ -44,7 +44,7 @@ export function openState(options: OpenStateOptions): State {
     headCopy: new HeadCopy.HeadCopy(join(directory, HeadCopy.fileName)),
     ...(now && { now }),
     onDamage: (reason) => {
-      // The sums of what agents spent are in the same file as the log.
+      // The agents' spending sums are in the same file as the log.
       agents.suspendAll(reason)
       options.onDamage?.(reason)
     },

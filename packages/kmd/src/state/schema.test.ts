@@ -1,4 +1,4 @@
-/** A database of an earlier version is opened with what is in it. */
+/** A database of an earlier version is opened with its content. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { migrations } from './schema.js'
 
 const agentId = 'agent-one-id'
 
-/** The first version, with an agent, an approval of one rule that is approved, and one that is denied. */
+/** The first version, with an agent, an approved approval with one rule, and a denied one. */
 async function makeFirstVersion(directory: string) {
   const database = new StateDatabase({ file: join(directory, fileName), migrations: migrations.slice(0, 1) })
   const [approved, denied] = [pay(1n), pay(2n)]
@@ -59,7 +59,7 @@ test('agents are not suspended, an approval covers its one rule, and a denial ho
   )
   const digest = Transaction.digest(denied.bytes)
   assert.equal(approvals.denies(agentId, digest), true)
-  // Of which network it is was not noted then: it is kept.
+  // Its network was not stored in that version, so it is kept.
   await approvals.noteRound(network, 10_000_000n)
   assert.equal(approvals.denies(agentId, digest), true)
 })

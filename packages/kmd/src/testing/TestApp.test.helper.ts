@@ -25,7 +25,7 @@ import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
 import { Wallets } from '../wallet/Wallets.js'
 
-// As the daemon does: tests that open many files stay below a limit of 256 open ones.
+// Like the daemon: tests that open many files stay below a limit of 256 open files.
 let collectGarbage: (() => void) | undefined
 Sqlite.collectWith(() => {
   setFlagsFromString('--expose-gc')
@@ -34,7 +34,7 @@ Sqlite.collectWith(() => {
 })
 
 export const token = 'a'.repeat(64)
-/** Derived on the spot: no thread is started for it. */
+/** Derived on the calling thread, without starting a worker. */
 export const cheapScrypt = { n: 2, r: 1, p: 1 }
 
 /** A directory that is removed after the test. */
@@ -59,7 +59,7 @@ export function openWallets(
   return { wallets, directory, throttle }
 }
 
-/** What a node returns for its network. */
+/** The parameters that a node returns for its network. */
 export function parametersOf(genesisHash: Uint8Array, { genesisId = 'test-v1', lastRound = 1n } = {}) {
   return { genesisId, genesisHash, lastRound, minFee: 1000n, feePerByte: 0n }
 }
@@ -68,14 +68,14 @@ const unexpected = async (): Promise<never> => {
   throw new Error('unexpected query to the node')
 }
 
-/** A node that is not asked anything: a test sets what it expects. */
+/** A node that must not be queried. A test overrides the queries that it expects. */
 export const unusedNode: NodeClient = {
   ...{ parameters: unexpected, lastRound: unexpected, account: unexpected, accountWithHoldings: unexpected },
   ...{ holding: unexpected, asset: unexpected, transaction: unexpected, simulate: unexpected, submit: unexpected },
   ...{ devnet: unexpected, fund: unexpected, blockTransactionIds: unexpected },
 }
 
-/** A devnet that knows every account and no transaction, and takes all of them. */
+/** A devnet that knows every account and no transaction, and accepts all transactions. */
 export const quietNode: NodeClient = {
   devnet: async () => ({ genesisHash: new Uint8Array(32), dollarAssetIds: [] }),
   fund: async () => ({ microAlgos: 1n, round: 1n }),
@@ -112,7 +112,7 @@ export type TestApp = {
   context: Context
   metrics: Metrics
   recorder: Recorder
-  /** Where the daemon's own state is. */
+  /** The directory of the daemon's own state. */
   stateDirectory: string
   /** The errors that the daemon would log. */
   failures: string[]
@@ -121,7 +121,7 @@ export type TestApp = {
   request: (method: string, target: string, options?: RequestOptions) => Promise<TestResponse>
   /** Sends a POST with the correct token. */
   post: (path: string, body: unknown) => Promise<TestResponse>
-  /** A new wallet and an open handle for it. */
+  /** Creates a wallet and opens a handle for it. */
   unlocked: (name?: string, password?: string) => Promise<{ id: string; handle: string }>
 }
 
@@ -232,7 +232,7 @@ export function createApp(
   }
 }
 
-/** A string is a body as it is; anything else is written as JSON. */
+/** A string is sent unchanged; anything else is written as JSON. */
 function toBytes(body: unknown): Buffer {
   if (body === undefined) return Buffer.alloc(0)
   if (body instanceof Uint8Array) return Buffer.from(body)

@@ -1,4 +1,4 @@
-/** Wallet files made without a password derivation, and a look at what is really stored in them. */
+/** Wallet files created without a password derivation, and access to their stored content. */
 import { randomBytes } from 'node:crypto'
 import { utimesSync } from 'node:fs'
 import * as Blob from '../wallet/Blob.js'
@@ -10,10 +10,10 @@ import type { WalletFiles } from '../wallet/WalletFiles.js'
 export const masterKey = Buffer.alloc(32, 1)
 export const masterDerivationKey = Buffer.alloc(32, 2)
 
-/** Stands for the wrapped master key: no password opens it. */
+/** Stands for the wrapped master key. No password opens it. */
 export const wrapped = Uint8Array.of(1)
 
-/** A wallet that nothing but `masterKey` opens. */
+/** A wallet that only `masterKey` opens. */
 export function createFile(path: string, { id = randomBytes(8).toString('hex'), name = 'name' } = {}): Buffer {
   WalletFile.create(
     path,
@@ -42,7 +42,7 @@ export function sql(path: string, statement: string, ...parameters: (Uint8Array 
   }
 }
 
-/** Holds the database as another program would, until the function that is returned is called. */
+/** Holds the database as another program would, until the returned function is called. */
 export function hold(path: string): () => void {
   const database = Sqlite.open(path)
   database.exec('BEGIN EXCLUSIVE')
@@ -52,7 +52,7 @@ export function hold(path: string): () => void {
   }
 }
 
-/** As if the last change were long ago. */
+/** Makes the last change look old. */
 export function age(path: string, seconds = 3600): void {
   const moment = Date.now() / 1000 - seconds
   utimesSync(path, moment, moment)

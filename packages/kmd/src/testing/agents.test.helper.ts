@@ -1,8 +1,8 @@
-/** Agents for the tests of the API, made over the API itself. */
+/** Agents for the API tests, created over the API itself. */
 import { Address, Transaction } from '@latchkey/algorand'
 import type { TestApp, TestResponse } from './TestApp.test.helper.js'
 
-/** The genesis hash of the network of these tests. */
+/** The genesis hash of these tests' network. */
 export const genesisHash = Buffer.alloc(32, 7)
 export const network = genesisHash.toString('base64')
 export const password = 'secret'
@@ -13,18 +13,18 @@ export type TestAgent = {
   walletId: string
   /** A handle of the owner. */
   ownerHandle: string
-  /** The key that it may use, and one of the same wallet that it may not. */
+  /** The key that the agent may use, and one of the same wallet that it may not. */
   address: string
   otherAddress: string
   request: (method: string, path: string, body?: unknown) => Promise<TestResponse>
   post: (path: string, body: unknown) => Promise<TestResponse>
-  /** A handle of its own. */
+  /** Opens a handle of the agent. */
   handle: () => Promise<string>
 }
 
 export type AgentSettings = { name?: string; rules?: object; expiresAtMs?: number }
 
-/** Two Algos a day, to anybody, 1 Algo each. */
+/** Two Algos a day to any payee, at most 1 Algo each. */
 export const rules = {
   networks: [network],
   limits: [
@@ -59,7 +59,7 @@ export async function makeAgent(app: TestApp, settings: AgentSettings = {}): Pro
   return { id: agent.id, token, walletId, ownerHandle, address, otherAddress, request, post, handle }
 }
 
-/** A payment of the network of these tests, as msgpack in base64. */
+/** A payment on these tests' network, as msgpack in base64. */
 export function payment(sender: string, change: Partial<Transaction.Transaction> = {}): string {
   const transaction: Transaction.Transaction = {
     ...{ type: 'pay', snd: Address.decode(sender), rcv: Buffer.alloc(32, 9), amt: 100_000n },

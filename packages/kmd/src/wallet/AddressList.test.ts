@@ -12,7 +12,7 @@ import { WalletFile } from './WalletFile.js'
 
 const sorted = (addresses: Uint8Array[]): string[] => [...addresses].sort(Buffer.compare).map(Address.encode)
 
-/** A table in memory that counts what is read of it. */
+/** A table in memory that counts its reads. */
 function table(addresses: Uint8Array[]) {
   const state = { version: 1, pages: 0, snapshots: 0 }
   const source: AddressSource = {
@@ -40,7 +40,7 @@ function readAll(list: AddressList): readonly string[] {
   return assert.fail('never complete')
 }
 
-test('a long list is read page by page, and is the same until something changes', () => {
+test('a long list is read page by page, and is the same object until something changes', () => {
   const { list, state, addresses } = table(random(2500))
   assert.equal(list.read(), undefined)
   assert.equal(list.read(), undefined)
@@ -51,7 +51,7 @@ test('a long list is read page by page, and is the same until something changes'
   assert.equal(state.pages, 3)
 })
 
-test('changes by the daemon keep the order of the bytes, without reading anything again', () => {
+test('changes by the daemon keep the byte order, without reading anything again', () => {
   const { list, state, addresses } = table(random(500))
   readAll(list)
   for (let i = 0; i < 500; i++) {
@@ -68,7 +68,7 @@ test('changes by the daemon keep the order of the bytes, without reading anythin
   assert.equal(state.pages, 1)
 })
 
-test('changes by the daemon between two pages are in the list once', () => {
+test('changes by the daemon between two pages appear in the list once', () => {
   const { list, addresses } = table(random(5000))
   for (let pages = 0; list.read() === undefined; pages++) {
     for (const added of random(20)) {
@@ -80,7 +80,7 @@ test('changes by the daemon between two pages are in the list once', () => {
   assert.deepEqual(list.read(), sorted(addresses))
 })
 
-test('a change by another program between two pages starts again; without end it is read at once', () => {
+test('a change by another program between two pages restarts the read; repeated changes cause one complete read', () => {
   const { list, state, addresses } = table(random(3000))
   assert.equal(list.read(), undefined)
   addresses.splice(0, 1500)
@@ -95,7 +95,7 @@ test('a change by another program between two pages starts again; without end it
   assert.equal(state.snapshots, 1)
 })
 
-test('an index that returns what it returned before is damaged, not endless', () => {
+test('an index that returns earlier rows again is reported as damaged, not read endlessly', () => {
   const [address] = random(1)
   const list = new AddressList({
     foreignVersion: () => '1',
@@ -116,7 +116,7 @@ function openFile(t: TestContext): { file: WalletFile; path: string } {
   return { file, path }
 }
 
-test('the list of a wallet follows the daemon and other programs, also within a tick of the clock', async (t) => {
+test("a wallet's list follows the daemon and other programs, even within a tick of the clock", async (t) => {
   const { file, path } = openFile(t)
   const stored = (): string[] =>
     sql(path, 'SELECT address FROM keys ORDER BY address').map((row) =>
@@ -132,12 +132,12 @@ test('the list of a wallet follows the daemon and other programs, also within a 
     assert.deepEqual(readAll(file.keyAddresses), stored())
     if (round % 3 === 0) file.deleteKey(own!)
     assert.deepEqual(file.keyAddresses.read(), stored())
-    // Collected statements return their files in a turn of the event loop.
+    // Garbage-collected statements release their files in a later turn of the event loop.
     if (round % 10 === 9) await setImmediate()
   }
 })
 
-test('what is no address in the place of one is damage', (t) => {
+test('an invalid address in the table is damage', (t) => {
   const { file, path } = openFile(t)
   for (const value of ["'text'", '7', 'NULL', "x''", "x'01'"]) {
     sql(path, `INSERT INTO keys VALUES (${value}, x'01', NULL)`)

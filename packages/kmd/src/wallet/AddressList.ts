@@ -1,23 +1,23 @@
 /**
- * The addresses of one table of a wallet file as texts, in byte order. Encoding an address costs a hash, so the list is
- * kept: changes by the daemon are made to it in place, and it is read again only after another program wrote to the file.
- * Reading goes page by page, so that the daemon can serve others meanwhile.
+ * The addresses in one table of a wallet file, as text in byte order. Encoding an address costs a hash, so the list is
+ * cached: the daemon's own changes update it in place, and it is read again only after another program wrote to the
+ * file. Reading goes page by page, so that the daemon can serve other requests in between.
  */
 import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 
 export type AddressSource = {
-  /** Stays the same for as long as no other program changes the file. */
+  /** Stays the same while no other program changes the file. */
   foreignVersion(): string
-  /** Up to `limit` addresses after the given one, in byte order. */
+  /** Returns up to `limit` addresses after the given one, in byte order. */
   page(after: Uint8Array | undefined, limit: number): Uint8Array[]
-  /** Runs `work` on one state of the file, whatever other programs do. */
+  /** Runs `work` on a consistent state of the file, regardless of other programs. */
   snapshot(work: () => void): void
 }
 
 /** A page takes a few milliseconds. */
 const pageLength = 1_000
-/** Other programs that write all the time must not keep a list from ever being complete. */
+/** Limits restarts, so that programs that write continuously cannot keep a list from being completed. */
 const maxRestarts = 3
 
 export class AddressList {
@@ -34,15 +34,15 @@ export class AddressList {
   }
 
   /**
-   * Reads one page where pages are missing. Returns the list if it is complete then: the same as before where nothing
-   * changed.
+   * Reads the next missing page. Returns the list once it is complete. If nothing changed, the list is the same object
+   * as before.
    */
   read(): readonly string[] | undefined {
     this.#restartIfChanged()
     if (this.#restarts > maxRestarts) this.#source.snapshot(() => this.#readAll())
     else if (!this.#isComplete) {
       this.#readPage()
-      // A page that was read after a change is not of the same state as those before.
+      // A page read after a change does not belong to the same state as earlier pages.
       if (this.#isComplete) this.#restartIfChanged()
     }
     if (!this.#isComplete) return undefined
@@ -51,7 +51,7 @@ export class AddressList {
     return this.#list
   }
 
-  /** Adds what the daemon stored. Addresses behind the pages that were read come with a later page. */
+  /** Adds an address stored by the daemon. Addresses beyond the pages read so far arrive with a later page. */
   insert(address: Uint8Array): void {
     if (!this.#covers(address)) return
     const text = Address.encode(address)
@@ -61,7 +61,7 @@ export class AddressList {
     this.#list = undefined
   }
 
-  /** Removes what the daemon deleted. */
+  /** Removes an address deleted by the daemon. */
   remove(address: Uint8Array): void {
     if (!this.#covers(address)) return
     const text = Address.encode(address)
@@ -95,7 +95,7 @@ export class AddressList {
   #readPage(): void {
     const page = this.#source.page(this.#last, pageLength)
     for (const address of page) {
-      // A damaged index can return what it returned before, without end.
+      // A damaged index can return earlier rows again, endlessly.
       if (this.#last !== undefined && Buffer.compare(address, this.#last) <= 0) throw new KmdError('damaged_blob')
       this.#texts.push(Address.encode(address))
       this.#last = address
@@ -103,7 +103,7 @@ export class AddressList {
     this.#isComplete = page.length < pageLength
   }
 
-  /** Where the address is, or would be. */
+  /** The index of the address, or its insertion point. */
   #position(text: string): number {
     let [low, high] = [0, this.#texts.length]
     while (low < high) {
@@ -117,7 +117,7 @@ export class AddressList {
 
 const addressLength = 32
 
-/** By the bytes, not by the characters: base32 counts the digits 2 to 7 after the letters. */
+/** Compares bytes, not characters: base32 sorts the digits 2 to 7 after the letters. */
 function isBefore(a: string, b: string): boolean {
   for (let i = 0; i < a.length; i++) {
     const difference = rank(a.charCodeAt(i)) - rank(b.charCodeAt(i))

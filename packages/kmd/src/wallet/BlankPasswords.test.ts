@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { KmdError } from '../errors.js'
 import { BlankPasswords } from './BlankPasswords.js'
 
-/** A check that counts how often it runs, and waits until it is told how to end. */
+/** A check that counts its runs, and waits until the test ends it. */
 function slowCheck() {
   const endings: ((outcome: string | Error) => void)[] = []
   const check = (): Promise<string> =>
@@ -22,7 +22,7 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error: KmdError) => error.code,
   )
 
-test('a wrong blank password is derived once for as long as the wallet has the same wrapped key', async () => {
+test('a wrong blank password is derived once while the wallet has the same wrapped key', async () => {
   const blanks = new BlankPasswords()
   let derived = 0
   const check = async (): Promise<never> => {
@@ -48,7 +48,7 @@ test('probes that arrive together wait for one derivation', async () => {
   assert.equal(endings.length, 1)
 })
 
-test('a right blank password is checked by each', async () => {
+test('a correct blank password is checked by each probe', async () => {
   const blanks = new BlankPasswords()
   const { check, endings } = slowCheck()
   const probes = Array.from({ length: 3 }, () => codeOf(blanks.attempt('w', stored, check)))
@@ -71,7 +71,7 @@ test('another error says nothing about the password, and the next probe derives'
   assert.deepEqual(await Promise.all(probes), ['derivation_busy', 'wrong_password'])
 })
 
-test('the wallets that are remembered are bounded', async () => {
+test('the number of remembered wallets is bounded', async () => {
   const blanks = new BlankPasswords({ limit: 2 })
   let derived = 0
   const probe = (wallet: string): Promise<string> =>

@@ -1,8 +1,8 @@
 /**
- * Unlocking with a blank password. `goal` asks whether a wallet is unencrypted by trying one before nearly every
- * command. However often it is made it is one guess, so it is neither counted nor delayed. That it is wrong is remembered
- * for the exact bytes of the wrapped master key: a second look at the same bytes could not find anything else, and
- * would cost a derivation.
+ * Unlocks with a blank password. Before nearly every command, `goal` tries a blank password to find out whether a
+ * wallet is unencrypted. Repeating this attempt is still only one guess, so it is neither counted nor delayed. A wrong
+ * blank password is remembered for the exact bytes of the wrapped master key: checking the same bytes again could not
+ * succeed and would cost a derivation.
  */
 import { createHash } from 'node:crypto'
 import { BoundedMap } from '@latchkey/algorand'
@@ -12,7 +12,7 @@ type Known = { digest: string; isRight: boolean }
 
 export class BlankPasswords {
   readonly #known: BoundedMap<string, Known>
-  /** First checks under way. They never reject. */
+  /** First checks in progress. These promises never reject. */
   readonly #running = new Map<string, Promise<void>>()
 
   constructor({ limit = 10_000 }: { limit?: number } = {}) {
@@ -23,7 +23,7 @@ export class BlankPasswords {
    * Runs `check` with the blank password, unless it is known to be wrong. `stored` is the wrapped master key that the
    * check opens.
    *
-   * @throws {@link KmdError} `wrong_password`, and what `check` throws.
+   * @throws {@link KmdError} `wrong_password`, and any error of `check`.
    */
   async attempt<T>(wallet: string, stored: Uint8Array, check: () => Promise<T>): Promise<T> {
     const digest = createHash('sha256').update(stored).digest('base64')

@@ -13,7 +13,7 @@ const fails = (code: Code, work: () => unknown): void => {
   assert.throws(work, (error) => error instanceof KmdError && error.code === code, code)
 }
 const hex = (text: string): string => Buffer.from(text).toString('hex')
-/** A box around any inner map, as a wallet file could hold it. */
+/** A box around any inner map, as a wallet file could contain it. */
 function box(write: (writer: Msgpack.Writer) => unknown): Uint8Array {
   const inner = new Msgpack.Writer()
   write(inner)
@@ -22,13 +22,13 @@ function box(write: (writer: Msgpack.Writer) => unknown): Uint8Array {
   return new Msgpack.Writer().mapHeader(1).str('ciphertext').bin(ciphertext).bytes()
 }
 
-test('what was sealed can be opened with the same key', () => {
+test('a sealed value can be opened with the same key', () => {
   const sealed = Blob.seal('secret_key', secret, key)
   assert.deepEqual(Blob.open('secret_key', sealed, key, copy), secret)
   assert.deepEqual(Blob.open('max_key_idx', Blob.seal('max_key_idx', Uint8Array.of(0), key), key, copy), Buffer.of(0))
 })
 
-test('the outer map is the reference’s, byte for byte', () => {
+test('the outer map matches the reference, byte for byte', () => {
   const salt = Buffer.alloc(32, 0x5a)
   const sealed = Blob.sealWithPasswordKey('master_key', secret, key, salt, { n: 65536, r: 1, p: 32 })
   const { ciphertext, nonce } = Blob.decode(sealed)
@@ -48,14 +48,14 @@ test('the outer map is the reference’s, byte for byte', () => {
   )
 })
 
-test('under the master key, salt and parameters are zeros that are written all the same', () => {
+test('with the master key, salt and parameters are written as zeros', () => {
   const zeros = `a4${hex('salt')}c420${'00'.repeat(32)}a8${hex('scrypt_n')}00a8${hex('scrypt_p')}00a8${hex('scrypt_r')}00`
   const sealed = Buffer.from(Blob.seal('secret_key', secret, key)).toString('hex')
   assert.ok(sealed.endsWith(zeros))
   assert.ok(sealed.includes(`a9${hex('do_scrypt')}c2`))
 })
 
-test('the inner map names what it holds, and is a secretbox with its tag first', () => {
+test('the inner map names its content, and is a secretbox with its tag first', () => {
   const { ciphertext, nonce } = Blob.decode(Blob.seal('secret_key', secret, key))
   const message = Buffer.alloc(ciphertext.length - 16)
   assert.equal(sodium.crypto_secretbox_open_easy(message, ciphertext, nonce, key), true)
@@ -68,7 +68,7 @@ test('sealing twice gives different bytes', () => {
   assert.equal(new Set(nonces).size, 20)
 })
 
-test('another key, and any changed byte of the box, are a wrong password', () => {
+test('another key, or any changed byte of the box, is a wrong password', () => {
   const sealed = Blob.seal('secret_key', secret, key)
   fails('wrong_password', () => Blob.open('secret_key', sealed, otherKey, copy))
   const { ciphertext } = Blob.decode(sealed)
@@ -79,7 +79,7 @@ test('another key, and any changed byte of the box, are a wrong password', () =>
   }
 })
 
-test('a value in the place of another is rejected', () => {
+test('a value in place of another is rejected', () => {
   const sealed = Blob.seal('max_key_idx', Uint8Array.of(3), key)
   fails('wrong_plaintext_type', () => Blob.open('secret_key', sealed, key, copy))
   fails('wrong_plaintext_type', () =>
@@ -118,19 +118,19 @@ for (const [what, bytes] of Object.entries(damaged)) {
   test(`${what} is a damaged value`, () => fails('damaged_blob', () => Blob.decode(bytes)))
 }
 
-test('an unknown member inside is damage too, whatever comes with it', () => {
+test('an unknown inner member is also damage, regardless of the other members', () => {
   const inner = box((w) => w.mapHeader(2).str('plaintext_type').str('secret_key').str('extra').uint(1))
   fails('damaged_blob', () => Blob.open('secret_key', inner, key, copy))
 })
 
-test('a value cut off at any byte is damaged, or at least never opens', () => {
+test('a value truncated at any byte is damaged, or at least never opens', () => {
   const sealed = Blob.seal('secret_key', secret, key)
   for (let length = 0; length < sealed.length; length++) {
     assert.throws(() => Blob.open('secret_key', sealed.subarray(0, length), key, copy), KmdError)
   }
 })
 
-test('members may come in any order, and bytes after the value do not matter', () => {
+test('members may come in any order, and trailing bytes are ignored', () => {
   const { ciphertext, nonce } = Blob.decode(Blob.seal('secret_key', secret, key))
   const writer = new Msgpack.Writer().mapHeader(2).str('nonce').bin(nonce).str('ciphertext').bin(ciphertext)
   const stored = Buffer.concat([writer.bytes(), Buffer.from('trailing')])

@@ -1,6 +1,7 @@
 /**
- * The encrypted values of a wallet file, in the reference's own msgpack: a map of seven around a secretbox, which
- * holds a map of two. Every member is written even when it is zero, and nothing unknown is read.
+ * Reads and writes the encrypted values of a wallet file in the reference's msgpack format: a map of seven members
+ * around a secretbox, which holds a map of two members. Members are written even if they are zero. Unknown members are
+ * rejected.
  */
 import { Msgpack } from '@latchkey/algorand'
 import { sodium } from '@latchkey/algorand/sodium'
@@ -9,7 +10,7 @@ import * as Secret from './Secret.js'
 
 export type PlaintextType = 'master_key' | 'master_derivation_key' | 'max_key_idx' | 'secret_key'
 
-/** How a password becomes a key; zeros where the key is the wallet's master key. */
+/** The parameters that derive a key from a password; zeros if the key is the wallet's master key. */
 export type Scrypt = { n: number; r: number; p: number }
 
 export type Blob = {
@@ -27,12 +28,12 @@ const tagLength = 16
 const noSalt = new Uint8Array(saltLength)
 const noScrypt: Scrypt = { n: 0, r: 0, p: 0 }
 
-/** Encrypts under the wallet's master key. */
+/** Encrypts with the wallet's master key. */
 export function seal(type: PlaintextType, plaintext: Uint8Array, key: Uint8Array): Uint8Array {
   return encode({ ...encrypt(type, plaintext, key), passwordDerived: false, salt: noSalt, scrypt: noScrypt })
 }
 
-/** Encrypts under a key derived from a password; salt and parameters are stored with it. */
+/** Encrypts with a key derived from a password. The salt and parameters are stored in the blob. */
 export function sealWithPasswordKey(
   type: PlaintextType,
   plaintext: Uint8Array,
@@ -44,8 +45,8 @@ export function sealWithPasswordKey(
 }
 
 /**
- * Decrypts and passes the plaintext to `use`. It is in protected memory that is wiped when `use` returns. A
- * wrong key and a damaged box look alike: `wrong_password`.
+ * Decrypts a blob and passes the plaintext to `use`. The plaintext is in protected memory that is wiped when `use`
+ * returns. A wrong key and a damaged box are indistinguishable: both throw `wrong_password`.
  */
 export function open<T>(
   type: PlaintextType,
@@ -71,11 +72,11 @@ export function decrypt<T>(type: PlaintextType, blob: Blob, key: Uint8Array, use
   }
 }
 
-/** Shared: nothing here is asynchronous, so uses never overlap. The longest plaintext the format knows is 108 bytes. */
+/** Shared: all code here is synchronous, so uses never overlap. The longest plaintext in the format has 108 bytes. */
 let scratch: Buffer | undefined
 const scratchLength = 512
 
-/** Reads the outer map without opening it: what a password needs to become the key. */
+/** Reads the outer map without decrypting it, for the parameters of the key derivation. */
 export function decode(stored: Uint8Array): Blob {
   const blob: Blob = {
     ciphertext: nothing,
@@ -105,7 +106,7 @@ function readPlaintext(type: PlaintextType, message: Uint8Array): Uint8Array {
   let plaintext: Uint8Array = nothing
   let found = ''
   readMap(message, (name, reader) => {
-    // A view, not a copy: the only plaintext there is lies in memory that is wiped.
+    // A view, not a copy, so the only plaintext is in memory that is wiped.
     if (name === 'plaintext') plaintext = reader.view()
     else if (name === 'plaintext_type') found = reader.str()
     else throw new KmdError('damaged_blob')
@@ -141,7 +142,7 @@ function encrypt(type: PlaintextType, plaintext: Uint8Array, key: Uint8Array): P
   return { ciphertext, nonce }
 }
 
-/** Room for the map, the two names, both headers and the longest type. */
+/** Room for the map, both names, both headers and the longest type. */
 const plaintextOverhead = 64
 
 function encode(blob: Blob): Uint8Array {

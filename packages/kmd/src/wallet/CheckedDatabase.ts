@@ -1,17 +1,17 @@
-/** Opens wallet databases for use: only after all of the file was checked, and again when another program changed it. */
+/** Opens wallet databases after checking the whole file, and checks the file again if another program changed it. */
 import { type Stats, statSync } from 'node:fs'
 import { KmdError } from '../errors.js'
 import * as Sqlite from './Sqlite.js'
 import * as WalletFormat from './WalletFormat.js'
 
-/** `damage` is what of it cannot be read, in words that follow the name of the file. */
+/** `damage` describes the unreadable parts. The text completes a sentence that starts with the file name. */
 export type CheckedDatabase = { database: Sqlite.Database; status: Stats; damage: string | undefined }
 
 /**
- * Opens a database for use, if it is a wallet.
+ * Opens a database if it is a wallet.
  *
- * @throws KmdError with the code `database`; its cause is a DatabaseFormatError if the file is refused. Or the error of
- *   SQLite that another program holds it.
+ * @throws KmdError with the code `database`; its cause is a DatabaseFormatError if the file is rejected. Throws
+ * SQLite's error if another program holds the database.
  */
 export function open(path: string): CheckedDatabase {
   return withFile(path, (file) => {
@@ -30,7 +30,7 @@ export function open(path: string): CheckedDatabase {
 }
 
 /**
- * Checks the file of an open database again, and returns its damage.
+ * Checks the file of an open database again and returns its damage.
  *
  * @throws as `open`.
  */
@@ -39,8 +39,8 @@ export function checkAgain(path: string, database: Sqlite.Database): string | un
 }
 
 /**
- * Opens the file at the path beside SQLite. All of `work` is synchronous, and no transaction is open at its end: closing
- * a file ends every lock that the process has on it.
+ * Opens the file separately from SQLite. `work` is synchronous and leaves no transaction open, because closing a file
+ * releases every lock that the process has on it.
  */
 function withFile<T>(path: string, work: (file: WalletFormat.OpenedFile) => T): T {
   let file: WalletFormat.OpenedFile | undefined

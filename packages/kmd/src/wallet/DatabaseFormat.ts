@@ -1,15 +1,15 @@
 /**
- * Reads the structure of an SQLite file without SQLite: the header, the trees of pages, and records. A file from
- * elsewhere can make SQLite work without end (a page that several others lead to, a value of a gigabyte); what was
- * walked here once is a tree in which every page has one place and every value a bounded length.
+ * Reads the structure of an SQLite file without SQLite: the header, the page trees, and records. An untrusted file can
+ * make SQLite work endlessly (a page with several parents, a value of a gigabyte). After this check, every page has
+ * exactly one place in a tree and every value has a bounded length.
  *
- * The format is documented at https://sqlite.org/fileformat2.html, whose terms are used here.
+ * The format and its terms are documented at https://sqlite.org/fileformat2.html.
  */
 import { readSync } from 'node:fs'
 import { LatchkeyError } from '@latchkey/algorand'
 import { fileErrors } from '../errors.js'
 
-/** The kind of a tree: rows by their number, or keys alone. */
+/** The kind of a tree: rows by number, or keys only. */
 export type Kind = 'table' | 'index'
 
 export type Value = number | bigint | null | { type: 'text' | 'blob'; bytes: Buffer }
@@ -17,19 +17,19 @@ export type Value = number | bigint | null | { type: 'text' | 'blob'; bytes: Buf
 export type Walk = {
   root: number
   kind: Kind
-  /** Of one row or key. */
+  /** The limit for one row or key. */
   maxPayloadBytes: number
-  /** @default no limit but the size of the file */
+  /** @default limited only by the file size */
   maxRows?: number
-  /** Called with each row. Rows are not read without it. */
+  /** Called with each row. Without it, rows are not read. */
   onRow?: (payload: Buffer) => void
-  /** Pages that SQLite refuses to read are counted instead of refused: the other pages can still be used. */
+  /** Counts pages that SQLite refuses to read instead of rejecting the file, because the other pages remain usable. */
   skipsDamaged?: boolean
 }
 
 const magic = Buffer.from('SQLite format 3\0', 'latin1')
 const headerLength = 100
-/** SQLite's own limit (BTCURSOR_MAX_DEPTH). */
+/** SQLite's limit (BTCURSOR_MAX_DEPTH). */
 const maxDepth = 20
 const flags = { interiorIndex: 2, interiorTable: 5, leafIndex: 10, leafTable: 13 } as const
 
@@ -46,7 +46,7 @@ export class DatabaseFormat {
   /**
    * Reads the header.
    *
-   * @param descriptor stays open, and is read from synchronously.
+   * @param descriptor stays open, and is read synchronously.
    * @throws DatabaseFormatError
    */
   constructor(descriptor: number, size: number) {
@@ -68,13 +68,13 @@ export class DatabaseFormat {
     this.#page = Buffer.alloc(this.pageSize)
   }
 
-  /** How many pages were skipped (`skipsDamaged`). */
+  /** The number of skipped pages (`skipsDamaged`). */
   get damagedPages(): number {
     return this.#damagedPages
   }
 
   /**
-   * Visits every page of a tree. A page belongs to one place in one tree of the file.
+   * Visits every page of a tree. Each page has exactly one place in one tree of the file.
    *
    * @returns the number of rows.
    * @throws DatabaseFormatError
@@ -103,17 +103,17 @@ export class DatabaseFormat {
     if (flag !== interior && flag !== leaf) return this.#damaged(options)
     const isLeaf = flag === leaf
     const cells = page.readUInt16BE(at + 3)
-    // SQLite does not read such a page either.
+    // SQLite rejects such a page, too.
     if (cells === 0 && depth > 1) return this.#damaged(options)
     const pointers = at + (isLeaf ? 8 : 12)
     const content = pointers + 2 * cells
     if (content > this.#usable) throw new DatabaseFormatError(damage)
     if (!isLeaf) push(page.readUInt32BE(at + 8))
-    // Reading an overflow page replaces the page that is being read.
+    // Reading an overflow page overwrites the current page, so long cells are read afterwards.
     const long: Cell[] = []
     for (let i = 0; i < cells; i++) {
       const start = page.readUInt16BE(pointers + 2 * i)
-      // The shortest cell has four bytes, which SQLite relies on too.
+      // The shortest cell has four bytes. SQLite relies on this, too.
       if (start < content || start > this.#usable - 4) throw new DatabaseFormatError(damage)
       if (!isLeaf) push(page.readUInt32BE(start))
       if (isTable && !isLeaf) continue
@@ -126,7 +126,7 @@ export class DatabaseFormat {
     return isTable && !isLeaf ? 0 : cells
   }
 
-  /** Makes no object for a cell that is only measured: a wallet can have a million. */
+  /** Creates no object for a cell that is only measured, because a wallet can have a million cells. */
   #readCell(start: number, { kind, maxPayloadBytes, onRow }: Walk, long: Cell[]): void {
     const page = this.#page
     const length = varint(page, start)
@@ -147,7 +147,7 @@ export class DatabaseFormat {
     return 0
   }
 
-  /** Reads a page, once. False if the file has no such page. */
+  /** Reads a page. A page may be read only once. Returns false if the file has no such page. */
   #load(number: number): boolean {
     if (number < 1 || number > this.pageCount) return false
     const mask = 1 << (number & 7)
@@ -157,7 +157,7 @@ export class DatabaseFormat {
     return read === this.pageSize
   }
 
-  /** How much of a payload is in the page itself, where it is too long to be all of it. */
+  /** The number of bytes stored in the page itself if a payload does not fit. */
   #localLength(length: number, max: number): number {
     const min = Math.floor(((this.#usable - 12) * 32) / 255) - 23
     const candidate = min + ((length - min) % (this.#usable - 4))
@@ -176,14 +176,14 @@ export class DatabaseFormat {
   }
 }
 
-/** A payload of which `left` bytes are in overflow pages. */
+/** A payload with `left` bytes in overflow pages. */
 type Cell = { left: number; overflow: number; local: Buffer }
 
 const damage = 'is damaged'
 const nothing = Buffer.alloc(0)
 
 /**
- * The values of a row.
+ * Returns the values of a row.
  *
  * @throws DatabaseFormatError
  */
@@ -217,7 +217,7 @@ function readValue(type: number, bytes: Buffer): Value {
   return type === 6 ? bytes.readBigInt64BE() : bytes.readIntBE(0, bytes.length)
 }
 
-/** A number of one to nine bytes. Nine bytes are more than any file has. */
+/** Reads an integer of one to nine bytes. A nine-byte value exceeds every file size. */
 function varint(bytes: Buffer, at: number): number {
   let value = 0
   for (let i = 0; i < 8; i++) {
@@ -234,7 +234,7 @@ function varintLength(bytes: Buffer, at: number): number {
   return 9
 }
 
-/** Why a file is not read. The message continues a sentence that begins with the name of the file. */
+/** Why a file is rejected. The message completes a sentence that starts with the file name. */
 export class DatabaseFormatError extends LatchkeyError<'not_a_wallet'> {
   override name = 'DatabaseFormatError'
 

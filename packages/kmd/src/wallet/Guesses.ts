@@ -1,18 +1,18 @@
 /**
- * The wrong passwords given in one place, and the waits they cost. The first few are free, because people mistype; after
- * that each one doubles the wait before the next check.
+ * Counts wrong passwords for one wallet or handle and delays further checks. The first few are free, because people
+ * mistype. After that, each wrong password doubles the wait before the next check.
  *
- * There are two counts. A correct password resets `streak`. It does not reset `level`, which decreases by one a minute:
- * otherwise a program that signs with the correct password would reset the streak of an attacker.
+ * There are two counts. A correct password resets `streak` but not `level`, which decreases by one per minute.
+ * Otherwise, a program that signs with the correct password would reset an attacker's count.
  *
- * A check counts from its beginning, and is given back if the password is correct. Otherwise as many guesses as fit
- * into one derivation would pass before the first of them counts.
+ * A check counts when it begins, and is uncounted if the password is correct. Otherwise, as many guesses as fit into
+ * one derivation would pass before the first one counts.
  */
 import { KmdError } from '../errors.js'
 
 export type Count = { streak: number; level: number; lastFailureMs: number }
 
-/** What all counts of a throttle share. */
+/** Shared by all counts of a throttle. */
 export type Clock = {
   now: () => number
   sleep: (ms: number) => Promise<void>
@@ -25,26 +25,26 @@ export const freeLevel = 30
 const levelStepMs = 60_000
 const firstWaitMs = 250
 const longestWaitMs = 300_000
-/** A response is delayed up to this; a longer wait is 429 with Retry-After. */
+/** Responses are delayed up to this time. A longer wait is a 429 with Retry-After. */
 const longestHoldMs = 10_000
-/** With the free guesses that run at once, 64 in all. */
+/** Together with the free guesses that run concurrently: 64. */
 const mostWaiting = 61
 
-/** The wait after the last failure; `steps` are failures beyond the free ones. */
+/** The wait after the last failure. `steps` is the number of failures beyond the free ones. */
 export function waitAfter(steps: number): number {
   return steps < 0 ? 0 : Math.min(longestWaitMs, firstWaitMs * 2 ** steps)
 }
 
 export class Guesses {
   readonly #clock: Clock
-  /** What is waited for on account of others. */
+  /** The wait caused by other handles. */
   readonly #otherWaitMs: () => number
   #streak = 0
   #level = 0
   #lastFailureMs = 0
   #running = 0
   #waiting = 0
-  /** Ends when the last of the waiting attempts may begin. */
+  /** Resolves when the last waiting attempt may begin. */
   #turn: Promise<void> = Promise.resolve()
   #onEnd = (): void => {}
 
@@ -61,7 +61,7 @@ export class Guesses {
     return this.#lastFailureMs
   }
 
-  /** What is left of the level. */
+  /** The current level, after its decrease over time. */
   level(): number {
     return Math.max(0, this.#level - this.#elapsedMs() / levelStepMs)
   }
@@ -76,12 +76,12 @@ export class Guesses {
     this.#lastFailureMs = Math.min(lastFailureMs, this.#clock.now())
   }
 
-  /** Whether there is nothing to remember. */
+  /** Whether all counts are zero. */
   get isClean(): boolean {
     return this.#waiting === 0 && this.#running === 0 && this.#streak === 0 && this.level() === 0
   }
 
-  /** Whether a check may run right now, without queueing: the usual case. */
+  /** Whether a check may run now without queueing. This is the usual case. */
   get isOpen(): boolean {
     return this.#running === 0 && this.#waiting === 0 && this.waitMs() === 0
   }
@@ -96,14 +96,14 @@ export class Guesses {
     this.#lastFailureMs = this.#clock.now()
   }
 
-  /** Returns whether this changed anything. */
+  /** Returns whether a count changed. */
   succeed(): boolean {
     const changes = this.#streak > 0
     this.#streak = 0
     return changes
   }
 
-  /** Waits until a check may run, and claims it. `end` must follow. */
+  /** Waits until a check may run, and claims it. Call `end` afterwards. */
   async begin(): Promise<void> {
     if (this.#waiting > 0 || !this.#mayBegin()) await this.#queue()
     else this.#running++
@@ -114,7 +114,7 @@ export class Guesses {
     this.#onEnd()
   }
 
-  /** Free guesses may run at once, as many as there are left. After that it is one at a time, each after its own wait. */
+  /** The remaining free guesses may run concurrently. After that, checks run one at a time, each after its own wait. */
   #mayBegin(): boolean {
     const isFree = this.#steps(this.#running) < 0 && this.#otherWaitMs() === 0
     return isFree || (this.#running === 0 && this.waitMs() === 0)
@@ -123,7 +123,7 @@ export class Guesses {
   async #queue(): Promise<void> {
     const waitMs = this.waitMs()
     if (waitMs > longestHoldMs) throw tooMany(waitMs)
-    // Of a wallet that many unlock at once, no password may have been wrong.
+    // If many clients unlock the wallet at once, perhaps none of their passwords was wrong.
     if (this.#waiting >= mostWaiting) throw this.#steps(0) < 0 ? busy() : tooMany(waitMs)
     this.#waiting++
     const before = this.#turn
@@ -141,7 +141,7 @@ export class Guesses {
     }
   }
 
-  /** For the first in the queue only. */
+  /** Called only by the first attempt in the queue. */
   async #untilOpen(): Promise<void> {
     while (!this.#mayBegin()) {
       if (this.#running > 0) {
@@ -158,12 +158,16 @@ export class Guesses {
     }
   }
 
-  /** How many failures there would be beyond the free ones if the `claimed` checks failed, too; below zero is none. */
+  /**
+   * The number of failures beyond the free ones if the `claimed` checks also failed; negative if free guesses remain.
+   */
   #steps(claimed: number): number {
     return Math.max(this.#streak + claimed - freeStreak, Math.floor(this.level() + claimed) - freeLevel)
   }
 
-  /** A clock that was set back must not lock a wallet for longer than its wait: time passes from then on. */
+  /**
+   * If the clock was set back, a wallet must not stay locked longer than its wait, so time counts from the new value.
+   */
   #elapsedMs(): number {
     const now = this.#clock.now()
     this.#lastFailureMs = Math.min(this.#lastFailureMs, now)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { KmdError } from '../errors.js'
 import { type Handle, HandleGuesses } from './HandleGuesses.js'
 
-/** Counts on a clock that moves only by sleeping, and by hand. */
+/** Counts on a clock that moves only by sleeping or by hand. */
 function start() {
   const clock = { nowMs: 1_700_000_000_000 }
   const slept: number[] = []
@@ -46,7 +46,7 @@ test('a correct password on a handle without failures is checked at once, withou
   )
 })
 
-test('each handle has three free guesses, and waits that double', async () => {
+test('each handle has three free guesses, and then waits that double', async () => {
   const { wrong, right, slept } = start()
   const [one, two] = [newHandle(), newHandle()]
   for (let i = 0; i < 5; i++) assert.equal(await wrong(one), 'wrong_password')
@@ -66,7 +66,7 @@ test('a wait of more than ten seconds is rejected', async () => {
   assert.equal(await right(handle), 'too_many_wrong_passwords')
 })
 
-test('one handle that fails all the time delays no other, not even one that failed once', async () => {
+test('one handle that fails constantly delays no other, not even one that failed once', async () => {
   const { wrong, right, slept, clock } = start()
   const [thief, owner] = [newHandle(), newHandle()]
   for (let i = 0; i < 60; i++) {
@@ -86,7 +86,7 @@ test('guesses over many handles of one wallet are slowed down together', async (
   assert.deepEqual(slept, [], 'the first guess on each is free')
   assert.equal(await wrong(handles[0]!), 'too_many_wrong_passwords')
   assert.equal(await wrong(newHandle('other')), 'wrong_password')
-  // Owners of a handle whose last password was right are not kept waiting.
+  // Handles whose last password was correct do not wait.
   assert.equal(await right(newHandle()), 'right')
   clock.nowMs += 300_000
   assert.equal(await right(handles[1]!), 'right')

@@ -1,26 +1,26 @@
 /**
- * Wrong passwords on handles. Each handle has its own count, in memory as the handle is, so that guessing on one does not
- * delay the others.
+ * Throttles wrong passwords on handles. Each handle has its own count, kept in memory like the handle, so guessing on
+ * one handle does not delay the others.
  *
- * A bound for the wallet is above them, for a thief of many handles: once handles of one wallet have failed thirty times
- * lately, one that has failed waits for all of them. At most three failures of each handle count there, so that no
- * handle can bring about such a wait alone, and a handle whose last password was right never waits for others.
+ * A bound per wallet protects against a thief with many handles: once a wallet's handles have recently failed thirty
+ * times together, every handle that has failed waits for all of them. At most three failures per handle count, so no
+ * single handle can cause such a wait. A handle whose last password was correct never waits for others.
  */
 import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { type Clock, freeLevel, freeStreak, Guesses, waitAfter } from './Guesses.js'
 
-/** What opened handles are told apart by; `key` is the wallet's. */
+/** Identifies an open handle. `key` is the wallet's key. */
 export type Handle = { readonly key: string }
 
 const mostWallets = 10_000
-/** Of one wallet: as many as there can be handles. */
+/** Per wallet: the maximum number of handles. */
 const mostHandles = 16_384
 
 export class HandleGuesses {
   readonly #clock: Clock
   readonly #handles = new WeakMap<Handle, Guesses>()
-  /** By wallet. The counts outlive their handles: releasing one takes nothing back. */
+  /** By wallet. Counts outlive their handles, so releasing a handle does not reset its count. */
   readonly #failed = new BoundedMap<string, BoundedMap<Guesses, true>>(mostWallets)
 
   constructor(clock: Clock) {

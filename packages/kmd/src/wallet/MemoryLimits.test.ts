@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { KmdError } from '../errors.js'
 import * as MemoryLimits from './MemoryLimits.js'
 
-/** What Linux says about a process that has plenty of everything. */
+/** The files of a Linux process with plenty of every resource. */
 const plenty: { [path: string]: string } = {
   '/proc/self/maps': 'a\n'.repeat(700),
   '/proc/sys/vm/max_map_count': '65530\n',
@@ -24,22 +24,22 @@ const refusal = (files: { [path: string]: string }): string | undefined => {
   }
 }
 
-test('plenty of memory is not refused, nor is anything where nothing is known', () => {
+test('nothing is rejected if there is plenty of memory, or if nothing is known', () => {
   assert.equal(refusal(plenty), undefined)
   assert.equal(refusal({}), undefined)
   MemoryLimits.require(32_768)
 })
 
-test('too many mappings are refused before the last', () => {
+test('too many mappings are rejected before the last one', () => {
   assert.match(refusal({ ...plenty, '/proc/self/maps': 'a\n'.repeat(64_600) }) ?? '', /64600 of 65530 memory mappings/)
   assert.equal(refusal({ ...plenty, '/proc/self/maps': 'a\n'.repeat(64_500) }), undefined)
 })
 
-test('so is the end of the address space', () => {
+test('the end of the address space is rejected', () => {
   const limits = 'Max address space         1030000000           1030000000           bytes\n'
   assert.match(refusal({ ...plenty, '/proc/self/limits': limits }) ?? '', /RLIMIT_AS/)
 })
 
-test('so is what a system with strict accounting could not back', () => {
+test('memory that a system with strict accounting could not back is rejected', () => {
   assert.match(refusal({ ...plenty, '/proc/sys/vm/overcommit_memory': '2\n' }) ?? '', /overcommit/)
 })

@@ -1,18 +1,18 @@
 /**
- * Whether the system would give this process another block of memory. `sodium-native` ends the process where it does not, so
- * that this has to be found out before. It is read from `/proc` and costs less than a millisecond; elsewhere than on
- * Linux nothing is known, and nothing is refused.
+ * Predicts whether the system would give this process another block of memory. `sodium-native` ends the process if an
+ * allocation fails, so the check must come first. The limits are read from `/proc` in less than a millisecond. On
+ * systems other than Linux nothing is known, so nothing is rejected.
  */
 import { readFileSync } from 'node:fs'
 import { KmdError } from '../errors.js'
 
-/** Left to the runtime, which ends the process where it gets no memory itself. */
+/** Reserved for the runtime, which also ends the process if it gets no memory. */
 const spareMappings = 1_024
 const spareBytes = 16 * 1024 * 1024
 /** The block, the page before it, and a guard page on each side. */
 const mappingsOfBlock = 4
 
-/** Reads a file of the system: undefined where there is none. */
+/** Reads a system file; undefined if it does not exist. */
 export type Read = (path: string) => string | undefined
 
 /**
@@ -35,7 +35,7 @@ function lacking(length: number, read: Read): string | undefined {
   const used = 1024 * memberOf(read('/proc/self/status'), /^VmSize:\s+([0-9]+) kB$/m, 0)
   const most = memberOf(read('/proc/self/limits'), /^Max address space\s+([0-9]+) /m)
   if (used + needed > most) return `${used} of ${most} bytes of address space are in use (RLIMIT_AS)`
-  // Strict accounting: the system refuses what it could not back.
+  // Strict accounting: the system refuses allocations that it could not back.
   if (read('/proc/sys/vm/overcommit_memory')?.trim() !== '2') return undefined
   const meminfo = read('/proc/meminfo')
   const committed = 1024 * memberOf(meminfo, /^Committed_AS:\s+([0-9]+) kB$/m, 0)

@@ -6,7 +6,7 @@ import { KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { PasswordThrottle } from './PasswordThrottle.js'
 
-/** A throttle on a clock that moves only by sleeping, and by hand. */
+/** A throttle on a clock that moves only by sleeping or by hand. */
 function start(file?: string) {
   const clock = { now: 1_700_000_000_000 }
   const slept: number[] = []
@@ -121,7 +121,7 @@ test('other errors are not counted', async () => {
   assert.equal(throttle.isOpen('w'), true)
 })
 
-test('checks count when they begin: no more than the free ones run before the first has failed', async () => {
+test('checks count when they begin: only the free ones run before the first has failed', async () => {
   const { throttle, slept } = start()
   const endings: (() => void)[] = []
   const attempts = Array.from({ length: 6 }, () =>
@@ -143,7 +143,7 @@ test('checks count when they begin: no more than the free ones run before the fi
   assert.deepEqual(slept, [250, 500, 1000])
 })
 
-test('a check is given back if the password is correct: forty programs may unlock together', async () => {
+test('a check is uncounted if the password is correct: forty programs may unlock together', async () => {
   const { throttle, slept } = start()
   const right = async (): Promise<string> => {
     await new Promise(setImmediate)
@@ -201,7 +201,7 @@ test('queued attempts are rejected once the wait becomes too long', async () => 
   ])
 })
 
-test('64 may unlock a wallet at once; of those beyond, none is told of wrong passwords that nobody gave', async () => {
+test('64 may unlock a wallet at once; further attempts get a busy error, not a wrong-password delay', async () => {
   const { throttle, slept } = start()
   const unlocking = Array.from({ length: 65 }, () =>
     throttle.attempt('w', () => new Promise((resolve) => setImmediate(resolve, 'right'))),
@@ -227,7 +227,7 @@ test('at most 61 attempts wait', async () => {
   assert.deepEqual(await Promise.all(waiting), new Array(61).fill('right'))
 })
 
-test('counts survive a restart, in a file readable by its owner only', async (t) => {
+test('counts survive a restart, in a file that only its owner can read', async (t) => {
   const file = join(temporaryDirectory(t), 'failures.json')
   const { throttle, again, slept } = start(file)
   await guesses(throttle, 4)
@@ -259,7 +259,7 @@ const damaged = [
   '{"w":',
 ]
 for (const content of damaged) {
-  test(`a file that holds ${JSON.stringify(content)} does not prevent unlocking`, async (t) => {
+  test(`a file with the content ${JSON.stringify(content)} does not prevent unlocking`, async (t) => {
     const file = join(temporaryDirectory(t), 'failures.json')
     writeFileSync(file, content)
     const { throttle, slept } = start(file)
@@ -270,7 +270,7 @@ for (const content of damaged) {
   })
 }
 
-test('a clock that is set back locks a wallet for no longer than its wait, in this process or the next', async (t) => {
+test('a clock that is set back locks a wallet no longer than its wait, in this process or the next', async (t) => {
   const { throttle, again, clock, slept } = start(join(temporaryDirectory(t), 'failures.json'))
   await guesses(throttle, 4)
   clock.now -= 86_400_000
@@ -282,7 +282,7 @@ test('a clock that is set back locks a wallet for no longer than its wait, in th
   assert.deepEqual(slept, [500, 1000])
 })
 
-test('a clock that is set back does not prolong a wait that is rejected', async () => {
+test('a clock that is set back does not extend a rejected wait', async () => {
   const { throttle, clock, slept } = start()
   await guesses(throttle, 9)
   clock.now -= 86_400_000
@@ -304,7 +304,7 @@ test('counts that cannot be saved stay in memory, and the failure is reported', 
   assert.equal(failures.length, 2)
 })
 
-test('closing rejects waiting attempts, and only them', async () => {
+test('closing rejects only waiting attempts', async () => {
   const throttle = new PasswordThrottle()
   await guesses(throttle, 4)
   const waiting = guess(throttle)

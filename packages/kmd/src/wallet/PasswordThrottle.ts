@@ -1,11 +1,11 @@
 /**
- * Delays after wrong passwords (see `Guesses`), counted in two places that do not affect each other:
+ * Delays checks after wrong passwords (see `Guesses`). There are two independent counts:
  *
- * - by wallet, for what needs nothing but the API token and a password: unlocking, renaming, changing the password and
- *   deleting a wallet. In a file, so that the counts survive a restart.
- * - by handle, for operations that need a handle and the password again. A handle proves that the password was known
- *   when it was opened, so that guesses by others must not keep its owner from working, and neither must guesses on
- *   another handle. All handles of a wallet together have a bound of their own (see `HandleGuesses`).
+ * - per wallet, for operations that need only the API token and a password: unlocking, renaming, changing the password
+ *   and deleting a wallet. A file stores these counts, so that they survive a restart.
+ * - per handle, for operations that need a handle and the password again. A handle proves that its owner knew the
+ *   password, so neither guesses by others nor guesses on another handle may block that owner. All handles of a wallet
+ *   share an additional bound (see `HandleGuesses`).
  */
 import { readFileSync } from 'node:fs'
 import * as AtomicFile from '@latchkey/system/atomic-file'
@@ -14,12 +14,12 @@ import { type Clock, type Count, Guesses } from './Guesses.js'
 import { type Handle, HandleGuesses } from './HandleGuesses.js'
 
 export type ThrottleOptions = {
-  /** The file of the counts. @default none: counts are in memory only */
+  /** The file that stores the counts. @default none: counts are in memory only */
   file?: string
   /** Wall-clock time in milliseconds, because the counts outlive the process. @default Date.now */
   now?: () => number
   sleep?: (ms: number) => Promise<void>
-  /** Called when the counts could not be saved. */
+  /** Called if the counts could not be saved. */
   onSaveFailure?: (error: unknown) => void
 }
 
@@ -59,7 +59,7 @@ export class PasswordThrottle {
     return this.#wallets.get(wallet)?.isOpen ?? true
   }
 
-  /** Runs a check once it may run. A check that fails with `wrong_password` counts as a wrong password. */
+  /** Runs a check as soon as the waits allow. A check that fails with `wrong_password` counts as a wrong password. */
   async attempt<T>(wallet: string, check: () => T | Promise<T>): Promise<T> {
     const guesses = this.#guessesFor(wallet)
     await guesses.begin()
@@ -79,7 +79,7 @@ export class PasswordThrottle {
     }
   }
 
-  /** As `attempt`, for an operation with a handle. The usual case is done when this returns, and is no promise. */
+  /** Like `attempt`, for an operation with a handle. Returns synchronously, without a promise, in the usual case. */
   attemptOnHandle(handle: Handle, check: () => void): void | Promise<void> {
     return this.#handles.attempt(handle, check)
   }
@@ -104,7 +104,7 @@ export class PasswordThrottle {
         }
       }
     } catch (error) {
-      // A missing file is the usual case. A damaged one must not prevent unlocking.
+      // A missing file is normal. A damaged file must not prevent unlocking.
       if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
     }
   }
@@ -118,7 +118,7 @@ export class PasswordThrottle {
     try {
       AtomicFile.replaceSync(this.#file, JSON.stringify(counts))
     } catch (error) {
-      // A full disk must not prevent unlocking. The counts in memory remain; a restart loses them.
+      // A full disk must not prevent unlocking. The counts stay in memory and are lost at a restart.
       this.#onSaveFailure?.(error)
     }
   }

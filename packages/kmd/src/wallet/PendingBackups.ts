@@ -1,6 +1,6 @@
 /**
- * The wallets that were created in the console and are not backed up yet, by id. Only for those may a session of the
- * console show the recovery mnemonic, and only until the owner says that it is written down.
+ * Stores the ids of wallets that were created in the console and are not backed up yet. A console session may show the
+ * recovery mnemonic only for these wallets, and only until the owner confirms that it is written down.
  */
 import { Json } from '@latchkey/algorand'
 import { StateFile } from '../state/StateFile.js'
@@ -8,7 +8,7 @@ import { StateFile } from '../state/StateFile.js'
 export type PendingBackupsOptions = {
   /** @default none: in memory only */
   file?: string
-  /** Called when a new wallet could not be noted. */
+  /** Called if a new wallet could not be recorded. */
   onFailure?: (error: unknown) => void
 }
 
@@ -36,7 +36,10 @@ export class PendingBackups {
     return this.list().includes(wallet)
   }
 
-  /** Never fails: the wallet exists already. Without the note, its backup is left to the command line. */
+  /**
+   * Never throws, because the wallet already exists. If recording fails, the wallet can be backed up only on the
+   * command line.
+   */
   add(wallet: string): void {
     try {
       this.#file.write({ version, wallets: [...this.list(), wallet].slice(-maxWallets) })
@@ -45,7 +48,7 @@ export class PendingBackups {
     }
   }
 
-  /** Removing one that is not there succeeds. */
+  /** Succeeds even if the wallet is not in the list. */
   remove(wallet: string): void {
     const wallets = this.list()
     if (wallets.includes(wallet)) this.#file.write({ version, wallets: wallets.filter((other) => other !== wallet) })

@@ -12,7 +12,7 @@ const holds = (keys: RecentKeys, { publicKey, secretKey }: Ed25519.KeyPair, revi
   return found !== undefined
 }
 
-test('a key is found by its address for as long as the file is at the same revision', () => {
+test('a key is found by its address while the file has the same revision', () => {
   const keys = new RecentKeys()
   keys.set(pairs[0]!.secretKey, 1)
   keys.set(pairs[1]!.secretKey, 1)
@@ -41,7 +41,7 @@ test('no key is stored while the revision is uncertain', () => {
   keys.free()
 })
 
-test('the last 256 are kept', () => {
+test('the last 256 keys are kept', () => {
   const keys = new RecentKeys()
   for (const { secretKey } of pairs) keys.set(secretKey, 1)
   assert.deepEqual(
@@ -51,7 +51,7 @@ test('the last 256 are kept', () => {
   keys.free()
 })
 
-test('the key that was given is copied: wiping it changes nothing', () => {
+test('the given key is copied: wiping it changes nothing', () => {
   const keys = new RecentKeys()
   const secretKey = Uint8Array.from(pairs[0]!.secretKey)
   keys.set(secretKey, 1)

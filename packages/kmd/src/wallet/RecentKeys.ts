@@ -1,7 +1,7 @@
 /**
- * The keys that a handle signed with last, decrypted, in protected memory: a program that signs a thousand times with
- * one key has it read and decrypted once. They are as sensitive as the master key of the handle, and are wiped with it,
- * or when the wallet file changes.
+ * Caches the decrypted keys that a handle signed with last, in protected memory. A program that signs a thousand times
+ * with one key has it read and decrypted once. These keys are as sensitive as the handle's master key, and are wiped
+ * with it or when the wallet file changes.
  */
 import { Ed25519 } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
@@ -10,11 +10,11 @@ import * as Secret from './Secret.js'
 const mostKeys = 256
 
 export class RecentKeys {
-  /** Oldest first: a Map remembers insertion. By the address, one character a byte. */
+  /** Oldest first, because a Map keeps insertion order. The key is the address with one character per byte. */
   readonly #keys = new Map<string, Buffer>()
   #revision: number | undefined
 
-  /** `revision` is that of the wallet file now. */
+  /** `revision` is the wallet file's current revision. */
   get(address: Uint8Array, revision: number | undefined): Uint8Array | undefined {
     if (revision === undefined || revision !== this.#revision) {
       this.free()
@@ -40,7 +40,7 @@ export class RecentKeys {
     this.#revision = undefined
   }
 
-  /** Memory for a key: that of the oldest one if there are many. Without any the key is decrypted each time. */
+  /** Memory for a key: the oldest key's slot if the cache is full. Without memory, the key is decrypted each time. */
   #takeSlot(): Buffer | undefined {
     const [oldest] = this.#keys
     if (this.#keys.size === mostKeys && oldest !== undefined) {

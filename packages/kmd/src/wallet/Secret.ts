@@ -1,6 +1,6 @@
 /**
- * Bytes that must not outlive their use: in memory of libsodium, which is locked against swapping where
- * the system allows it, fenced by guard pages, never moved by the garbage collector, and wiped when it is freed.
+ * Holds secret bytes in libsodium memory: locked against swapping if the system allows it, fenced by guard pages, never
+ * moved by the garbage collector, and wiped when freed.
  */
 import { sodium } from '@latchkey/algorand/sodium'
 import { Slabs } from './Slabs.js'
@@ -8,18 +8,18 @@ import { Slabs } from './Slabs.js'
 const slabs = new Slabs()
 
 /**
- * Zeroed protected memory.
+ * Allocates zeroed protected memory.
  *
- * @throws {@link KmdError} `no_secure_memory` if the system gives no more.
+ * @throws {@link KmdError} `no_secure_memory` if the system has no more.
  */
 export function allocate(length: number): Buffer {
   return slabs.allocate(length)
 }
 
 /**
- * Random bytes in protected memory.
+ * Returns random bytes in protected memory.
  *
- * @throws {@link KmdError} `no_secure_memory` if the system gives no more.
+ * @throws {@link KmdError} `no_secure_memory` if the system has no more.
  */
 export function random(length: number): Buffer {
   const secret = allocate(length)
@@ -27,17 +27,17 @@ export function random(length: number): Buffer {
   return secret
 }
 
-/** Wipes and returns memory from `allocate`. The buffer must not be touched afterwards. */
+/** Wipes and frees memory from `allocate`. Do not use the buffer afterwards. */
 export function free(secret: Buffer): void {
   slabs.free(secret)
 }
 
-/** Wipes bytes that lie in ordinary memory. */
+/** Wipes bytes in ordinary memory. */
 export function wipe(...buffers: Uint8Array[]): void {
   for (const bytes of buffers) if (bytes.length > 0) sodium.sodium_memzero(bytes)
 }
 
-/** Random bytes that are not secret by themselves: salts, nonces, identifiers. */
+/** Returns random bytes that are not secret: salts, nonces, identifiers. */
 export function randomBytes(length: number): Buffer {
   const bytes = Buffer.alloc(length)
   sodium.randombytes_buf(bytes)

@@ -6,7 +6,7 @@ import { Slabs } from './Slabs.js'
 
 const zeros = (length: number): Buffer => Buffer.alloc(length)
 
-test('a secret is zeroed memory of its length, which no other secret shares', () => {
+test('a secret is zeroed memory of its length, not shared with any other secret', () => {
   const slabs = new Slabs()
   const lengths = [1, 32, 33, 64, 128, 500, 512, 513, 4096]
   const secrets = lengths.map((length) => slabs.allocate(length))
@@ -19,7 +19,7 @@ test('a secret is zeroed memory of its length, which no other secret shares', ()
   for (const secret of secrets) slabs.free(secret)
 })
 
-test('sixteen thousand handles fit into few slabs', () => {
+test('sixteen thousand handles fit into a few slabs', () => {
   const slabs = new Slabs()
   const secrets = Array.from({ length: 16_384 }, () => [slabs.allocate(128), slabs.allocate(64)]).flat()
   assert.ok(slabs.size < 32, `${slabs.size} slabs`)
@@ -51,7 +51,7 @@ test('freeing twice is an error, and gives no slot to two secrets', () => {
   assert.notEqual(slabs.allocate(64).byteOffset, slabs.allocate(64).byteOffset)
 })
 
-test('a slab without secrets is returned to the system, except the last of its kind', () => {
+test('an empty slab is returned to the system, except the last of its kind', () => {
   const slabs = new Slabs()
   const one = slabs.allocate(512)
   const perSlab = Math.floor(one.buffer.byteLength / 512)
@@ -63,7 +63,7 @@ test('a slab without secrets is returned to the system, except the last of its k
   assert.equal(slabs.size, 1)
 })
 
-/** Fills the mappings of a process by itself, then asks for protected memory until it is refused. */
+/** Uses up the process's mappings, then allocates protected memory until it is refused. */
 const exhaust = (secretUrl: string, sodiumUrl: string): string => `
   const { sodium } = await import(${JSON.stringify(sodiumUrl)})
   const Secret = await import(${JSON.stringify(secretUrl)})
@@ -84,7 +84,7 @@ const exhaust = (secretUrl: string, sodiumUrl: string): string => `
   Secret.free(Secret.allocate(64))
 `
 
-test('where the system gives no more mappings it is an error, not the end of the process', (t) => {
+test('if the system has no more mappings, it is an error and the process survives', (t) => {
   const most = process.platform === 'linux' ? Number(readFileSync('/proc/sys/vm/max_map_count', 'utf8')) : 0
   if (most === 0 || most > 70_000)
     return t.skip('needs a vm.max_map_count that can be reached, as the default of Linux')

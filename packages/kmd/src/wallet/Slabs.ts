@@ -1,9 +1,9 @@
 /**
- * Small secrets in shared slabs of libsodium's memory. A block from `sodium_malloc` takes four mappings, of which Linux
- * allows a process 65,530: with blocks of their own, 8,152 handles that had signed once ended the daemon. A slab is one
- * block, between guard pages, and holds hundreds of secrets in slots of one size.
+ * Allocates small secrets in shared slabs of libsodium memory. A block from `sodium_malloc` takes four mappings, and
+ * Linux allows a process 65,530. With one block per secret, 8,152 handles that had signed once ended the daemon. A slab
+ * is one block between guard pages and holds hundreds of secrets in slots of one size.
  *
- * Slots have no guard pages between each other: JavaScript checks the bounds of every access, and native code gets
+ * There are no guard pages between slots: JavaScript checks the bounds of every access, and native code gets the
  * pointer and length of one slot. A slot is wiped when it is freed.
  */
 import { sodium } from '@latchkey/algorand/sodium'
@@ -13,35 +13,35 @@ type Slab = {
   memory: Buffer
   slotLength: number
   isUsed: Uint8Array
-  /** Slots that were freed. Those from `untouched` on have never been used. */
+  /** Freed slots. Slots from `untouched` on have never been used. */
   freed: number[]
   untouched: number
   used: number
 }
 
 const slotLengths = [32, 64, 128, 512]
-/** libsodium puts a canary of 16 bytes before a block, and rounds both up to whole pages. */
+/** libsodium puts a 16-byte canary before a block and rounds both up to whole pages. */
 const canaryLength = 16
 /**
- * A slab is locked against swapping as a whole or not at all, and the usual limits are 64 KiB and 8 MiB. So the first
- * are small, and those after them large enough for the number of mappings to stay small.
+ * A slab is locked against swapping completely or not at all, and the usual limits are 64 KiB and 8 MiB. So the first
+ * slabs are small, and later ones large enough to keep the number of mappings small.
  */
 const smallSlabLength = 32 * 1024 - canaryLength
 const largeSlabLength = 256 * 1024 - canaryLength
 const smallSlabs = 8
 
 export class Slabs {
-  /** Slabs with a free slot, by the length of their slots. */
+  /** Slabs with a free slot, by slot length. */
   readonly #open = new Map<number, Set<Slab>>(slotLengths.map((length) => [length, new Set()]))
   readonly #byMemory = new Map<ArrayBufferLike, Slab>()
 
-  /** How many slabs there are. */
+  /** The number of slabs. */
   get size(): number {
     return this.#byMemory.size
   }
 
   /**
-   * Zeroed memory that the garbage collector does not move.
+   * Allocates zeroed memory that the garbage collector does not move.
    *
    * @throws {@link KmdError} `no_secure_memory`.
    */
@@ -58,7 +58,7 @@ export class Slabs {
     return slab.memory.subarray(slot * slotLength, slot * slotLength + length)
   }
 
-  /** Wipes the secret and returns its memory. The buffer must not be touched afterwards. */
+  /** Wipes the secret and frees its memory. Do not use the buffer afterwards. */
   free(secret: Buffer): void {
     const slab = this.#byMemory.get(secret.buffer)
     if (slab === undefined) {
@@ -74,7 +74,8 @@ export class Slabs {
     slab.used--
     const slabs = this.#open.get(slab.slotLength)!
     slabs.add(slab)
-    // One that is open stays: a handle that comes and goes would make and free a slab each time.
+    // Keeps one open slab. Otherwise, a handle that is opened and closed repeatedly would create and free a slab each
+    // time.
     if (slab.used === 0 && slabs.size > 1) this.#removeSlab(slab, slabs)
   }
 
@@ -94,7 +95,7 @@ export class Slabs {
   }
 }
 
-/** The binding ends the process where the system gives no memory, so the limits are looked at before. */
+/** Checks the limits first, because the binding ends the process if the system has no memory. */
 function allocateBlock(length: number): Buffer {
   MemoryLimits.require(length)
   const memory = sodium.sodium_malloc(length)

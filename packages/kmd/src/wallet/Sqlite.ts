@@ -1,10 +1,10 @@
 /**
- * SQLite for wallet files. Settings are the reference's (rollback journal, secure delete), but for `synchronous`: the
- * reference syncs the database and not the directory, so that a power failure can bring back a journal whose removal
- * was the commit, and with it the state before.
+ * Configures SQLite for wallet files. The settings are the reference's (rollback journal, secure delete), except for
+ * `synchronous`: the reference syncs the database but not the directory. A power failure can then restore a journal
+ * whose removal was the commit, which rolls the database back to its earlier state.
  *
- * No statement here waits for a lock: waiting inside SQLite would stop the whole daemon. `retryWhileLocked` waits
- * outside.
+ * No statement here waits for a lock, because waiting inside SQLite would block the whole daemon. `retryWhileLocked`
+ * waits outside SQLite.
  */
 import { pathToFileURL } from 'node:url'
 import * as Sqlite from '@latchkey/system/sqlite'
@@ -14,30 +14,30 @@ export type Database = Sqlite.Database
 export type Statement = Sqlite.Statement
 export const { close, isDiskFull, isLocked, isSqliteError, open, SqliteError } = Sqlite
 
-/** How long an operation waits for another program that holds a database, as the reference does. */
+/** How long an operation waits for another program that holds a database. Same as the reference. */
 const lockWaitMs = 5_000
 const lockPollMs = 20
 
-/** Longer values are refused by SQLite; the check of the file knows the limits of each. */
+/** SQLite rejects longer values. The file check has limits for each value. */
 const maxValueBytes = 4 * 2 ** 20
 
-/** Reads the schema: call it after the file was checked. */
+/** Reads the schema, so call this after checking the file. */
 export function configure(database: Database): void {
   database.exec(
     'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA synchronous = EXTRA',
   )
-  // Node 22 does not have it.
+  // Missing in Node 22.
   if (database.limits !== undefined) database.limits.length = maxValueBytes
 }
 
-/** Opens a database that exists. SQLite itself would create a file that another program has just removed. */
+/** Opens an existing database. By default, SQLite would create a file that another program has just removed. */
 export function openExisting(path: string): Database {
   return open(`${pathToFileURL(path).href}?mode=rw`)
 }
 
 /**
- * Runs `work` while no other program writes to the database; a transaction that one left behind is rolled back before.
- * SQLite reads the first page for it, and not the schema.
+ * Runs `work` while no other program writes to the database, after rolling back any unfinished transaction. To do so,
+ * SQLite reads the first page but not the schema.
  */
 export function whileReadLocked<T>(database: Database, work: () => T): T {
   try {
@@ -48,10 +48,10 @@ export function whileReadLocked<T>(database: Database, work: () => T): T {
   }
 }
 
-/** The reference says `database error` alone. */
+/** The reference sends only `database error`. */
 const diskFull = 'database error: the disk is full; free some space and repeat the request'
 
-/** An error of SQLite in the words of the reference; any other error as it is. */
+/** Translates an SQLite error to the reference's error; returns any other error unchanged. */
 export function translate(error: unknown): unknown {
   if (isLocked(error)) return new KmdError('database_locked', { cause: error })
   if (isDiskFull(error)) return new KmdError('database', { message: diskFull, cause: error })
@@ -59,14 +59,14 @@ export function translate(error: unknown): unknown {
   return error
 }
 
-/** Runs `work`. While another program holds the database, tries again for up to five seconds. */
+/** Runs `work`, and retries for up to five seconds while another program holds the database. */
 export async function retryWhileLocked<T>(work: () => T | Promise<T>): Promise<T> {
   return attemptWhileLocked(work)
 }
 
 /**
- * As {@link retryWhileLocked}; what `work` does at once is no promise, because each turn of the queue shows at the rate of
- * signatures.
+ * Like {@link retryWhileLocked}, but returns a synchronous result without a promise, because each extra turn of the
+ * event loop measurably lowers the signing rate.
  */
 export function attemptWhileLocked<T>(work: () => T | Promise<T>): T | Promise<T> {
   let result: T | Promise<T>

@@ -30,7 +30,7 @@ const derived = (index: bigint): Uint8Array => Ed25519.publicKey(seed(index))
 const indices = (path: string): unknown[] =>
   sql(path, 'SELECT key_idx FROM keys ORDER BY key_idx').map((row) => (row as { key_idx: unknown }).key_idx)
 
-test('keys are generated in the order of the sequence, from index one', (t) => {
+test('keys are generated in sequence, starting at index one', (t) => {
   const { wallet, path } = start(t)
   assert.deepEqual(
     [wallet.generateKey(), wallet.generateKey()].map(Buffer.from),
@@ -55,7 +55,7 @@ test('a deleted key is not generated again, but can be imported', (t) => {
   fails('key_exists', () => wallet.importKey(seed(2n)))
 })
 
-test('the sequence ends before its index would not fit', (t) => {
+test('the sequence ends before its index overflows', (t) => {
   const { wallet, path } = start(t)
   const last = Blob.seal('max_key_idx', new Msgpack.Writer().uint(2n ** 63n - 1n).bytes(), masterKey)
   sql(path, 'UPDATE metadata SET max_key_idx_encrypted = ?', last)
@@ -63,7 +63,7 @@ test('the sequence ends before its index would not fit', (t) => {
   assert.deepEqual(wallet.addresses(), [])
 })
 
-test('an exported key is seed and public key, and signs what the wallet signs', (t) => {
+test('an exported key is seed and public key, and signs like the wallet', (t) => {
   const { wallet } = start(t)
   const address = wallet.generateKey()
   const exported = wallet.exportKey(address)
@@ -72,7 +72,7 @@ test('an exported key is seed and public key, and signs what the wallet signs', 
   assert.equal(Ed25519.verify(signature, Buffer.from('message'), address), true)
 })
 
-test('the seed that is imported is wiped', (t) => {
+test('an imported seed is wiped', (t) => {
   const { wallet } = start(t)
   const given = Buffer.alloc(32, 9)
   wallet.importKey(given)
@@ -87,7 +87,7 @@ test('a missing key or an invalid address is not found', (t) => {
   }
 })
 
-test('keys that were exchanged in the file are rejected', (t) => {
+test('keys that were swapped in the file are rejected', (t) => {
   const { wallet, path } = start(t)
   const [one, two] = [wallet.generateKey(), wallet.generateKey()]
   sql(
@@ -107,7 +107,7 @@ const stored: [what: string, encoded: Uint8Array, code: Code][] = [
   ['nothing', new Uint8Array(0), 'damaged_blob'],
 ]
 for (const [what, encoded, code] of stored) {
-  test(`${what} in the place of a key is answered with ${code}`, (t) => {
+  test(`${what} in place of a key is rejected with ${code}`, (t) => {
     const { wallet, path } = start(t)
     const address = wallet.generateKey()
     sql(path, 'UPDATE keys SET secret_key_encrypted = ?', Blob.seal('secret_key', encoded, masterKey))
@@ -115,14 +115,14 @@ for (const [what, encoded, code] of stored) {
   })
 }
 
-test('a recent key is not read again while the file stays the same, and not used once it has changed', async (t) => {
+test('a recent key is not read again while the file is unchanged, and not used after a change', async (t) => {
   const { wallet, path } = start(t)
   const address = wallet.generateKey()
   const then = new Date(Date.now() - 3_600_000)
   utimesSync(path, then, then)
   await setImmediate()
   wallet.sign(address, Buffer.alloc(1))
-  // Damaged without a trace in size and time: only a key that is remembered signs now.
+  // Damaged without changing size and time: only a cached key can sign now.
   sql(path, 'UPDATE keys SET secret_key_encrypted = zeroblob(length(secret_key_encrypted))')
   utimesSync(path, then, then)
   await setImmediate()
@@ -143,7 +143,7 @@ test('a deleted key no longer signs, even if used recently', (t) => {
   fails('key_not_found', () => wallet.sign(address, Buffer.alloc(1)))
 })
 
-test('addresses are listed as texts; the list is kept while the file stays the same, and no longer', async (t) => {
+test('addresses are listed as text; the list is kept only while the file is unchanged', async (t) => {
   const { wallet, path } = start(t)
   const first = wallet.generateKey()
   age(path, 3600)
@@ -156,12 +156,12 @@ test('addresses are listed as texts; the list is kept while the file stays the s
   age(path, 1800)
   assert.deepEqual(wallet.addresses(), inOrder)
   sql(path, 'DELETE FROM keys WHERE address = ?', second)
-  // The file is looked at once in a turn of the event loop.
+  // The file is checked once per turn of the event loop.
   await setImmediate()
   assert.deepEqual(wallet.addresses(), [Address.encode(first)], 'another program deleted one')
 })
 
-test('the password is checked against that of the unlocking', (t) => {
+test('the password is checked against the one used for unlocking', (t) => {
   const { wallet } = start(t)
   assert.equal(wallet.isPassword(Buffer.from('secret')), true)
   for (const other of ['', 'Secret', 'secret ', 'secre', '\0secret']) {
@@ -172,7 +172,7 @@ test('the password is checked against that of the unlocking', (t) => {
 const members = [derived(1n), derived(2n), derived(1n)]
 const preimage = { version: 1, threshold: 2, publicKeys: members }
 
-test('a preimage is exported as it was imported', (t) => {
+test('a preimage is exported as imported', (t) => {
   const { wallet } = start(t)
   const address = wallet.importMultisig(preimage)
   assert.deepEqual(address, Multisig.address(preimage))

@@ -1,6 +1,6 @@
 /**
- * A wallet whose password was given: its secrets, in protected memory until `lock`, and what can be done with them.
- * Every method is one complete operation on the wallet's file, done when it returns.
+ * An unlocked wallet: its secrets, in protected memory until `lock`, and the operations that use them. Every method is
+ * one complete operation on the wallet's file, finished when it returns.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
@@ -17,11 +17,11 @@ export type Secrets = { masterKey: Uint8Array; masterDerivationKey: Uint8Array; 
 
 export class UnlockedWallet {
   readonly id: Buffer
-  /** The id as a JavaScript string, one character a byte. */
+  /** The id as a JavaScript string with one character per byte. */
   readonly key: string
   readonly path: string
   readonly #files: WalletFiles
-  /** The master key as the file holds it, under the password that was given. */
+  /** The master key as stored in the file, encrypted with the password that was given. */
   readonly #wrapped: Uint8Array
   #unchangedRevision: number | undefined
   /** Master key, master derivation key, salt, hash of salt and password: 32 bytes each. */
@@ -45,7 +45,7 @@ export class UnlockedWallet {
     hashPassword(this.#passwordHash, this.#salt, options.secrets.password)
   }
 
-  /** Wipes the secrets; the wallet cannot be used afterwards. */
+  /** Wipes the secrets. The wallet cannot be used afterwards. */
   lock(): void {
     if (this.#locked) return
     this.#locked = true
@@ -63,8 +63,8 @@ export class UnlockedWallet {
   }
 
   /**
-   * Checks that the file still has the password that unlocked it: another program may have changed it. The file is read
-   * only where it changed since the last look.
+   * Checks that the file still has the password that unlocked it, because another program may have changed it. Reads
+   * the file only if it changed since the last check.
    *
    * @throws {@link KmdError} `wrong_password`.
    */
@@ -85,12 +85,15 @@ export class UnlockedWallet {
     return Buffer.from(this.#masterDerivationKey)
   }
 
-  /** As texts. The same list as before while the file does not change. A promise where there are many to read. */
+  /**
+   * Returns the addresses as text. The list is the same object while the file does not change. Returns a promise if
+   * there are many addresses to read.
+   */
   addresses(): readonly string[] | Promise<readonly string[]> {
     return this.#listed((file) => file.keyAddresses)
   }
 
-  /** The next key of the sequence. An index whose key was imported is skipped, as by the reference. */
+  /** Generates the next key of the sequence. Like the reference, skips an index whose key was imported. */
   generateKey(): Uint8Array {
     const file = this.#file()
     return file.generateKey((stored) => {
@@ -141,7 +144,7 @@ export class UnlockedWallet {
     return address
   }
 
-  /** The stored preimage. It is stored in the clear, so it is believed only if it hashes to its address. */
+  /** The stored preimage. Because it is stored unencrypted, it is accepted only if it hashes to its address. */
   multisig(address: Uint8Array): Multisig.Multisig {
     const stored = this.#file().preimage(address)
     if (stored === undefined) throw new KmdError('multisig_not_found')
@@ -156,7 +159,7 @@ export class UnlockedWallet {
   }
 
   #requireUnlocked(): void {
-    // Freed memory must never be read; a handle that was released while a request waited ends here.
+    // Freed memory must never be read. A handle that was released while a request waited is rejected here.
     if (this.#locked) throw new KmdError('handle_unknown')
   }
 
@@ -169,7 +172,7 @@ export class UnlockedWallet {
     return listOf(this.#file()).read() ?? this.#readRest(listOf)
   }
 
-  /** Others are served between two pages, so the file is looked up again for each. */
+  /** Other requests are served between pages, so the file is looked up again for each page. */
   async #readRest(listOf: (file: WalletFile) => AddressList): Promise<readonly string[]> {
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve))
@@ -206,13 +209,13 @@ export class UnlockedWallet {
 }
 
 const maxKeyIndex = 2n ** 63n - 1n
-/** Two bytes of msgpack header before the 64 of the key. */
+/** A two-byte msgpack header before the 64 bytes of the key. */
 const encodedKeyLength = 66
 
-/** Shared: nothing here is asynchronous, so uses never overlap. */
+/** Shared: all code here is synchronous, so uses never overlap. */
 const hashed = Buffer.alloc(32)
 
-/** Fast on purpose: it protects a comparison in memory, not a file. BLAKE2b, keyed with the salt. */
+/** Deliberately fast, because it protects a comparison in memory, not a file. BLAKE2b keyed with the salt. */
 function hashPassword(out: Buffer, salt: Uint8Array, password: Uint8Array): void {
   sodium.crypto_generichash(out, password, salt)
 }

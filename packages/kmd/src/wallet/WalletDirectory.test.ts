@@ -17,7 +17,7 @@ function start(t: TestContext, directory = join(temporaryDirectory(t), 'wallets'
 
 const files = async (index: WalletDirectory): Promise<string[]> => (await index.entries()).map(({ file }) => file)
 
-/** Notices of the operating system take a moment to arrive. */
+/** Notifications of the operating system take a moment to arrive. */
 async function eventually(look: () => Promise<unknown>, expected: unknown): Promise<void> {
   for (let waited = 0; ; waited += 20) {
     const seen = await look()
@@ -65,7 +65,7 @@ test('added, changed and removed wallets are noticed', async (t) => {
   await eventually(() => files(index), [])
 })
 
-test('a change by the daemon shows in the next list', async (t) => {
+test('a change by the daemon appears in the next list', async (t) => {
   const { index, at } = start(t)
   await index.entries()
   createFile(at('a.db'))
@@ -123,14 +123,14 @@ test('a wallet is found by its id; two files with one id are rejected', async (t
   assert.equal((await index.entries()).length, 3, 'all of them are listed')
 })
 
-test('without changes the same list is returned, also after a scan of 500 files', async (t) => {
+test('without changes the same list is returned, even after a scan of 500 files', async (t) => {
   const { index, at } = start(t)
   createFile(at('000.db'))
   for (let i = 1; i < 500; i++) copyFileSync(at('000.db'), at(`${String(i).padStart(3, '0')}.db`))
   const first = await index.entries()
   assert.equal(first.length, 500)
   for (let i = 0; i < 20; i++) assert.equal(await index.entries(), first)
-  // Anything that is no wallet makes it go over the directory again.
+  // Any file that is not a wallet causes another scan of the directory.
   writeFileSync(at('note.txt'), '')
   await sleep(100)
   assert.equal(await index.entries(), first)
@@ -146,7 +146,7 @@ test('concurrent calls get the same list', async (t) => {
   assert.equal(new Set(lists).size, 1)
 })
 
-test('a directory that is gone is an error in the words of the reference, until it is back', async (t) => {
+test("a missing directory is the reference's error, until it is back", async (t) => {
   const { index, at, directory } = start(t)
   createFile(at('a.db'))
   await index.entries()
@@ -171,7 +171,7 @@ test('a directory that is gone is an error in the words of the reference, until 
   rmSync(`${directory}.away`, { recursive: true })
 })
 
-test('a wallet that another program holds stays listed as it was known', async (t) => {
+test('a wallet held by another program stays listed with its known entry', async (t) => {
   const { index, at } = start(t)
   createFile(at('a.db'), { name: 'known' })
   await index.entries()
@@ -201,7 +201,7 @@ test('a wallet that stays locked is omitted after five seconds', async (t) => {
   assert.deepEqual(await files(index), ['b.db'])
 })
 
-test('a change that concerns neither id nor name leaves the list as it was', async (t) => {
+test('a change that affects neither id nor name leaves the list unchanged', async (t) => {
   const { index, at } = start(t)
   createFile(at('a.db'), { id: 'a', name: 'a' })
   const before = await index.entries()

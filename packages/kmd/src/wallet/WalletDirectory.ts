@@ -1,9 +1,9 @@
 /**
- * An index of the wallets directory: id and name of every wallet in it, without opening every file each time.
+ * Indexes the wallets directory: the id and name of every wallet, without opening every file each time.
  *
- * Change notifications of the operating system name the files to read again. They are trusted for two seconds: after
- * that, the whole directory is scanned (names, sizes and times, not contents), because notifications can be lost, and
- * not every file system has them.
+ * Change notifications of the operating system name the files to read again. After two seconds they are no longer
+ * trusted and the whole directory is scanned (names, sizes and times, not contents), because notifications can be lost
+ * and some file systems have none.
  */
 import { type FSWatcher, type Stats, statSync, watch } from 'node:fs'
 import { lstat, readdir, stat } from 'node:fs/promises'
@@ -14,10 +14,10 @@ import { removeUnfinished, unfinishedSuffix } from './WalletFile.js'
 import type { FileProblem } from './WalletFiles.js'
 import * as WalletFormat from './WalletFormat.js'
 
-/** `id` and `name` are bytes. `key` is the id as a JavaScript string, one character a byte. */
+/** `id` and `name` are bytes. `key` is the id as a JavaScript string with one character per byte. */
 export type Entry = { file: string; path: string; key: string; id: Buffer; name: Buffer }
 
-/** A file that is no wallet, or not a whole one. `problem` follows the name of the file. */
+/** A file that is not a wallet, or a damaged wallet. `problem` completes a sentence that starts with the file name. */
 export type Problem = { file: string; problem: string }
 
 type Known = {
@@ -25,12 +25,12 @@ type Known = {
   entry: Entry | undefined
   locked: boolean
   problem: string | undefined
-  /** Whether the problem can go away without a change of the file, so that the file is read at every scan. */
+  /** Whether the problem can disappear without a change to the file, so the file is read at every scan. */
   isPassing: boolean
 }
 
 export type WalletDirectoryOptions = {
-  /** Called once for each file with a problem, and again when it has changed. */
+  /** Called once for each file with a problem, and again after the file changes. */
   onProblem?: (problem: Problem) => void
 }
 
@@ -39,14 +39,14 @@ const lockWaitMs = 5_000
 const lockPollMs = 50
 const filesPerTurn = 32
 const unfinished = `.db${unfinishedSuffix}`
-/** Creating a file takes milliseconds. Another daemon may share the directory, so what is newer stays. */
+/** Creating a file takes milliseconds. Another daemon may share the directory, so newer files are kept. */
 const unfinishedMs = 60_000
 
 export class WalletDirectory {
   readonly #directory: string
   readonly #known = new Map<string, Known>()
   readonly #changed = new Set<string>()
-  /** Problems that only opening a wallet shows. */
+  /** Problems that are found only when a wallet is opened. */
   readonly #reported = new Map<string, { signature: string; problem: string; isRefused: boolean }>()
   readonly #told = new Map<string, string>()
   readonly #onProblem: (problem: Problem) => void
@@ -63,7 +63,7 @@ export class WalletDirectory {
     this.#watch()
   }
 
-  /** All wallets, in the order of their file names. The same array as before, where nothing changed. */
+  /** Returns all wallets, ordered by file name. The array is the same object if nothing changed. */
   async entries(): Promise<readonly Entry[]> {
     await this.#refresh()
     if (!this.#sorted) {
@@ -74,7 +74,9 @@ export class WalletDirectory {
     return this.#entries
   }
 
-  /** The one wallet with this id. Two files with one id are an error: either could be the wrong one. */
+  /**
+   * Returns the wallet with this id. Two files with the same id are an error, because either could be the wrong one.
+   */
   async find(key: string): Promise<Entry> {
     const matches = (await this.entries()).filter((entry) => entry.key === key)
     if (matches.length > 1) throw new KmdError('wallet_id_ambiguous')
@@ -85,25 +87,25 @@ export class WalletDirectory {
     return (await this.entries()).some((entry) => entry.name.equals(name))
   }
 
-  /** The files that are refused or damaged, as of the last list. */
+  /** The rejected or damaged files, as of the last listing. */
   problems(): readonly Problem[] {
     return [...this.#known].flatMap(([file, { problem }]) => (problem === undefined ? [] : { file, problem }))
   }
 
-  /** Records what was found when a wallet was opened, until its file changes. One that is refused is not listed. */
+  /** Records a problem found while opening a wallet, until its file changes. A rejected file is not listed. */
   report({ path, problem, isRefused, isOfContent }: FileProblem): void {
     const status = statSync(path, { throwIfNoEntry: false })
     if (status === undefined) return
     const [file, signature] = [basename(path), signatureOf(status)]
     const known = this.#known.get(file)
     if (isOfContent) this.#reported.set(file, { signature, problem, isRefused })
-    // The next list finds it, too, if it is still there.
+    // The next listing finds the problem again if it persists.
     else if (known !== undefined) known.isPassing = true
     this.#changed.add(file)
     this.#tell(file, signature, problem)
   }
 
-  /** Reports a change by the daemon, which must show in the next list. */
+  /** Reports a change made by the daemon, which the next listing must reflect. */
   touch(file: string): void {
     this.#changed.add(file)
   }
@@ -112,7 +114,7 @@ export class WalletDirectory {
     this.#watcher?.close()
   }
 
-  /** Without notifications (some network file systems) every list scans the whole directory. */
+  /** Without notifications (some network file systems), every listing scans the whole directory. */
   #watch(): void {
     this.#watcher?.close()
     this.#watcher = undefined
@@ -124,15 +126,15 @@ export class WalletDirectory {
       })
       this.#watcher = watcher
     } catch {
-      // Then there are none.
+      // Notifications are unavailable.
     }
   }
 
   #notice(file: string | null): void {
-    // A change of a journal is a change of its database.
+    // A change to a journal is a change to its database.
     const database = file?.replace(/-journal$/, '')
     if (database?.endsWith('.db')) this.#changed.add(database)
-    // A wallet that is being created is read when it has its name.
+    // A wallet being created is read once it has its final name.
     else if (database?.endsWith(unfinished) !== true) this.#distrust()
   }
 
@@ -141,7 +143,7 @@ export class WalletDirectory {
   }
 
   async #refresh(): Promise<void> {
-    // Notifications that arrived before the request are handled in this turn of the event loop; let it end.
+    // Notifications that arrived before the request are handled in this turn of the event loop, so let it end.
     await new Promise((resolve) => setImmediate(resolve))
     if (this.#watcher === undefined) {
       await this.#refreshing
@@ -156,7 +158,7 @@ export class WalletDirectory {
     }
   }
 
-  /** The directory itself may be removed without a notification. */
+  /** The directory may be removed without a notification. */
   #isReplaced(): boolean {
     const status = statSync(this.#directory, { throwIfNoEntry: false })
     return status === undefined || `${status.dev}:${status.ino}` !== this.#identity
@@ -179,12 +181,12 @@ export class WalletDirectory {
     await this.#removeUnfinished(present)
     for (const file of this.#known.keys()) if (!present.has(file)) this.#forget(file)
     await this.#lookAt([...present])
-    // Of the end, not the beginning: what changed meanwhile was noticed, and a scan that waits for a locked file may
-    // take longer than its result is trusted.
+    // Measured at the end, because changes made during the scan were noticed, and a scan that waits for a locked file
+    // may take longer than its result is trusted.
     this.#lastScan = performance.now()
   }
 
-  /** Notifications belong to the opened directory; one that was moved away and created again gives none. */
+  /** Notifications belong to the opened directory. If it was moved away and created again, they stop. */
   async #watchAgainIfReplaced(): Promise<void> {
     const { dev, ino } = await stat(this.#directory)
     const identity = `${dev}:${ino}`
@@ -213,10 +215,10 @@ export class WalletDirectory {
 
   async #lookAtOne(file: string): Promise<void> {
     const path = join(this.#directory, file)
-    // The link itself, where it leads nowhere.
+    // The link itself, if its target does not exist.
     const status = await stat(path).catch(() => lstat(path).catch(() => undefined))
     if (status === undefined || status.isDirectory()) {
-      // Node reads names as UTF-8, and cannot find a file by another.
+      // Node reads names as UTF-8 and cannot find a file whose name is not.
       if (file.includes('\ufffd')) this.#showNotUtf8(file)
       else this.#forget(file)
       return
@@ -230,8 +232,8 @@ export class WalletDirectory {
     const { locked, isPassing } = found
     const isReported = !locked && reported?.signature === signature
     const entry = isReported && reported.isRefused ? undefined : found.entry
-    // A wallet that another program holds just now has not gone away, and most changes are to keys, not to the name:
-    // keep what was known of it, and with it the list.
+    // A wallet held by another program has not disappeared, and most changes affect keys, not the name. Keep the known
+    // entry, and with it the list.
     const keep = locked || isSame(known?.entry, entry)
     const problem = isReported ? reported.problem : found.problem
     this.#known.set(file, { signature, entry: keep ? known?.entry : entry, locked, problem, isPassing })
@@ -246,7 +248,7 @@ export class WalletDirectory {
     this.#onProblem({ file, problem })
   }
 
-  /** What a creation left that was interrupted by a crash. */
+  /** Removes files left by a creation that crashed. */
   async #removeUnfinished(present: ReadonlySet<string>): Promise<void> {
     for (const file of present) {
       if (!file.endsWith(unfinished)) continue
@@ -256,7 +258,7 @@ export class WalletDirectory {
     }
   }
 
-  /** A database that was never read and is held by another program is waited for, as the reference does. */
+  /** Waits for a database that was never read and is held by another program, as the reference does. */
   async #waitForLocked(files: string[]): Promise<void> {
     const giveUpAt = performance.now() + lockWaitMs
     for (;;) {
@@ -299,8 +301,8 @@ const signatureOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string =>
 type Read = Omit<Known, 'signature'>
 
 /**
- * Reads id and name out of a database file, without the help of SQLite: it only locks the file, and rolls back what a
- * crash left. So the time does not depend on what is in the file.
+ * Reads the id and name from a database file without SQLite, which only locks the file and rolls back changes left by a
+ * crash. The time does not depend on the file's content.
  */
 function read(file: string, path: string): Read {
   try {
@@ -326,7 +328,7 @@ function readLocked(path: string): WalletFormat.Metadata {
       database.close()
     }
   } finally {
-    // At the end, and not asynchronously: closing a file ends every lock that the process has on it.
+    // Closed last and synchronously, because closing a file releases every lock that the process has on it.
     opened.close()
   }
 }

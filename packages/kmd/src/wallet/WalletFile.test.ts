@@ -23,7 +23,7 @@ const fails = (code: Code, work: () => unknown): void => {
   assert.throws(work, (error) => error instanceof KmdError && error.code === code, code)
 }
 
-test('a new file has the tables of the reference, ids and names as blobs, and is for its owner alone', (t) => {
+test('a new file has the tables of the reference, ids and names as blobs, and is private to its owner', (t) => {
   const { path } = openFile(t)
   assert.equal(statSync(path).mode & 0o777, 0o600)
   const tables = sql(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
@@ -51,7 +51,7 @@ test('create() never overwrites a file', (t) => {
   assert.throws(() => createFile(path), { code: 'EEXIST' })
 })
 
-test('id and name are read as bytes, also where they were stored as text', (t) => {
+test('id and name are read as bytes, even if they were stored as text', (t) => {
   const { file, path } = openFile(t, 'ü', 'name\0\xff')
   assert.deepEqual(file.metadata(), { id: Buffer.from('ü'), name: Buffer.from('name\0\xff') })
   sql(path, "UPDATE metadata SET wallet_id = 'text-id', wallet_name = 'textual'")
@@ -60,7 +60,7 @@ test('id and name are read as bytes, also where they were stored as text', (t) =
   assert.deepEqual(file.metadata().name, Buffer.from('new'), 'and renamed all the same')
 })
 
-test('nothing is renamed or rewrapped that another program has rewrapped meanwhile', (t) => {
+test('a wallet that another program has rewrapped in the meantime is not renamed or rewrapped', (t) => {
   const { file, path } = openFile(t)
   sql(path, 'UPDATE metadata SET mep_encrypted = ?', Uint8Array.of(7))
   assert.equal(file.rename(Buffer.from('new'), wrapped), false)
@@ -80,7 +80,7 @@ test('a file of another driver or version, or without metadata, is not a wallet'
   fails('database', () => file.encrypted())
 })
 
-test('renaming and rewrapping change the one value and nothing else', (t) => {
+test('renaming and rewrapping change only that value', (t) => {
   const { file } = openFile(t)
   const before = file.encrypted()
   assert.equal(file.rewrap(Uint8Array.of(9, 9), wrapped), true)
@@ -90,7 +90,7 @@ test('renaming and rewrapping change the one value and nothing else', (t) => {
   assert.deepEqual(file.metadata().name, Buffer.from('the name'))
 })
 
-test('keys are listed by the order of their bytes; one is stored once, and can be deleted any number of times', (t) => {
+test('keys are listed in byte order; a key is stored once, and can be deleted any number of times', (t) => {
   const { file, path } = openFile(t)
   for (const number of [200, 1, 100]) file.insertKey(address(number), Uint8Array.of(number))
   assert.deepEqual(
@@ -128,7 +128,7 @@ test('a generated key and the new maximum are stored together, or neither is', (
   assert.equal(row.key_idx, 2 ** 40)
 })
 
-test('preimages are kept like keys', (t) => {
+test('preimages are stored like keys', (t) => {
   const { file } = openFile(t)
   const preimage = { version: 1, threshold: 2, publicKeys: Uint8Array.of(1, 2, 3) }
   file.insertPreimage(address(9), preimage)
@@ -147,7 +147,7 @@ test('preimages are kept like keys', (t) => {
   assert.equal(file.preimage(address(9)), undefined)
 })
 
-test('a file that was replaced, or is gone, is not current', async (t) => {
+test('a replaced or missing file is not current', async (t) => {
   const { file, path } = openFile(t)
   assert.equal(file.isCurrent(), true)
   copyFileSync(path, `${path}.copy`)
@@ -160,9 +160,9 @@ test('a file that was replaced, or is gone, is not current', async (t) => {
   fails('database', () => new WalletFile(path))
 })
 
-test('a revision stays the same as long as the content does, and is uncertain right after a change', async (t) => {
+test('a revision stays the same while the content does, and is uncertain right after a change', async (t) => {
   const { file, path } = openFile(t)
-  // Changed just now, however long this process is kept waiting.
+  // Changed just now, even if this process is delayed.
   age(path, -60)
   file.isCurrent()
   assert.equal(file.revision(), undefined)
@@ -180,7 +180,7 @@ test('a revision stays the same as long as the content does, and is uncertain ri
   assert.notEqual(file.revision(), first)
 })
 
-test('a change by the daemon is seen within the turn', (t) => {
+test('a change by the daemon is visible within the same turn', (t) => {
   const { file, path } = openFile(t)
   age(path, 3600)
   file.isCurrent()
@@ -190,7 +190,7 @@ test('a change by the daemon is seen within the turn', (t) => {
   assert.notEqual(file.revision(), before)
 })
 
-test('a file that is opened again never has an earlier revision', (t) => {
+test('a reopened file never has an earlier revision', (t) => {
   const { file, path } = openFile(t)
   age(path, 3600)
   file.isCurrent()
@@ -199,7 +199,7 @@ test('a file that is opened again never has an earlier revision', (t) => {
   assert.notEqual(again.revision(), file.revision())
 })
 
-test('a locked database is retried; a file that is no database is an error', async (t) => {
+test('a locked database is retried; a file that is not a database is an error', async (t) => {
   const { file, path } = openFile(t)
   const release = hold(path)
   assert.throws(() => file.metadata(), Sqlite.isLocked)

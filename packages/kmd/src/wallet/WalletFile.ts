@@ -1,6 +1,6 @@
 /**
- * One wallet database, kept open. Tables, column types and the blob-typed ids are the reference's, so that either
- * daemon opens what the other wrote. Every method is one SQLite transaction and returns when it is on the disk.
+ * An open wallet database. Tables, column types and the blob-typed ids are the reference's, so that either daemon opens
+ * the other's files. Every method is one SQLite transaction and returns when it is on disk.
  */
 import {
   closeSync,
@@ -25,20 +25,25 @@ export type Encrypted = { masterKey: Uint8Array; masterDerivationKey: Uint8Array
 export type Preimage = { version: number; threshold: number; publicKeys: Uint8Array }
 
 const uniqueViolation = 1555
-/** The coarsest timestamps of a file system: some store seconds or even two, others follow the kernel's clock. */
+/**
+ * The resolution of file system timestamps: some store seconds or even two seconds, others follow the kernel's clock.
+ */
 const coarseTickMs = 2_000
 const fineTickMs = 50
-/** Of all files together, so that a file opened again never looks like the one before. */
+/** Shared by all files, so that a reopened file never has the revision of an earlier one. */
 let lastRevision = 0
 
 export class WalletFile {
   readonly path: string
-  /** What of it cannot be read, in words that follow its name; undefined if all of it can. */
+  /**
+   * Describes the unreadable parts. The text completes a sentence that starts with the file name. Undefined if the file
+   * is intact.
+   */
   damage: string | undefined
   readonly #database: Sqlite.Database
   readonly #device: number
   readonly #inode: number
-  /** Where SQLite looks for them: beside the file that a link leads to. */
+  /** SQLite looks for these files next to the target of a link. */
   readonly #journalPath: string
   readonly #walPath: string
   readonly #statements = new Map<string, Sqlite.Statement>()
@@ -48,7 +53,7 @@ export class WalletFile {
   #modifiedMs = 0
   #size = 0
   #changedMs = 0
-  /** How often the file was found changed by another program. */
+  /** How often another program changed the file. */
   #foreignChanges = 0
   #version = ''
   #versionRevision: number | undefined
@@ -56,8 +61,8 @@ export class WalletFile {
   #isLookedAt = false
 
   /**
-   * Opens an existing database, after a check of all of it. It stays at its inode: `isCurrent` is false once the path
-   * leads to another.
+   * Opens an existing database after checking the whole file. The object stays bound to its inode: `isCurrent` returns
+   * false once the path leads to another file.
    *
    * @throws as `CheckedDatabase.open`.
    */
@@ -75,15 +80,15 @@ export class WalletFile {
   }
 
   /**
-   * Writes a new wallet. The file gets its name when it is complete, so that no half of one is ever listed; when this
-   * returns, it survives a power failure.
+   * Writes a new wallet. The file gets its final name when it is complete, so that no partial wallet is ever listed.
+   * Once this returns, the file survives a power failure.
    */
   static create(path: string, metadata: Metadata, encrypted: Encrypted): void {
     if (existsSync(path)) throw Object.assign(new Error(`${path} exists`), { code: 'EEXIST' })
     const temporaryPath = `${path}${unfinishedSuffix}`
     removeUnfinished(temporaryPath)
     try {
-      // Created empty here, and so private to its owner: SQLite would make it readable to all.
+      // Created empty here with private permissions, because SQLite would make it readable for everyone.
       closeSync(openSync(temporaryPath, 'wx', 0o600))
       writeNew(temporaryPath, metadata, encrypted)
       renameSync(temporaryPath, path)
@@ -95,10 +100,10 @@ export class WalletFile {
   }
 
   /**
-   * Whether the path still leads to the file that is open here. Takes note of when it was changed, for `revision`.
+   * Whether the path still leads to the open file. Also updates `revision` if the file changed.
    *
-   * It is looked at once for all requests of a turn of the event loop: they had all arrived before the look, so none of
-   * them can know of a later change.
+   * The file is checked once for all requests in a turn of the event loop. All of them arrived before the check, so
+   * none of them can depend on a later change.
    */
   isCurrent(): boolean {
     if (this.#isLookedAt) return true
@@ -116,13 +121,13 @@ export class WalletFile {
     return true
   }
 
-  /** What is in a journal would replace what was checked. None is left of the changes made here. */
+  /** A journal's content would replace the checked content. The daemon's own changes leave no journal. */
   #hasJournal(): boolean {
     const journal = lstatSync(this.#journalPath, { throwIfNoEntry: false })
     return (journal?.size ?? 0) > 0 || lstatSync(this.#walPath, { throwIfNoEntry: false }) !== undefined
   }
 
-  /** The state of the file whose content was checked, or is what was written here. */
+  /** Records the state of the file whose content was checked or written here. */
   #remember(status: Stats): void {
     this.#modifiedMs = status.mtimeMs
     this.#size = status.size
@@ -139,8 +144,8 @@ export class WalletFile {
   }
 
   /**
-   * Stays the same for as long as the content does, as of the last `isCurrent`. Undefined while the last change is so
-   * recent that another could follow it within the same tick of the file system's clock.
+   * Stays the same while the content does, as of the last `isCurrent`. Undefined while the last change is so recent
+   * that another could follow within the same tick of the file system's clock.
    */
   revision(): number | undefined {
     const tickMs = this.#modifiedMs % 1000 === 0 ? coarseTickMs : fineTickMs
@@ -180,14 +185,14 @@ export class WalletFile {
     }
   }
 
-  /** Renames the wallet if its wrapped master key is still `wrapped`; returns whether it is. */
+  /** Renames the wallet if its wrapped master key is still `wrapped`, and returns whether it was. */
   rename(name: Uint8Array, wrapped: Uint8Array): boolean {
     return this.#write('UPDATE metadata SET wallet_name = ? WHERE mep_encrypted = ?', name, wrapped) > 0
   }
 
   /**
-   * Replaces the wrapped master key, which is all that depends on the password, in one write. Only if it is still
-   * `wrapped`; returns whether it was.
+   * Replaces the wrapped master key if it is still `wrapped`, and returns whether it was. Nothing else depends on the
+   * password, so one write is enough.
    */
   rewrap(masterKey: Uint8Array, wrapped: Uint8Array): boolean {
     return this.#write('UPDATE metadata SET mep_encrypted = ? WHERE mep_encrypted = ?', masterKey, wrapped) > 0
@@ -216,8 +221,9 @@ export class WalletFile {
   }
 
   /**
-   * Adds the next key of the sequence. `next` gets the stored maximum and returns the row to add and the new
-   * maximum, all inside one exclusive transaction: no index is given out twice or skipped, even if other programs write.
+   * Adds the next key of the sequence. `next` receives the stored maximum and returns the row to add and the new
+   * maximum. All of this is one exclusive transaction, so no index is used twice or skipped, even if other programs
+   * write.
    */
   generateKey(next: (maxKeyIndex: Uint8Array) => GeneratedKey): Uint8Array {
     const added = this.#exclusively(() => {
@@ -273,7 +279,7 @@ export class WalletFile {
     return this.#statement(sql).get(...parameters) as Record<string, unknown> | undefined
   }
 
-  /** In byte order, which is the order of the reference: that of the primary key's index. */
+  /** In byte order, the order of the primary key's index, like the reference. */
   #addressesOf(table: 'keys' | 'msig_addrs'): AddressList {
     const page = (condition: string, ...parameters: [limit: number] | [after: Uint8Array, limit: number]) =>
       this.#statement(`SELECT address FROM ${table} ${condition} ORDER BY address LIMIT ?`)
@@ -286,7 +292,7 @@ export class WalletFile {
     })
   }
 
-  /** Changes with every change by another connection, also within one tick of the file system's clock. */
+  /** Changes with every change by another connection, even within one tick of the file system's clock. */
   #foreignVersion(): string {
     const revision = this.revision()
     if (revision === undefined || revision !== this.#versionRevision) {
@@ -297,7 +303,7 @@ export class WalletFile {
     return this.#version
   }
 
-  /** Makes one change in one transaction. Later reads in this turn must see it. Returns how many rows were changed. */
+  /** Makes one change in one transaction, visible to later reads in this turn. Returns the number of changed rows. */
   #write(sql: string, ...parameters: (Uint8Array | number)[]): number {
     this.#noteChange()
     const { changes } = this.#statement(sql).run(...parameters)
@@ -319,21 +325,24 @@ export class WalletFile {
       this.#rememberOwnChange()
       return result
     } catch (error) {
-      // SQLite has already rolled back after some errors (a full disk); a second time would hide the first error.
+      // After some errors (a full disk), SQLite has already rolled back. A second rollback would hide the first error.
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
       throw error
     }
   }
 }
 
-/** Of a file that is being created. No daemon reads files of this name, and no person gives it: it is removed later. */
+/**
+ * The suffix of a file that is being created. No daemon reads such files and no user chooses such names, so leftovers
+ * can be removed.
+ */
 export const unfinishedSuffix = '.latchkey-unfinished'
 
 export function removeUnfinished(temporaryPath: string): void {
   for (const suffix of ['', '-journal']) rmSync(`${temporaryPath}${suffix}`, { force: true })
 }
 
-/** In SQL as text, because a prepared statement would hold the file open until it is collected. */
+/** Uses SQL text, because a prepared statement would keep the file open until garbage collection. */
 function writeNew(path: string, { id, name }: Metadata, encrypted: Encrypted): void {
   const database = Sqlite.openExisting(path)
   const boxes = [encrypted.masterKey, encrypted.masterDerivationKey, encrypted.maxKeyIndex]
@@ -351,7 +360,7 @@ export type GeneratedKey = { address: Uint8Array; secretKey: Uint8Array; index: 
 
 const addressLength = 32
 
-/** SQLite keeps any type of value in any column, and files come from anywhere. */
+/** SQLite stores any type in any column, and files are untrusted. */
 function checkAddress(value: unknown): Uint8Array {
   if (!(value instanceof Uint8Array) || value.length !== addressLength) throw new KmdError('damaged_blob')
   return value

@@ -25,7 +25,7 @@ test('a file stays open while it is in use', (t) => {
   assert.notEqual(files.get(a), files.get(b))
 })
 
-test('above the limit the least recently used file is closed', (t) => {
+test('beyond the limit, the least recently used file is closed', (t) => {
   const { files, paths } = start(t, 2)
   const [a, b, c] = paths
   const openA = files.get(a)
@@ -38,7 +38,7 @@ test('above the limit the least recently used file is closed', (t) => {
   files.get(b).metadata()
 })
 
-test('a file that was replaced is opened again', (t) => {
+test('a replaced file is reopened', (t) => {
   const { files, paths, ids } = start(t)
   const [a, b] = paths
   const before = files.get(a)
@@ -59,7 +59,7 @@ test('a missing file is an error until it is back, and is not created again', (t
   assert.deepEqual(files.getWallet(a, ids[0]).metadata().id, ids[0])
 })
 
-test('another wallet, or none, in the place of an unlocked one is rejected', (t) => {
+test('another wallet, or none, in place of an unlocked one is rejected', (t) => {
   const { files, paths, ids } = start(t)
   const [a, b, c] = paths
   files.getWallet(a, ids[0])

@@ -5,20 +5,20 @@ import { WalletFile } from './WalletFile.js'
 import * as WalletFormat from './WalletFormat.js'
 
 /**
- * What is wrong with a file, in words that follow its name. One that is refused cannot be used at all. What is not of its
- * content can go away without a change of the file.
+ * A problem with a file. `problem` completes a sentence that starts with the file name. A file with `isRefused` cannot
+ * be used at all. A problem without `isOfContent` can disappear without a change to the file.
  */
 export type FileProblem = { path: string; problem: string; isRefused: boolean; isOfContent: boolean }
 
 export type WalletFilesOptions = {
   /** @default 128 */
   limit?: number
-  /** Called each time that a file with a problem is asked for. */
+  /** Called each time a file with a problem is requested. */
   onProblem?: (problem: FileProblem) => void
 }
 
 export class WalletFiles {
-  /** Closes the least recently used. */
+  /** Closes the least recently used file. */
   readonly #open: BoundedMap<string, WalletFile>
   readonly #onProblem: (problem: FileProblem) => void
 
@@ -28,8 +28,8 @@ export class WalletFiles {
   }
 
   /**
-   * Returns the database at `path` as it is now. A replaced file is opened again. A missing file is an error and is not
-   * created again, unlike in the reference.
+   * Returns the current database at `path`. Reopens a replaced file. Unlike in the reference, a missing file is an
+   * error and is not created again.
    */
   get(path: string): WalletFile {
     try {
@@ -47,7 +47,7 @@ export class WalletFiles {
     }
   }
 
-  /** As `get`, for a handle: the file at the path must still be the wallet that was unlocked. */
+  /** Like `get`, for a handle: the file at the path must still be the wallet that was unlocked. */
   getWallet(path: string, id: Uint8Array): WalletFile {
     const file = this.get(path)
     if (!file.holds(id)) {

@@ -14,7 +14,7 @@ function wallet(t: TestContext, ...statements: string[]): string {
   return path
 }
 
-/** As another program, in one connection. */
+/** Runs SQL as another program, in one connection. */
 function run(path: string, ...statements: string[]): void {
   const database = Sqlite.open(path)
   for (const statement of statements) database.exec(statement)
@@ -63,7 +63,7 @@ for (const pageSize of [512, 1024, 4096, 65_536]) {
   })
 }
 
-test('a file that grew beyond its pages, or has a journal that never came to matter, is read', (t) => {
+test('a file that grew beyond its pages, or has an irrelevant journal, is read', (t) => {
   const path = wallet(t)
   appendFileSync(path, Buffer.alloc(100))
   writeFileSync(`${path}-journal`, '')
@@ -72,7 +72,7 @@ test('a file that grew beyond its pages, or has a journal that never came to mat
   inspect(path)
 })
 
-test('values that are too long are refused, whichever page they begin in', (t) => {
+test('values that are too long are rejected, regardless of their first page', (t) => {
   refuses(wallet(t, 'UPDATE metadata SET mep_encrypted = zeroblob(20000)'), /too long/)
   refuses(wallet(t, 'INSERT INTO keys VALUES (randomblob(32), zeroblob(5000), 1)'), /too long/)
   refuses(wallet(t, "INSERT INTO keys VALUES (zeroblob(5000), x'01', 1)"), /too long/)
@@ -80,17 +80,17 @@ test('values that are too long are refused, whichever page they begin in', (t) =
   refuses(wallet(t, 'UPDATE metadata SET wallet_name = zeroblob(1025)'), /name that is too long/)
 })
 
-test('a chain of pages that returns to a page is refused', (t) => {
+test('a page chain with a cycle is rejected', (t) => {
   const path = wallet(t, 'INSERT INTO msig_addrs VALUES (randomblob(32), 1, 1, zeroblob(100000))')
   const file = readFileSync(path)
-  // The pages of the value follow each other; each begins with the number of the next.
+  // The value's pages are consecutive; each begins with the number of the next.
   const first = file.length - 4 * 4096
   file.writeUInt32BE(first / 4096, first)
   writeFileSync(path, file)
   refuses(path, /two places|damaged/)
 })
 
-test('a file that becomes empty, or too large, after it was opened is refused', (t) => {
+test('a file that becomes empty, or too large, after it was opened is rejected', (t) => {
   for (const size of [0, WalletFormat.limits.fileBytes + 1]) {
     const path = wallet(t)
     const descriptor = openSync(path, 'r')
@@ -100,7 +100,7 @@ test('a file that becomes empty, or too large, after it was opened is refused', 
   }
 })
 
-test('whatever bytes are changed, the check ends with a wallet or with a reason', (t) => {
+test('for any changed bytes, the check ends with a wallet or with a reason', (t) => {
   const path = wallet(t, ...fill(40))
   const good = readFileSync(path)
   let seed = 1
@@ -110,7 +110,7 @@ test('whatever bytes are changed, the check ends with a wallet or with a reason'
   }
   for (let i = 0; i < fuzzRuns(500); i++) {
     const file = Buffer.from(good)
-    // Mostly where the structure is: the header, and the first bytes of pages.
+    // Mostly in the structure: the header, and the first bytes of pages.
     for (let change = 0; change <= i % 4; change++) {
       const at = i % 2 === 0 ? random(file.length / 4096) * 4096 + random(120) : random(file.length)
       file[at] = random(256)

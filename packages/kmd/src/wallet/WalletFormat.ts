@@ -1,6 +1,6 @@
 /**
- * What a wallet file is made of, and the check that a file is one, made before SQLite reads anything of it: three
- * tables with their columns, one row of metadata, and nothing that SQLite would execute.
+ * Defines the format of a wallet file and checks it before SQLite reads the file: three tables with their columns, one
+ * row of metadata, and nothing that SQLite would execute.
  */
 import {
   closeSync,
@@ -20,7 +20,7 @@ export { DatabaseFormatError }
 export const driverName = 'sqlite'
 export const driverVersion = 1
 
-/** The tables of the reference. */
+/** The reference's tables. */
 export const schema = `
 CREATE TABLE IF NOT EXISTS metadata (
   driver_name TEXT NOT NULL,
@@ -43,36 +43,39 @@ CREATE TABLE IF NOT EXISTS msig_addrs (
   pks BLOB NOT NULL
 );`
 
-/** Limits of a file. A wallet of a million keys has 300 MB; a name has 64 bytes, a box of the format at most 256. */
+/**
+ * Limits of a file. A wallet with a million keys has 300 MB, a name has 64 bytes, and a box of the format has at most
+ * 256.
+ */
 export const limits = {
   fileBytes: 2 ** 30,
-  /** Rolling it back takes time. A larger one only beside a larger database. */
+  /** Limited because a rollback takes time. A larger journal is allowed only with a larger database. */
   journalBytes: 16 * 2 ** 20,
   idBytes: 256,
   nameBytes: 1024,
   metadataBytes: 16 * 1024,
   keyBytes: 4 * 1024,
-  /** A multisig comes in a request of at most 1 MiB. */
+  /** A multisig arrives in a request of at most 1 MiB. */
   multisigBytes: 2 * 2 ** 20,
   schemaBytes: 4 * 1024,
 } as const
 
 export type Metadata = { id: Buffer; name: Buffer }
 
-/** A file that was opened for the check. `close` it only when no lock on the file is held: it would end the lock. */
+/** A file opened for the check. Call `close` only while no lock on the file is held, because closing releases locks. */
 export type OpenedFile = { descriptor: number; status: Stats; close: () => void }
 
-/** The content of a file that is a wallet. */
+/** The content of a valid wallet file. */
 export type Inspected = Metadata & {
-  /** What of it cannot be read, although the rest can be used. */
+  /** The parts that cannot be read although the rest is usable. */
   damage?: string
 }
 
 /**
- * Opens a file for the check, and checks the files beside it that SQLite would read. Nothing here waits: a FIFO, a device
- * or a link to one is refused.
+ * Opens a file for the check, and checks the adjacent files that SQLite would read. Nothing here blocks: a FIFO, a
+ * device or a link to one is rejected.
  *
- * @throws DatabaseFormatError, or an error of the file system.
+ * @throws DatabaseFormatError, or a file system error.
  */
 export function openFile(path: string): OpenedFile {
   requireRegular(statSync(path))
@@ -98,26 +101,26 @@ function checkSize({ size }: Stats): void {
   if (size > limits.fileBytes) throw new DatabaseFormatError('is larger than 1 GiB')
 }
 
-/** The end of a journal that names a super-journal: a file that SQLite would read, and delete. */
+/** The end of a journal that names a super-journal, a file that SQLite would read and delete. */
 const journalMagic = Buffer.from('d9d505f920a163d7', 'hex')
 
-/** SQLite looks for journals beside the file that a link leads to, and writes what is in them into the database. */
+/** SQLite looks for journals next to the target of a link, and writes their content into the database. */
 function checkBeside(path: string, database: Stats): void {
-  // Read whatever the mode of the database is.
+  // SQLite reads a WAL regardless of the database's mode.
   if (lstatSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined) throw new BesideError('has a WAL beside it')
   const status = lstatSync(`${path}-journal`, { throwIfNoEntry: false })
   if (status === undefined) return
   if (!status.isFile()) throw new BesideError('has a journal that is not a regular file')
   if (status.uid !== database.uid && status.uid !== process.geteuid?.())
     throw new BesideError('has a journal of another user')
-  // A journal has each page of the database once; a little more of one that a VACUUM has just shortened.
+  // A journal holds each page of the database once. After a VACUUM that shrank the file, it can be slightly larger.
   if (status.size > Math.max(limits.journalBytes, 2 * database.size))
     throw new BesideError('has a journal that is too large')
   if (endOf(`${path}-journal`, status.size)?.equals(journalMagic) === true)
     throw new BesideError('has a journal of several databases')
 }
 
-/** The last eight bytes; undefined if there are fewer, or the writer of the journal has just removed it. */
+/** The last eight bytes; undefined if there are fewer, or if the journal's writer has just removed it. */
 function endOf(path: string, size: number): Buffer | undefined {
   let descriptor: number | undefined
   try {
@@ -133,14 +136,14 @@ function endOf(path: string, size: number): Buffer | undefined {
 }
 
 /**
- * Checks an opened file and returns its metadata. What it reads is consistent if the caller holds a lock on the file.
+ * Checks an opened file and returns its metadata. The result is consistent if the caller holds a lock on the file.
  *
- * @param options `keys`: whether the trees of keys and multisigs are walked too. Without it, the time does not depend on
- *   the size of the wallet.
+ * @param options `keys`: whether to walk the trees of keys and multisigs as well. Without it, the time does not depend
+ * on the wallet's size.
  * @throws DatabaseFormatError
  */
 export function inspect({ descriptor }: Pick<OpenedFile, 'descriptor'>, { keys }: { keys: boolean }): Inspected {
-  // A journal that was rolled back since the file was opened has changed its size.
+  // A journal rolled back since the file was opened has changed its size.
   const status = fstatSync(descriptor)
   checkSize(status)
   const format = new DatabaseFormat(descriptor, status.size)
@@ -174,7 +177,7 @@ function walkKeys(format: DatabaseFormat, roots: ReadonlyMap<string, number>): v
   }
 }
 
-/** Spaces are the only difference between the daemons. */
+/** The daemons' schemas differ only in spaces. */
 const normalized = (sql: string): string =>
   sql
     .replace(/[ \t\n\f\r]+/g, ' ')
@@ -192,7 +195,7 @@ const expectedTables: ReadonlyMap<string, string> = new Map(
 )
 const objectCount = 2 * expectedTables.size
 
-/** The first pages of the tables and of the indexes that their columns imply, by name; there must be no others. */
+/** The root pages of the tables and their implicit indexes, by name. No others are allowed. */
 function readSchema(format: DatabaseFormat): Map<string, number> {
   const roots = new Map<string, number>()
   const onRow = (payload: Buffer): void => {
@@ -214,7 +217,7 @@ function checkObject(type: string, name: string, table: string, sql: string): st
     if (normalized(sql) !== expected) throw new DatabaseFormatError('has other columns than a wallet')
     return name
   }
-  // The text of an index that a column implies is NULL.
+  // The SQL text of an implicit index is NULL.
   if (type === 'index' && sql === '' && expectedTables.has(table) && name === `sqlite_autoindex_${table}_1`) return name
   const kind = ['view', 'trigger', 'index'].find((known) => known === type) ?? 'table'
   throw new DatabaseFormatError(`has ${kind === 'index' ? 'an' : 'a'} ${kind} that is not of a wallet`)
@@ -247,15 +250,15 @@ function bytesOf(value: Value | undefined): Buffer {
   return value.bytes
 }
 
-/** Why a file is not read that is beside it, not in it: it can go away without a change of the file. */
+/** A problem with an adjacent file, not with the file itself, so it can disappear without a change to the file. */
 class BesideError extends DatabaseFormatError {}
 
-/** Whether the file itself is no wallet, which stays so until the file changes. */
+/** Whether the file itself is not a wallet. This stays true until the file changes. */
 export function isOfContent(error: unknown): boolean {
   return error instanceof DatabaseFormatError && !(error instanceof BesideError)
 }
 
-/** Why a file cannot be read as a wallet, in words that follow its name. */
+/** Why a file cannot be read as a wallet. The text completes a sentence that starts with the file name. */
 export function problemOf(error: unknown): string {
   if (error instanceof DatabaseFormatError) return error.message
   const { code, syscall, message } = error as NodeJS.ErrnoException

@@ -23,7 +23,7 @@ async function unlock(t: TestContext, wallets: Wallets, { id }: WalletInfo, pass
   return unlocked
 }
 
-test('a wallet that was made can be unlocked with its password, and with no other', async (t) => {
+test('a created wallet can be unlocked with its password, and with no other', async (t) => {
   const { wallets } = openWallets(t)
   const info = await create(wallets, 'one')
   assert.match(info.id.toString(), /^[0-9a-f]{32}$/)
@@ -39,7 +39,7 @@ test('a blank password is a password like any other', async (t) => {
   await fails('wrong_password', unlock(t, wallets, info, ' '))
 })
 
-test('a given master derivation key is used; zeros or none give a random one', async (t) => {
+test('a given master derivation key is used; zeros or an absent key give a random one', async (t) => {
   const { wallets } = openWallets(t)
   const given = Buffer.alloc(32, 7)
   const keyOf = async (name: string, key?: Buffer): Promise<Buffer> =>
@@ -63,7 +63,7 @@ test('files are named after the safe characters of the name, and the id', async 
   assert.deepEqual(made[3]?.name, made[3]?.id, 'a blank name becomes the id')
 })
 
-test('a name has 64 bytes at most, and may hold any', async (t) => {
+test('a name has at most 64 bytes, of any value', async (t) => {
   const { wallets } = openWallets(t)
   await create(wallets, 'ü'.repeat(32))
   await fails('name_too_long', create(wallets, `${'ü'.repeat(32)}x`))
@@ -74,7 +74,7 @@ test('a name has 64 bytes at most, and may hold any', async (t) => {
   )
 })
 
-test('a name is taken once, by its bytes', async (t) => {
+test('a name can be used once, compared by bytes', async (t) => {
   const { wallets } = openWallets(t)
   await create(wallets, 'one')
   await fails('name_taken', create(wallets, 'one'))
@@ -90,7 +90,7 @@ test('of many concurrent creations with one name, exactly one succeeds', async (
   assert.equal(readdirSync(directory).length, 1)
 })
 
-test('a name is free again after what reserved it has failed', async (t) => {
+test('a name is free again after the operation that reserved it has failed', async (t) => {
   const { wallets } = openWallets(t)
   const other = await create(wallets, 'other')
   await fails('wrong_password', rename(wallets, other, 'wanted', 'wrong'))
@@ -116,7 +116,7 @@ test('renaming checks the name first, then the password', async (t) => {
   await create(wallets, 'one')
 })
 
-test('changing the password ends the old one and leaves the keys', async (t) => {
+test('changing the password invalidates the old one and keeps the keys', async (t) => {
   const { wallets } = openWallets(t)
   const info = await create(wallets, 'one')
   const address = (await unlock(t, wallets, info)).generateKey()
@@ -136,7 +136,7 @@ test('changing the password ends the old one and leaves the keys', async (t) => 
   assert.deepEqual(unlocked.generateKey().length, 32)
 })
 
-test('a removed wallet is gone from the list, and back when its file is renamed back', async (t) => {
+test('a removed wallet is gone from the list, and back after its file is renamed back', async (t) => {
   const { wallets, directory } = openWallets(t)
   const info = await create(wallets, 'one')
   const entry = await wallets.find(info.id.toString())
@@ -171,7 +171,7 @@ test('a wallet is opened with its own scrypt parameters, within the ceilings', a
   await fails('damaged_blob', unlock(t, wallets, info))
 })
 
-test('settings that scrypt cannot work with fail the creation, and leave no wallet', async (t) => {
+test('invalid scrypt settings fail the creation, and leave no wallet', async (t) => {
   const { wallets, directory } = openWallets(t, { scrypt: { ...cheapScrypt, n: 3 } })
   await fails('bad_scrypt_parameters', create(wallets, 'one'))
   assert.deepEqual(readdirSync(directory), [])
@@ -206,7 +206,7 @@ test('of concurrent creations and renamings to one name, exactly one succeeds', 
   assert.equal((await names(wallets)).filter((name) => name === 'wanted').length, 1)
 })
 
-test('wallets that were made together can be unlocked together, at once', async (t) => {
+test('wallets that were created together can be unlocked together, at once', async (t) => {
   const { wallets } = openWallets(t)
   const made = await Promise.all(['a', 'b', 'c'].map((name) => create(wallets, name)))
   await Promise.all(made.map((info) => unlock(t, wallets, info)))

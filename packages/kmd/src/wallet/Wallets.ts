@@ -1,4 +1,4 @@
-/** The wallets on disk: creating, listing, unlocking, renaming and removing them. */
+/** Creates, lists, unlocks, renames and removes the wallets on disk. */
 import { renameSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
@@ -20,11 +20,11 @@ export type WalletInfo = { id: Buffer; name: Buffer }
 
 export type WalletsOptions = {
   directory: string
-  /** For new wallets; an existing one is opened with its own. */
+  /** Parameters for new wallets. An existing wallet is opened with its own. */
   scrypt: Blob.Scrypt
   derivation: Pick<ScryptPool, 'derive'>
   throttle: PasswordThrottle
-  /** Called once for each file that is no wallet or is damaged, and again when it has changed. */
+  /** Called once for each file that is not a wallet or is damaged, and again after the file changes. */
   onProblem?: (problem: Problem) => void
 }
 
@@ -38,7 +38,7 @@ export class Wallets {
   readonly #directory: WalletDirectory
   readonly #files = new WalletFiles({ onProblem: (problem) => this.#directory.report(problem) })
   readonly #blankPasswords = new BlankPasswords()
-  /** Names that a creation or a renaming under way will take. */
+  /** Names claimed by a creation or rename in progress. */
   readonly #reserved = new Set<string>()
 
   constructor(options: WalletsOptions) {
@@ -50,7 +50,7 @@ export class Wallets {
     return this.#directory.entries()
   }
 
-  /** The files in the wallets directory that are refused or damaged, as of the last list. */
+  /** The rejected or damaged files in the wallets directory, as of the last listing. */
   problems(): readonly Problem[] {
     return this.#directory.problems()
   }
@@ -60,7 +60,7 @@ export class Wallets {
   }
 
   /**
-   * Whether the file of a wallet has a key now, for which no password is needed.
+   * Whether the wallet's file currently has a key. Needs no password.
    *
    * @throws if the file cannot be read, or another program holds it
    */
@@ -68,12 +68,15 @@ export class Wallets {
     return this.#files.getWallet(entry.path, entry.id).hasKey(publicKey)
   }
 
-  /** As `WalletFile.revision`: while it stays the same, so does what `hasKey` says. @throws as `hasKey` */
+  /** Like `WalletFile.revision`: while it stays the same, so does the result of `hasKey`. @throws as `hasKey` */
   revision(entry: Entry): number | undefined {
     return this.#files.getWallet(entry.path, entry.id).revision()
   }
 
-  /** A new wallet. A blank name becomes the id; an all-zero or absent master derivation key becomes a random one. */
+  /**
+   * Creates a wallet. A blank name is replaced by the id, and an all-zero or absent master derivation key by a random
+   * one.
+   */
   async create(options: { name: Buffer; password: Buffer; masterDerivationKey: Buffer }): Promise<WalletInfo> {
     const id = Buffer.from(Secret.randomBytes(16).toString('hex'))
     const name = options.name.length === 0 ? id : Buffer.from(options.name)
@@ -101,7 +104,7 @@ export class Wallets {
     return { id, name }
   }
 
-  /** The checks come in the reference's order: the name first, then the password. */
+  /** Checks the name first, then the password, like the reference. */
   async rename(options: { key: string; password: Buffer; name: Buffer }): Promise<WalletInfo> {
     const entry = await this.find(options.key)
     const name = Buffer.from(options.name)
@@ -118,8 +121,9 @@ export class Wallets {
   }
 
   /**
-   * Unlocks a wallet and passes it to `open`, in the same step in which the password is found to be still that of the
-   * wallet: one that was changed meanwhile opens nothing, and what `open` keeps is there for a later change to end.
+   * Unlocks a wallet and passes it to `open` in the same step that confirms the password is still current. If the
+   * password was changed in the meantime, nothing is opened. A later password change can end everything that `open`
+   * keeps.
    */
   unlock<T>(entry: Entry, password: Buffer, open: (wallet: UnlockedWallet) => T): Promise<T> {
     return this.#withMasterKey(entry, password, (masterKey, wrapped) =>
@@ -136,8 +140,8 @@ export class Wallets {
   }
 
   /**
-   * Wraps the master key again, under the new password and today's parameters. The keys themselves are not touched.
-   * `onChange` is called in the same step as the change, to end what the old password opened.
+   * Wraps the master key again with the new password and the current parameters. The keys are not changed. `onChange`
+   * is called in the same step as the change, to end everything opened with the old password.
    */
   async changePassword(
     entry: Entry,
@@ -157,8 +161,8 @@ export class Wallets {
   }
 
   /**
-   * Removes a wallet. Its file stays in the directory, under a name that no kmd reads. `onRemove` is called in the same
-   * step, to end what is open. `beforeRemove` is called once the password is found to be right, and removes the file itself.
+   * Removes a wallet. Its file stays in the directory under a name that no kmd reads. `onRemove` is called in the same
+   * step, to end open handles. `beforeRemove` is called after the password was checked, and runs the removal itself.
    */
   async remove(
     entry: Entry,
@@ -168,7 +172,7 @@ export class Wallets {
     const moment = new Date().toISOString().replaceAll(':', '-')
     const aside = join(dirname(entry.path), `${basename(entry.path)}.deleted-${moment}`)
     await this.#withMasterKey(entry, password, async (_masterKey, wrapped) => {
-      // What `beforeRemove` ends must not end for a password that is no longer the right one.
+      // `beforeRemove` must not end anything if the password is no longer current.
       if ((await Sqlite.retryWhileLocked(() => this.#readUnchanged(entry, wrapped))) === undefined) return rewrapped
       return beforeRemove(() =>
         Sqlite.retryWhileLocked(() => {
@@ -213,10 +217,10 @@ export class Wallets {
   }
 
   /**
-   * Runs `work` with the master key, in protected memory that is freed afterwards, and the wrapped form it was opened
-   * from. A derivation takes so long that the password may be another one when it is done: `work` checks it together with
-   * what it does (`#readUnchanged`, `#write`) and returns `rewrapped`. Then all is tried again with what the file holds. Wrong passwords
-   * count against the wallet.
+   * Runs `work` with the master key and the wrapped form it was opened from. The key is in protected memory that is
+   * freed afterwards. The password may change during the slow derivation, so `work` checks it in the same step as its
+   * own change (`#readUnchanged`, `#write`) and returns `rewrapped` if it did. Then the operation is retried with the
+   * file's new content. Wrong passwords count against the wallet.
    */
   async #withMasterKey<T>(
     entry: Entry,
@@ -235,13 +239,13 @@ export class Wallets {
     throw new KmdError('database_locked', { cause: new Error('the password of the wallet is changed all the time') })
   }
 
-  /** What the file holds now; undefined where the wrapped master key is not the one that was opened. */
+  /** The file's current content; undefined if the wrapped master key is no longer the one that was opened. */
   #readUnchanged(entry: Entry, wrapped: Uint8Array): Encrypted | undefined {
     const stored = this.#files.getWallet(entry.path, entry.id).encrypted()
     return Buffer.compare(stored.masterKey, wrapped) === 0 ? stored : undefined
   }
 
-  /** Makes a change that returns false where the wrapped master key is not the one that was opened. */
+  /** Makes a change that returns false if the wrapped master key is no longer the one that was opened. */
   #write(entry: Entry, change: (file: WalletFile) => boolean): Promise<boolean> {
     return Sqlite.retryWhileLocked(() => change(this.#files.getWallet(entry.path, entry.id)))
   }
@@ -278,15 +282,15 @@ export class Wallets {
   }
 }
 
-/** Name and id without characters that are special to a file system. */
+/** The name and id without characters that are special to a file system. */
 function fileName(name: Buffer, id: Buffer): string {
   const safeName = name.toString('latin1').replace(/[^A-Za-z0-9_-]/g, '')
   const safeId = id.toString('latin1')
   return safeName === safeId ? `${safeId}.db` : `${safeName}.${safeId}.db`
 }
 
-/** How often an operation starts again because the password was changed under it. */
+/** How often an operation restarts because the password was changed in the meantime. */
 const mostTries = 3
 
-/** The password was changed while an operation with the old one was under way. */
+/** The password was changed while an operation with the old one was in progress. */
 const rewrapped: unique symbol = Symbol('rewrapped')

@@ -1,4 +1,4 @@
-/** The check of a wallet file, for programs beside the daemon. */
+/** Checks a wallet file for programs other than the daemon. */
 import { lstatSync } from 'node:fs'
 import * as WalletFormat from './WalletFormat.js'
 
@@ -7,9 +7,9 @@ const pauseMs = 50
 const recentMs = 1_000
 
 /**
- * Returns why the daemon refuses a file of the wallets directory, or what of it is damaged, in words that follow the
- * name of the file; undefined for a whole wallet, and for a file that is gone. It changes and locks nothing: a file that
- * is being written is read again.
+ * Returns why the daemon rejects a file in the wallets directory, or which parts are damaged. The text completes a
+ * sentence that starts with the file name. Returns undefined for an intact wallet and for a missing file. Changes and
+ * locks nothing; a file that is being written is read again.
  */
 export async function checkWalletFile(path: string): Promise<string | undefined> {
   for (let left = tries; ; left--) {
@@ -33,7 +33,7 @@ function problemOf(path: string): string | undefined {
   }
 }
 
-/** A journal means that a change is under way, or was interrupted. */
+/** A journal means that a change is in progress or was interrupted. */
 function isBeingWritten(path: string): boolean {
   const changedMs = lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
   return Date.now() - changedMs < recentMs || lstatSync(`${path}-journal`, { throwIfNoEntry: false }) !== undefined

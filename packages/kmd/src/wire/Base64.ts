@@ -1,7 +1,7 @@
 /**
- * Standard base64 with padding, as the reference reads it: line breaks inside are skipped, anything else that is not
- * of the alphabet is rejected. `Buffer.from(text, 'base64')` takes URL-safe, unpadded and damaged text, so it is only
- * used after the check.
+ * Standard base64 with padding, as read by the reference: line breaks inside are skipped, and anything else outside the
+ * alphabet is rejected. `Buffer.from(text, 'base64')` accepts URL-safe, unpadded and damaged text, so it is used only
+ * after the check.
  */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
@@ -10,7 +10,7 @@ for (let i = 0; i < alphabet.length; i++) values[alphabet.charCodeAt(i)] = i
 
 const padding = 0x3d
 
-/** The bytes, or undefined where the text is not base64. Line breaks are removed from `text` itself. */
+/** Returns the bytes; undefined if the text is not base64. Removes line breaks from `text` in place. */
 export function decode(text: Buffer): Buffer | undefined {
   const clean = text.includes(0x0a) || text.includes(0x0d) ? withoutLineBreaks(text) : text
   const { length } = clean
@@ -41,7 +41,7 @@ export function decode(text: Buffer): Buffer | undefined {
   return out
 }
 
-/** In place, so that what may be a key is in no second buffer. */
+/** In place, so that a possible key is not in a second buffer. */
 function withoutLineBreaks(text: Buffer): Buffer {
   let length = 0
   for (let at = 0; at < text.length; at++) {
@@ -53,7 +53,7 @@ function withoutLineBreaks(text: Buffer): Buffer {
 
 const letters = Buffer.from(alphabet)
 
-/** Writes base64 with padding to `out` and returns where it ends: a secret must not become a JavaScript string. */
+/** Writes base64 with padding to `out` and returns its end. A secret must not become a JavaScript string. */
 export function encodeInto(out: Uint8Array, start: number, bytes: Uint8Array): number {
   let at = start
   for (let i = 0; i < bytes.length; i += 3) {

@@ -10,10 +10,10 @@ import '../../../../test/seed.mjs'
 
 const numRuns = fuzzRuns(100_000)
 const wire = fc.constantFrom(...wires)
-/** Fields of operations as they are, the deepest of them included. */
+/** Fields of real operations, including the deepest ones. */
 const anyFields = fc.constantFrom(...operations.map(({ request }) => request).filter((fields) => fields.length > 0))
 
-/** What JSON.parse makes of a body, for members that are sent as they are documented. */
+/** The value that JSON.parse reads from a body, for members that are sent as documented. */
 function expected(kind: Kind, json: unknown, foldNames: boolean): unknown {
   switch (kind.type) {
     case 'text':
@@ -69,7 +69,7 @@ function validMember(kind: Kind): fc.Arbitrary<unknown> {
     case 'fixed':
     case 'publicKey':
     case 'privateKey': {
-      // Under the length that the reference wire treats in its own way.
+      // Below the length that the reference wire treats specially.
       const bytes = fc.uint8Array({ maxLength: kind.type === 'bytes' ? 80 : 32 })
       return fc.oneof(
         bytes.map((b) => Buffer.from(b).toString('base64')),
@@ -98,7 +98,7 @@ const layout = fc.constantFrom(undefined, 1, '\t')
 const escapeLetters = (text: string): string =>
   text.replace(/[\u0080-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-test('a valid body is read as JSON.parse reads it, with letters as they are or escaped', () => {
+test('a valid body is read like JSON.parse reads it, with characters raw or escaped', () => {
   fc.assert(
     fc.property(sent, wire, layout, fc.boolean(), ({ fields, body }, onWire, indent, isEscaped) => {
       const text = JSON.stringify(body, null, indent)
@@ -150,7 +150,7 @@ test('damaged and random bytes are either read or rejected with bad_body', () =>
   )
 })
 
-test('a body of the largest size is read or rejected in linear time', () => {
+test('a body of the maximum size is read or rejected in linear time', () => {
   const { request } = operations.find(({ id }) => id === 'SignMultisigTransaction')!
   const parts = ['[', '{"a":', '"', '\\', '\\u0041', '1', '0', ' ', '1,', '"\\ud83d', '1e', 'A', '\n']
   const starts = ['', '{"wallet_password":"', '{"transaction":[', '{"public_key":"', '{"partial_multisig":{"thr":']
@@ -165,7 +165,7 @@ test('a body of the largest size is read or rejected in linear time', () => {
   }
 })
 
-/** The value of a decimal notation by exact arithmetic, or undefined if it is none of a byte. */
+/** The value of a decimal notation by exact arithmetic; undefined if it is not a byte. */
 function byteOf(notation: string): number | undefined {
   const match = /^\+?([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,4}))?$/.exec(notation)
   const digits = (match?.[1] ?? '') + (match?.[2] ?? '')

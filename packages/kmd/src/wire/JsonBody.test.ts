@@ -8,7 +8,7 @@ import { type Wire, wires } from './Wire.js'
 const field = (kind: Kind, name = 'x'): Field => ({ name, kind, about: '' })
 const isRejected = (error: unknown): boolean => error instanceof KmdError && error.code === 'bad_body'
 
-/** The value of the one member `x`, with bytes as hex so that rows read easily. */
+/** The value of the one member `x`, with bytes as hex for readable rows. */
 function value(kind: Kind, json: string | Buffer, wire: Wire): unknown {
   const prefix = Buffer.from('{"x":')
   const body = Buffer.concat([prefix, Buffer.from(json), Buffer.from('}')])
@@ -206,7 +206,7 @@ const rows: { [name: string]: Row } = {
       [`"${address}"`, addressKey],
       [`"\\u0037${address.slice(1)}"`, addressKey],
       [`"${Buffer.from(address).toString('base64')}"`, addressKey],
-      // Not an address: as before, a key of a wrong length.
+      // Not an address: a key of a wrong length, as before.
       [`"${Buffer.from(`A${address.slice(1)}`).toString('base64')}"`, hex(`A${address.slice(1)}`)],
       ['"AQID"', '010203'],
     ],
@@ -222,10 +222,10 @@ const rows: { [name: string]: Row } = {
 
 for (const wire of wires) {
   for (const [name, { kind, accepted, rejected }] of Object.entries(rows)) {
-    test(`what ${name} takes on the ${wire} wire`, () => {
+    test(`${name} accepts these values on the ${wire} wire`, () => {
       for (const [json, expected] of accepted) assert.deepEqual(value(kind, json, wire), expected, json)
     })
-    test(`what ${name} rejects on the ${wire} wire`, () => {
+    test(`${name} rejects these values on the ${wire} wire`, () => {
       for (const json of rejected) assert.throws(() => value(kind, json, wire), isRejected, json)
     })
   }
@@ -239,7 +239,7 @@ const fields = [
 const nothing = { name: '', count: 0, flag: false }
 const parse = (body: string | Buffer): unknown => plain(read(Buffer.from(body), fields, 'reference'))
 
-test('members come in any order, with white space anywhere between; what is absent has its zero', () => {
+test('members come in any order, with white space anywhere in between; absent members have their zero', () => {
   assert.deepEqual(parse('{}'), nothing)
   assert.deepEqual(parse('null'), nothing)
   assert.deepEqual(parse(' \t\r\n{ "flag" : true ,\n"name"\t:"a" } '), { name: hex('a'), count: 0, flag: true })
@@ -252,7 +252,7 @@ test('an array gives the members by position, and may be short but not long', ()
   assert.throws(() => parse('["a",7,true,null]'), isRejected)
 })
 
-test('of a repeated member the last one counts', () => {
+test('if a member is repeated, the last one counts', () => {
   assert.deepEqual(parse('{"count":1,"name":"a","count":2}'), { ...nothing, name: hex('a'), count: 2 })
   assert.throws(() => parse('{"count":-1,"count":2}'), isRejected)
 })
@@ -293,7 +293,7 @@ test('invalid hex digits give the replacement character', () => {
   }
 })
 
-test('raw control characters and bytes that are no UTF-8 are kept as they are', () => {
+test('raw control characters and invalid UTF-8 are kept unchanged', () => {
   assert.equal(value(text, Buffer.from('"a\n\0\x1f\tb"'), 'reference'), hex('a\n\0\x1f\tb'))
   assert.equal(value(text, Buffer.from([0x22, 0xff, 0xc3, 0x28, 0x80, 0x22]), 'reference'), 'ffc32880')
   assert.equal(value(text, Buffer.from([0x22, 0xff, 0x5c, 0x6e, 0xfe, 0x22]), 'documented'), 'ff0afe')
@@ -307,7 +307,7 @@ test('two escapes of a surrogate pair are one character, except in a name on the
   assert.equal(value(name, '"😀"', 'reference'), hex('😀'), 'raw')
 })
 
-test('half a surrogate pair is the replacement character, and takes nothing else with it', () => {
+test('a lone surrogate is the replacement character, and affects nothing else', () => {
   for (const [json, expected] of [
     ['"\\ud83d"', '\ufffd'],
     ['"\\ude00"', '\ufffd'],
@@ -321,7 +321,7 @@ test('half a surrogate pair is the replacement character, and takes nothing else
   }
 })
 
-test('a private key in integers passes on its seed alone on the reference wire', () => {
+test('for a private key in integers, only the seed is passed on, on the reference wire', () => {
   const key = { type: 'privateKey' } as const
   const integers = JSON.stringify(Array.from({ length: 64 }, (_, i) => i))
   const whole = Buffer.from(JSON.parse(integers)).toString('hex')
@@ -332,7 +332,7 @@ test('a private key in integers passes on its seed alone on the reference wire',
   assert.throws(() => value(key, JSON.stringify(new Array(65).fill(1)), 'documented'), isRejected)
 })
 
-test('a value that nests too deeply is rejected, whatever its fields', () => {
+test('a value that nests too deeply is rejected, regardless of the fields', () => {
   let kind: Kind = { type: 'uint8' }
   for (let depth = 0; depth < maxDepth + 1; depth++) kind = listOf(kind)
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
@@ -348,19 +348,19 @@ test('a text without escapes is a view of the body, so that wiping the body wipe
   assert.deepEqual(password, Buffer.alloc(6))
 })
 
-test('a body cut off at any byte is rejected, and never read past its end', () => {
+test('a body truncated at any byte is rejected, and never read past its end', () => {
   const everything = Object.entries(rows).map(([, { kind }], i) => field(kind, `m${i}`))
   const body = Buffer.from(
     '{"m0":"a\\u00e9\\n","m1":12,"m2":true,"m3":"1","m4":"AQL/","m5":[1,2,3],"m6":[[1],{},"AQ=="],"m7":{"v":1}}',
   )
   assert.ok(read(body, everything, 'reference'))
   for (let length = 0; length < body.length; length++) {
-    // A view, with the rest of the body behind it: a reader that leaves its view would succeed.
+    // A view with the rest of the body behind it, so that a reader that leaves its view would succeed.
     assert.throws(() => read(body.subarray(0, length), everything, 'reference'), isRejected, `cut at ${length}`)
   }
 })
 
-test('an unsigned integer is decimal digits that a number holds', () => {
+test('an unsigned integer is decimal digits that fit into a number', () => {
   const fields = [{ name: 'n', kind: { type: 'uint' }, about: '' }] as const
   const readN = (json: string): number => read(Buffer.from(json), fields, 'reference').n
   assert.deepEqual(['{}', '{"n":null}', '{"n":0}', '{"n": 9007199254740991 }', '[7]'].map(readN), [
@@ -383,13 +383,13 @@ test('an unsigned integer is decimal digits that a number holds', () => {
   }
 })
 
-test('a list that is longer than its bound is rejected with the code of the field', () => {
+test('a list longer than its bound is rejected with the code of the field', () => {
   const kind = { type: 'list', of: { type: 'uint8' }, max: 3, tooLong: 'too_many_addresses' } as const
   assert.deepEqual(value(kind, '[1,2,3]', 'reference'), [1, 2, 3])
   assert.throws(() => value(kind, '[1,2,3,4]', 'reference'), { code: 'too_many_addresses' })
 })
 
-test('of a text, number or boolean that is sent twice the last counts; other members are rejected', () => {
+test('if a text, number or boolean is sent twice, the last one counts; other repeated members are rejected', () => {
   const twice = (kind: Kind, first: string, second: string): unknown => {
     const body = Buffer.from(`{"m":${first},"m":${second}}`)
     return plain(read(body, [field(kind, 'm')], 'reference')['m'])
@@ -415,7 +415,7 @@ test('of a text, number or boolean that is sent twice the last counts; other mem
   assert.throws(() => read(many, [field({ type: 'uint8' }, 'm')], 'reference'), isRejected)
 })
 
-test('a member that is ignored has no position', () => {
+test('an ignored member has no position', () => {
   const fields = [{ ...field({ type: 'text' }, 'a'), ignored: true }, field({ type: 'text' }, 'b')] as const
   assert.equal(read(Buffer.from('["x"]'), fields, 'reference')['b']?.toString(), 'x')
   assert.throws(() => read(Buffer.from('["x","y"]'), fields, 'reference'), isRejected)

@@ -1,12 +1,12 @@
 /**
- * Reads a request body into the fields of one operation, as the Go daemon does: one pass over the bytes, every
- * member checked against the operation's own fields. What is not a field is rejected, so nesting and size of the
- * result are bounded by the fields, whatever is sent.
+ * Reads a request body into the fields of one operation, as the Go daemon does: one pass over the bytes, every member
+ * checked against the operation's fields. Unknown fields are rejected, so the fields bound the nesting and size of the
+ * result, regardless of the input.
  *
  * The tolerances are the reference's, not ours: positional arrays, numbers for texts, quoted small integers, raw
- * control characters, and anything after the first value. Bytes come as base64 or as an array of integers.
+ * control characters, and anything after the first value. Bytes arrive as base64 or as an array of integers.
  *
- * It works on bytes and not on a JavaScript string so that a password exists once, in a buffer that can be wiped.
+ * Reads bytes and not a JavaScript string, so that a password exists once, in a buffer that can be wiped.
  */
 import { type Code, KmdError } from '../errors.js'
 import { readBytes, readEmptyObject, readFixed, readPrivateKey, readPublicKey } from './JsonBytes.js'
@@ -30,8 +30,8 @@ import {
 import type { Wire } from './Wire.js'
 
 /**
- * What a member may hold. `text` is bytes (names and passwords need not be UTF-8); `ascii` is for identifiers; `name`
- * and `privateKey` are a text and bytes that the reference wire reads in a way of its own.
+ * The type of a member. `text` is bytes, because names and passwords need not be UTF-8; `ascii` is for identifiers.
+ * `name` and `privateKey` are a text and bytes that the reference wire reads differently.
  */
 export type Kind =
   | { type: 'text' }
@@ -47,17 +47,20 @@ export type Kind =
   | List
   | { type: 'object'; fields: readonly Field[] }
 
-/** A longer one than `max` is rejected with `tooLong` as it is read, and with `tooLongText` where the code has none for it. */
+/**
+ * A list longer than `max` is rejected with `tooLong` while it is read, and with `tooLongText` if the code has no text
+ * for it.
+ */
 export type List = { type: 'list'; of: Kind; max: number; tooLong: Code; tooLongText?: string }
 
 /**
- * A member. Some are called otherwise in the reference than in its documentation: both are then fields, each marked
- * with the wire it belongs to, and read on either, but never both in one object: which of them counts would be a guess.
- * Positions count the reference's only. `ignored` is what some client sends and nothing reads.
+ * A member. Some have a different name in the reference than in its documentation: then both are fields, each marked
+ * with its wire. Either name is read on either wire, but not both in one object, because it would be unclear which one
+ * counts. Only the reference's fields count for positions. `ignored` fields are sent by some client and never read.
  */
 export type Field = { name: string; kind: Kind; about: string; wire?: Wire; ignored?: true }
 
-/** The JavaScript value of a member; one that was not sent has the zero of its kind. */
+/** The JavaScript value of a member. A member that was not sent has the zero of its kind. */
 export type ValueOf<K extends Kind> = K extends {
   type: 'text' | 'name' | 'bytes' | 'fixed' | 'publicKey' | 'privateKey'
 }
@@ -79,7 +82,10 @@ export type FieldsOf<F extends readonly Field[]> = { [E in F[number] as E['name'
 type Value = Buffer | string | boolean | number | Value[] | Fields
 type Fields = { [name: string]: Value }
 
-/** Nothing in the API nests deeper than five; a value that does cannot fit any field and is rejected as it is read. */
+/**
+ * Nothing in the API nests deeper than five levels. A deeper value cannot fit any field and is rejected while it is
+ * read.
+ */
 export const maxDepth = 32
 
 export function read<const F extends readonly Field[]>(body: Buffer, fields: F, wire: Wire): FieldsOf<F> {
@@ -133,7 +139,7 @@ function readObject(cursor: Cursor, fields: readonly Field[]): Fields {
   return result
 }
 
-/** Enough for every member once, and for the repetitions that the reference takes. */
+/** Enough for every member once, and for the repetitions that the reference accepts. */
 const maxMembers = 64
 
 function readMembers(cursor: Cursor, fields: readonly Field[], result: Fields): void {
@@ -164,8 +170,8 @@ function readMembers(cursor: Cursor, fields: readonly Field[], result: Fields): 
 }
 
 /**
- * Of a member that is sent twice, the last counts, as in the reference. But it reads the second of two objects, lists
- * or arrays into the first, and signs what is left of both: those are rejected.
+ * If a member is sent twice, the last one counts, as in the reference. However, the reference merges a second object,
+ * list or array into the first and signs the result; those are rejected.
  */
 const lastWins: ReadonlySet<Kind['type']> = new Set(['text', 'name', 'ascii', 'bool', 'uint', 'uint8'])
 
@@ -248,7 +254,7 @@ function readList(cursor: Cursor, { of, max, tooLong, tooLongText }: List): Valu
   return list
 }
 
-/** A text member also takes a bare number or boolean, by its letters, and null for the empty text. */
+/** A text member also accepts a bare number or boolean as text, and null for empty text. */
 function readText(cursor: Cursor, foldPairs = false): Buffer {
   const first = peek(cursor)
   if (first === quote) return readString(cursor, foldPairs)

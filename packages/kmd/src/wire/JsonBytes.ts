@@ -1,4 +1,4 @@
-/** Bytes of a request body: base64, or an array of integers. */
+/** Reads bytes in a request body: base64, or an array of integers. */
 import { Address } from '@latchkey/algorand'
 import * as Base64 from './Base64.js'
 import { readUint8 } from './JsonInteger.js'
@@ -25,7 +25,7 @@ export function readBytes(cursor: Cursor): Buffer {
   return readOtherBytes(cursor, first, Math.ceil((cursor.bytes.length - cursor.at) / 2))
 }
 
-/** A fixed array may be `{}` for zeros; integers beyond its length are rejected, as they are in the reference. */
+/** A fixed array may be `{}` for zeros. Integers beyond its length are rejected, as in the reference. */
 export function readFixed(cursor: Cursor, length: number): Buffer {
   const first = peek(cursor)
   if (first === quote) return Base64.decode(readString(cursor)) ?? refuse()
@@ -37,9 +37,9 @@ export function readFixed(cursor: Cursor, length: number): Buffer {
 }
 
 /**
- * A public key, or the address of one, which some SDKs send in its place: as text (Python's `signing_address`), or its
+ * Reads a public key, or its address, which some SDKs send instead: as text (Python's `signing_address`), or its
  * letters in base64 (an address passed to JavaScript's `signTransactionWithSpecificPublicKey`). Neither can be a key:
- * 58 letters are not base64, and 58 bytes are no key. The checksum makes sure that it was meant as an address.
+ * 58 letters are not base64, and 58 bytes are not a key. The checksum ensures that an address was meant.
  */
 export function readPublicKey(cursor: Cursor): Buffer {
   if (peek(cursor) !== quote) return readFixed(cursor, 32)
@@ -55,8 +55,8 @@ function addressOf(text: Buffer): Buffer | undefined {
 }
 
 /**
- * The halves of a key are compared when it is used. The reference never does so; where its recorded responses accept
- * integers (which none of its clients send) with any second half, only the seed is passed on.
+ * The halves of a key are compared when it is used. The reference never compares them. Its recorded responses accept
+ * integers (which none of its clients send) with any second half, so in this case only the seed is passed on.
  */
 export function readPrivateKey(cursor: Cursor): Buffer {
   const isIntegers = peek(cursor) === openBracket
@@ -64,7 +64,7 @@ export function readPrivateKey(cursor: Cursor): Buffer {
   return isIntegers && key.length === 64 && cursor.wire === 'reference' ? key.subarray(0, 32) : key
 }
 
-/** The reference takes `{}` for an empty list and for an array of zeros. */
+/** The reference accepts `{}` for an empty list and for an array of zeros. */
 export function readEmptyObject(cursor: Cursor): void {
   cursor.at++
   if (peek(cursor) !== closeBrace) refuse()

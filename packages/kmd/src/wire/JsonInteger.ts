@@ -1,6 +1,6 @@
 /**
- * Small integers of a request body. A body may be nothing but integers, half a million of them, so that each is read
- * from the bytes without a string, a copy or a regular expression.
+ * Reads small integers in a request body. A body may consist of half a million integers, so each is read from the bytes
+ * without a string, a copy or a regular expression.
  */
 import {
   type Cursor,
@@ -17,7 +17,7 @@ import {
 
 export function readUint8(cursor: Cursor): number {
   const { bytes, at } = cursor
-  // The elements of an array of bytes: one to three digits, and what ends them.
+  // The usual element of a byte array: one to three digits and a terminator.
   const first = bytes[at]! - 0x30
   if (first >= 0 && first <= 9) {
     let value = first
@@ -39,7 +39,7 @@ export function readUint8(cursor: Cursor): number {
   }
   const start = cursor.at
   if (token !== quote) return parseUint8(bytes, start, skipNumberLetters(cursor))
-  // Between quotes, mostly digits and no escapes.
+  // Quoted integers are mostly digits without escapes.
   let end = start + 1
   for (let digit = bytes[end]! - 0x30; digit >= 0 && digit <= 9; digit = bytes[++end]! - 0x30);
   if (bytes[end] === quote) {
@@ -53,11 +53,11 @@ export function readUint8(cursor: Cursor): number {
 const maxDigits = 1024
 const maxExponentDigits = 4
 
-/** Integral decimal notation of any shape (`1.0`, `10e-1`, `+007`) whose value is 0 to 255; never a minus sign. */
+/** Parses an integer in any decimal notation (`1.0`, `10e-1`, `+007`) whose value is 0 to 255; never a minus sign. */
 function parseUint8(bytes: Buffer, start: number, end: number): number {
   let at = bytes[start] === 0x2b ? start + 1 : start
   let digits = 0
-  // The digits without zeros at either end, and how many zeros followed the last of them.
+  // The digits without zeros at either end, and the number of zeros after the last one.
   let value = 0
   let zeros = 0
   let fraction = 0
@@ -75,7 +75,7 @@ function parseUint8(bytes: Buffer, start: number, end: number): number {
     if (digit !== 0) {
       value = value * 10 ** (zeros + 1) + digit
       zeros = 0
-      // What follows can add zeros, but no longer make it smaller: a digit behind the point would have to be zero.
+      // The rest can add zeros but cannot make the value smaller: a digit after the point would have to be zero.
       if (value > 255) refuse()
     } else if (value !== 0) {
       zeros++

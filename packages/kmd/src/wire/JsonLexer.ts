@@ -1,4 +1,4 @@
-/** The tokens of JSON, as the Go daemon reads them: white space, literals, numbers and strings, over bytes. */
+/** Reads JSON tokens from bytes, as the Go daemon does: white space, literals, numbers and strings. */
 import { KmdError } from '../errors.js'
 import type { Wire } from './Wire.js'
 
@@ -17,7 +17,7 @@ export const refuse = (): never => {
   throw new KmdError('bad_body')
 }
 
-/** The next byte that is not white space, without consuming it; -1 at the end. */
+/** Returns the next byte that is not white space, without consuming it; -1 at the end. */
 export function peek(cursor: Cursor): number {
   const { bytes } = cursor
   let at = cursor.at
@@ -39,7 +39,7 @@ export function literal(cursor: Cursor, word: string): void {
   cursor.at = at + word.length
 }
 
-/** Moves past the letters of a number; returns where they end. */
+/** Moves past the characters of a number and returns their end. */
 export function skipNumberLetters(cursor: Cursor): number {
   const { bytes, at } = cursor
   let end = at
@@ -49,7 +49,7 @@ export function skipNumberLetters(cursor: Cursor): number {
   return end
 }
 
-/** The letters of a number, a view of the body. */
+/** Returns the characters of a number as a view of the body. */
 export function readNumberLetters(cursor: Cursor): Buffer {
   const start = cursor.at
   return cursor.bytes.subarray(start, skipNumberLetters(cursor))
@@ -58,7 +58,7 @@ export function readNumberLetters(cursor: Cursor): Buffer {
 const isNumberLetter = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e || byte === 0x45 || byte === 0x65
 
-/** The bytes of a quoted string. Without escapes they are a view of the body, wiped together with it. */
+/** Returns the bytes of a quoted string. Without escapes they are a view of the body, wiped together with it. */
 export function readString(cursor: Cursor, foldPairs = false): Buffer {
   const { bytes } = cursor
   const start = cursor.at + 1
@@ -75,7 +75,7 @@ export function readString(cursor: Cursor, foldPairs = false): Buffer {
   }
 }
 
-/** What follows a backslash and what it stands for; 0 for what is no escape. */
+/** Maps the character after a backslash to its meaning; 0 if it is not an escape. */
 const shortEscapes = new Uint8Array(256)
 for (const [letter, meaning] of Object.entries({
   '"': 34,
@@ -92,8 +92,8 @@ for (const [letter, meaning] of Object.entries({
 }
 
 /**
- * Two escapes of a surrogate pair are one character. The Go daemon makes one replacement character of them; its names
- * (`foldPairs`) stay as they are known there, but a password must not become easier to guess.
+ * Two escapes of a surrogate pair are one character. The Go daemon turns them into one replacement character. Names
+ * (`foldPairs`) follow the Go daemon, but a password must not become easier to guess.
  */
 function readEscapedString(cursor: Cursor, start: number, foldPairs: boolean): Buffer {
   const { bytes } = cursor
@@ -102,7 +102,7 @@ function readEscapedString(cursor: Cursor, start: number, foldPairs: boolean): B
     if (end >= bytes.length) refuse()
     end += bytes[end] === backslash ? 2 : 1
   }
-  // In place, since no escape grows when it is decoded: a password is still nowhere but in the body.
+  // Decoded in place, because no escape grows when decoded. A password still exists only in the body.
   let to = start
   let at = start
   while (at < end) {
@@ -136,7 +136,7 @@ for (const [digit, letter] of [...'0123456789abcdef'].entries()) {
   hexValues[letter.charCodeAt(0)] = hexValues[letter.toUpperCase().charCodeAt(0)] = digit
 }
 
-/** The four hex digits of a \\u escape; digits that are none stand for the replacement character. */
+/** Reads the four hex digits of a \\u escape; invalid digits stand for the replacement character. */
 function readUnit(bytes: Buffer, at: number, end: number): number {
   if (at + 4 > end) refuse()
   let unit = 0
@@ -148,7 +148,9 @@ function readUnit(bytes: Buffer, at: number, end: number): number {
   return unit
 }
 
-/** Returns how many bytes it wrote. `Buffer.write` costs ten times as much, and a body may be nothing but escapes. */
+/**
+ * Returns the number of bytes written. `Buffer.write` costs ten times as much, and a body may consist only of escapes.
+ */
 function writeUtf8(out: Buffer, at: number, codePoint: number): number {
   if (codePoint < 0x80) {
     out[at] = codePoint

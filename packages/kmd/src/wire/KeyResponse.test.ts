@@ -10,7 +10,7 @@ const members = [
   { name: 'zone', shape: { type: 'uint', format: 'int64' } },
 ] as const
 
-test('a response with a key is the same bytes as by way of a text', () => {
+test('a response with a key has the same bytes as one written as text', () => {
   const keys = [Buffer.alloc(0), Buffer.alloc(32), Buffer.of(0, 9, 10, 99, 100, 255), Buffer.of(1)]
   for (let i = 0; i < 100; i++) keys.push(randomBytes(i))
   for (const wire of Wire.wires) {
@@ -21,7 +21,7 @@ test('a response with a key is the same bytes as by way of a text', () => {
   }
 })
 
-test('only a key that is a member of its own is secret', () => {
+test('only a key that is a direct member is secret', () => {
   assert.equal(KeyResponse.hasKey(members), true)
   const list = { name: 'pks', shape: { type: 'list', of: { type: 'key', name: 'PublicKey' } } } as const
   assert.equal(KeyResponse.hasKey([list]), false)

@@ -1,21 +1,21 @@
 /**
- * Responses that hold a secret key: bytes that are wiped once they are sent, never a JavaScript string, which cannot be
- * wiped and is copied by the garbage collector.
+ * Writes responses that hold a secret key as bytes that are wiped after sending. A JavaScript string cannot be wiped
+ * and is copied by the garbage collector.
  */
 import * as Base64 from './Base64.js'
 import { type Member, type MembersOf, type Wire, write as writeText } from './Wire.js'
 
-/** Whether a response has a secret key. Keys inside of lists are public. */
+/** Whether a response has a secret key. Keys inside lists are public. */
 export function hasKey(members: readonly Member[]): boolean {
   return members.some(({ shape }) => shape.type === 'key')
 }
 
-/** As `Wire.write`, for a response with one key. The caller wipes the result, and the key. */
+/** Like `Wire.write`, for a response with one key. The caller wipes the result and the key. */
 export function write(wire: Wire, members: readonly Member[], output: MembersOf<readonly Member[]>): Buffer {
   const values: { [name: string]: unknown } = { ...output }
   const { name } = members.find(({ shape }) => shape.type === 'key')!
   const key = values[name] as Uint8Array
-  // All but the key is written as text, with a place for it.
+  // Everything except the key is written as text, with a placeholder for the key.
   const open = members.map((member) => (member.name === name ? { name, shape: { type: 'string' } as const } : member))
   values[name] = key.every((byte) => byte === 0) && wire === 'reference' ? '' : place
   const text = writeText(wire, open, values as MembersOf<typeof open>)
@@ -27,7 +27,7 @@ export function write(wire: Wire, members: readonly Member[], output: MembersOf<
   return out.subarray(0, length)
 }
 
-/** No text of such a response has it. */
+/** The placeholder, which no text of such a response contains. */
 const place = 'KEY'
 /** Three digits and a comma. */
 const longestInteger = 4

@@ -7,14 +7,14 @@ import '../../../../test/seed.mjs'
 const decode = (...bytes: number[]): string => Utf8.decode(Uint8Array.from(bytes))
 const bad = Utf8.invalid
 
-test('valid text is decoded as it is, byte order mark included', () => {
+test('valid text is decoded unchanged, including a byte order mark', () => {
   for (const text of ['', 'plain', 'grüße', '\u2028', '😀', '\ufeffmarked', '\0', '\ufffd']) {
     assert.equal(Utf8.decode(Buffer.from(text)), text)
   }
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => assert.equal(Utf8.decode(Buffer.from(text)), text)))
 })
 
-test('each byte that is no text counts as one, and the text around it stays', () => {
+test('each invalid byte is marked once, and the surrounding text is unchanged', () => {
   assert.equal(decode(0x61, 0xff, 0x62), `a${bad}b`)
   assert.equal(decode(0xff, 0xfe), bad + bad)
   assert.equal(decode(0xc3, 0xbc, 0x80, 0xc3, 0xbc), `ü${bad}ü`)

@@ -1,6 +1,6 @@
 /**
- * Texts on this wire are bytes that are usually UTF-8 and need not be. A byte that is not becomes a lone surrogate,
- * which no valid UTF-8 decodes to, so that a writer can distinguish it from a character.
+ * Decodes texts on this wire, which are bytes that are usually but not necessarily UTF-8. An invalid byte becomes a
+ * lone surrogate. Valid UTF-8 never decodes to one, so a writer can distinguish it from a character.
  */
 export const invalid = '\ud800'
 

@@ -49,7 +49,7 @@ test('the documented wire is compact, begins with the envelope, and writes keys 
   )
 })
 
-test('the reference wire omits empty members, all-zero bytes included', () => {
+test('the reference wire omits empty members, including all-zero bytes', () => {
   assert.equal(Wire.write('reference', everything, empty), '{}')
   assert.equal(Wire.write('reference', [], {}), '{}')
 })
@@ -69,7 +69,7 @@ test('the documented wire omits nothing', () => {
   assert.equal(Wire.write('documented', [], {}), '{"error":false,"message":""}')
 })
 
-test('nested objects omit nothing on either wire, and are sorted on the reference one', () => {
+test('nested objects omit nothing on either wire, and are sorted on the reference wire', () => {
   const inner = {
     type: 'object',
     name: 'Inner',
@@ -95,13 +95,13 @@ const escapes: [bytes: Uint8Array, json: string][] = [
   [Uint8Array.of(0xed, 0xa0, 0x80), '"\\ufffd\\ufffd\\ufffd"'],
 ]
 for (const [bytes, json] of escapes) {
-  test(`${json} is how ${Buffer.from(bytes).toString('hex')} is written`, () => {
+  test(`${Buffer.from(bytes).toString('hex')} is written as ${json}`, () => {
     assert.equal(written('reference', bytes), `{\n  "name": ${json}\n}`)
     assert.equal(written('documented', bytes), `{"error":false,"message":"","name":${json}}`)
   })
 }
 
-test('a view of a larger buffer is written without the rest of it', () => {
+test('a view of a larger buffer is written without the rest of the buffer', () => {
   const view = Uint8Array.of(9, 1, 2, 3, 9).subarray(1, 4)
   assert.equal(Wire.write('reference', [{ name: 'b', shape: { type: 'base64' } }], { b: view }), '{\n  "b": "AQID"\n}')
 })

@@ -1,20 +1,20 @@
 /**
  * The two forms of a response. `reference` is what the Go daemon sends, byte for byte: sorted members, two spaces,
- * base64, no empty members. `documented` is what its documentation says: integers for bytes, `error` and `message` always
+ * base64, no empty members. `documented` follows its documentation: integers for bytes, `error` and `message` always
  * present.
  */
 import type { KmdError } from '../errors.js'
 import * as Utf8 from './Utf8.js'
 
-/** The form of responses: as the Go daemon documents them, or as it sends them. */
+/** The form of responses: as documented by the Go daemon, or as actually sent by it. */
 export type Wire = 'documented' | 'reference'
 
 /** Every {@link Wire}. */
 export const wires: readonly Wire[] = ['documented', 'reference']
 
 /**
- * The type of a member of a response. `key` bytes are integers on the documented wire, `base64` bytes never are. `json` is
- * written as it is: for what has no fixed members.
+ * The type of a response member. `key` bytes are integers on the documented wire; `base64` bytes never are. `json` is
+ * written unchanged, for values without fixed members.
  */
 export type Shape =
   | { type: 'string' }
@@ -27,7 +27,7 @@ export type Shape =
   | { type: 'list'; of: Shape }
   | { type: 'object'; name: string; members: readonly Member[] }
 
-/** An `optional` one that is undefined is left out. */
+/** An `optional` member is omitted if it is undefined. */
 export type Member = { name: string; shape: Shape; about?: string; optional?: true }
 
 export type OutputOf<S extends Shape> = S extends { type: 'string' }
@@ -68,7 +68,7 @@ export function writeError(wire: Wire, error: KmdError, refusal?: string): strin
 }
 
 function writeDocumented(members: readonly Member[], values: Record<string, unknown>): string {
-  // A `message` member replaces that of the envelope.
+  // A `message` member replaces the envelope's.
   let text = members.some(isMessage) ? '{"error":false' : '{"error":false,"message":""'
   for (const member of members) {
     if (isWritten(member, values)) text += `,"${member.name}":${compact(member.shape, values[member.name])}`
@@ -116,7 +116,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === false || value === 0 || value === ''
 }
 
-/** One text, which grows: a list of lines would cost the response of a signature twice as much. */
+/** Builds one growing string, because a list of lines would double the cost of a signature's response. */
 function pretty(
   members: readonly Member[],
   values: Record<string, unknown>,
@@ -134,7 +134,7 @@ function pretty(
 
 const sortedMembers = new WeakMap<readonly Member[], readonly Member[]>()
 
-/** Once for the members of a shape: a list writes the same ones for every element. */
+/** Sorts once per shape, because a list writes the same members for every element. */
 function sortedByName(members: readonly Member[]): readonly Member[] {
   if (members.length === 1) return members
   let sorted = sortedMembers.get(members)
@@ -180,10 +180,13 @@ function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' | 
   }
 }
 
-/** Nothing to escape: addresses, ids, numbers, most names. A long list is nearly all of these. */
+/**
+ * Text without characters to escape: addresses, ids, numbers, most names. A long list consists almost entirely of
+ * these.
+ */
 const isPlain = /^[ !#-[\]-~]*$/
 
-/** Escapes as the Go daemon does: also the two line separators, and U+FFFD for bytes that are not UTF-8. */
+/** Escapes like the Go daemon: also the two line separators, and U+FFFD for invalid UTF-8. */
 function quoteText(text: string): string {
   if (isPlain.test(text)) return `"${text}"`
   const quoted = text

@@ -1,4 +1,4 @@
-/** The approvals in the file. What writes is called within `StateDatabase.change` only. */
+/** Stores approvals in the state file. Call writing methods only within `StateDatabase.change`. */
 import type { StateDatabase } from '../../state/StateDatabase.js'
 import type { Approval, ApprovalState } from './Approval.js'
 import { type ApprovalRow, approvalOf } from './approvalRow.js'
@@ -16,7 +16,7 @@ export class ApprovalTable {
     return row === undefined ? undefined : approvalOf(row as ApprovalRow)
   }
 
-  /** Those that do not wait for the owner, newest first. */
+  /** Approvals that do not wait for the owner, newest first. */
   latest(count: number, nowMs: number): Approval[] {
     const isOver = "(state <> 'open' OR expires_ms < ?)"
     return this.#all(`${select} WHERE ${isOver} ORDER BY created_ms DESC, rowid DESC LIMIT ?`, nowMs, count)
@@ -27,13 +27,13 @@ export class ApprovalTable {
     return (this.#database.statement('SELECT count(*) AS count FROM approvals').get() as { count: number }).count
   }
 
-  /** Open, approved and used ones, oldest first: not expired, and those whose end is not recorded yet. */
+  /** Open, approved and used approvals, oldest first: unexpired ones, and those whose expiry is not recorded yet. */
   live(nowMs: number): Approval[] {
     const isLive = "state IN ('open', 'approved') OR (state = 'used' AND expires_ms >= ?)"
     return this.#all(`${select} WHERE ${isLive} ORDER BY created_ms, rowid`, nowMs)
   }
 
-  /** The agents of which the owner has denied something. */
+  /** The agents with a denied transaction. */
   deniedAgents(): Set<string> {
     if (!this.#database.exists) return new Set()
     const rows = this.#database.statement("SELECT DISTINCT agent_id FROM approvals WHERE state = 'denied'").all()
@@ -46,7 +46,7 @@ export class ApprovalTable {
     return row === undefined ? undefined : approvalOf(row as ApprovalRow)
   }
 
-  /** In the place of one for the same transaction that has expired. */
+  /** Replaces an expired approval for the same transaction. */
   insert(one: Approval, { network, lastValid }: Validity): void {
     this.#database
       .statement('INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)')
@@ -73,13 +73,16 @@ export class ApprovalTable {
       .run(state, decidedAtMs ?? null, id)
   }
 
-  /** The audit log has them still. Denied ones stay as long as the ledger may take their transactions. */
+  /**
+   * The audit log keeps a record of them. Denied approvals are kept for as long as the ledger could accept their
+   * transactions.
+   */
   deleteBefore(createdMs: number): void {
     const isOver = "created_ms < ? AND state NOT IN ('open', 'approved', 'denied')"
     this.#database.statement(`DELETE FROM approvals WHERE ${isOver}`).run(createdMs)
   }
 
-  /** Those of transactions that the network cannot take after a round. */
+  /** Deletes denials of transactions that the network no longer accepts after a round. */
   deleteDenied(createdMs: number, network: string, round: bigint): void {
     const isOver = "state = 'denied' AND created_ms < ? AND network = ? AND last_valid < ?"
     this.#database.statement(`DELETE FROM approvals WHERE ${isOver}`).run(createdMs, network, round)
@@ -91,7 +94,7 @@ export class ApprovalTable {
   }
 }
 
-/** The network of a transaction by its genesis hash, and the last round in which its ledger takes it. */
+/** The transaction's network, by genesis hash, and the last round in which its ledger accepts the transaction. */
 export type Validity = { readonly network: string; readonly lastValid: bigint }
 
 const select = 'SELECT * FROM approvals'

@@ -47,7 +47,7 @@ type Setup = {
   request: (amount: number, by?: Agent) => Promise<Approval>
   events: () => string[]
   change: StateDatabase['change']
-  /** What is filed under the agent. */
+  /** The events recorded for the agent. */
   history: () => string[]
   clock: { ms: number }
   changes: Approval[]
@@ -87,7 +87,7 @@ function setUp(t: TestContext): Setup {
   return { approvals, request, events, change, history, clock, changes, reopen: open }
 }
 
-test('an approval is asked for once for each transaction, approved once, then used', async (t) => {
+test('an approval is requested once per transaction, approved once, then used', async (t) => {
   const { approvals, request, events, reopen } = setUp(t)
   const first = await request(1)
   assert.match(first.id, /^[a-z2-7]{16}$/)
@@ -98,7 +98,7 @@ test('an approval is asked for once for each transaction, approved once, then us
   await assert.rejects(approvals.approve(first.id, owner), { code: 'approval_decided', message: /is approved/ })
   await assert.rejects(approvals.deny(first.id, owner), { code: 'approval_decided' })
   assert.deepEqual(events(), ['approval_requested', 'approval_requested', 'approval_approved'])
-  // Another process reads the same from the file.
+  // Another process reads the same state from the file.
   assert.equal(reopen().find(agent.id, first.transactionId)?.state, 'approved')
   assert.deepEqual(
     approvals.list({ onlyOpen: true }).map(({ state }) => state),
@@ -106,7 +106,7 @@ test('an approval is asked for once for each transaction, approved once, then us
   )
 })
 
-test('an approval belongs to its agent and its transaction', async (t) => {
+test('an approval is bound to its agent and its transaction', async (t) => {
   const { approvals, request } = setUp(t)
   const { id, transactionId } = await request(1)
   await approvals.approve(id, owner)
@@ -138,7 +138,7 @@ test('a denied transaction stays denied until a round after its last valid one i
   assert.deepEqual(events(), ['approval_requested', 'approval_denied'])
 })
 
-test('a denial is kept for 30 days even if its transaction is known to be over', async (t) => {
+test('a denial is kept for 30 days even if its transaction is known to be invalid', async (t) => {
   const { approvals, request, clock } = setUp(t)
   await approvals.deny((await request(1)).id, owner)
   clock.ms += 29 * dayMs
@@ -162,7 +162,7 @@ test('an approval expires with the last valid round of its transaction', async (
   assert.equal(events().includes('approval_approved'), true)
 })
 
-test('one agent cannot fill the list of the owner', async (t) => {
+test("one agent cannot fill the owner's list", async (t) => {
   const { approvals, request } = setUp(t)
   for (let amount = 1; amount <= 100; amount++) await request(amount)
   await assert.rejects(request(101), { code: 'too_many_approvals' })
@@ -172,7 +172,7 @@ test('one agent cannot fill the list of the owner', async (t) => {
   assert.equal(approvals.list({ onlyOpen: false }).length, 102)
 })
 
-test('a payment that waits is listed however many were decided after it', async (t) => {
+test('an open approval is listed no matter how many were decided after it', async (t) => {
   const { approvals, request, clock } = setUp(t)
   const waiting = await request(1)
   for (let amount = 2; amount <= 251; amount++) {
@@ -185,7 +185,7 @@ test('a payment that waits is listed however many were decided after it', async 
   assert.equal(approvals.count({ onlyOpen: true }), 1)
 })
 
-test('waiting ends with the decision, or with the time', async (t) => {
+test('a wait ends with the decision or the timeout', async (t) => {
   const { approvals, request, changes } = setUp(t)
   const { id } = await request(1)
   const { revision } = approvals
@@ -210,7 +210,7 @@ test('approvals of an agent that ends expire', async (t) => {
   assert.equal(approvals.get(id).state, 'expired')
 })
 
-test('each record about an approval is among those of its agent', async (t) => {
+test('every record about an approval is among those of its agent', async (t) => {
   const { approvals, request, history, change } = setUp(t)
   await approvals.approve((await request(1)).id, owner)
   await approvals.deny((await request(2)).id, owner)
@@ -220,7 +220,7 @@ test('each record about an approval is among those of its agent', async (t) => {
   assert.deepEqual(history(), [asked, 'approval_approved', asked, 'approval_denied', asked, 'approval_expired'])
 })
 
-test('what expired while no daemon ran is recorded at the start, and what is open is told again', async (t) => {
+test('approvals that expired while no daemon ran are recorded at the start, and open ones are reported again', async (t) => {
   const { request, events, clock, reopen, changes } = setUp(t)
   const first = await request(1)
   clock.ms += 5_000
@@ -240,7 +240,7 @@ test('what expired while no daemon ran is recorded at the start, and what is ope
   again.close()
 })
 
-test('payments that expire one after the other are asked about a hundred times an hour', async (t) => {
+test('payments that expire one after another can be requested a hundred times an hour', async (t) => {
   const { approvals, request, clock } = setUp(t)
   let amount = 0
   const askUntilRefused = async (): Promise<number> => {
@@ -262,7 +262,7 @@ test('payments that expire one after the other are asked about a hundred times a
   assert.equal(await askUntilRefused(), 100, 'what the owner decided takes no room')
 })
 
-test('one transaction that is asked about again and again counts each time', async (t) => {
+test('repeated requests for one transaction count each time', async (t) => {
   const { request, events, clock } = setUp(t)
   let asked = 0
   const isTaken = async (): Promise<boolean> => {
@@ -277,7 +277,7 @@ test('one transaction that is asked about again and again counts each time', asy
   assert.equal(events().filter((event) => event === 'approval_expired').length, 99)
 })
 
-test('the end of the daemon ends every wait, and those that begin later', { timeout: 60_000 }, async (t) => {
+test('stopping the daemon ends current and future waits', { timeout: 60_000 }, async (t) => {
   const { approvals, request } = setUp(t)
   const { id } = await request(1)
   const waiting = [approvals.decided(id, 3_600_000), approvals.changed(approvals.revision, 3_600_000)]
@@ -287,7 +287,7 @@ test('the end of the daemon ends every wait, and those that begin later', { time
   await approvals.changed(approvals.revision, 3_600_000)
 })
 
-test('an agent that waits often enough to fill the daemon keeps neither the owner nor others from waiting', async (t) => {
+test('an agent with too many waiting requests blocks neither the owner nor other agents', async (t) => {
   const { approvals, request } = setUp(t)
   const { id } = await request(1)
   const waiting = Array.from({ length: 50 }, () => approvals.decided(id, 3_600_000, agent.id))
@@ -300,7 +300,7 @@ test('an agent that waits often enough to fill the daemon keeps neither the owne
   assert.equal((await approvals.decided((await request(2)).id, 1, agent.id)).state, 'open', 'there is room again')
 })
 
-test('an unknown id is not found, whatever it is', (t) => {
+test('an unknown id is not found', (t) => {
   const { approvals } = setUp(t)
   for (const id of ['', 'x', "' OR 1=1", 'a'.repeat(16)]) {
     assert.throws(() => approvals.get(id), { code: 'approval_not_found' })

@@ -1,9 +1,9 @@
 /**
- * What agents ask the owner. Every approval is bound to one transaction id and expires with it. It is decided once; an
- * approved one lets the agent sign this very transaction against the rules that the owner was shown, and nothing else. A
- * denial holds until the ledger cannot take the transaction any more.
+ * Manages the agents' requests for the owner's approval. Every approval is bound to one transaction id, expires with
+ * it, and is decided once. An approved request lets the agent sign exactly this transaction against the rules that the
+ * owner was shown, and nothing else. A denial holds until the ledger no longer accepts the transaction.
  *
- * The open and the approved ones that have not expired are in memory too: each signature of an agent looks here.
+ * Unexpired open and approved requests are also in memory, because every signature of an agent is checked here.
  */
 import { Bytes, Transaction } from '@latchkey/algorand'
 import type { AuditLog } from '../../audit/AuditLog.js'
@@ -26,13 +26,13 @@ export type ApprovalsOptions = {
   audit: AuditLog
   /** Milliseconds since 1970. */
   now?: () => number
-  /** Called after each change of an approval, once it is on the disk; and by `resume` for those that are open. */
+  /** Called after each change to an approval, once it is on disk, and by `resume` for open approvals. */
   onChange?: (approval: Approval) => void
-  /** Called when an approval that expired could not be recorded. */
+  /** Called if the expiry of an approval could not be recorded. */
   onFailure?: (error: unknown) => void
 }
 
-/** What an agent asks the owner for. */
+/** An agent's request for approval. */
 export type ApprovalRequest = {
   readonly agent: Agent
   readonly transactionId: string
@@ -42,19 +42,19 @@ export type ApprovalRequest = {
   readonly claim: Claim
 }
 
-/** Open ones, and those of the last hour that the owner has not decided. */
+/** Open approvals, and those of the last hour that the owner has not decided. */
 const maxPerAgent = 100
-/** Decided and expired ones are listed for the owner; the audit log has all. */
+/** Decided and expired approvals are listed for the owner; the audit log has all of them. */
 const maxListed = 200
 const maxOpenListed = 1_000
 const keptMs = 30 * 24 * 3_600_000
-/** A node's round is taken for final this many rounds later. */
+/** A node's round is considered final this many rounds later. */
 const marginRounds = 10n
 const deleteEveryMs = 3_600_000
 const idBytes = 10
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const longestTimerMs = 3_600_000
-/** After a failure to write, as on a full disk. */
+/** The delay after a failed write, for example on a full disk. */
 const retryMs = 60_000
 
 export class Approvals implements ApprovalGate {
@@ -64,14 +64,16 @@ export class Approvals implements ApprovalGate {
   readonly #now: () => number
   readonly #watchers = new Watchers()
   readonly #asked = new AskCounts()
-  /** Those that have not expired, and those whose end is not recorded yet, by agent and transaction id. No denied one. */
+  /**
+   * Unexpired approvals, and those whose expiry is not recorded yet, by agent and transaction id. Never denied ones.
+   */
   #live: Map<string, Approval> | undefined
-  /** The agents of which the owner has denied something: for all others there is nothing to look up. */
+  /** The agents with a denied transaction. For all others, no lookup is needed. */
   #deniedAgents: Set<string> | undefined
-  /** Those that the transaction under way has changed. */
+  /** Approvals changed by the current transaction. */
   #changed: Approval[] = []
   #sweeper: NodeJS.Timeout | undefined
-  /** By network: when denials were deleted last. */
+  /** By network: when denials were last deleted. */
   readonly #deletedAtMs = new Map<string, number>()
 
   constructor(options: ApprovalsOptions) {
@@ -87,7 +89,7 @@ export class Approvals implements ApprovalGate {
     this.#database.listen({ onCommit: () => this.#tell(), onRollback: forget, onReopen: forget })
   }
 
-  /** The approval of a transaction: a denied one, or one that has not expired. */
+  /** The approval of a transaction: a denied or an unexpired one. */
   find(agentId: string, transactionId: string): Approval | undefined {
     const found = this.#load().get(keyOf(agentId, transactionId))
     if (found !== undefined && this.#now() <= found.expiresAtMs) return found
@@ -100,7 +102,8 @@ export class Approvals implements ApprovalGate {
   }
 
   /**
-   * Asks the owner; the same transaction again is the same approval. Only within `StateDatabase.change`.
+   * Asks the owner. A repeated request for the same transaction returns the same approval. Call only within
+   * `StateDatabase.change`.
    *
    * @throws KmdError `too_many_approvals`, before anything is written.
    */
@@ -109,7 +112,8 @@ export class Approvals implements ApprovalGate {
     const known = this.find(agent.id, transactionId)
     if (known !== undefined && (isKept(known) || covers(known, request.refusals))) return known
     this.#checkCount(agent.id)
-    // One for the same transaction that has expired, and of which that is not recorded yet; or one that shows too little.
+    // An expired approval for the same transaction whose expiry is not recorded yet, or one that does not show every
+    // rule.
     const over = this.#load().get(keyOf(agent.id, transactionId))
     if (known !== undefined) this.#replace(known)
     else if (over !== undefined) this.#expire(over)
@@ -124,7 +128,8 @@ export class Approvals implements ApprovalGate {
     const approval = this.request({ agent, transactionId, transaction: bytes, refusals, claim })
     if (approval.state === 'denied') return { type: 'denied' }
     if (approval.state === 'open') return { type: 'open', approvalId: approval.id }
-    // The reservation is in the same transaction: from now on it lets the same transaction be signed again.
+    // The reservation is in the same transaction. From now on, the reservation allows signing the same transaction
+    // again.
     this.#setState(approval, 'used', approval.decidedAtMs)
     return { type: 'approved', rule: `approval ${approval.id}` }
   }
@@ -137,7 +142,9 @@ export class Approvals implements ApprovalGate {
     else if (found !== undefined) this.#expire(found)
   }
 
-  /** Denials of transactions that a network cannot take any more are deleted, after the time that all others are kept. */
+  /**
+   * Deletes denials of transactions that a network no longer accepts, after the retention time of all other approvals.
+   */
   async noteRound(network: string, round: bigint): Promise<void> {
     const nowMs = this.#now()
     const lastMs = this.#deletedAtMs.get(network) ?? Number.NEGATIVE_INFINITY
@@ -154,7 +161,11 @@ export class Approvals implements ApprovalGate {
     return this.#decide(id, 'approved', actor)
   }
 
-  /** Refuses the transaction for as long as the ledger may take it. @throws KmdError `approval_not_found`, `approval_decided` */
+  /**
+   * Refuses the transaction for as long as the ledger would accept it.
+   *
+   * @throws KmdError `approval_not_found`, `approval_decided`
+   */
   deny(id: string, actor: Actor): Promise<Approval> {
     return this.#decide(id, 'denied', actor)
   }
@@ -166,7 +177,10 @@ export class Approvals implements ApprovalGate {
     return this.#current(found)
   }
 
-  /** Newest first: those that wait for the owner; or these and the latest of the others. Of very many, the newest. */
+  /**
+   * Lists approvals newest first: the open ones, or these and the latest of the others. If there are very many, only
+   * the newest.
+   */
   list({ onlyOpen }: { onlyOpen: boolean }): readonly Approval[] {
     const open = this.#open().slice(-maxOpenListed).reverse()
     if (onlyOpen) return open
@@ -174,7 +188,7 @@ export class Approvals implements ApprovalGate {
     return [...open, ...latest].sort((a, b) => b.createdAtMs - a.createdAtMs)
   }
 
-  /** How many `list` would have without a bound. */
+  /** The number of approvals that `list` would return without a bound. */
   count({ onlyOpen }: { onlyOpen: boolean }): number {
     return onlyOpen ? this.#open().length : this.#table.count()
   }
@@ -183,20 +197,20 @@ export class Approvals implements ApprovalGate {
     return [...this.#load().values()].filter((one) => this.#isOpen(one))
   }
 
-  /** Changes with every approval that is asked for, decided, used or expires. */
+  /** Changes whenever an approval is requested, decided, used or expires. */
   get revision(): string {
     return this.#watchers.revision
   }
 
-  /** Resolves when something changed since the revision, or after the time. @throws KmdError `too_many_approvals` */
+  /** Resolves after a change since the revision, or after the time. @throws KmdError `too_many_approvals` */
   changed(revision: string, waitMs: number, waiter?: Waiter): Promise<void> {
     return this.#watchers.changed(revision, waitMs, waiter)
   }
 
   /**
-   * Resolves with an approval once it is decided, or after the time.
+   * Resolves with the approval once it is decided, or after the time.
    *
-   * @throws KmdError `approval_not_found`; `too_many_approvals` if too many requests wait already
+   * @throws KmdError `approval_not_found`; `too_many_approvals` if too many requests are waiting
    */
   async decided(id: string, waitMs: number, waiter?: Waiter): Promise<Approval> {
     const giveUpAtMs = performance.now() + waitMs
@@ -213,7 +227,7 @@ export class Approvals implements ApprovalGate {
     for (const approval of [...this.#load().values()]) if (approval.agentId === agentId) this.#expire(approval)
   }
 
-  /** After a start: ends those that expired meanwhile, and tells about those that are open once more. */
+  /** After a start: expires approvals whose time has passed, and reports the open ones again. */
   async resume(): Promise<void> {
     if (!this.#database.exists) return
     await this.#sweep()
@@ -238,7 +252,7 @@ export class Approvals implements ApprovalGate {
     })
   }
 
-  /** Another approval takes its place. */
+  /** Another approval replaces it. */
   #replace(approval: Approval): void {
     this.#record('approval_expired', approval, { type: 'daemon' })
     this.#setState(approval, 'expired', approval.decidedAtMs)
@@ -269,7 +283,10 @@ export class Approvals implements ApprovalGate {
     return changed
   }
 
-  /** In memory at once, so that what follows in the same transaction sees it; told to others when it is on the disk. */
+  /**
+   * Updates memory at once, so that the rest of the transaction sees the change. Listeners are notified once it is on
+   * disk.
+   */
   #keep(approval: Approval): void {
     const key = keyOf(approval.agentId, approval.transactionId)
     if (approval.state === 'denied') this.#denied().add(approval.agentId)
@@ -311,7 +328,7 @@ export class Approvals implements ApprovalGate {
     return state === 'open' && this.#now() <= expiresAtMs
   }
 
-  /** As it is now: the record of one that expired may not be written yet. */
+  /** The current state. The expiry of an approval may not be recorded yet. */
   #current(approval: Approval): Approval {
     const canExpire = approval.state === 'open' || approval.state === 'approved'
     return canExpire && this.#now() > approval.expiresAtMs ? { ...approval, state: 'expired' } : approval
@@ -358,7 +375,7 @@ export class Approvals implements ApprovalGate {
     }
   }
 
-  /** With a record for one that was never decided. A used one stays what it is. */
+  /** Records the expiry of an undecided approval. A used approval stays unchanged. */
   #expire(approval: Approval): void {
     const { state, agentId, transactionId, decidedAtMs, expiresAtMs } = approval
     if (state === 'open') this.#record('approval_expired', approval, { type: 'daemon' })
@@ -374,7 +391,7 @@ function keyOf(agentId: string, transactionId: string): string {
   return `${agentId} ${transactionId}`
 }
 
-/** An open one is asked about again once it is decided, and a denied one is decided for good. */
+/** An open approval is asked about again once it is decided, and a denied one is final. */
 function isKept({ state }: Approval): boolean {
   return state === 'open' || state === 'denied'
 }

@@ -1,13 +1,13 @@
 /**
- * Keeps an agent from filling the disk, and the owner's attention, with payments that expire one after the other: how many of
- * those that it asked about within an hour the owner has not decided.
+ * Counts how many requests of an agent within an hour the owner has not decided. This keeps an agent from filling the
+ * disk, and the owner's attention, with payments that expire one after another.
  */
 import type { Approval } from './Approval.js'
 
 const windowMs = 3_600_000
 
 export class AskCounts {
-  /** By agent: when each was asked, by its id. */
+  /** By agent: the request times by approval id. */
   readonly #asked = new Map<string, Map<string, number>>()
 
   add({ agentId, id, createdAtMs }: Approval): void {
@@ -15,7 +15,7 @@ export class AskCounts {
     this.#asked.set(agentId, asked.set(id, createdAtMs))
   }
 
-  /** The owner has decided. */
+  /** Called when the owner has decided. */
   remove({ agentId, id }: Approval): void {
     this.#asked.get(agentId)?.delete(id)
   }
@@ -23,7 +23,7 @@ export class AskCounts {
   count(agentId: string, nowMs: number): number {
     const asked = this.#asked.get(agentId)
     if (asked === undefined) return 0
-    // After a clock that was set back, those of the future are not waited for.
+    // If the clock was set back, requests with a future time are dropped.
     for (const [id, atMs] of asked) if (atMs <= nowMs - windowMs || atMs > nowMs) asked.delete(id)
     if (asked.size === 0) this.#asked.delete(agentId)
     return asked.size

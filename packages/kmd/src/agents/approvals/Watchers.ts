@@ -2,16 +2,16 @@
 import { randomBytes } from 'node:crypto'
 import { KmdError } from '../../errors.js'
 
-/** Of one agent, and of the owner. A client that has gone waits on until its time is over. */
+/** Per agent, and for the owner. A disconnected client keeps waiting until its time is over. */
 const maxOfOne = 50
-/** An agent takes nothing of the room for others, and all of them nothing of the owner's. */
+/** One agent cannot use up the slots of other agents, and all agents together cannot use up the owner's. */
 const maxOfAgents = 1_000
 
-/** Who waits: the id of an agent, or undefined for the owner. */
+/** The waiting party: an agent id, or undefined for the owner. */
 export type Waiter = string | undefined
 
 export class Watchers {
-  /** Another one after a restart: a client that shows an old revision is told at once. */
+  /** Changes at a restart, so that a client with an old revision is notified at once. */
   readonly #start = randomBytes(6).toString('hex')
   readonly #waiting = new Set<() => void>()
   readonly #counts = new Map<Waiter, number>()
@@ -33,9 +33,9 @@ export class Watchers {
   }
 
   /**
-   * Resolves when something changed since the revision, or after the time.
+   * Resolves after a change since the revision, or after the time.
    *
-   * @throws KmdError `too_many_approvals` if too many requests wait already.
+   * @throws KmdError `too_many_approvals` if too many requests are waiting.
    */
   changed(revision: string, waitMs: number, waiter?: Waiter): Promise<void> {
     if (revision !== this.revision || waitMs <= 0 || this.#isClosed) return Promise.resolve()
@@ -57,7 +57,7 @@ export class Watchers {
     })
   }
 
-  /** Ends every wait, also those to come: the daemon is stopping. */
+  /** Ends all current and future waits, because the daemon is stopping. */
   close(): void {
     this.#isClosed = true
     for (const wake of [...this.#waiting]) wake()

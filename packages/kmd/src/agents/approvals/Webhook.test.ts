@@ -15,7 +15,7 @@ const typesOf = (received: readonly Received[]): string[] =>
 
 type Received = { headers: IncomingMessage['headers']; body: string }
 
-/** A receiver that answers as told, and what it received. */
+/** A receiver that responds as the test specifies, and the requests it received. */
 async function receive(
   t: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse, count: number) => void,
@@ -62,7 +62,7 @@ function open(
   return webhook
 }
 
-test('a body is signed with its time', async (t) => {
+test('a body is signed together with its time', async (t) => {
   const { url, received, arrived } = await receive(t, (_request, response) => void response.end())
   open(t, url).send(approval('one'))
   await arrived(1)
@@ -72,7 +72,7 @@ test('a body is signed with its time', async (t) => {
   assert.equal(signature, createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex'))
 })
 
-test('a delivery that fails is tried again', async (t) => {
+test('a failed delivery is retried', async (t) => {
   const { url, received, arrived } = await receive(t, (request, response, count) => {
     if (count === 1) request.socket.destroy()
     else response.writeHead(count === 2 ? 500 : 204).end()
@@ -101,12 +101,12 @@ test('a redirect is not followed, and a delivery ends with its approval', async 
   assert.equal(other.received.length, 0)
 })
 
-test('a receiver that answers without an end holds up nothing, and its words are not read', async (t) => {
+test('an endless response blocks nothing, and its body is not read', async (t) => {
   let written = 0
   const { url, arrived } = await receive(t, (_request, response) => {
     response.writeHead(200)
     const more = (error?: Error | null): void => {
-      // Since Node 26 a response is not destroyed yet when writing to it fails.
+      // Since Node 26, a response is not destroyed yet when writing to it fails.
       if (error || response.destroyed) return
       written += 65_536
       response.write(Buffer.alloc(65_536), more)
@@ -119,7 +119,7 @@ test('a receiver that answers without an end holds up nothing, and its words are
   assert.ok(written < 64 * 1024 * 1024)
 })
 
-test('a receiver that never answers is given up after a time, and tried again', async (t) => {
+test('a receiver that never responds times out, and the delivery is retried', async (t) => {
   const { url, arrived } = await receive(t, (_request, response, count) => {
     if (count > 1) response.end()
   })
@@ -127,7 +127,7 @@ test('a receiver that never answers is given up after a time, and tried again', 
   await arrived(2)
 })
 
-test('the end of the daemon ends deliveries that are under way', async (t) => {
+test('stopping the daemon ends deliveries in progress', async (t) => {
   const { url, arrived } = await receive(t, () => {})
   const failures: string[] = []
   let end = (): void => {}
@@ -150,7 +150,7 @@ test('the end of the daemon ends deliveries that are under way', async (t) => {
   assert.deepEqual(failures, [])
 })
 
-test('a newer state takes the place of an older one, also of one that is under way and fails', async (t) => {
+test('a newer state replaces an older one, even one whose delivery is in progress and fails', async (t) => {
   let fail = (): void => {}
   const { url, received, arrived } = await receive(t, (request, response, count) => {
     if (count === 1) fail = () => request.socket.destroy()
@@ -169,19 +169,19 @@ test('a newer state takes the place of an older one, also of one that is under w
   assert.equal(typesOf(received)[2], 'approval.used')
 })
 
-test('of more than a thousand deliveries that wait, the oldest are given up', async (t) => {
+test('beyond a thousand pending deliveries, the oldest are dropped', async (t) => {
   const { url } = await receive(t, () => {})
   const failures: string[] = []
   const webhook = open(t, url, failures)
   for (let number = 0; number < 1_010; number++) webhook.send(approval(`${number}`))
-  // Four are under way.
+  // Four are in progress.
   assert.deepEqual(
     failures.map((text) => /^approval (\d+) /.exec(text)?.[1]),
     ['4', '5', '6', '7', '8', '9'],
   )
 })
 
-test('only an address whose traffic stays private is taken', () => {
+test('only a URL whose traffic stays private is accepted', () => {
   for (const url of ['https://example.com/hook', 'http://127.0.0.1:1/', 'http://localhost/', 'http://[::1]:9/']) {
     assert.ok(isPrivate(url), url)
   }

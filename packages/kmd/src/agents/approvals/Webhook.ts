@@ -1,30 +1,30 @@
 /**
- * Tells a program of the owner about approvals: a POST with a signed body for each change of one. What cannot be delivered is
- * tried again until the approval has expired; the owner can always decide in the console or on the command line.
+ * Notifies the owner's program about approvals with a signed POST for each change. Failed deliveries are retried until
+ * the approval has expired. The owner can always decide in the console or on the command line.
  *
- * Of one approval there is one delivery at a time, with its latest state: a receiver never gets an older state after a newer one.
- * It may get the same one twice, as after a response that was lost, or after a restart.
+ * Each approval has one delivery at a time, with its latest state, so a receiver never gets an older state after a
+ * newer one. A receiver may get the same state twice, for example after a lost response or a restart.
  */
 import { createHmac } from 'node:crypto'
 import type { Approval } from './Approval.js'
 
 export type WebhookOptions = {
-  /** An address that {@link isPrivate} accepts. */
+  /** A URL that {@link isPrivate} accepts. */
   url: string
-  /** Signs the bodies. */
+  /** The key that signs the bodies. */
   secret: Uint8Array
-  /** The approval as the API shows it. */
+  /** Returns the approval as shown by the API. */
   body: (approval: Approval) => object
-  /** Called once for each delivery that is given up. */
+  /** Called once for each abandoned delivery. */
   onFailure?: (message: string) => void
   /** Milliseconds since 1970. */
   now?: () => number
-  /** How long a receiver may take to answer. @default 10000 */
+  /** The time limit for the receiver's response. @default 10000 */
   timeoutMs?: number
   fetch?: typeof fetch
 }
 
-/** The header with the time and the signature of a body. */
+/** The header with a body's time and signature. */
 export const signatureHeader = 'Latchkey-Signature'
 
 const usualTimeoutMs = 10_000
@@ -33,14 +33,14 @@ const longestRetryMs = 60_000
 const maxWaiting = 1_000
 const maxConcurrent = 4
 
-/** When it is due by the monotonic clock: a clock that is set back delays nothing. */
+/** The due time uses the monotonic clock, so setting the clock back delays nothing. */
 type Delivery = { readonly approval: Approval; readonly attempt: number; readonly dueAtMs: number }
 
 export class Webhook {
   readonly #options: WebhookOptions
   readonly #now: () => number
   readonly #abort = new AbortController()
-  /** By the id of the approval, the oldest first. */
+  /** By approval id, oldest first. */
   readonly #waiting = new Map<string, Delivery>()
   readonly #running = new Set<string>()
   #timer: NodeJS.Timeout | undefined
@@ -50,7 +50,7 @@ export class Webhook {
     this.#now = options.now ?? Date.now
   }
 
-  /** Queues a delivery, in the place of one of an older state. The oldest is dropped if too many wait. */
+  /** Queues a delivery and replaces one with an older state. Drops the oldest delivery if too many are waiting. */
   send(approval: Approval): void {
     if (this.#abort.signal.aborted) return
     this.#waiting.delete(approval.id)
@@ -96,14 +96,17 @@ export class Webhook {
     const problem = await this.#post(delivery).catch((error: unknown) => reasonOf(error))
     if (problem === undefined || this.#abort.signal.aborted) return
     const { approval, attempt } = delivery
-    // A newer state is on its way instead.
+    // A newer state is queued instead.
     if (this.#waiting.has(approval.id)) return
     const delayMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (attempt - 1))
     if (this.#now() + delayMs > approval.expiresAtMs) this.#giveUp(delivery, problem)
     else this.#waiting.set(approval.id, { approval, attempt: attempt + 1, dueAtMs: performance.now() + delayMs })
   }
 
-  /** Returns what went wrong. Every answer but 2xx is a failure, a redirect too: the body is for this address only. */
+  /**
+   * Returns the problem, if any. Every status except 2xx is a failure, including redirects: the body is for this URL
+   * only.
+   */
   async #post({ approval }: Delivery): Promise<string | undefined> {
     const { url, secret, body, timeoutMs = usualTimeoutMs, fetch: send = fetch } = this.#options
     const text = JSON.stringify({ type: `approval.${approval.state}`, approval: body(approval) })
@@ -114,7 +117,7 @@ export class Webhook {
       body: text,
       signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)]),
     })
-    // Nothing of what it says is read, however much that is.
+    // Nothing of the response body is read, regardless of its size.
     await response.body?.cancel()
     return response.ok ? undefined : `the status is ${response.status}`
   }
@@ -125,15 +128,14 @@ export class Webhook {
 }
 
 /**
- * `t=SECONDS,v1=HEX`: HMAC-SHA256 over the time, a dot and the body. The time lets a receiver refuse an old body that is sent
- * again.
+ * `t=SECONDS,v1=HEX`: HMAC-SHA256 over the time, a dot and the body. The time lets a receiver reject a replayed body.
  */
 export function sign(body: string, secret: Uint8Array, nowMs: number): string {
   const seconds = Math.floor(nowMs / 1000)
   return `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`
 }
 
-/** Whether a body cannot be read on its way to the address. */
+/** Whether a body cannot be read in transit to the URL. */
 export function isPrivate(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:') return url?.protocol === 'https:'

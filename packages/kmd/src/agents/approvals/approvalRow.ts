@@ -1,7 +1,7 @@
-/** Approvals in the database. */
+/** Database rows of approvals. */
 import type { Approval, ApprovalState, StoredRefusal } from './Approval.js'
 
-/** The part of the schema that is theirs. */
+/** The approvals' part of the schema. */
 export const approvalSchema = `
   CREATE TABLE approvals (
     id TEXT PRIMARY KEY,
@@ -22,7 +22,7 @@ export const approvalSchema = `
   CREATE INDEX approvals_expiry ON approvals (expires_ms) WHERE state <> 'expired';
 `
 
-/** The second version: until when the ledger could take the transaction, so that a denial holds as long. */
+/** Version 2: until when the ledger could accept the transaction, so that a denial holds as long. */
 export const approvalValiditySchema = `
   ALTER TABLE approvals ADD COLUMN network TEXT;
   ALTER TABLE approvals ADD COLUMN last_valid INTEGER;
@@ -61,7 +61,7 @@ export function approvalOf(row: ApprovalRow): Approval {
   }
 }
 
-/** The first version of the schema had one rule. */
+/** Version 1 of the schema had one rule. */
 function readRefusals(text: string): readonly StoredRefusal[] {
   const json = JSON.parse(text) as StoredRefusal | StoredRefusal[]
   return Array.isArray(json) ? json : [json]

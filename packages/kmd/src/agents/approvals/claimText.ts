@@ -1,4 +1,6 @@
-/** Text of the caller, which an owner reads before deciding: one bounded line that cannot pretend to be anything else. */
+/**
+ * Formats untrusted text of the caller for the owner's decision: one bounded line that cannot imitate anything else.
+ */
 import { VisibleText } from '@latchkey/algorand'
 
 export function claimText(text: string | undefined, maxLength: number): string {

@@ -1,4 +1,4 @@
-/** An approval lifts the rules that the owner saw, and no other. A denial holds whatever the rules say later. */
+/** An approval lifts only the rules that the owner saw. A denial holds regardless of later rules. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Transaction } from '@latchkey/algorand'
@@ -17,7 +17,7 @@ const above = (amount: bigint) => ({ network, assetId: 0n, amount })
 
 type Fixture = ReturnType<typeof openAgents>
 
-/** Asks for a signature, and returns the id of the approval that it needs. */
+/** Requests a signature, and returns the id of the approval that it needs. */
 async function ask({ sign }: Fixture, token: string, transaction: Transaction.Canonical): Promise<string> {
   const error = await sign(token, transaction).then(
     () => assert.fail('it was signed'),
@@ -28,7 +28,7 @@ async function ask({ sign }: Fixture, token: string, transaction: Transaction.Ca
   return headers[headers.indexOf('Latchkey-Approval') + 1]!
 }
 
-test('approvals given while a limit was free do not lift the limit', async (t) => {
+test('approvals given before a limit was reached do not lift the limit', async (t) => {
   const fixture = openAgents(t)
   const { approvals, agents, sign } = fixture
   const ask10 = asks({ above: [above(10n)], overLimit: true })
@@ -52,7 +52,7 @@ test('approvals given while a limit was free do not lift the limit', async (t) =
   assert.equal(agents.budget(id)[0]!.used, 90n)
 })
 
-test('an approval that showed the limit lifts it, also after more was spent', async (t) => {
+test('an approval that showed the limit lifts it, even after more was spent', async (t) => {
   const fixture = openAgents(t)
   const { approvals, sign } = fixture
   const { token } = await fixture.create([limit('day', 100n)], { ask: asks({ overLimit: true }) })
@@ -63,7 +63,7 @@ test('an approval that showed the limit lifts it, also after more was spent', as
   await sign(token, second)
 })
 
-test('a limit that the owner lowered after the approval is asked about', async (t) => {
+test('a limit that the owner lowered after the approval needs a new approval', async (t) => {
   const fixture = openAgents(t)
   const { approvals, agents, sign } = fixture
   const ask10 = asks({ above: [above(10n)], overLimit: true })
@@ -77,7 +77,7 @@ test('a limit that the owner lowered after the approval is asked about', async (
   await sign(token, payment)
 })
 
-test('a list of payees that the owner set after the approval is asked about', async (t) => {
+test('a payee list that the owner set after the approval needs a new approval', async (t) => {
   const fixture = openAgents(t)
   const { approvals, agents } = fixture
   const ask10 = asks({ above: [above(10n)], unknownPayee: true })
@@ -122,7 +122,7 @@ test('an approval survives a restart with every rule that it showed', async (t) 
   await again.sign(token, payment)
 })
 
-test('a denied payment stays denied when the limit that asked is free again', async (t) => {
+test('a denied payment stays denied when the limit that asked is available again', async (t) => {
   const fixture = openAgents(t)
   const { approvals, sign, clock } = fixture
   const { token } = await fixture.create([limit('day', 100n)], { ask: asks({ overLimit: true }) })
@@ -149,7 +149,7 @@ test('a denied payment stays denied when the owner widens the rules', async (t) 
   assert.equal(decision.type === 'refused' && decision.refusal.message, 'The owner denied this payment.')
 })
 
-test('a denied payment that is valid for one round stays denied, also after a restart', async (t) => {
+test('a denied payment that is valid for one round stays denied, even after a restart', async (t) => {
   const fixture = openAgents(t)
   const { approvals, sign, clock } = fixture
   const { token } = await fixture.create([limit('day', 100n)], { ask: asks({ above: [above(10n)] }) })

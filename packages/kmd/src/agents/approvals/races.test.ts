@@ -1,4 +1,4 @@
-/** Approvals and what happens at the same time: the agent's own requests, its end, and a disk that takes nothing. */
+/** Approvals and concurrent events: the agent's own requests, its end, and a disk that accepts no writes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fixture, limit, openAgents, pay } from '../AgentFixture.test.helper.js'
@@ -6,7 +6,7 @@ import { type Fixture, limit, openAgents, pay } from '../AgentFixture.test.helpe
 const owner = { type: 'owner' } as const
 const ask = { above: [], overLimit: true, unknownPayee: false, otherTypes: false }
 
-/** An agent that asks for everything, and a payment that it has asked for. */
+/** An agent that needs an approval for everything, and a payment that it has requested. */
 async function asked(fixture: Fixture) {
   const { create, sign, approvals } = fixture
   const { id, token } = await create([limit('total', 0n)], { ask })
@@ -20,7 +20,7 @@ async function asked(fixture: Fixture) {
 const codes = (results: readonly PromiseSettledResult<unknown>[]): string[] =>
   results.map((result) => (result.status === 'fulfilled' ? 'ok' : (result.reason as { code: string }).code))
 
-test('the owner approves and the agent repeats its request in one commit: it is signed and counted once', async (t) => {
+test('if the owner approves and the agent repeats its request in one commit, it is signed and counted once', async (t) => {
   const fixture = openAgents(t)
   const { approvalId, used, signAgain } = await asked(fixture)
   const { approvals } = fixture
@@ -33,7 +33,7 @@ test('the owner approves and the agent repeats its request in one commit: it is 
   assert.equal(used(), 10n)
 })
 
-test('a request just before the approval asks still, and one after a denial is refused', async (t) => {
+test('a request before the approval still asks, and one after a denial is refused', async (t) => {
   const fixture = openAgents(t)
   const { approvalId, signAgain, used } = await asked(fixture)
   const { approvals } = fixture
@@ -42,7 +42,7 @@ test('a request just before the approval asks still, and one after a denial is r
   assert.equal(used(), 0n)
 })
 
-test('an agent that is revoked, paused or gets another token in the same commit signs nothing', async (t) => {
+test('an agent that is revoked, paused or rotated in the same commit signs nothing', async (t) => {
   const fixture = openAgents(t)
   const { approvals, agents } = fixture
   const { id, approvalId, signAgain, used } = await asked(fixture)
@@ -50,12 +50,12 @@ test('an agent that is revoked, paused or gets another token in the same commit 
   assert.deepEqual(codes(paused), ['ok', 'ok', 'agent_paused'])
   await agents.resume(id)
   const revoked = await Promise.allSettled([signAgain(), agents.revoke(id), approvals.deny(approvalId, owner)])
-  // The payment was counted, and then the agent was no more: what ended it wins.
+  // The payment was counted, and then the agent ended: the end takes precedence.
   assert.deepEqual(codes(revoked), ['agent_ended', 'ok', 'approval_decided'])
   assert.equal(used(), 10n)
 })
 
-test('an approval after the agent has ended is refused, and a revoked agent leaves none open', async (t) => {
+test('an approval after the agent has ended is rejected, and a revoked agent leaves none open', async (t) => {
   const fixture = openAgents(t)
   const { approvals, agents } = fixture
   const { id, approvalId } = await asked(fixture)
@@ -64,7 +64,7 @@ test('an approval after the agent has ended is refused, and a revoked agent leav
   assert.deepEqual(approvals.list({ onlyOpen: true }), [])
 })
 
-test('an approval that expires between the two requests of the agent signs nothing', async (t) => {
+test("an approval that expires between the agent's two requests signs nothing", async (t) => {
   const fixture = openAgents(t)
   const { approvals, clock } = fixture
   const { approvalId, signAgain, used } = await asked(fixture)
@@ -77,7 +77,7 @@ test('an approval that expires between the two requests of the agent signs nothi
   assert.equal(used(), 0n)
 })
 
-test('an approval that was used in a commit which failed is still there, and is used once', async (t) => {
+test('an approval used in a failed commit is still available, and is used once', async (t) => {
   const fixture = openAgents(t)
   const { approvals, database } = fixture
   const { approvalId, signAgain, used } = await asked(fixture)

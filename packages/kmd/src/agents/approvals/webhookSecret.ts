@@ -1,14 +1,18 @@
-/** The secret that signs the bodies of the webhook: a file of the data directory that its owner alone can read. */
+/** The secret that signs webhook bodies: a file in the data directory that only its owner can read. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { StartError } from '../../errors.js'
 import * as Secret from '../../wallet/Secret.js'
 
-/** The name of the file in a data directory: 64 hexadecimal digits. */
+/** The name of the file in a data directory. The file holds 64 hexadecimal digits. */
 export const fileName = 'latchkey_webhook.secret'
 
-/** Reads the secret, or makes one if there is no file. @throws StartError `invalid_config` for a file that has none */
+/**
+ * Reads the secret, or creates one if there is no file.
+ *
+ * @throws StartError `invalid_config` if the file has no valid secret
+ */
 export function readOrCreate(dataDir: string): Buffer {
   const path = join(dataDir, fileName)
   try {
