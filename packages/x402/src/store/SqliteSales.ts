@@ -18,7 +18,7 @@ import {
 import type * as Sqlite from './Sqlite.js'
 import { naming } from './StoreError.js'
 
-/** Amounts are text: they have up to 64 bits without a sign, and their sums more, which SQLite cannot add exactly. */
+/** Amounts are text, because they have up to 64 unsigned bits, and SQLite cannot add their even larger sums exactly. */
 export const salesSchema = `
   CREATE TABLE sales (
     transaction_id TEXT PRIMARY KEY,
@@ -68,7 +68,7 @@ export type SqliteSalesOptions = {
   /** Runs work in one transaction. */
   readonly inTransaction: <T>(work: () => T) => T
   readonly maxSales?: number | undefined
-  /** Of the file, for errors. */
+  /** The path of the file, for errors. */
   readonly path: string
 }
 
@@ -89,7 +89,7 @@ export class SqliteSales implements SaleStore {
     })
   }
 
-  /** Records a sale in a transaction of the caller's. */
+  /** Records a sale in the caller's transaction. */
   recordOne(sale: Sale): void {
     const row = this.#statements.read.get(sale.transactionId) as SaleRow | undefined
     const next = nextSale(row && saleOf(row), sale)
