@@ -151,7 +151,7 @@ export class SqliteSales implements SaleStore {
     this.#statements.add.run(day, route, network, asset, assetName, decimals ?? null, settled, sum, failed)
   }
 
-  /** Anyone can cause failures, which must not push out what was paid. */
+  /** Anyone can cause failures, which must not displace payments. */
   #clean(today: number): void {
     this.#statements.dropFailed.run(maxFailures)
     this.#statements.dropOld.run(this.#options.maxSales ?? defaultMaxSales)
@@ -165,7 +165,7 @@ export class SqliteSales implements SaleStore {
 function prepareAll(database: Sqlite.Database) {
   const prepare = (sql: string) => database.prepare(sql)
   const failed = `outcome IN ('refused', 'cancelled')`
-  // By the index of those few: SQLite would choose that of all sales, for their order.
+  // Names the index of these few sales, because SQLite would choose the index of all sales for the order.
   const open = (index: string, which: string) =>
     `SELECT * FROM sales INDEXED BY ${index} WHERE ${which} AND time_ms < ? AND (time_ms, transaction_id) > (?, ?)
        ORDER BY time_ms, transaction_id LIMIT ?`
