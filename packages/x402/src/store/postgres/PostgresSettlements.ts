@@ -233,7 +233,7 @@ export class PostgresSettlements implements SettlementStore {
     return ends.map(({ transactionId }) => found.get(transactionId))
   }
 
-  /** Each gets the count as if it had come alone. */
+  /** Each call gets its count as if it were the only one. */
   async #countAll(names: readonly string[]): Promise<number[]> {
     const counts = new Map<string, number>()
     const places = names.map((name) => {
@@ -250,12 +250,15 @@ export class PostgresSettlements implements SettlementStore {
   }
 
   async #deleteOld(): Promise<void> {
-    // The next replica, or the next time, does it: nothing depends on it but space.
+    // The next replica or run does it. Only disk space depends on it.
     await this.#connection.read(this.#statements.sweep).catch(() => {})
   }
 }
 
-/** @throws StoreError if the record is not there: it was archived between two statements, or the database is damaged */
+/**
+ * @throws StoreError if the record is missing, because it was archived between two statements or the database is
+ * damaged
+ */
 function claimOf({ settlement, attempt }: Claim, outcome: string | undefined, row?: SettlementRow): SettlementClaim {
   if (outcome === 'recorded') return { type: 'recorded' }
   if (outcome !== 'known') return { type: 'limited', limit: outcome as keyof SettlementLimits }
@@ -265,7 +268,9 @@ function claimOf({ settlement, attempt }: Claim, outcome: string | undefined, ro
   return row.attempt === attempt ? { type: 'recorded' } : { type: 'known', settlement: settlementOf(row) }
 }
 
-/** PostgreSQL has no text with a character of code 0, nor with half of a pair: one may be cut here, or by a node. */
+/**
+ * PostgreSQL cannot store the NUL character or half of a surrogate pair, which truncation here or in a node may leave.
+ */
 function textOf(text: string | undefined): string | null {
   return (
     text
