@@ -147,7 +147,7 @@ test('cancels a handler that never ends after the client has left, when its time
   admitted(await world.gate.decide(ask('/a', header)))
 })
 
-test('uses up the payment of such an unsafe request, and reports the lost response to the next one', async (t) => {
+test('reports a lost response to the next request if an unsafe handler never ends after the client has left', async (t) => {
   const world = await stubGate({ routes: { 'POST /a': { accepts: price } } })
   const post = (header?: string): Request => ask('/a', header, { method: 'POST' })
   const required = requiredIn(responseOf(await world.gate.decide(post())))
@@ -166,7 +166,7 @@ test('uses up the payment of such an unsafe request, and reports the lost respon
   assert.ok(lost.headers.has('PAYMENT-RESPONSE'))
 })
 
-test('cancels a Hono handler that never responds', async (t) => {
+test('reports a lost response if an unsafe Hono handler never responds', async (t) => {
   const world = await stubGate({ routes: { 'POST /a': { accepts: price } } })
   const post = (header?: string, signal?: AbortSignal): Request =>
     ask('/a', header, { method: 'POST', ...(signal === undefined ? {} : { signal }) })
@@ -300,7 +300,7 @@ test('refuses a malformed secret, and sends no secret to a facilitator', async (
   assert.match(String(seen[1]), /^[A-Za-z0-9_-]{43}$/)
 })
 
-test('A9 a payment for a cheap route opens no expensive one while its claim is released', async () => {
+test('A9 a payment for a cheap route opens no expensive one while its claim is cancelled', async () => {
   const claims = new MemoryClaims()
   const routes = { 'GET /a': { accepts: price }, 'GET /dear': { accepts: { ...price, price: '$100' } } } as const
   const world = await stubGate({ claims, routes })
