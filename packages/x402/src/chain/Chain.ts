@@ -150,7 +150,7 @@ export class Chain {
   }
 
   /**
-   * Returns the name and decimals of an asset. They are looked up once, because the decimals of an asset never change.
+   * Returns the name and decimals of an asset. The result is cached, because the decimals of an asset never change.
    *
    * @throws {@link ChainError} if the asset does not exist
    * @throws AlgodError if no node responds

@@ -3,7 +3,7 @@ import { BoundedMap, Json } from '@latchkey/algorand'
 import type { PassScope } from '../wire/PaymentPass.js'
 import { isPassText, maxPassMinutes } from '../wire/PaymentPass.js'
 
-/** A pass, with everything needed to present it. It is a secret. */
+/** A pass, with everything needed to present it. A stored pass is a secret. */
 export type StoredPass = {
   /** The origin that issued the pass. The pass is presented to no other origin. */
   readonly origin: string

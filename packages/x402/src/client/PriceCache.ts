@@ -42,9 +42,9 @@ export class PriceCache {
   }
 
   /**
-   * Remembers a paid price. Only for sellers that support the buyer's secret, because they settle a payment only for
-   * the request that they serve, and never one that they refuse. Not for sellers of passes, because the next request
-   * presents the pass.
+   * Remembers a paid price. Applies only to sellers that support the buyer's secret, because they settle a payment only
+   * for the request that they serve, and never one that they refuse. Not for sellers of passes, because the next
+   * request presents the pass.
    */
   keep(request: PaidRequest.PaidRequest, required: PaymentRequired, accepted: PaymentRequirements): void {
     const now = this.#nowMs()

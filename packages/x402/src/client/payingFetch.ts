@@ -349,7 +349,7 @@ function directOf(
 /** Where the payment is sent. A server can redirect the request, but cannot have it paid at another origin. */
 function targetOf(request: Request, { url, redirected }: Response): Request {
   const isElsewhere = url !== '' && new URL(url).origin !== new URL(request.url).origin
-  // It is not known whether the method and body survived the redirect.
+  // The redirect may have changed the method and body.
   const isUnclear = redirected && request.method !== 'GET' && request.method !== 'HEAD'
   if (isElsewhere || isUnclear) {
     const message = `${request.method} ${request.url} was redirected to ${url}, which asks for a payment`

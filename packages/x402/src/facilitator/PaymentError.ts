@@ -4,7 +4,7 @@
  */
 import { type ErrorRegistry, LatchkeyError } from '@latchkey/algorand'
 
-/** The wire codes of a facilitator: `invalidReason` of /verify and `errorReason` of /settle. They never change. */
+/** The wire codes of a facilitator: `invalidReason` of /verify and `errorReason` of /settle. Codes never change. */
 export const paymentErrors = {
   invalid_exact_avm_invalid_version: {
     message: 'The payment is not of version 2 of the protocol.',

@@ -223,7 +223,7 @@ function readResponse({ status, text }: CallResponse, address: string): Json.Mem
   if (status === 0 || isRedirect(status)) throw protocolError('redirects')
   const value = parse(text)
   const isOk = status >= 200 && status < 300
-  // Some facilitators send a refusal with an error status. It is still a result.
+  // Some facilitators send a refusal with an error status. A refusal is still a result.
   if (value !== undefined && (isOk || 'isValid' in value || 'success' in value)) return value
   if (isOk) throw protocolError('responded with something else than JSON')
   throw new FacilitatorError('facilitator_unavailable', `${address} responded with status ${status}`)

@@ -141,8 +141,8 @@ export class Facilitators {
   ): Promise<Result<T>> {
     const feePayer = requirements.extra['feePayer']
     const candidates = this.#preferred().filter(({ feePayers, kinds }) =>
-      // Without a fee payer, any facilitator of the network will do. One of another network would refuse a valid
-      // payment.
+      // Without a fee payer, any facilitator of the network will do. A facilitator of another network would refuse a
+      // valid payment.
       feePayer === undefined
         ? kinds.some(({ network }) => Network.matches(network, requirements.network))
         : feePayers.has(String(feePayer)),

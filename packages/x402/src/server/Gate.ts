@@ -310,7 +310,7 @@ export class Gate {
       refuse: (error, message) => refuse(error, message, paid),
       event: paid,
     })
-    // Also if the answer of an earlier request is sent again.
+    // This includes answers of earlier requests that are sent again.
     if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request, status)
     return decision
   }
@@ -377,7 +377,7 @@ export class Gate {
 
   #finish(request: Request, response: Response): Response {
     return responses.changed(response, (headers) => {
-      // Only the files of the page may be cached. They set the header themselves.
+      // Only the files of the page may be cached. These responses set the header themselves.
       if (response.status !== 200 || !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
       responses.addTo(headers, responses.corsHeaders(request, this.#options.cors ?? false))
     })

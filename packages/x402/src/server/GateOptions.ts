@@ -136,9 +136,9 @@ export type GateOptions = GateHooks & {
    */
   cors?: boolean | readonly string[] | undefined
   /**
-   * The page for people who open a paid route in a browser. It shows the price and takes the payment. Options change
-   * its look, a function creates another page, and `false` turns it off. The built-in page is served on Node. On edge
-   * runtimes people get the 402 as JSON, unless a function creates the page.
+   * The page for people who open a paid route in a browser. The page shows the price and takes the payment. Options
+   * change its look, a function creates another page, and `false` turns it off. The built-in page is served on Node. On
+   * edge runtimes people get the 402 as JSON, unless a function creates the page.
    *
    * @default true
    */

@@ -55,7 +55,7 @@ export class HiddenClose {
     return this.#requestValues.aborted ?? false
   }
 
-  /** Events of the request also make handlers stop. They are not hidden from a handler that still reads the body. */
+  /** Events of the request also make handlers stop. A handler that still reads the body gets them. */
   #hideOnRequest(request: AnyRequest): Overlay {
     const emit = request.emit.bind(request)
     const values = this.#requestValues

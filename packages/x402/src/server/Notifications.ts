@@ -44,7 +44,7 @@ export class Notifications {
   readonly #onError: (error: unknown) => void
   /** Keyed by event id. Events of one payment run one after another. */
   readonly #chains = new Map<string, Job[]>()
-  /** Ids whose first job can run. Those of payments are taken first. */
+  /** Ids whose first job can run. Ids of payments are taken first. */
   readonly #ready: { readonly paid: string[]; readonly unpaid: string[] } = { paid: [], unpaid: [] }
   readonly #waiting = new Map<string, ReturnType<typeof setTimeout>>()
   readonly #idle: (() => void)[] = []

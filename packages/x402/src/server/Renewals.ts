@@ -1,5 +1,5 @@
 /**
- * The leases of a gate. They are short, and the gate renews them together while their requests are served. The claims
+ * The leases of a gate. Leases are short, and the gate renews them together while their requests are served. The claims
  * of a killed gate become free soon, and a gate that was cut off from the store knows that it may have lost its claims.
  */
 import type { HeldClaim } from '../store/ClaimRenewals.js'

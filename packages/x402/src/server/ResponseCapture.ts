@@ -51,7 +51,7 @@ export class ResponseCapture {
   readonly #chunks: Buffer[] = []
   readonly #trailers: OutgoingHttpHeaders[] = []
   #bytes = 0
-  /** The status when the body started. It cannot change afterwards. */
+  /** The status when the body started. The status cannot change afterwards. */
   #startedStatus: number | undefined
   #isOpen = true
   #hasEnded = false

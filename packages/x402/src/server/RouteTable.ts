@@ -40,7 +40,7 @@ const maxLatest = 2
 
 export type Match<T> =
   | { readonly type: 'route'; readonly key: RouteKey; readonly value: T }
-  /** Two readings are different routes, or there are too many readings. It is not known what would be served. */
+  /** Two readings are different routes, or there are too many readings. The gate cannot know what would be served. */
   | { readonly type: 'ambiguous' }
   /** The path is paid for with other methods. */
   | { readonly type: 'method'; readonly allowed: readonly string[]; readonly values: readonly T[] }

@@ -22,7 +22,7 @@ export type WaitingAnswer = {
    * The time, by `performance.now()`, after which the claim may belong to another request and the answer is dropped.
    */
   readonly untilMs: number
-  /** Called when the answer is dropped. It must not be produced again, and its claim ends as served. */
+  /** Called when the answer is dropped. The answer must not be produced again, and its claim ends as served. */
   readonly onLost: () => void
 }
 

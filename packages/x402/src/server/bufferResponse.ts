@@ -39,7 +39,7 @@ export type BufferedResponse = {
 
 const defaultMaxBytes = 10 * 1024 * 1024
 
-/** `outerHeaders` were set before the handler ran. They are kept if the gate responds instead. */
+/** `outerHeaders` were set before the handler ran. These headers are kept if the gate responds instead. */
 export function bufferResponse(
   request: NodeRequest,
   response: NodeResponse,

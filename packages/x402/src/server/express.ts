@@ -50,7 +50,7 @@ export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMid
       if (result.type === 'response') ws.close(4402, `${result.response.status}: see the response to a plain GET`)
       return result
     } finally {
-      // Also if the connection is refused, so that the closing handshake is read.
+      // Resumed for refused connections too, so that the closing handshake is read.
       setImmediate(() => request.socket.resume())
     }
   }

@@ -75,7 +75,7 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     notePassed(raw, gate, target)
     // A handler may write to Node's response directly, bypassing the app.
     const direct = admission.isStreamed ? undefined : captureDirect(bindings)
-    // It is not known here whether the connection was opened, and a payment opens one.
+    // The adapter cannot tell whether the connection was opened, and a payment opens only one.
     const isUpgrade = isUpgradeRequest(raw)
     const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
     const isHeld = admission.isStreamed && admission.pass === undefined && !isUpgrade

@@ -69,7 +69,8 @@ export function settled(
 function resultOf(options: SettlePaymentOptions, response: SettleResponse): SettlementResult {
   if (response.success) return settled(options, toldRound(response))
   if (response.errorReason === 'settlement_pending') return pending(options, 503, 'the ledger has not decided')
-  // For example, the facilitator's store failed. It may have recorded the payment, and another replica may submit it.
+  // For example, the facilitator's store failed. The store may have recorded the payment, and another replica may
+  // submit it.
   if (response.errorReason === 'unexpected_settle_error') return pending(options, 503, 'the facilitator failed')
   return failed(options, response)
 }

@@ -15,8 +15,8 @@ export type HeldClaim = {
  * The part of a claim store with which gates renew their leases. A store without it gets leases that last as long as a
  * request can take, and the claims of a killed gate are taken over only after that.
  *
- * A claim is held as long as its owner and fence are the stored ones and it was not ended. It stays held after its
- * lease, until another request claims the payment.
+ * A claim is held as long as its owner and fence are the stored ones and it was not ended. The claim stays held after
+ * its lease, until another request claims the payment.
  */
 export type ClaimRenewals = {
   /** Renews leases for `leaseMs` from now. Returns the owners of claims that are still held; the others are lost. */

@@ -77,8 +77,8 @@ export class MemoryLimits {
   }
 
   /**
-   * Ends a settlement. The fee of a failed settlement no longer counts. It counts again if the payment is found on the
-   * ledger.
+   * Ends a settlement. The fee of a failed settlement no longer counts. The fee counts again if the payment is found on
+   * the ledger.
    */
   end(before: Settlement, state: 'settled' | 'failed'): void {
     const { transactionId, payer, payTo, feeMicroAlgos } = before

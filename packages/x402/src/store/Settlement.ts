@@ -25,7 +25,7 @@ export type Settlement = {
   readonly feeMicroAlgos: bigint
   /**
    * The gate and resource that the payment was settled for; empty if the caller named none. Undefined in records of
-   * versions that did not keep it. Those belong to every claimant.
+   * versions that did not keep it. Such records belong to every claimant.
    */
   readonly claimant?: string | undefined
   /** The round of the confirmation. */

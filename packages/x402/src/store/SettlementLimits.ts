@@ -16,7 +16,7 @@ export type SettlementLimits = {
    */
   readonly feesPerPayTo?: bigint | undefined
   readonly feesInAll?: bigint | undefined
-  /** Settlements that have not ended. Those that nodes reject do not count for their `payTo`. */
+  /** Settlements that have not ended. Rejected settlements do not count for their `payTo`. */
   readonly pendingPerPayer?: number | undefined
   readonly pendingPerPayTo?: number | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * The settlements of a facilitator. They are recorded before anything is submitted, by the id of the transaction that
- * pays, so that a payment is submitted once and every request for it gets the same result.
+ * The settlements of a facilitator. Settlements are recorded before anything is submitted, by the id of the transaction
+ * that pays, so that a payment is submitted once and every request for it gets the same result.
  */
 import { MemoryLimits } from './MemoryLimits.js'
 import type { Settlement, SettlementOutcome } from './Settlement.js'
@@ -24,8 +24,8 @@ export type StoreConnections = {
 /**
  * A store of settlements, shared by all replicas of a facilitator: `MemorySettlements`, `SqliteSettlements`
  * (`@latchkey/x402/sqlite`) or `PostgresSettlements` (`@latchkey/x402/postgres`). Implement this type for another
- * database. Methods throw if an operation fails. They also throw for a change whose outcome is not known, which is then
- * looked up with `get`.
+ * database. Methods throw if an operation fails. Methods also throw for a change whose outcome is not known, which is
+ * then looked up with `get`.
  */
 export type SettlementStore = {
   /**
@@ -37,7 +37,7 @@ export type SettlementStore = {
   readonly get: (transactionId: string) => Promise<Settlement | undefined> | Settlement | undefined
   /**
    * Ends a pending settlement. An ended settlement keeps its state, except that `failed` can become `settled`. The fee
-   * of a failed settlement no longer counts. It counts again if the payment is settled after all. In a store with
+   * of a failed settlement no longer counts. The fee counts again if the payment is settled after all. In a store with
    * leases, only the replica that has the lease can end a settlement as `failed`, because another one may find it on
    * the ledger.
    *
@@ -50,14 +50,15 @@ export type SettlementStore = {
   /**
    * Like `finish` for a payment on the ledger, without waiting for the disk. Calls on this store see the result
    * immediately, other processes soon. A process that is killed before the result is recorded finds the payment on the
-   * ledger again. Recording is retried until it succeeds or the store is closed. Only for stores where this is faster.
+   * ledger again. Recording is retried until it succeeds or the store is closed. Implemented by stores where this is
+   * faster.
    *
    * @param onError called the first time that recording fails
    */
   readonly settleSoon?:
     | ((transactionId: string, outcome: SettlementOutcome, onError: (error: unknown) => void) => void)
     | undefined
-  /** Records whether nodes reject a pending settlement. It then does not count for its `payTo`. */
+  /** Records whether nodes reject a pending settlement. A rejected settlement does not count for its `payTo`. */
   readonly setRejected: (transactionId: string, isRejected: boolean) => Promise<void> | void
   /** Returns the limit that a payment would exceed now, if any. Counts nothing and guarantees nothing. */
   readonly check: (

@@ -2,7 +2,8 @@ import type { Settlement } from './Settlement.js'
 import type { SettlementLimits } from './SettlementLimits.js'
 
 /**
- * A verified payment, shared with other replicas. It belongs to its claimant, and counts against its payer's balance.
+ * A verified payment, shared with other replicas. The payment belongs to its claimant, and counts against its payer's
+ * balance.
  */
 export type SharedHold = {
   readonly transactionId: string
@@ -23,8 +24,8 @@ export type HoldResult =
   /**
    * The payment is held. `ahead` contains the amounts of other payments of the payer and the fee account that were
    * there first, from all replicas including this one, without this payment. `wasHeld` is true if the same claimant
-   * already held it, at any replica. It is then held for longer, keeps its place, and is not limited, because the
-   * seller may already have done the work.
+   * already held it, at any replica. The payment is then held for longer, keeps its place, and is not limited, because
+   * the seller may already have done the work.
    */
   | { readonly type: 'held'; readonly ahead: HeldAhead; readonly wasHeld: boolean }
   | { readonly type: 'known'; readonly settlement: Settlement }

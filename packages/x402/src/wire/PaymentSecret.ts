@@ -14,7 +14,7 @@ const secretBytes = 32
 const digits = '^[A-Za-z0-9_-]{43}$'
 const isText = new RegExp(digits)
 
-/** What a payment proves about its buyer. */
+/** The proof of the buyer in a payment. */
 export type Proof = {
   /** The hash of the buyer's secret in base64url; undefined for a buyer without a secret. */
   readonly hash: string | undefined

@@ -150,7 +150,7 @@ export class PostgresConnection {
   }
 
   /**
-   * Runs a statement that can safely run twice. It is sent again if the connection is lost.
+   * Runs a statement that can safely run twice. The statement is sent again if the connection is lost.
    *
    * @throws StoreError
    */

@@ -33,7 +33,7 @@ export type PostgresSettlementsOptions = PostgresOptions & {
    */
   readonly leaseMs?: number | undefined
   /**
-   * What happens to a partition of old settlements: `archive` keeps it as a table `archived_settlements_...` that the
+   * How to treat a partition of old settlements: `archive` keeps it as a table `archived_settlements_...` that the
    * operator can save and drop, `drop` deletes it.
    *
    * @default 'archive'

@@ -110,7 +110,7 @@ CREATE TYPE {schema}.hold_item AS (
 );
 `
 
-/** The rights of a role at run time. It can neither delete a settlement nor change the tables. */
+/** The rights of a role at run time. The role can neither delete a settlement nor change the tables. */
 export const facilitatorGrants = [
   'GRANT SELECT, INSERT, UPDATE ON {schema}.settlements TO {role}',
   'GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.pending_settlements, {schema}.settlement_fees, {schema}.settlement_rates, {schema}.holds, {schema}.settled_payers, {schema}.caller_rates TO {role}',

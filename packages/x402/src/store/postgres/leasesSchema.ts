@@ -2,8 +2,9 @@
  * Version 2 of the seller's tables: short leases that gates renew, and a number that fences off a gate that was cut
  * off.
  *
- * Replicas of version 1 continue to use their functions on these tables. They do not know the fence of a claim, take a
- * begun claim for done, and leave an owner that differs from the fenced one. The owner identifies their claims.
+ * Replicas of version 1 continue to use their functions on these tables. These replicas do not know the fence of a
+ * claim, take a begun claim for done, and leave an owner that differs from the fenced one. The owner identifies their
+ * claims.
  */
 export const leasesSchema = `
   CREATE SEQUENCE {schema}.claim_fences;

@@ -117,7 +117,7 @@ export class RedisConnection {
   }
 
   /**
-   * Runs a script that can safely run twice. It is sent again if its response was lost.
+   * Runs a script that can safely run twice. The script is sent again if its response was lost.
    *
    * @throws StoreError
    */
