@@ -17,15 +17,15 @@ test('reads prices as people write them', () => {
 
 const refused = ['', '$', '.5', '5.', '1e3', '-1', '+1', '1,5', '1_000', '0x1', '1USDC', '1 2', '$$1', '1 USDC x', '٣']
 for (const price of refused) {
-  test(`${JSON.stringify(price)} is no price`, () => assert.throws(() => baseUnits(price, 6), PriceError))
+  test(`rejects ${JSON.stringify(price)}`, () => assert.throws(() => baseUnits(price, 6), PriceError))
 }
 
 for (const price of [Number.NaN, Number.POSITIVE_INFINITY, -0.01, 1e21]) {
-  test(`${price} is no price`, () => assert.throws(() => baseUnits(price, 6), PriceError))
+  test(`rejects ${price}`, () => assert.throws(() => baseUnits(price, 6), PriceError))
 }
 
 for (const price of ['0', '$0.00', 0, '0.0 USDC']) {
-  test(`${JSON.stringify(price)} is refused: nothing is for sale for nothing`, () =>
+  test(`rejects ${JSON.stringify(price)}, because a zero price would make a route free`, () =>
     assert.throws(() => baseUnits(price, 6), /is zero$/))
 }
 
@@ -36,7 +36,7 @@ test('a price with too many decimals is an error', () => {
   assert.throws(() => baseUnits('5.1', 0), /more decimals/)
 })
 
-test('a formatted amount is read as the same amount', () => {
+test('parses a formatted amount to the same amount', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 1n, max: 2n ** 64n }), fc.integer({ min: 0, max: 19 }), (units, decimals) =>
       assert.equal(baseUnits(Amount.format(units, decimals), decimals), units),

@@ -1,4 +1,4 @@
-/** Prices as people write them, and the base units they amount to. Never through a floating point number. */
+/** Parses prices as people write them and converts them to base units, without floating point arithmetic. */
 import { Amount } from '@latchkey/algorand'
 import { X402Error } from './errors.js'
 
@@ -15,7 +15,7 @@ export type AssetAmount = {
   readonly extra?: { readonly [name: string]: unknown } | undefined
 }
 
-/** What a route costs: an amount in dollars, or base units of an asset. */
+/** The price of a route: an amount in dollars, or base units of an asset. */
 export type Price = Money | AssetAmount
 
 type ParsedMoney = { readonly whole: string; readonly fraction: string; readonly ticker: string | undefined }
@@ -31,7 +31,7 @@ export function parse(price: Money): ParsedMoney {
   return { whole: match[1]!, fraction: match[2] ?? '', ticker: ticker === 'USD' ? undefined : ticker }
 }
 
-/** Without an exponent, which `String` writes for very small numbers. */
+/** Formats without an exponent, which `String` uses for very small numbers. */
 function numberText(price: number): string {
   if (!Number.isFinite(price) || price < 0) throw new PriceError('invalid_price', `${price} is not a price`)
   const text = String(price)
@@ -39,7 +39,8 @@ function numberText(price: number): string {
 }
 
 /**
- * The exact base units of a price. A price that the asset cannot express is an error, so that rounding makes nothing free.
+ * Converts a price to exact base units. Throws if the asset cannot express the price, because rounding could make it
+ * free.
  *
  * @throws {@link PriceError}
  */
@@ -54,7 +55,7 @@ export function baseUnits(price: Money, decimals: number): bigint {
   return units
 }
 
-/** A price that cannot be read, or cannot be paid in the asset. */
+/** A price that cannot be parsed, or cannot be paid in the asset. */
 export class PriceError extends X402Error<'invalid_price' | 'price_too_precise' | 'zero_price' | 'wrong_currency'> {
   override name = 'PriceError'
 }

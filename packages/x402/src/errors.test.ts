@@ -62,7 +62,7 @@ test('every class carries a registered code, a name and a hint', () => {
   assert.deepEqual([refused.name, refused.hint], ['PaymentError', paymentErrors.settlement_pending.hint])
 })
 
-test('messages say what happened, and hints what to do', async () => {
+test('messages state the problem, and hints the fix', async () => {
   const address = 'A'.repeat(10)
   const causes: (() => unknown)[] = [
     () => Price.baseUnits('$0', 6),

@@ -1,7 +1,7 @@
-/** Every error code that functions of this package throw, and the class that all of its errors extend. */
+/** The error codes of this package, and the base class of its errors. */
 import { type ErrorRegistry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand'
 
-/** Every error code of `@latchkey/x402`, with its meaning and what to do about it. */
+/** The error codes of `@latchkey/x402`, with their messages and hints. */
 export const errors = {
   unknown_network: {
     message: 'The network is not known.',
@@ -201,7 +201,7 @@ export const errors = {
 /** A code of the registry {@link errors}. */
 export type ErrorCode = keyof typeof errors
 
-/** The base of the errors of this package: its hint is the one of the registry, if it brings none of its own. */
+/** The base class of the errors of this package. The hint defaults to the registry's. */
 export class X402Error<Code extends ErrorCode = ErrorCode> extends LatchkeyError<Code> {
   override name = 'X402Error'
 
@@ -210,7 +210,7 @@ export class X402Error<Code extends ErrorCode = ErrorCode> extends LatchkeyError
   }
 }
 
-/** An option that can never work, thrown by constructors. */
+/** An option that can never work. Thrown by constructors. */
 export class OptionsError extends X402Error<'invalid_option'> {
   override name = 'OptionsError'
 

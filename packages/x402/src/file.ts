@@ -1,4 +1,4 @@
-/** Keeping the payment log of a buyer in a file. */
+/** File storage for a buyer's payment log and passes. */
 
 export { PaymentLogError } from './client/Payments.js'
 export { type ErrorCode, errors, X402Error } from './errors.js'

@@ -1,4 +1,4 @@
-/** Everything for buying; `server` and `facilitator` are also entries of their own. */
+/** The buyer's API. `server` and `facilitator` also have separate entry points. */
 export * from './client/index.js'
 export * as facilitator from './facilitator/index.js'
 export * as server from './server/index.js'

@@ -1,4 +1,4 @@
-/** Stores in PostgreSQL (15 or newer), shared by the processes of many machines. Needs the package `pg`. */
+/** Stores in PostgreSQL 15 or newer, shared by processes on many machines. Requires the package `pg`. */
 import { facilitatorMigrations } from './store/postgres/facilitatorMigrations.js'
 import {
   type MigrationReport,
@@ -27,19 +27,20 @@ export { PostgresError, type PostgresErrorDetails } from './store/postgres/Postg
 export { PostgresSettlements, type PostgresSettlementsOptions } from './store/postgres/PostgresSettlements.js'
 export { StoreError } from './store/StoreError.js'
 
-/** What is migrated, and for which role. */
+/** Options of {@link migratePostgres}. */
 export type MigratePostgresOptions = PostgresOptions & {
   /**
-   * A role that gets what a store needs at run time, and no more. Name it with every migration: new tables need new rights.
+   * A role that is granted only the rights that a store needs at run time. Pass the role with every migration, because
+   * new tables need new grants.
    *
-   * @default none: the role that migrates owns the tables, and uses them
+   * @default none; the role that runs the migration owns and uses the tables
    */
   readonly runtimeRole?: string | undefined
 }
 
 /**
- * Creates the tables of a component, or brings them up to date. Stores do that themselves when they are opened by a role that
- * owns the schema; with this an operator does it ahead, by a role of its own.
+ * Creates the tables of a component, or brings them up to date. Stores migrate on opening if their role owns the
+ * schema. Call this function to migrate beforehand, with a separate role.
  *
  * @throws StoreError `store_too_new` if a later version wrote them; `store_failed` if the database cannot be used
  * @example
@@ -53,7 +54,7 @@ export function migratePostgres(
 }
 
 /**
- * The version of the tables of a component, and the one that this program needs. Changes nothing.
+ * Returns the version of a component's tables and the version that this program needs. Changes nothing.
  *
  * @throws StoreError `store_too_new` if a later version wrote them; `store_failed` if the database cannot be used
  */

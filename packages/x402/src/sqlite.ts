@@ -1,4 +1,4 @@
-/** Stores in SQLite, shared by the processes of one machine. Needs `@photostructure/sqlite` on Node below 22.16. */
+/** Stores in SQLite, shared by the processes of one machine. Requires `@photostructure/sqlite` on Node below 22.16. */
 export { type ErrorCode, errors, X402Error } from './errors.js'
 export { type OpenSales, openSales } from './store/openSales.js'
 export { SqliteError } from './store/Sqlite.js'

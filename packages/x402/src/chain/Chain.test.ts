@@ -11,7 +11,7 @@ function open(network: string, node = new FakeNode(), more = {}): Promise<Chain>
   return Chain.open({ network, nodes: 'http://node', fetch: node.fetch as typeof fetch, ...more })
 }
 
-test('opens a public network by its name and by both forms of its id, without a request', async () => {
+test('opens a public network by its name or either form of its id, without a request', async () => {
   const node = new FakeNode()
   for (const network of ['testnet', canonical, older]) {
     const chain = await open(network, node)
@@ -32,7 +32,7 @@ test('a local network takes its id from the node', async () => {
   assert.equal((await open('local', new FakeNode(), { dollarAssetId: 5n })).dollarAssetId, 5n)
 })
 
-test('a node of another network than the id is refused, and misspelt networks get a suggestion', async () => {
+test('refuses a node of another network, and suggests a name for a misspelled network', async () => {
   const unknown = `algorand:${'A'.repeat(32)}`
   await assert.rejects(open(unknown), ChainError)
   await assert.rejects(open('nonsense'), { code: 'unknown_network' })
@@ -47,13 +47,13 @@ test('a node of another network than the id is refused, and misspelt networks ge
   }
 })
 
-test('parameters of a node of another network are refused', async () => {
+test('refuses parameters from a node of another network', async () => {
   const chain = await open('mainnet')
   await assert.rejects(chain.parameters(), ChainError)
   assert.equal((await (await open('testnet')).parameters()).lastRound, 100n)
 })
 
-test('a given genesis hash is checked against the node', async () => {
+test('checks a given genesis hash against the node', async () => {
   const other = Buffer.alloc(32, 1).toString('base64')
   const chain = await open('testnet', new FakeNode(), { genesisHash: other })
   assert.equal(chain.caip2, canonical)
@@ -61,7 +61,7 @@ test('a given genesis hash is checked against the node', async () => {
   await assert.rejects(open('testnet', new FakeNode(), { genesisHash: 'AAAA' }), ChainError)
 })
 
-test('parameters are requested once per second at most, and again after a failure', async () => {
+test('requests parameters at most once per second, and again after a failure', async () => {
   const node = new FakeNode()
   const chain = await open('testnet', node)
   await Promise.all([chain.parameters(), chain.parameters()])
@@ -87,7 +87,7 @@ test('dollars convert to the decimals of the asset', async () => {
   assert.deepEqual(await chain.resolvePrice('0.5', 0n), { assetId: 0n, amount: 500_000n })
 })
 
-test('a price in another currency than the asset is refused', async () => {
+test('refuses a price in another currency than the asset', async () => {
   const chain = await open('testnet')
   assert.equal((await chain.resolvePrice('1 USDC')).amount, 1_000_000n)
   assert.equal((await chain.resolvePrice('1 algo', 0n)).amount, 1_000_000n)
@@ -101,7 +101,7 @@ test('reports a network without a dollar asset, and an unknown asset', async () 
   await assert.rejects((await open('testnet', node)).resolvePrice('$1', 5n), /no asset 5/)
 })
 
-test('asset ids and addresses are parsed strictly', () => {
+test('parses asset ids and addresses strictly', () => {
   assert.deepEqual(['0', '5', '18446744073709551615'].map(parseAssetId), [0n, 5n, 2n ** 64n - 1n])
   for (const text of ['', '05', '-1', '1.0', '1e3', 'USDC', '18446744073709551616', ' 1']) {
     assert.equal(parseAssetId(text), undefined, text)
@@ -109,7 +109,7 @@ test('asset ids and addresses are parsed strictly', () => {
   assert.throws(() => checkAddress('invalid', 'payTo'), /payTo is not an Algorand address/)
 })
 
-test('a local network finds the dollar of the devnet, and takes nothing else for one', async () => {
+test('a local network finds the dollar of the devnet, and no other asset', async () => {
   const creator = 'RKEOHXLUBHYZL7KS3MWTZOS5OLFGOCN7DWKBEG7TOSEADNAPN5OOTUNSLE'
   const openWith = (asset: object | undefined) =>
     Chain.open({

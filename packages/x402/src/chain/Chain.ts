@@ -8,7 +8,9 @@ import { decodeBase64 } from '../wire/base64.js'
 
 /** Options of {@link Chain.open}. */
 export type ChainOptions = {
-  /** `mainnet`, `testnet`, `betanet`, a CAIP-2 id in either form, or `local`: the network that the node belongs to. */
+  /**
+   * `mainnet`, `testnet`, `betanet`, a CAIP-2 id in either form, or `local` for the network that the node belongs to.
+   */
   network: string
   /**
    * Addresses of nodes, the preferred one first.
@@ -17,21 +19,21 @@ export type ChainOptions = {
    */
   nodes?: string | NodeAddress | readonly (string | NodeAddress)[] | undefined
   /**
-   * How many of the nodes have to say that a payment is not in the ledger before that counts: with 2, one node that lies or is
-   * behind makes no payment look expired.
+   * How many nodes must report that a payment is not in the ledger before the report counts. With 2, a single node that
+   * lies or lags cannot make a payment look expired.
    *
    * @default 1
    */
   quorum?: number | undefined
   /**
-   * The asset in which prices in dollars are paid.
+   * The asset used to pay prices in dollars.
    *
-   * @default the USDC of the network; for `local` the one that a devnet starts with, if there is one
+   * @default the network's USDC; for `local`, the devnet's initial USDC if it exists
    */
   dollarAssetId?: bigint | undefined
   /**
-   * The genesis hash that the node must report, in base64. Only for a network that goes by another's name, such as a
-   * local one that unmodified clients take for TestNet.
+   * The genesis hash that the node must report, in base64. Needed only for a network that uses another network's name,
+   * such as a local network that unmodified clients treat as TestNet.
    *
    * @default the genesis hash of the network
    */
@@ -45,15 +47,15 @@ export type ChainOptions = {
   /**
    * Sends the requests to the nodes.
    *
-   * @default the one of `@latchkey/algod`
+   * @default the `fetch` of `@latchkey/algod`
    */
   fetch?: AlgodOptions['fetch']
 }
 
-/** What paying needs to know about an asset. */
+/** The properties of an asset that a payment depends on. */
 export type AssetInfo = { readonly assetId: bigint; readonly decimals: number; readonly name: string }
 
-/** The id of the ALGO, where an asset id is expected. */
+/** The asset id that stands for ALGO. */
 export const algoAssetId = 0n
 
 const publicNodes: { readonly [name: string]: string } = {
@@ -70,18 +72,18 @@ export class Chain {
   /** The canonical CAIP-2 id. */
   readonly caip2: string
   /**
-   * The ids by which others know the network: the older one with the whole genesis hash, then the canonical one. Some
-   * published buyers read the first offer only, and know only the older id.
+   * The ids of the network: the older one with the whole genesis hash, then the canonical one. Some published buyers
+   * read only the first offer and know only the older id.
    */
   readonly ids: readonly string[]
   /** The client of the network's nodes. */
   readonly algod: Algod
   readonly genesisHash: Uint8Array
-  /** Whether it is no public network, such as a devnet. */
+  /** True for a network that is not public, such as a devnet. */
   readonly isLocal: boolean
-  /** The asset in which prices in dollars are paid; undefined where there is none. */
+  /** The asset used to pay prices in dollars; undefined if there is none. */
   readonly dollarAssetId: bigint | undefined
-  /** Bounded: sellers choose which assets are looked up. */
+  /** Bounded, because sellers choose which assets are looked up. */
   readonly #assets = new BoundedMap<bigint, Promise<AssetInfo>>(maxAssets)
   #parameters: { requestedMs: number; value: Promise<SuggestedParameters> } | undefined
 
@@ -95,8 +97,8 @@ export class Chain {
   }
 
   /**
-   * Opens a network. Requests something of the node only if the network is local; that a node belongs to the network is
-   * checked with every payment.
+   * Opens a network. Queries the node only if the network is local. Every payment checks that the node belongs to the
+   * network.
    *
    * @throws {@link ChainError} for a network, node or genesis hash that cannot be used
    * @throws AlgodError if the network is local and no node responds
@@ -125,8 +127,8 @@ export class Chain {
   }
 
   /**
-   * Parameters for a new transaction, at most a second old, from a node that belongs to this network: a payment signed
-   * for another network is a loss.
+   * Parameters for a new transaction, at most a second old. Checks that the node belongs to this network, because a
+   * payment signed for another network is a loss.
    *
    * @throws {@link ChainError} if the node belongs to another network
    * @throws AlgodError if no node responds
@@ -148,7 +150,7 @@ export class Chain {
   }
 
   /**
-   * Name and decimals of an asset, looked up once: the decimals of an asset never change.
+   * Returns the name and decimals of an asset. The result is cached, because the decimals of an asset never change.
    *
    * @throws {@link ChainError} if the asset does not exist
    * @throws AlgodError if no node responds
@@ -174,11 +176,11 @@ export class Chain {
   }
 
   /**
-   * The base units of a price in dollars, in an asset of this network.
+   * Converts a price in dollars to base units of an asset on this network.
    *
-   * @param assetId the asset it is paid in; by default the one that represents a dollar
+   * @param assetId the asset used to pay; by default the one that represents a dollar
    * @throws PriceError for a price that cannot be paid in the asset
-   * @throws {@link ChainError} if there is no such asset
+   * @throws {@link ChainError} if the asset does not exist
    * @throws AlgodError if no node responds
    */
   async resolvePrice(price: Price.Money, assetId = this.dollarAssetId): Promise<{ assetId: bigint; amount: bigint }> {
@@ -196,7 +198,7 @@ export class Chain {
   }
 }
 
-/** The devnet has a dollar with the id that USDC has on MainNet; other local networks may have something else there. */
+/** The devnet's dollar has the id that USDC has on MainNet. Other local networks may use that id for another asset. */
 async function localDollar(algod: Algod, options: ChainOptions): Promise<bigint | undefined> {
   if (options.dollarAssetId !== undefined) return undefined
   try {
@@ -209,19 +211,21 @@ async function localDollar(algod: Algod, options: ChainOptions): Promise<bigint 
   }
 }
 
-/** Both ids; the canonical one alone if the network goes by another's and the whole hash of that is not known. */
+/**
+ * Returns both ids, or only the canonical one if the network uses another network's id whose whole hash is not known.
+ */
 function idsOf(caip2: string, genesisHash: Uint8Array): readonly string[] {
   const full = Network.fullCaip2(Network.parse(caip2).network?.genesisHash ?? genesisHash)
   return Network.matches(full, caip2) ? [full, caip2] : [caip2]
 }
 
-/** The id of an asset as requirements write it; undefined if it is none. */
+/** Parses an asset id from payment requirements; undefined if the text is not an asset id. */
 export function parseAssetId(text: string): bigint | undefined {
   return /^(0|[1-9][0-9]{0,19})$/.test(text) && BigInt(text) < 2n ** 64n ? BigInt(text) : undefined
 }
 
 /**
- * Programs read addresses from the environment, so it may be anything.
+ * Accepts any value, because programs read addresses from the environment.
  *
  * @throws {@link ChainError}
  */
@@ -234,20 +238,20 @@ export function checkAddress(address: unknown, name: string): asserts address is
   throw new ChainError('invalid_address', `${name} ${problem}`)
 }
 
-/** Whether a value of any type is an address. */
+/** Whether the value is an Algorand address. */
 export function isAddress(value: unknown): value is string {
   return typeof value === 'string' && Address.isValid(value)
 }
 
-/** Undefined, or blank as an environment variable may be. */
+/** True for undefined, null and the empty string, which an unset environment variable may produce. */
 export function isUnset(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
 /**
- * The chains of an option that takes one or several.
+ * Normalizes an option that takes one chain or several.
  *
- * @throws OptionsError if there is none, or something else
+ * @throws OptionsError if the list is empty or contains anything other than chains
  */
 export function chainList(chains: Chain | readonly Chain[]): readonly Chain[] {
   const list = (Array.isArray(chains) ? chains : [chains]) as readonly (Chain | undefined)[]
@@ -260,10 +264,10 @@ export function chainList(chains: Chain | readonly Chain[]): readonly Chain[] {
   return list as readonly Chain[]
 }
 
-/** What people call a local network. */
+/** Common names for a local network. */
 const localNames = ['local', 'localnet', 'localhost', 'devnet']
 
-/** Whether the text is, or nearly is, a name of a local network. */
+/** Whether the text is a name of a local network, or close to one. */
 export function isLocalName(text: string): boolean {
   const names = [...localNames, ...Network.known.map(({ name }) => name)]
   return localNames.includes(Suggestion.closest(text.slice(0, 80).toLowerCase(), names) ?? '')

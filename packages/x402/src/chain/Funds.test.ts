@@ -13,7 +13,7 @@ async function setUp(): Promise<{ node: FakeNode; chain: Chain }> {
   return { node, chain: await Chain.open({ network: 'testnet', nodes: 'http://n', fetch: node.fetch as typeof fetch }) }
 }
 
-test('accounts with enough funds have no problem', async () => {
+test('reports no problem for accounts with enough funds', async () => {
   const { chain } = await setUp()
   assert.equal(await payerProblem(chain, payment), undefined)
   assert.equal(await receiverProblem(chain, 'SELLER', usdc), undefined)
@@ -21,7 +21,7 @@ test('accounts with enough funds have no problem', async () => {
   assert.equal(feeBalanceProblem(chain, 'FEES', 100_000n), undefined)
 })
 
-test('reports what a payer lacks, and how much', async () => {
+test('reports the asset and amount that a payer lacks', async () => {
   const { node, chain } = await setUp()
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 250_000, 'is-frozen': false } }))
   assert.deepEqual(await payerProblem(chain, payment), {
@@ -72,7 +72,7 @@ test('names the faucet on a local network', async () => {
   )
 })
 
-test('reports how a receiver opts in', async () => {
+test('tells how a receiver opts in', async () => {
   const { node, chain } = await setUp()
   node.on('GET holding', () => missing)
   const problem = await receiverProblem(chain, 'SELLER', usdc)

@@ -1,4 +1,4 @@
-/** Which account lacks what: named with the amount that is missing and how to fix it. */
+/** Finds out whether accounts can pay or be paid. Each problem names the missing amount and the fix. */
 
 import type { Holding } from '@latchkey/algod'
 import { Amount } from '@latchkey/algorand'
@@ -15,32 +15,32 @@ export type FundsProblem = {
     | 'asset_frozen'
     | 'insufficient_asset'
     | 'insufficient_algos'
-  /** What is missing. */
+  /** The missing asset or amount. */
   readonly message: string
   /** How to fix it. */
   readonly hint: string
-  /** How much is needed, in base units. */
+  /** The required amount in base units. */
   readonly asked?: bigint
-  /** How much of it is there, in base units. */
+  /** The available amount in base units. */
   readonly left?: bigint
 }
 
-/** The problem in one text, where there is no place for a hint. */
+/** Joins the message and the hint, for outputs without a separate hint. */
 export function describe({ message, hint }: FundsProblem): string {
   return `${message}; ${hint}`
 }
 
-/** Enough for about a hundred groups; the operator is warned below it. */
+/** The operator is warned below this balance, which covers about a hundred groups. */
 const lowMicroAlgos = 100_000n
 
-/** What is wrong with the balance of an account that pays fees, or undefined. */
+/** Returns a warning if the balance of a fee account is low; otherwise undefined. */
 export function feeBalanceProblem(chain: Chain, address: string, spendableMicroAlgos: bigint): string | undefined {
   if (spendableMicroAlgos >= lowMicroAlgos) return undefined
   const has = `has ${Amount.formatAlgos(spendableMicroAlgos)} to spend on fees`
   return `the fee account ${address} ${has}; send it some: ${fundCommand(chain, address, '1 ALGO')}`
 }
 
-/** What is wrong with an account that is to be paid, or undefined. */
+/** Returns the reason why an account cannot receive the asset; undefined if it can. */
 export async function receiverProblem(
   chain: Chain,
   address: string,
@@ -56,10 +56,10 @@ export async function receiverProblem(
   }
 }
 
-/** What a payer needs. */
+/** The amounts that a payer needs. */
 export type PaymentCost = { payer: string; assetId: bigint; amount: bigint; feeMicroAlgos: bigint }
 
-/** What is wrong with an account that is to pay, or undefined. */
+/** Returns the reason why an account cannot pay; undefined if it can. */
 export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<FundsProblem | undefined> {
   const { payer, assetId, amount, feeMicroAlgos } = cost
   if (assetId !== algoAssetId) {
@@ -81,7 +81,7 @@ export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<Fun
   }
 }
 
-/** What is wrong with what an account that is to pay has of the asset, or undefined. */
+/** Returns the reason why a payer's holding does not cover the payment; undefined if it does. */
 export async function holdingProblem(
   chain: Chain,
   { payer, assetId, amount }: PaymentCost,
@@ -113,7 +113,7 @@ async function spendableMicroAlgos(chain: Chain, address: string): Promise<{ mic
   return { microAlgos: spendable(account), minBalance: account.minBalance }
 }
 
-/** What an account can spend, keeping its minimum balance. */
+/** The balance above the account's minimum balance. */
 export function spendable({ microAlgos, minBalance }: { microAlgos: bigint; minBalance: bigint }): bigint {
   return microAlgos > minBalance ? microAlgos - minBalance : 0n
 }

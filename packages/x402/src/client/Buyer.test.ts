@@ -15,7 +15,7 @@ import { PaymentLogError } from './Payments.js'
 
 const timeout = 30_000
 
-/** Signs what is still to be signed, as a facilitator would, and sends it. */
+/** Signs the unsigned transactions, as a facilitator would, and submits the group. */
 async function settle({ chain, sponsor }: Market, header: string): Promise<void> {
   const group = PaymentGroup.read(Headers.decodePayment(header).payload)
   const members = group.members.map(async ({ bytes, isSigned, txn }) =>
@@ -53,7 +53,7 @@ test('a payment', async (t) => {
   })
 
   await t.test(
-    'A15 one price with both ids of its network is one offer, and is paid by the first',
+    'A15 treats one price with both network ids as one offer, and pays the first',
     { timeout },
     async (t) => {
       const { chain, signer, requirement } = await openMarket(t)
@@ -65,7 +65,7 @@ test('a payment', async (t) => {
       assert.deepEqual([offers.map((offer) => offer.requirement), reasons], [[required.accepts[0]], []])
       const { payload, payment } = await buyer.pay(required)
       assert.deepEqual([payload.accepted.network, payment.network], [chain.ids[0], chain.caip2])
-      // 64 prices are read, and each is there twice.
+      // Up to 64 prices are read, and each is listed twice.
       const prices = Array.from({ length: 64 }, (_, index) =>
         both({ ...requirement, amount: String(index + 1) }),
       ).flat()
@@ -89,7 +89,7 @@ test('a payment', async (t) => {
   await t.test('is valid for as long as the seller may take, and little longer', { timeout }, async (t) => {
     const { devnet, signer, required, requirement } = await openMarket(t)
     const { caip2, genesisHash, usdcAssetId } = Network.testnet
-    // The devnet in the guise of TestNet, where it is known how fast rounds come.
+    // The devnet disguised as TestNet, whose round time is known.
     const disguised = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {
       const response = await fetch(input, init)
       return new Response((await response.text()).replace(devnet.genesisHash, genesisHash), { status: response.status })
@@ -121,7 +121,7 @@ test('a payment', async (t) => {
     assert.deepEqual(buyer.payments.all(), [])
   })
 
-  await t.test('is refused above the fee limit, whichever account pays the fees', { timeout }, async (t) => {
+  await t.test('is refused above the fee limit, even if another account pays the fees', { timeout }, async (t) => {
     const { chain, signer, required, requirement } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain, maxFeeMicroAlgos: 1_500n })
     await assert.rejects(buyer.pay(required), (error) => /2000 microAlgos in fees/.test(messageOf(error)))
@@ -222,7 +222,7 @@ test('offers', async (t) => {
     },
   )
 
-  await t.test('the next offer is paid where the best one cannot be', { timeout }, async (t) => {
+  await t.test('pays the next offer if the best one cannot be paid', { timeout }, async (t) => {
     const { devnet, chain, signer, requirement } = await openMarket(t)
     const other = await Chain.open({ network: 'testnet', nodes: 'http://127.0.0.1:1', genesisHash: devnet.genesisHash })
     const unreachable = { ...requirement, network: other.caip2, asset: '10458941' } as PaymentRequirements
@@ -233,7 +233,7 @@ test('offers', async (t) => {
     assert.deepEqual(payload.accepted, dear)
   })
 
-  await t.test('the node is not queried about assets that are not allowed', { timeout }, async (t) => {
+  await t.test('does not query the node about assets that are not allowed', { timeout }, async (t) => {
     const { devnet, signer, requirement } = await openMarket(t)
     const requests: string[] = []
     const listen: typeof fetch = (input, init) => {
@@ -247,7 +247,7 @@ test('offers', async (t) => {
     assert.deepEqual([offers.length, requests.length, reasons.length], [0, 0, 65])
   })
 
-  await t.test('control characters of a seller do not reach the message', { timeout }, async (t) => {
+  await t.test('keeps a seller’s control characters out of the message', { timeout }, async (t) => {
     const { chain, signer, requirement } = await openMarket(t)
     const rude = { ...requirement, scheme: `\u001b[2J\u009b${'x'.repeat(10_000)}` }
     const paid = new Buyer({ signer, chains: chain }).pay(requiring(rude))
@@ -344,7 +344,7 @@ test('limits', async (t) => {
     await assert.rejects(buyer.pay(required), PaymentRefusedError)
   })
 
-  await t.test('other assets need a limit of their own', { timeout }, async (t) => {
+  await t.test('other assets need their own limit', { timeout }, async (t) => {
     const { devnet, chain, signer, requirement } = await openMarket(t)
     devnet.fund(signer.address, { microAlgos: 10_000_000n })
     const algos = (amount: string) => requiring({ ...requirement, asset: '0', amount })
@@ -386,7 +386,7 @@ test('the state of a payment', async (t) => {
     assert.equal(await buyer.lookUp(payment.transactionId), 'settled')
   })
 
-  await t.test('is an error where no node responds', { timeout }, async (t) => {
+  await t.test('is an error if no node responds', { timeout }, async (t) => {
     const { devnet, chain, signer, required } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain })
     const { transactionId } = (await buyer.pay(required)).payment

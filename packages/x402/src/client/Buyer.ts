@@ -1,4 +1,4 @@
-/** Pays offers of sellers: within limits, on the networks it was given, and never without recording the payment first. */
+/** Pays sellers' offers within limits, on the given networks. Every payment is recorded before it is signed. */
 import * as Tracing from '@latchkey/algod/tracing'
 import { type Chain, chainList } from '../chain/Chain.js'
 import { type BuiltPayment, buildPayment } from '../exact/buildPayment.js'
@@ -23,7 +23,7 @@ export type BuyerOptions = LimitOptions & {
   /** The networks to pay on, the preferred one first. */
   chains: Chain | readonly Chain[]
   /**
-   * The highest fee for all transactions of a payment together, whichever account pays it.
+   * The highest fee for all transactions of a payment together, including fees paid by another account.
    *
    * @default 10_000n
    */
@@ -38,53 +38,53 @@ export type BuyerOptions = LimitOptions & {
 
 type Offer = Offers.Offer
 
-/** A payment that is recorded and signed. */
+/** A recorded and signed payment. */
 export type SignedPayment = {
   readonly payment: Payment
   readonly payload: PaymentPayload
-  /** The value of the header PAYMENT-SIGNATURE when it is sent the first time. */
+  /** The PAYMENT-SIGNATURE header for the first attempt. */
   readonly header: string
-  /** The value of the header PAYMENT-SIGNATURE when it is sent again; it proves that the same buyer sends it. */
+  /** The PAYMENT-SIGNATURE header for repeats. Proves that the same buyer sends the payment. */
   readonly repeatHeader: string
 }
 
 /** Options of {@link Buyer.pay}. */
 export type PayOptions = {
   /**
-   * The offer to pay, one of those that {@link Buyer.offers} returned for the same 402: this one or none is paid.
+   * The offer to pay, from the result of {@link Buyer.offers} for the same 402. No other offer is paid.
    *
    * @default the first one that can be paid
    */
   offer?: Offer | undefined
   /**
-   * The request that is paid for. It is recorded, and {@link Buyer.resume} finds the payment by it, once the caller has
-   * said by `buyer.payments.finish` that no answer came.
+   * The request that is paid for. The request is recorded. {@link Buyer.resume} finds the payment by it after the
+   * caller has reported with `buyer.payments.finish` that no answer came.
    */
   request?: PaidRequest.PaidRequest | undefined
   /**
-   * A payment for the same request that the seller refused, and that may still be settled: both together have to be within the
-   * limit of one payment, and in one asset.
+   * A payment for the same request that the seller refused and that may still be settled. Both payments must be in one
+   * asset, and together within the limit for one payment.
    *
    * @default none
    */
   refused?: Payment | undefined
-  /** Cancels the payment until it is signed. */
+  /** Cancels the payment if it is not signed yet. */
   signal?: AbortSignal | undefined
 }
 
 type PrepareOptions = {
   readonly refused?: Payment | undefined
-  /** Whether funds are looked up now, not known from a moment ago. */
+  /** Whether to look up funds now instead of using cached balances. */
   readonly isFresh: boolean
 }
 
-/** Offers, and why others are left out. */
+/** The usable offers, and the reasons why others are left out. */
 export type OfferList = { offers: Offer[]; reasons: RefusalReason[] }
 
 const defaultMaxFeeMicroAlgos = 10_000n
-/** Sellers send one or two offers; the rest is not read. */
+/** Sellers send one or two offers. Further offers are not read. */
 const maxOffers = 64
-/** Each takes requests to the node, and sellers choose how many there are. */
+/** Each check sends requests to the node, and sellers choose the number of offers. */
 const maxChecked = 16
 /** How many open payments are looked up when a limit is reached. */
 const maxReviewed = 16
@@ -111,8 +111,8 @@ export class Buyer {
 
   /**
    * @throws SignerError for a signer without an address
-   * @throws OptionsError without a chain
-   * @throws PriceError for a limit that cannot be read
+   * @throws OptionsError if no chain is passed
+   * @throws PriceError for a limit that cannot be parsed
    */
   constructor({ signer, chains, maxFeeMicroAlgos, payments = new MemoryPayments(), ...limits }: BuyerOptions) {
     this.address = Signer.checkSender(signer)
@@ -124,9 +124,10 @@ export class Buyer {
   }
 
   /**
-   * The offers that the buyer understands, the best one first: by the order of networks, then of assets with the dollar
-   * before all others, then by price, then those that are charged only once they are served. `reasons` says why the
-   * others are left out. Limits and funds are checked by {@link Buyer.payableOffers} and {@link Buyer.pay}.
+   * Lists the offers that the buyer understands, the best one first. Offers are sorted by the order of networks, then
+   * of assets with the dollar first, then by price. At the same price, offers that charge after serving come first.
+   * `reasons` explains why the others are left out. {@link Buyer.payableOffers} and {@link Buyer.pay} check limits and
+   * funds.
    */
   async offers(required: PaymentRequired): Promise<OfferList> {
     const prices = Offers.withoutSpellings(required)
@@ -140,7 +141,7 @@ export class Buyer {
     return { offers: Offers.sort(offers, reader), reasons }
   }
 
-  /** Those of {@link Buyer.offers} that are within the limits and that the account can pay now. */
+  /** Lists the offers of {@link Buyer.offers} that are within the limits and that the account can pay now. */
   async payableOffers(required: PaymentRequired): Promise<OfferList> {
     const { offers, reasons } = await this.offers(required)
     if (offers.length > maxChecked) {
@@ -156,7 +157,7 @@ export class Buyer {
   }
 
   /**
-   * Chooses an offer, checks it, records the payment and signs it. With `offer`, pays that one or none.
+   * Chooses an offer, checks it, records the payment and signs it. With `offer`, no other offer is paid.
    *
    * @throws PaymentRefusedError if none of the offers may or can be paid; nothing is signed then
    * @throws SignerError if the signer returns no valid signature
@@ -179,11 +180,11 @@ export class Buyer {
   }
 
   /**
-   * A payment for the same request that was sent before and has no answer: to be sent again instead of a new one, with
-   * its `repeatHeader`. One that can no longer be settled is not returned. `buyer.payments.finish` ends the wait for its
-   * answer.
+   * Finds a payment that was sent earlier for the same request and has no answer. Send that payment again with its
+   * `repeatHeader` instead of making a new one. Payments that can no longer be settled are not returned.
+   * `buyer.payments.finish` ends the wait for the answer.
    *
-   * @throws PaymentRefusedError if it may still be settled, and is above a limit that was lowered since
+   * @throws PaymentRefusedError if the payment may still be settled and exceeds a limit that was lowered since
    */
   async resume(request: PaidRequest.PaidRequest): Promise<SignedPayment | undefined> {
     const requestId = PaidRequest.idOf(request, this.address)
@@ -192,7 +193,7 @@ export class Buyer {
       const found = this.payments.resume(requestId, networks)
       if (found === undefined) return undefined
       const { payment, header } = found
-      // If no node responds, it may still be settled: another payment could be a second charge.
+      // If no node responds, the payment may still be settled, and another payment could be a second charge.
       const state = await this.lookUp(payment.transactionId).catch(() => 'open' as const)
       if (state === 'expired') continue
       const problem = state === 'open' ? await this.#limitProblem(payment) : undefined
@@ -205,7 +206,7 @@ export class Buyer {
   }
 
   /**
-   * Looks up the state of a payment on the ledger, and records it. What a seller reports does not count.
+   * Looks up the state of a payment on the ledger and records it. The seller's report does not count.
    *
    * @throws PaymentLogError if the payment is not in the log
    * @throws AlgodError if no node responds
@@ -227,7 +228,7 @@ export class Buyer {
     return { address: this.address, chains: this.#chains, limits: this.#limits }
   }
 
-  /** The one offer that was chosen, read again from this 402: neither seller nor caller can change it in between. */
+  /** Reads the chosen offer again from this 402, so neither the seller nor the caller can change it in between. */
   async #pinned(required: PaymentRequired, chosen: Offer): Promise<OfferList> {
     const { offers } = await this.offers(required)
     const offer = offers.find((one) => Offers.isSame(one, chosen))
@@ -236,7 +237,7 @@ export class Buyer {
     return { offers: [], reasons: [reasonFor(chosen, { code: 'offer_changed', message })] }
   }
 
-  /** The transactions, ready to be signed; or why they cannot be. */
+  /** Builds the transactions to sign, or returns the reason why the offer cannot be paid. */
   async #prepare(offer: Offer, { refused, isFresh }: PrepareOptions): Promise<BuiltPayment | RefusalReason> {
     const { requirement, chain, asset, amount, feePayer } = offer
     const { payTo, maxTimeoutSeconds } = requirement
@@ -261,7 +262,9 @@ export class Buyer {
     })
   }
 
-  /** Why a payment may not be made beside one that the seller refused, or undefined. */
+  /**
+   * Returns the reason why a payment may not be made in addition to one that the seller refused; otherwise undefined.
+   */
   #pairProblem({ amount, asset, chain }: Offer, refused: Payment): RefusalReason | undefined {
     const { transactionId, network } = refused
     const why = `the payment ${transactionId} of the same request was refused and may still be settled`
@@ -272,7 +275,7 @@ export class Buyer {
     return problem === undefined ? undefined : { ...problem, message: `${why}, and with it ${problem.message}` }
   }
 
-  /** Why a payment that was signed before may not be sent any more, or undefined. */
+  /** Returns the reason why a payment signed earlier may no longer be sent; otherwise undefined. */
   async #limitProblem({ network, asset, amount, transactionId }: Payment): Promise<RefusalReason | undefined> {
     const chain = this.#chains.find(({ caip2 }) => caip2 === network)!
     const problem = await orReason(async () => {
@@ -287,7 +290,7 @@ export class Buyer {
     return this.#limits.totalProblem(amount, asset, chain, this.payments.spent())
   }
 
-  /** Open payments that have expired must not count against a limit for ever. */
+  /** Expired payments that are still recorded as open must not count against a limit forever. */
   async #review(chain: Chain): Promise<void> {
     const { lastRound } = await chain.parameters()
     const old = this.payments
@@ -298,7 +301,9 @@ export class Buyer {
     await Promise.all(old.slice(0, maxReviewed).map(({ transactionId }) => this.lookUp(transactionId)))
   }
 
-  /** Checks the total limit and records the payment in one step, which other processes with the same log respect. */
+  /**
+   * Checks the total limit and records the payment in one step. Other processes with the same log respect that step.
+   */
   #reserve(
     offer: Offer,
     built: BuiltPayment,
@@ -334,7 +339,7 @@ export class Buyer {
         resource,
         accepted: requirement,
         payload: PaymentGroup.toPayload(members, built.paymentIndex),
-        // Extensions of the seller are echoed unchanged, as the protocol says, except for what this buyer adds.
+        // The seller's extensions are echoed unchanged, as the protocol requires, except for this buyer's additions.
         ...(extensions === undefined ? {} : { extensions }),
       }
       const { secret, hash } = PaymentSecret.create()
@@ -343,7 +348,7 @@ export class Buyer {
       if (payment.requestId !== undefined) this.payments.keep(transactionId, repeatHeader)
       return { payment, payload, header: Headers.encode(payload), repeatHeader }
     } catch (error) {
-      // Nothing that was signed leaves this process, so it can never be settled.
+      // The signed transaction never leaves this process, so it can never be settled.
       this.payments.update(transactionId, 'expired')
       throw error
     }

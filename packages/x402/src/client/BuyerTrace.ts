@@ -1,11 +1,11 @@
-/** The spans of a buyer. Used only where an SDK is registered. */
+/** The tracing spans of a buyer. Used only if an SDK is registered. */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import { type Delivery, sendPayment } from './sendPayment.js'
 
 const idHeader = 'X-Request-Id'
 
-/** A request, from its price to its answer, with an id of its own. */
+/** Traces a request from its price to its answer, under its own id. */
 export function fetch(send: () => Promise<Response>): Promise<Response> {
   const attributes = { [Tracing.names.requestId]: Bytes.toHex(Bytes.random(8)) }
   return Tracing.span('buyer.fetch', { isRequest: true, attributes }, async (span) => {
@@ -15,7 +15,7 @@ export function fetch(send: () => Promise<Response>): Promise<Response> {
   })
 }
 
-/** A payment that is sent until it is answered. */
+/** Traces a payment that is sent until it is answered. */
 export function pay(delivery: Delivery): Promise<Response> {
   const { transactionId, network } = delivery.paid.payment
   Tracing.annotate({ [Tracing.names.payment]: transactionId, [Tracing.names.network]: network })
@@ -30,8 +30,8 @@ export function pay(delivery: Delivery): Promise<Response> {
 }
 
 /**
- * Passes the trace and the id on with a request. Not from a page to another site: a browser asks first whether the headers
- * are allowed, and does not send the request if they are not.
+ * Propagates the trace and the id with a request. Skipped in a page that requests another site: the browser would ask
+ * first whether the headers are allowed, and would not send the request if they are not.
  */
 export function inject(request: Request): void {
   const { location } = globalThis as { location?: { origin?: string } }

@@ -27,20 +27,20 @@ async function setUp() {
   return { chain, cache, clock, hold, holdings: () => holdings, accounts: () => accounts }
 }
 
-test('a balance is looked up once for payments that it covers', async () => {
+test('looks up a balance once for the payments that it covers', async () => {
   const { chain, cache, holdings, accounts } = await setUp()
   for (let count = 0; count < 2; count++) {
     assert.equal(await cache.payerProblem(chain, cost), undefined)
     cache.spend(chain, cost.payer, usdc, cost.amount)
   }
   assert.equal(holdings(), 1)
-  // Half a dollar is left of what is known, and the ledger may know more.
+  // Half a dollar of the cached balance is left, and the ledger may have more.
   assert.equal(await cache.payerProblem(chain, cost), undefined)
   assert.equal(holdings(), 2)
   assert.equal(accounts(), 0)
 })
 
-test('a balance that does not suffice is looked up again with every payment', async () => {
+test('looks up an insufficient balance again with every payment', async () => {
   const { chain, cache, hold, holdings } = await setUp()
   hold(1)
   assert.equal((await cache.payerProblem(chain, cost))?.code, 'insufficient_asset')
@@ -52,7 +52,7 @@ test('a balance that does not suffice is looked up again with every payment', as
   assert.equal(await cache.payerProblem(chain, cost), undefined)
 })
 
-test('a balance is forgotten after three seconds', async () => {
+test('forgets a balance after three seconds', async () => {
   const { chain, cache, clock, hold } = await setUp()
   assert.equal(await cache.payerProblem(chain, cost), undefined)
   hold(1)
@@ -62,7 +62,7 @@ test('a balance is forgotten after three seconds', async () => {
   assert.equal((await cache.payerProblem(chain, cost))?.code, 'insufficient_asset')
 })
 
-test('a payer of fees is looked up with every payment', async () => {
+test('looks up an account that pays its own fees with every payment', async () => {
   const { chain, cache, holdings, accounts } = await setUp()
   for (let count = 0; count < 2; count++) {
     assert.equal(await cache.payerProblem(chain, { ...cost, feeMicroAlgos: 1_000n }), undefined)
@@ -72,7 +72,7 @@ test('a payer of fees is looked up with every payment', async () => {
   assert.equal(problem?.code, 'insufficient_algos')
 })
 
-test('an account that can be paid is remembered for ten minutes, one that cannot is not', async () => {
+test('remembers an account that can be paid for ten minutes, and never one that cannot', async () => {
   const { chain, cache, clock, hold, holdings } = await setUp()
   hold(undefined)
   assert.equal((await cache.receiverProblem(chain, 'SELLER', usdc))?.code, 'receiver_not_opted_in')

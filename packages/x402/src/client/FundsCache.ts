@@ -1,26 +1,26 @@
 /**
- * What a buyer knows about accounts for a moment, so that not every payment takes requests to a node. An account that changed
- * meanwhile costs no money: the payment is refused, as one is whose account changes after it was looked up.
+ * Caches account balances for a short time, so that not every payment sends requests to a node. A stale entry costs no
+ * money: the payment is refused, as it would be if the account changed after the lookup.
  */
 import { BoundedMap } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 
-/** A person who was shown an offer decides on what is true now. */
+/** `isFresh` skips the cache, for offers that are shown to a person. */
 export type FundsOptions = { readonly isFresh?: boolean | undefined }
 
 type Balance = { left: bigint; readonly untilMs: number }
 
-/** Others may spend from the account, too. */
+/** Short, because others may spend from the account too. */
 const balanceMs = 3_000
-/** Sellers opt out of the asset in which they are paid when they close their business. */
+/** Sellers opt out of the asset they are paid in when they close their business. */
 const receiverMs = 10 * 60_000
-/** Sellers choose which accounts are looked up. */
+/** Bounded, because sellers choose which accounts are looked up. */
 const maxEntries = 1_000
 
 export class FundsCache {
   readonly #balances = new BoundedMap<string, Balance>(maxEntries)
-  /** Until when an account counts as opted in. */
+  /** The time until which an account counts as opted in. */
   readonly #receivers = new BoundedMap<string, number>(maxEntries)
   readonly #nowMs: () => number
 
@@ -28,14 +28,14 @@ export class FundsCache {
     this.#nowMs = nowMs
   }
 
-  /** What is wrong with an account that is to pay, or undefined. */
+  /** Returns the reason why an account cannot pay; undefined if it can. */
   async payerProblem(
     chain: Chain,
     cost: Funds.PaymentCost,
     { isFresh = false }: FundsOptions = {},
   ): Promise<Funds.FundsProblem | undefined> {
     const { payer, assetId, amount, feeMicroAlgos } = cost
-    // Who pays in ALGO, or pays the fees, needs the state of the whole account.
+    // Payments in ALGO, and payers that pay their own fees, need the state of the whole account.
     if (isFresh || assetId === algoAssetId || feeMicroAlgos > 0n) return Funds.payerProblem(chain, cost)
     const key = keyOf(chain, payer, assetId)
     const known = this.#balances.get(key)
@@ -48,7 +48,7 @@ export class FundsCache {
     return problem
   }
 
-  /** What is wrong with an account that is to be paid, or undefined. */
+  /** Returns the reason why an account cannot be paid; undefined if it can. */
   async receiverProblem(
     chain: Chain,
     address: string,
@@ -65,7 +65,7 @@ export class FundsCache {
     return problem
   }
 
-  /** A payment was made: it counts against the balance that is known. */
+  /** Deducts a payment from the cached balance. */
   spend(chain: Chain, payer: string, assetId: bigint, amount: bigint): void {
     const known = this.#balances.get(keyOf(chain, payer, assetId))
     if (known !== undefined) known.left -= amount

@@ -1,20 +1,20 @@
-/** What may be paid: in which assets, in one payment, and in total. */
+/** The limits of a buyer: allowed assets, per payment, and in total. */
 import { Amount } from '@latchkey/algorand'
 import { type AssetInfo, algoAssetId, type Chain } from '../chain/Chain.js'
 import * as Price from '../Price.js'
 import type { RefusalReason } from './PaymentRefusedError.js'
 import { assetKey, type Spent } from './Payments.js'
 
-/** What a buyer may pay. */
+/** The limits of a buyer. */
 export type LimitOptions = {
   /**
-   * The most that one payment may be, in dollars; `false` for no limit.
+   * The highest amount of one payment, in dollars; `false` for no limit.
    *
    * @default '$1'
    */
   maxPerPayment?: Price.Money | false | undefined
   /**
-   * The most that all payments of the payment log may be together, in dollars. Payments that may still be settled count.
+   * The highest total of all payments in the payment log, in dollars. Payments that may still be settled count.
    *
    * @default no limit
    */
@@ -27,20 +27,20 @@ export type LimitOptions = {
   assets?: readonly AssetLimit[] | undefined
 }
 
-/** An asset other than the dollar that may be paid in, and how much of it. */
+/** An asset other than the dollar that may be used to pay, and its limits. */
 export type AssetLimit = {
-  /** The id of the asset; `0n` is the ALGO. */
+  /** The id of the asset; `0n` is ALGO. */
   readonly asset: bigint
   /**
-   * The network of the asset, by its CAIP-2 id.
+   * The CAIP-2 id of the asset's network.
    *
-   * @default every network that is paid on
+   * @default every network of the buyer
    */
   readonly network?: string | undefined
-  /** The most that one payment may be, in base units. */
+  /** The highest amount of one payment, in base units. */
   readonly maxPerPayment: bigint
   /**
-   * The most that all payments may be together, in base units.
+   * The highest total of all payments, in base units.
    *
    * @default no limit
    */
@@ -61,14 +61,17 @@ export class Limits {
     this.#assets = assets
   }
 
-  /** The place of an asset in the order of preference: 0 is the dollar; undefined is an asset that is not paid in. */
+  /**
+   * The position of an asset in the order of preference. The dollar is 0; undefined means that the asset is not
+   * allowed.
+   */
   rank(assetId: bigint, chain: Chain): number | undefined {
     if (assetId === chain.dollarAssetId) return 0
     const index = this.#assets.findIndex((limit) => isFor(limit, assetId, chain))
     return index < 0 ? undefined : index + 1
   }
 
-  /** Why an amount may not be paid in one payment, or undefined. */
+  /** Returns the reason why an amount may not be paid in one payment; otherwise undefined. */
   paymentProblem(amount: bigint, asset: AssetInfo, chain: Chain): RefusalReason | undefined {
     const { value, maxPerPayment, unit, format } = this.#measure(amount, asset, chain)
     if (maxPerPayment === undefined || value <= maxPerPayment) return undefined
@@ -76,7 +79,7 @@ export class Limits {
     return { code: 'above_payment_limit', message, asked: `${value}`, limit: `${maxPerPayment}`, unit }
   }
 
-  /** Why an amount may not be paid in addition to what was paid, or undefined. */
+  /** Returns the reason why an amount may not be paid in addition to earlier payments; otherwise undefined. */
   totalProblem(amount: bigint, asset: AssetInfo, chain: Chain, spent: Spent): RefusalReason | undefined {
     const { value, maxTotal, spentOf, unit, format } = this.#measure(amount, asset, chain)
     const before = spentOf(spent)
@@ -93,11 +96,11 @@ export class Limits {
     }
   }
 
-  /** What an amount is worth, if the asset is the dollar of its network. */
+  /** The value of an amount, if the asset is the dollar of its network. */
   microDollars(amount: bigint, { assetId, decimals }: AssetInfo, { dollarAssetId }: Chain): bigint | undefined {
     if (assetId !== dollarAssetId) return undefined
     const scale = 10n ** BigInt(Math.abs(decimals - dollarDecimals))
-    // Rounded up: many small payments must not add up to more than a limit.
+    // Rounded up, so that many small payments cannot add up to more than a limit.
     return decimals >= dollarDecimals ? (amount + scale - 1n) / scale : amount * scale
   }
 
@@ -117,7 +120,7 @@ export class Limits {
     const key = assetKey(chain.caip2, asset.assetId.toString())
     return {
       value: amount,
-      // An asset without a limit of its own is not paid in.
+      // An asset without a limit may not be used to pay.
       maxPerPayment: limit?.maxPerPayment ?? 0n,
       maxTotal: limit?.maxTotal,
       spentOf: ({ assets }) => assets.get(key) ?? 0n,
@@ -149,7 +152,7 @@ function isFor({ asset, network }: AssetLimit, assetId: bigint, chain: Chain): b
   return asset === assetId && (network === undefined || chain.matches(network))
 }
 
-/** With the id: any asset can have any name. */
+/** Includes the id, because any asset can have any name. */
 function nameOf({ assetId, name }: AssetInfo): string {
   return assetId === algoAssetId ? 'ALGO' : `${JSON.stringify(name)} (asset ${assetId})`
 }

@@ -3,16 +3,16 @@ import type { SignedPayment } from './Buyer.js'
 import type { PaymentState } from './Payments.js'
 
 /**
- * A payment was sent, and the request was not served: no response arrived, or one that does not serve it although the
- * payment is settled. `buyer.lookUp(transactionId)` asks the ledger for its state since; the same request with `header`
- * as its PAYMENT-SIGNATURE sends the same payment again, and so does the same request by `payingFetch`.
+ * A payment was sent, but the request was not served: no response arrived, or the response did not serve the request
+ * although the payment is settled. Call `buyer.lookUp(transactionId)` to get the current state from the ledger. To send
+ * the same payment again, repeat the request with `payingFetch`, or with `header` as its PAYMENT-SIGNATURE.
  */
 export class LostResponseError extends X402Error<'response_lost'> {
   override name = 'LostResponseError'
   readonly transactionId: string
-  /** The value of the header PAYMENT-SIGNATURE that sends the payment again. */
+  /** The PAYMENT-SIGNATURE header that sends the payment again. */
   readonly header: string
-  /** The state of the payment when the error was thrown: `open` where it is not known yet. */
+  /** The state of the payment when the error was thrown; `open` if it is not known yet. */
   readonly state: PaymentState
   /** The status of the response that did not serve the request; undefined if none arrived. */
   readonly status: number | undefined

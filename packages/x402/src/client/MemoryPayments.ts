@@ -4,13 +4,13 @@ import { PaymentTable } from './PaymentTable.js'
 /** Options of {@link MemoryPayments}. */
 export type MemoryPaymentsOptions = {
   /**
-   * How many payments are kept one by one; older ones are only counted.
+   * How many payments are kept individually. Older payments are only counted.
    *
    * @default 10_000
    */
   maxPayments?: number | undefined
   /**
-   * What was spent before.
+   * The amounts spent before.
    *
    * @default nothing
    */
@@ -21,7 +21,7 @@ export const defaultMaxPayments = 10_000
 
 const owner = 'this process'
 
-/** A payment log in memory: limits over all payments hold as long as the process runs. */
+/** A payment log in memory. Limits over all payments hold as long as the process runs. */
 export class MemoryPayments implements PaymentLog {
   readonly #table: PaymentTable
 

@@ -1,24 +1,24 @@
-/** A payment requirement that the buyer understands, and how offers are told apart and ordered. */
+/** Reads payment requirements as offers, and compares and sorts offers. */
 import { Address, Json, Network, VisibleText } from '@latchkey/algorand'
 import { type AssetInfo, type Chain, parseAssetId } from '../chain/Chain.js'
 import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { Limits } from './Limits.js'
 import { orReason, type RefusalCode, type RefusalReason } from './PaymentRefusedError.js'
 
-/** A payment requirement that the buyer understands, with what was looked up about it. */
+/** A payment requirement that the buyer understands, with the asset details looked up for it. */
 export type Offer = {
   readonly requirement: PaymentRequirements
   readonly chain: Chain
   readonly asset: AssetInfo
-  /** In base units. */
+  /** The price in base units. */
   readonly amount: bigint
-  /** The account that pays the fees, if it is not the buyer. */
+  /** The account that pays the fees; undefined if the buyer does. */
   readonly feePayer: string | undefined
-  /** The price in millionths of a dollar, if it is in dollars. */
+  /** The price in millionths of a dollar, if the asset is the dollar of its network. */
   readonly microDollars: bigint | undefined
 }
 
-/** Whose money it is, where it may be spent, and on what. */
+/** The paying account, its networks and its limits. */
 export type OfferReader = {
   readonly address: string
   readonly chains: readonly Chain[]
@@ -28,7 +28,7 @@ export type OfferReader = {
 const zeroAddress = Address.encode(new Uint8Array(32))
 const maxTimeoutSecondsAccepted = 24 * 60 * 60
 
-/** Reads a requirement and looks up its asset; or says why it is none that the buyer pays. */
+/** Reads a requirement and looks up its asset. Returns a reason if the buyer cannot pay the requirement. */
 export async function read(
   requirement: PaymentRequirements,
   { address, chains, limits }: OfferReader,
@@ -43,7 +43,8 @@ export async function read(
   if (chain === undefined) return refuse('unsupported_network', `${quote(network)} is not a network that is paid on`)
   const assetId = parseAssetId(asset)
   if (assetId === undefined) return refuse('invalid_offer', `${quote(asset)} is not the id of an asset`)
-  // Before a node is queried about it: a seller does not choose what the buyer requests of its node.
+  // Checked before a node is queried about the asset, so that a seller cannot choose what the buyer requests from its
+  // node.
   if (limits.rank(assetId, chain) === undefined) {
     const message = `payments in asset ${assetId} are not allowed; add it to \`assets\` with a limit`
     return refuse('asset_not_allowed', message)
@@ -51,7 +52,7 @@ export async function read(
   const units = /^[1-9][0-9]{0,19}$/.test(amount) ? BigInt(amount) : 0n
   if (units === 0n || units >= 2n ** 64n) return refuse('invalid_offer', `${quote(amount)} is not an amount`)
   if (!Address.isValid(payTo)) return refuse('invalid_offer', `payTo is not an address: ${quote(payTo)}`)
-  // What is sent there is lost, and no one can sign for it.
+  // Funds sent to the zero address are lost, and its key does not exist.
   if (payTo === zeroAddress) return refuse('invalid_offer', 'payTo is the zero address')
   if (extra?.['feePayer'] === zeroAddress) return refuse('invalid_offer', 'feePayer is the zero address')
   if (
@@ -91,7 +92,7 @@ export function isSame(a: Offer, b: Offer): boolean {
   )
 }
 
-/** The offers in the order of preference. */
+/** Sorts the offers by preference. */
 export function sort(offers: readonly Offer[], { chains, limits }: OfferReader): Offer[] {
   const preference = ({ requirement, chain, asset, amount }: Offer): bigint[] => {
     const isUpfront = requirement.extra?.['paymentFlow'] === 'upfront'
@@ -101,7 +102,7 @@ export function sort(offers: readonly Offer[], { chains, limits }: OfferReader):
   return [...offers].sort((a, b) => compare(preference(a), preference(b)))
 }
 
-/** Sellers send a price once for each id of its network. It is one offer, in the spelling that comes first. */
+/** Sellers send a price once for each id of its network. These are one offer, in the form that comes first. */
 export function withoutSpellings({ accepts }: PaymentRequired): PaymentRequirements[] {
   const seen = new Map<string, PaymentRequirements>()
   for (const requirement of accepts.filter(Json.isObject)) {
@@ -113,7 +114,7 @@ export function withoutSpellings({ accepts }: PaymentRequired): PaymentRequireme
   return [...seen.values()]
 }
 
-/** The buyer itself, named as the fee payer, pays the fees as if none were named. */
+/** If the buyer itself is named as the fee payer, it pays the fees as if none were named. */
 function feePayerOf(feePayer: unknown, address: string): string | undefined {
   const isOther = typeof feePayer === 'string' && Address.isValid(feePayer) && feePayer !== address
   return isOther ? feePayer : undefined
@@ -124,7 +125,7 @@ function compare(a: readonly bigint[], b: readonly bigint[]): number {
   return 0
 }
 
-/** Text from outside: bounded, and without characters that a terminal obeys or does not show. */
+/** Quotes text from outside: shortened, and without control characters and invisible characters. */
 function quote(text: string): string {
   return VisibleText.replaceHidden(JSON.stringify(text.slice(0, 60)), '?')
 }

@@ -1,4 +1,4 @@
-/** The request that a payment is for, and what makes two requests the same. */
+/** The request that a payment is for, and its identity. */
 import { Bytes, Hash } from '@latchkey/algorand'
 
 /** The request that a payment is for. */
@@ -9,7 +9,7 @@ export type PaidRequest = {
   readonly body?: Uint8Array | undefined
 }
 
-/** Headers that differ with each try, and do not change the answer. */
+/** Headers that differ between attempts and do not change the answer. */
 const volatile = new Set([
   'accept-encoding',
   'baggage',
@@ -26,8 +26,8 @@ const volatile = new Set([
 ])
 
 /**
- * Identifies a request: payer, method, URL, headers and body. The answer to a payment belongs to one request: with other
- * credentials, or another range, it would be another person's, or another part.
+ * Identifies a request by payer, method, URL, headers and body. The answer to a payment belongs to one request: with
+ * other credentials or another range, it could be another person's answer, or another part of it.
  */
 export function idOf(request: PaidRequest, payer: string): string {
   const ids = idsOfFixed.get(request)
@@ -38,10 +38,10 @@ export function idOf(request: PaidRequest, payer: string): string {
   return id
 }
 
-/** Of requests that are final, the ids by payer: several parts of a payment ask for one. */
+/** The ids of fixed requests, by payer. Several steps of a payment need the id. */
 const idsOfFixed = new WeakMap<PaidRequest, Map<string, string>>()
 
-/** A request that is final, and so are its headers and its body. */
+/** Marks a request as final, including its headers and body. */
 export function fixed(request: PaidRequest): PaidRequest {
   idsOfFixed.set(request, new Map())
   return request
@@ -61,7 +61,7 @@ function newIdOf({ method, url, headers = [], body }: PaidRequest, payer: string
   return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(parts)))
 }
 
-/** Each time that a form is sent, a new boundary is chosen for its parts; a short one was chosen by the caller. */
+/** Each submission of a form has a new boundary between its parts. A short boundary was chosen by the caller. */
 function boundaryOf(headers: readonly (readonly [string, string])[]): string | undefined {
   const type = headers.find(([name]) => name === 'content-type')?.[1] ?? ''
   return /^multipart\/form-data;.*boundary="?([^";]{16,})/i.exec(type)?.[1]
@@ -69,6 +69,6 @@ function boundaryOf(headers: readonly (readonly [string, string])[]): string | u
 
 function withoutBoundary(body: Uint8Array, boundary: string | undefined): Uint8Array {
   if (boundary === undefined) return body
-  // One character for each byte, another one for another byte.
+  // This encoding maps each byte to a different character.
   return Bytes.fromUtf8(new TextDecoder('windows-1252').decode(body).replaceAll(`--${boundary}`, '--'))
 }

@@ -1,38 +1,38 @@
-/** The passes of a buyer: what it was given for its payments, and shows again to the same sellers. */
+/** The passes of a buyer, which it received for its payments and presents again to the same sellers. */
 import { BoundedMap, Json } from '@latchkey/algorand'
 import type { PassScope } from '../wire/PaymentPass.js'
 import { isPassText, maxPassMinutes } from '../wire/PaymentPass.js'
 
-/** A pass, with everything that is needed to show it. It is a secret. */
+/** A pass, with everything needed to present it. A stored pass is a secret. */
 export type StoredPass = {
-  /** Where it was issued: it is shown nowhere else. */
+  /** The origin that issued the pass. The pass is presented to no other origin. */
   readonly origin: string
-  /** What it opens, as its seller named it. */
+  /** The seller's identifier of the requests that the pass opens. */
   readonly scope: string
   readonly opens: PassScope
-  /** Requests that it is known to open, like `GET /weather`. */
+  /** Requests that the pass is known to open, such as `GET /weather`. */
   readonly requests: readonly string[]
-  /** As it was issued. */
+  /** The pass as issued. */
   readonly pass: string
-  /** The secret of the payment, which proves that the pass is this buyer's. */
+  /** The secret of the payment, which proves that the pass belongs to this buyer. */
   readonly secret: string
-  /** In milliseconds since 1970. */
+  /** When the pass expires, in milliseconds since 1970. */
   readonly untilMs: number
-  /** Undefined if they are not counted. */
+  /** How many requests the pass still opens; undefined if requests are not counted. */
   readonly requestsLeft: number | undefined
 }
 
-/** Where a buyer keeps its passes. `MemoryPassCache` and `FilePassCache` (`@latchkey/x402/file`) are two. */
+/** Where a buyer keeps its passes. Implemented by `MemoryPassCache` and `FilePassCache` (`@latchkey/x402/file`). */
 export type PassCache = {
-  /** The passes of an origin that have not ended. */
+  /** The passes of an origin that have not expired. */
   readonly all: (origin: string) => readonly StoredPass[]
-  /** Keeps a pass, in place of an earlier one of the same origin and scope. */
+  /** Stores a pass and replaces an earlier one of the same origin and scope. */
   readonly put: (pass: StoredPass) => void
-  /** Forgets a pass. */
+  /** Removes a pass. */
   readonly remove: (origin: string, scope: string) => void
 }
 
-/** Sellers choose how many there are. */
+/** Bounded, because sellers choose how many passes they issue. */
 export const maxPasses = 1_000
 /** How many requests are remembered for a pass. */
 export const maxRequests = 100
@@ -63,7 +63,7 @@ export function keyOf(origin: string, scope: string): string {
   return `${origin} ${scope}`
 }
 
-/** A pass that was read from a file; undefined if it is none. */
+/** Parses a pass from a file; undefined if the value is not a pass. */
 export function parseStoredPass(value: unknown): StoredPass | undefined {
   if (!Json.isObject(value)) return undefined
   const { origin, scope, opens, requests, pass, secret, untilMs, requestsLeft } = value

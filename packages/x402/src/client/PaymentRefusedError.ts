@@ -1,4 +1,4 @@
-/** Why an offer is not paid, for programs and for people. */
+/** The reasons why an offer is not paid, for programs and for people. */
 import { AlgodError } from '@latchkey/algod'
 import type { ErrorRegistry } from '@latchkey/algorand'
 import { ChainError } from '../chain/Chain.js'
@@ -6,7 +6,7 @@ import * as Funds from '../chain/Funds.js'
 import { X402Error } from '../errors.js'
 import { FeeError } from '../exact/buildPayment.js'
 
-/** Every code of a {@link RefusalReason}, with its meaning and what to do about it. */
+/** The codes of {@link RefusalReason}, with their messages and hints. */
 export const refusalReasons = {
   unsupported_scheme: {
     message: 'The offer uses another scheme than exact.',
@@ -85,22 +85,22 @@ export const refusalReasons = {
 /** A code of the registry {@link refusalReasons}. */
 export type RefusalCode = keyof typeof refusalReasons
 
-/** Why one offer is not paid. Amounts are decimal strings, so that a reason can be written as JSON. */
+/** The reason why one offer is not paid. Amounts are decimal strings, so that a reason can be serialized as JSON. */
 export type RefusalReason = {
   readonly code: RefusalCode
-  /** For people. */
+  /** The reason in words. */
   readonly message: string
   /** The network of the offer, as the seller named it. */
   readonly network?: string
   /** The asset of the offer, as the seller named it. */
   readonly asset?: string
-  /** How much the offer, or the network, asks for. */
+  /** The amount that the offer or the network asks for. */
   readonly asked?: string
-  /** The limit that it is above. */
+  /** The limit that was exceeded. */
   readonly limit?: string
-  /** How much may still be paid, or how much the account has. */
+  /** The amount that may still be paid, or that the account has. */
   readonly left?: string
-  /** What `asked`, `limit` and `left` count. */
+  /** The unit of `asked`, `limit` and `left`. */
   readonly unit?: 'micro_dollars' | 'micro_algos' | 'base_units'
 }
 
@@ -109,7 +109,7 @@ const maxReasonsInMessage = 10
 /** None of the offers may or can be paid. Nothing was signed. */
 export class PaymentRefusedError extends X402Error<'payment_refused'> {
   override name = 'PaymentRefusedError'
-  /** One for each offer that was not taken. */
+  /** One reason for each offer that was not taken. */
   readonly reasons: readonly RefusalReason[]
 
   constructor(reasons: readonly RefusalReason[]) {
@@ -132,7 +132,7 @@ export function reasonOfFunds(problem: Funds.FundsProblem): RefusalReason {
   return { code, message, asked: `${asked}`, left: `${left}`, unit }
 }
 
-/** What is wrong with a node, an asset or a fee is a reason not to pay an offer. */
+/** Converts errors of a node, an asset or a fee to a reason not to pay an offer. */
 export async function orReason<T>(work: () => Promise<T>): Promise<T | RefusalReason> {
   try {
     return await work()

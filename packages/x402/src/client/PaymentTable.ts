@@ -1,4 +1,4 @@
-/** Payments in memory: what they amount to, and which of them have no answer yet. */
+/** Payments in memory: their totals, and which of them have no answer yet. */
 import { BoundedMap } from '@latchkey/algorand'
 import { assetKey, type Payment, type PaymentState, type Spent, type UnansweredPayment } from './Payments.js'
 
@@ -6,22 +6,24 @@ import { assetKey, type Payment, type PaymentState, type Spent, type UnansweredP
 export type Change = {
   readonly transactionId: string
   readonly state?: PaymentState | undefined
-  /** What sends it again; null where it is not sent again. */
+  /** The header that sends the payment again; null if the payment is not sent again. */
   readonly header?: string | null | undefined
-  /** The process that waits for its answer; null where none does. */
+  /** The process that waits for the answer; null if none does. */
   readonly owner?: string | null | undefined
 }
 
-/** What is known about a payment that has no answer. */
+/** A payment without an answer. */
 export type Unanswered = { readonly header?: string | undefined; readonly owner?: string | undefined }
 
-/** More are not sent again, only counted. */
+/** Payments beyond this number are counted but not sent again. */
 const maxUnanswered = 10_000
-/** Sellers keep the answer of a settled payment for minutes. After this time a new payment may be made for the request. */
+/**
+ * Sellers keep the answer to a settled payment for minutes. After this time a new payment may be made for the request.
+ */
 const settledMs = 60 * 60 * 1000
 
 export class PaymentTable {
-  /** A payment that is evicted stays counted, whatever its state: a limit is never exceeded for it. */
+  /** An evicted payment stays counted in any state, so a limit is never exceeded because of it. */
   readonly #payments: BoundedMap<string, Payment>
   readonly #unanswered = new BoundedMap<string, Unanswered>(maxUnanswered)
   readonly #assets: Map<string, bigint>
@@ -35,7 +37,7 @@ export class PaymentTable {
 
   add(payment: Payment, unanswered: Unanswered): void {
     this.#payments.set(payment.transactionId, payment)
-    // Without a request there is nothing to send it again with.
+    // Without a request, the payment cannot be sent again.
     if (payment.requestId !== undefined) this.#unanswered.set(payment.transactionId, unanswered)
     if (payment.state !== 'expired') this.#count(payment, 1n)
   }
@@ -43,7 +45,7 @@ export class PaymentTable {
   change({ transactionId, state, header, owner }: Change): void {
     const payment = this.#payments.get(transactionId)
     if (payment === undefined) return
-    // Only an open payment changes its state: what the ledger has decided is final.
+    // Only an open payment changes its state. The decision of the ledger is final.
     if (payment.state === 'open' && state !== undefined && state !== 'open') {
       this.#payments.set(transactionId, { ...payment, state })
       if (state === 'expired') this.#count(payment, -1n)

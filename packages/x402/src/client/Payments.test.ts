@@ -90,7 +90,7 @@ test('a payment log in a file', async (t) => {
     assert.equal(statSync(path).mode & 0o777, 0o600)
   })
 
-  await t.test('that ends within a line loses that line only, and accepts more', (t) => {
+  await t.test('loses only the last line if it ends within that line, and accepts more', (t) => {
     const path = file(t)
     const log = new FilePayments(path)
     log.add(payment('A'))
@@ -105,7 +105,7 @@ test('a payment log in a file', async (t) => {
     }
   })
 
-  await t.test('with an invalid line is refused, with the number of the line', (t) => {
+  await t.test('is refused because of an invalid line, with the number of the line', (t) => {
     const path = file(t)
     new FilePayments(path).add(payment('A'))
     appendFileSync(path, 'hello\n')

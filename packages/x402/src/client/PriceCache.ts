@@ -1,4 +1,6 @@
-/** The prices that sellers asked lately: the next request for the same thing carries its payment at once. */
+/**
+ * Remembers recent prices of sellers, so that the next request for the same resource carries its payment immediately.
+ */
 import { BoundedMap, Json, Network } from '@latchkey/algorand'
 import * as PaymentPass from '../wire/PaymentPass.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
@@ -6,24 +8,24 @@ import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import * as PaidRequest from './PaidRequest.js'
 
 type Price = {
-  /** With the one requirement that was paid. */
+  /** Contains only the requirement that was paid. */
   readonly required: PaymentRequired
   readonly untilMs: number
-  /** The only request that it is for: a quote may depend on headers and body. */
+  /** The only request that the price applies to, because a quote may depend on headers and body. */
   readonly requestId: string | undefined
 }
 
 /** How long a price is remembered after it was paid. */
 const priceMs = 5 * 60_000
-/** A quote ends while the request is under way. */
+/** A quote may expire while the request is in transit. */
 const quoteMarginMs = 10_000
-/** How long nothing is remembered of an origin that refused a payment, because it asked another price by then. */
+/** How long no prices are remembered for an origin that refused a payment because its price had changed. */
 const refusedMs = 60 * 60_000
 const maxPrices = 1_000
 
 export class PriceCache {
   readonly #prices = new BoundedMap<string, Price>(maxPrices)
-  /** By origin, until when. */
+  /** Expiry times by origin. */
   readonly #refused = new BoundedMap<string, number>(maxPrices)
   readonly #nowMs: () => number
 
@@ -31,7 +33,7 @@ export class PriceCache {
     this.#nowMs = nowMs
   }
 
-  /** What was paid for the same thing; undefined if it is not known any more. */
+  /** The price paid for the same resource; undefined if it is no longer known. */
   find(request: PaidRequest.PaidRequest): PaymentRequired | undefined {
     const price = this.#prices.get(keyOf(request))
     if (price === undefined || price.untilMs <= this.#nowMs()) return undefined
@@ -40,8 +42,9 @@ export class PriceCache {
   }
 
   /**
-   * Remembers what was paid. Only of sellers that take the buyer's secret: they settle a payment for the request that they
-   * serve, and none that they refuse. Where a pass is sold, the next request shows it.
+   * Remembers a paid price. Applies only to sellers that support the buyer's secret, because they settle a payment only
+   * for the request that they serve, and never one that they refuse. Not for sellers of passes, because the next
+   * request presents the pass.
    */
   keep(request: PaidRequest.PaidRequest, required: PaymentRequired, accepted: PaymentRequirements): void {
     const now = this.#nowMs()
@@ -58,20 +61,23 @@ export class PriceCache {
     this.#prices.delete(keyOf(request))
   }
 
-  /** The seller asks another price by now. One that did so on purpose gets no second payment like this for an hour. */
+  /**
+   * Call this if the seller's price has changed. A seller that changes prices on purpose gets no such second payment
+   * for an hour.
+   */
   refuse(request: PaidRequest.PaidRequest): void {
     this.forget(request)
     this.#refused.set(originOf(request), this.#nowMs() + refusedMs)
   }
 }
 
-/** Whether a seller still asks for what was paid, in any spelling of its network. */
+/** Whether a seller still asks for the paid price, under any id of its network. */
 export function isAsked({ accepts }: PaymentRequired, paid: PaymentRequirements): boolean {
   const terms = termsOf(paid)
   return accepts.some((one) => termsOf(one) === terms)
 }
 
-/** The same text for the same terms. A quote is new each time. */
+/** Equal terms produce equal texts. The quote is left out because it is always new. */
 function termsOf({ network, extra, ...requirement }: PaymentRequirements): string {
   const { quote: _, ...terms } = Json.isObject(extra) ? extra : {}
   return canonical({ ...requirement, network: Network.normalize(network) ?? network, extra: terms })
@@ -83,7 +89,7 @@ function canonical(value: unknown): string {
   )
 }
 
-/** When a quote of our gate ends; at once if it is of another form. */
+/** When a quote of our gate expires; 0 for a quote of another form. */
 function quotedUntilMs({ extra }: PaymentRequirements): number | undefined {
   const quote = extra?.['quote']
   if (quote === undefined) return undefined

@@ -1,16 +1,16 @@
 import type { Algod } from '@latchkey/algod'
 import type { Payment, PaymentState } from './Payments.js'
 
-/** How many rounds back nodes find a transaction by its id; for older ones the blocks are searched. */
+/** How many rounds back nodes find a transaction by its id. Blocks are searched for older transactions. */
 const lookupRounds = 1_000n
-/** How many blocks are requested at the same time. */
+/** How many blocks are requested concurrently. */
 const blocksAtOnce = 16n
 /** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
 const settledRounds = 2n
 
 /**
- * The state of a payment on the ledger; `expired` only where it is certain: as many nodes as the quorum say so, each of
- * which is past the last round in which it is valid.
+ * Finds the state of a payment on the ledger. Returns `expired` only if that is certain: as many nodes as the quorum
+ * report that they do not have the payment, and each of them is past its last valid round.
  *
  * @throws AlgodError if no node responds
  */
@@ -19,9 +19,9 @@ export async function findPaymentState(
   algod: Algod,
 ): Promise<PaymentState> {
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
-  // Most payments are looked up when they are settled.
+  // Most payments are already settled when they are looked up.
   if ((await algod.transaction(transactionId)).type === 'confirmed') return 'settled'
-  // The round is requested first: a transaction that is confirmed after it is still found.
+  // The round is requested first, so that a transaction confirmed after it is still found.
   const round = await algod.lastRound()
   const isPast = round > lastValid + settledRounds
   const { state, absences } = isPast ? await algod.lookUpEverywhere(transactionId) : await algod.lookUp(transactionId)

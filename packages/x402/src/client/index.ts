@@ -1,4 +1,4 @@
-/** Buying: a `fetch` that pays. Runs in Node, browsers and edge runtimes. */
+/** The buyer's API: a `fetch` that pays. Runs in Node, browsers and edge runtimes. */
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'

@@ -4,7 +4,7 @@ import { isPlainRequest } from './isPlainRequest.js'
 
 const url = 'https://shop.example/weather'
 
-test('a request that asks fetch for more than sending it is not plain', () => {
+test('a request that uses further features of fetch is not plain', () => {
   const dispatcher = { dispatch: () => true }
   const plain: RequestInit[] = [{}, { method: 'POST', body: 'x', redirect: 'manual', headers: { Cookie: 'a=1' } }]
   for (const init of plain) assert.ok(isPlainRequest(new Request(url, init), init))

@@ -1,4 +1,4 @@
-/** Whether it asks `fetch` for no more than sending it: neither for a proxy of its own, nor to check a hash, for example. */
+/** Whether a request uses only basic features of `fetch`: no custom dispatcher or integrity check, for example. */
 export function isPlainRequest(request: Request, init: RequestInit | undefined): boolean {
   const key = Object.getOwnPropertySymbols(request).find(({ description }) => description === 'dispatcher')
   const ofRequest: unknown = key === undefined ? undefined : Reflect.get(request, key)

@@ -13,12 +13,12 @@ export const url = 'http://shop.example/weather'
 export type Market = {
   devnet: Devnet
   chain: Chain
-  /** Has five dollars, and no Algo to spare. */
+  /** Has five dollars, and no spare ALGO. */
   signer: Signer.Signer
   /** Can be paid in dollars. */
   payTo: string
   sponsor: Signer.Signer
-  /** A cent, with the fees paid. */
+  /** An offer of one cent with sponsored fees. */
   requirement: PaymentRequirements
   required: PaymentRequired
 }

@@ -17,7 +17,7 @@ const timeout = 30_000
 const repeatMs = 1
 
 test('a request', async (t) => {
-  await t.test('to a free resource is passed on', { timeout }, async (t) => {
+  await t.test('passes a request to a free resource on', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop(() => new Response('free'))
     const received = await payingFetch(buyerOf(market), { fetch })(url)
@@ -55,7 +55,7 @@ test('a request', async (t) => {
     )
     const [payment] = buyer.payments.all()
     assert.deepEqual([await received.text(), receiptOf(received)?.transaction], ['sunny', payment!.transactionId])
-    // The seller says that it is settled, and the ledger does not have it.
+    // The seller reports a settlement that is not on the ledger.
     assert.deepEqual([notified, payment!.state], [[payment!.transactionId, true], 'open'])
     assert.deepEqual([payment!.url, payment!.claimedResource], [url, market.required.resource.url])
     assert.equal(paymentOf(received)?.state, 'open')
@@ -91,7 +91,7 @@ test('a request', async (t) => {
     assert.deepEqual(shown, [])
   })
 
-  await t.test('that carries a payment is sent once', { timeout }, async (t) => {
+  await t.test('that already carries a payment is sent once', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { header, payment } = await buyer.pay(market.required)
@@ -110,7 +110,7 @@ test('a request', async (t) => {
 })
 
 test('a body', async (t) => {
-  await t.test('A5 that is a form is the same one when it is sent again', { timeout }, async (t) => {
+  await t.test('A5 that is a form is recognized when it is sent again', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const form = (city: string): FormData => {
@@ -128,7 +128,7 @@ test('a body', async (t) => {
       assert.rejects(pay(url, { method: 'POST', body: form(city) }), LostResponseError)
     for (const city of ['Bergen', 'Bergen', 'Oslo']) await send(city)
     const payments = shown.filter((id) => id !== undefined)
-    // Each is sent with another boundary.
+    // Each attempt has another boundary.
     assert.equal(payments[0], payments[1])
     assert.equal(new Set(payments).size, 2)
   })
@@ -189,7 +189,7 @@ test('a 402', async (t) => {
       [received.status, shown, receiptOf(received)],
       [402, [undefined, payment!.transactionId], undefined],
     )
-    // The seller has it, and may yet settle it.
+    // The seller has the payment, and may still settle it.
     assert.deepEqual([buyer.payments.all().length, payment!.state], [1, 'open'])
   })
 })
@@ -230,7 +230,7 @@ test('a lost response', async (t) => {
     assert.deepEqual([shown.length, notified], [2, [undefined]])
   })
 
-  await t.test('is an error with the payment after the last attempt', { timeout }, async (t) => {
+  await t.test('is an error that names the payment after the last attempt', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
       if (transaction === undefined) return paymentRequired(market)
@@ -240,7 +240,7 @@ test('a lost response', async (t) => {
     assert.deepEqual([shown.length, new Set(shown).size], [6, 2])
   })
 
-  await t.test('of a settled payment is an error that says so', { timeout }, async (t) => {
+  await t.test('of a settled payment is an error that reports the settlement', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { fetch, shown } = shop(async (request, transaction) => {
@@ -258,7 +258,7 @@ test('a lost response', async (t) => {
     assert.equal(buyer.payments.get(shown[1]!)?.state, 'settled')
   })
 
-  await t.test('of a settled payment that the seller gave up on is an error that says so', { timeout }, async (t) => {
+  await t.test('of a settled payment reports the settlement, even if the seller gave up', { timeout }, async (t) => {
     const market = await openMarket(t)
     const failed = { success: false, errorReason: 'unexpected_settle_error' }
     for (const isSettled of [true, false]) {
@@ -283,7 +283,7 @@ test('a lost response', async (t) => {
     const declaring = { ...plain, required: { ...plain.required, extensions: PaymentSecret.declaration() } }
     const pending = { success: false, errorReason: 'settlement_pending' }
     const lost = { name: 'LostResponseError', cause: new Error('the settlement is still pending') }
-    // A POST only where the seller serves a payment once: another might place a second order.
+    // A POST is repeated only if the seller serves a payment once, because it might place a second order otherwise.
     for (const [market, method, shows, isServed] of [
       [plain, 'GET', 2, true],
       [plain, 'GET', 9, false],
@@ -308,7 +308,7 @@ test('a lost response', async (t) => {
 test('a 503', async (t) => {
   const later = (): Response => new Response('{}', { status: 503, headers: { 'Retry-After': '5' } })
 
-  await t.test('with Retry-After is repeated with the same payment until it is served', { timeout }, async (t) => {
+  await t.test('with Retry-After is retried with the same payment until it succeeds', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
       if (transaction === undefined) return paymentRequired(market)
@@ -326,7 +326,7 @@ test('a 503', async (t) => {
     assert.equal(shown.length, 6)
   })
 
-  await t.test('without Retry-After, or to a POST, is returned at once', { timeout }, async (t) => {
+  await t.test('without Retry-After, or to a POST, is returned immediately', { timeout }, async (t) => {
     const market = await openMarket(t)
     for (const [received, method] of [
       [() => new Response('closed', { status: 503 }), 'GET'],

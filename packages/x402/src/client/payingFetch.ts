@@ -1,4 +1,4 @@
-/** A `fetch` that pays when a server responds with 402, and otherwise behaves like the one it wraps. */
+/** A `fetch` that pays when a server responds with 402, and otherwise behaves like the `fetch` it wraps. */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import { sendDirectly } from '#direct-send'
@@ -26,13 +26,14 @@ export type PayingFetchOptions = {
   /**
    * Sends the requests.
    *
-   * @default globalThis.fetch; on Node, requests with a payment go by `node:http`, unless `fetch` was replaced or given a dispatcher
+   * @default globalThis.fetch; on Node, requests with a payment use `node:http`, unless `fetch` was replaced or given a
+   * dispatcher
    */
   fetch?: typeof fetch | undefined
   /**
-   * Called before anything is signed, with the offers that can be paid now, the one that would be paid first. `true`
-   * pays the first one, an offer pays that one: exactly it, or nothing and a `PaymentRefusedError`. Anything else
-   * returns the 402 as it is.
+   * Called before anything is signed, with the offers that can be paid now, the preferred one first. Return `true` to
+   * pay the first offer, or an offer to pay exactly that one; if that fails, a `PaymentRefusedError` is thrown. For any
+   * other value the 402 is returned unchanged.
    *
    * @default pays the first offer that can be paid
    */
@@ -43,51 +44,53 @@ export type PayingFetchOptions = {
         offers: readonly [Offer, ...Offer[]],
       ) => boolean | Offer | Promise<boolean | Offer>)
     | undefined
-  /** Called instead of `onPaymentRequired` with a payment that was made for the same request before and is sent again. */
+  /** Called instead of `onPaymentRequired` if an earlier payment for the same request is sent again. */
   onRepeat?: ((payment: Payment) => void) | undefined
   /**
-   * Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. What it throws is the
-   * cause of a `LostResponseError`: the payment counts as unanswered then.
+   * Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. An error thrown
+   * here becomes the cause of a `LostResponseError`, and the payment then counts as unanswered.
    */
   onPayment?: ((payment: SignedPayment, receipt: Headers.Receipt | undefined, state: PaymentState) => void) | undefined
   /**
-   * Whether a payment for the same request (method, URL, headers and body) that got no answer is sent again, instead of
-   * a new one, as long as it may be settled or answered. `false` makes a new payment, which may be a second charge.
+   * Whether to resend a payment for the same request (method, URL, headers and body) that got no answer, instead of
+   * making a new one, as long as it may be settled or answered. `false` makes a new payment, which may be a second
+   * charge.
    *
    * @default true
    */
   resume?: boolean | undefined
   /**
-   * What counts as the answer to a payment: the status and the headers, or also the whole body. With `body`, a payment is
-   * sent again for the same request if the process ends before the body was read: for callers that always read it.
+   * The part of a response that counts as the answer to a payment: the status and headers, or the whole body too. With
+   * `body`, the payment is sent again for the same request if the process ends before the body was read. Use `body`
+   * only if the body is always read.
    *
    * @default 'headers'
    */
   answer?: 'headers' | 'body' | undefined
   /**
-   * The largest body, which is kept to be sent a second time.
+   * The largest request body. The body is kept so that it can be sent a second time.
    *
    * @default 10 MiB
    */
   maxBodyBytes?: number | undefined
   /**
-   * How long to wait before a payment is sent a second time; each further wait is longer.
+   * How long to wait before a payment is sent a second time, in milliseconds. Each further wait is longer.
    *
    * @default 500
    */
   repeatMs?: number | undefined
   /**
-   * Where passes are kept that sellers give with their answers: requests that a pass opens are not paid for again. A pass is
-   * shown to the origin that issued it, and follows no redirect. `false` keeps none and shows none.
+   * Stores the passes that sellers issue with their answers. Requests that a pass opens are not paid for again. A pass
+   * is presented only to the origin that issued it, and follows no redirect. `false` stores and presents none.
    *
    * @default new MemoryPassCache(), for the calls of this `fetch`
    */
   passes?: PassCache | false | undefined
   /**
-   * Whether the price of what was paid is remembered for some minutes, so that the next request for the same URL carries its
-   * payment at once, within all limits, and saves a round trip. If the price has changed by then, the seller refuses the
-   * payment, and the new price is paid if both together are within the limit of one payment: a seller must not settle what it
-   * refuses, but it could. Not with `onPaymentRequired`, which sees every price first.
+   * Whether to remember paid prices for some minutes, so that the next request for the same URL carries its payment
+   * immediately, within all limits, and saves a round trip. If the price has changed, the seller refuses the payment.
+   * The new price is then paid if both payments together are within the limit for one payment, because a seller must
+   * not settle a refused payment, but could. Has no effect with `onPaymentRequired`, which sees every price first.
    *
    * @default true, for the calls of this `fetch`
    */
@@ -98,9 +101,9 @@ const defaultMaxBodyBytes = 10 * 1024 * 1024
 const defaultRepeatMs = 500
 
 /**
- * Wraps `fetch`: a request that is answered with 402 is paid and repeated, at most once. A 402 that is not understood, or
- * that follows a payment, is returned as it is. A request that a pass of an earlier payment opens is not paid for; where
- * the seller refuses the pass, it is paid for as any other.
+ * Wraps `fetch`: a request that is answered with 402 is paid and repeated, at most once. A 402 that is not understood,
+ * or that follows a payment, is returned unchanged. A request that an earlier payment's pass opens is not paid for. If
+ * the seller refuses the pass, the request is paid for like any other.
  *
  * @returns a `fetch` that throws, besides what the wrapped one throws:
  * - `PaymentRefusedError` if none of the offers may or can be paid; nothing is signed then
@@ -122,7 +125,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const request = new Request(input, init)
     const baseFetch = options.fetch ?? (isPlainRequest(request, init) ? undefined : fetch)
     const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
-    // It carries a payment already, which is for this address and not for one that it redirects to.
+    // The request already carries a payment, which is for this address and not for a redirect target.
     if (request.headers.has(Headers.paymentSignature)) {
       return sender(baseFetch, request, undefined, given)(request, { redirect: 'manual' })
     }
@@ -135,13 +138,13 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const opened = await passes?.showKnown(request)
     const early = opened === undefined ? await payRemembered(purchase) : undefined
     if (early?.refused === undefined && early?.response !== undefined) return early.response
-    // One that the caller shows follows no redirect either.
+    // A pass that the caller presents must not follow a redirect either.
     const own = request.headers.has(passHeader) ? ({ redirect: 'manual' } as const) : {}
     const unpaid = opened ?? early?.response ?? (await send(request, own))
     const price = priceIn(unpaid)
     if (price === undefined) return unpaid
     const target = targetOf(request, unpaid)
-    // It may open another path than the one that it was bought at.
+    // A pass may open other paths than the one it was bought at.
     const shown = await passes?.showFor(price, target)
     if (shown !== undefined) await unpaid.body?.cancel().catch(() => {})
     const first = shown ?? unpaid
@@ -149,7 +152,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     if (required === undefined) return first
     const payment = await paymentFor(purchase, required, target.url, early?.refused)
     if (payment === undefined) return first
-    // It counts against the limits until it expires, and is not sent again.
+    // The refused payment counts against the limits until it expires, and is not sent again.
     if (early?.refused !== undefined) buyer.payments.finish(early.refused.transactionId, 'answered')
     await first.body?.cancel().catch(() => {})
     return pay(purchase, payment, required, target)
@@ -157,12 +160,12 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
   return (input, init) => (Tracing.isOn() ? BuyerTrace.fetch(() => call(input, init)) : call(input, init))
 }
 
-/** One call, and what it is paid with. */
+/** One call of the paying `fetch`. */
 type Purchase = {
   readonly buyer: Buyer
   readonly input: unknown
   readonly request: Request
-  /** The request and its body, for what is known by them. */
+  /** Identifies the request for the caches and the payment log. */
   readonly paidRequest: PaidRequest.PaidRequest
   readonly send: Send
   readonly passes: PassRequests | undefined
@@ -173,19 +176,19 @@ type Purchase = {
 type PaymentToSend = Pick<Delivery, 'paid' | 'isRepeat'>
 
 type EarlyResponse = {
-  /** Undefined if it redirects: then the request is sent without a payment, which may follow. */
+  /** Undefined for a redirect. The request is then sent without a payment, and may follow the redirect. */
   readonly response: Response | undefined
-  /** The payment that was sent, where the seller refused it, or redirects; otherwise the response is the answer. */
+  /** The payment, if the seller refused it or redirected; otherwise `response` is the answer. */
   readonly refused: Payment | undefined
 }
 
-/** Pays what was asked for the same thing before; undefined if that is not known, or cannot be paid now. */
+/** Pays the remembered price of the same resource; undefined if there is none, or it cannot be paid now. */
 async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefined> {
   const { request, prices } = purchase
   if (prices === undefined || request.headers.has(passHeader)) return undefined
   const required = prices.find(purchase.paidRequest)
   if (required === undefined) return undefined
-  // Another offer may be payable, or the price lower by now.
+  // Another offer may be payable, or the price may be lower now.
   const payment = await paymentFor(purchase, required, request.url).catch((error: unknown) => {
     if (error instanceof PaymentRefusedError) return undefined
     throw error
@@ -193,7 +196,8 @@ async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefi
   if (payment === undefined) return undefined
   const { paid, isRepeat } = payment
   const paidResponse = await pay(purchase, payment, required, request)
-  // The seller cannot have it checked: the facilitator of that price may be down, and another one may serve by now.
+  // The seller could not have the payment verified. That price's facilitator may be down, and another one may be in use
+  // now.
   const isUnchecked = paidResponse.status === 503 && receiptOf(paidResponse) === undefined && !isRepeat
   const response = isUnchecked ? await askAgain(purchase, paidResponse, paid) : paidResponse
   if (isRepeat || receiptOf(response) !== undefined) return { response, refused: undefined }
@@ -210,7 +214,10 @@ function isRedirect({ status, type, headers }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400 && headers.has('Location'))
 }
 
-/** The response to the request without a payment, if it asks another price; otherwise the one to the payment. */
+/**
+ * Returns the response to the request without a payment if it asks for another price; otherwise the response to the
+ * payment.
+ */
 async function askAgain({ request, send }: Purchase, paidResponse: Response, paid: SignedPayment): Promise<Response> {
   const unpaid = await send(request).catch(() => undefined)
   const asked = unpaid === undefined ? undefined : priceIn(unpaid)
@@ -231,7 +238,7 @@ async function pay(
   const sendOnce = (header: string): Promise<Response> => {
     const headers = new globalThis.Headers(request.headers)
     headers.set(Headers.paymentSignature, header)
-    // A payment does not follow a redirect.
+    // A payment must not follow a redirect.
     return send(target, { headers, redirect: 'manual' })
   }
   const onSent = (paid: SignedPayment, response: Response | undefined, state: PaymentState): void =>
@@ -265,7 +272,7 @@ function learnPrice(
   else prices?.forget(request)
 }
 
-/** The payment to send: one that got no answer before, or a new one; undefined if the caller declines. */
+/** The payment to send: an earlier one without an answer, or a new one; undefined if the caller declines. */
 async function paymentFor(
   purchase: Purchase,
   required: PaymentRequired,
@@ -296,26 +303,26 @@ async function paymentFor(
   if (best === undefined) throw new PaymentRefusedError(reasons)
   const decision = await onPaymentRequired(required, target, [best, ...others])
   const offer = decision === true ? best : decision
-  // Only consent is consent, not a callback that forgot to return something.
+  // Only an explicit value is consent, not a callback that forgot to return one.
   if (typeof offer !== 'object' || offer === null) return undefined
   return { paid: await buyer.pay(required, { offer, request, signal }), isRepeat: false }
 }
 
-/** What a response asks for; undefined if it is no 402, or one that is not understood. */
+/** The price in a response; undefined if the response is not a 402, or the 402 is not understood. */
 function priceIn(response: Response): PaymentRequired | undefined {
   if (response.status !== 402) return undefined
   const header = response.headers.get(Headers.paymentRequired)
   return header === null ? undefined : Headers.orUndefined(() => Headers.decodeRequired(header))
 }
 
-/** Sends the request as often as needed: a body can be read only once, so a copy goes with each request. */
+/** Sends the request any number of times. A body can be read only once, so each request gets a copy. */
 function sender(
   baseFetch: typeof fetch | undefined,
   request: Request,
   body: Uint8Array<ArrayBuffer> | undefined,
   signal: AbortSignal | undefined,
 ): Send {
-  // Node's requests pass an abort on by weak references: the signal of a request that is collected does nothing.
+  // Node's requests propagate an abort by weak references: the signal of a garbage-collected request has no effect.
   const init = signal === undefined ? undefined : { signal }
   return (target, changes = {}) => {
     const own = target === request ? body : undefined
@@ -339,10 +346,10 @@ function directOf(
   return { url, method, headers: changed ?? headers, redirect: changes.redirect ?? redirect, body, signal }
 }
 
-/** Where the payment is sent. A server can redirect the request, but not have it paid at another origin. */
+/** Where the payment is sent. A server can redirect the request, but cannot have it paid at another origin. */
 function targetOf(request: Request, { url, redirected }: Response): Request {
   const isElsewhere = url !== '' && new URL(url).origin !== new URL(request.url).origin
-  // Whether method and body survived the redirect is not known.
+  // The redirect may have changed the method and body.
   const isUnclear = redirected && request.method !== 'GET' && request.method !== 'HEAD'
   if (isElsewhere || isUnclear) {
     const message = `${request.method} ${request.url} was redirected to ${url}, which asks for a payment`
@@ -356,7 +363,7 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Ar
   const chunks: Uint8Array[] = []
   let bytes = 0
   const reader = request.body.getReader()
-  // A reader that is canceled is at its end, whatever the body does.
+  // A canceled reader ends regardless of the body.
   const cancel = (): void => void reader.cancel(request.signal.reason).catch(() => {})
   request.signal.addEventListener('abort', cancel)
   if (request.signal.aborted) cancel()
@@ -376,7 +383,7 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Ar
   return new Uint8Array(Bytes.concat(chunks))
 }
 
-/** A request that cannot be paid for, by its redirect or its body. Nothing was signed. */
+/** A request that cannot be paid for, because of its redirect or its body. Nothing was signed. */
 export class PaymentRequestError extends X402Error<'payment_redirected' | 'body_too_large'> {
   override name = 'PaymentRequestError'
 }

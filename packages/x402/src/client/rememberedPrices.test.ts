@@ -14,14 +14,14 @@ const timeout = 30_000
 
 type Seller = {
   market: Market
-  /** What it asks now. */
+  /** The seller's current offers. */
   accepts: PaymentRequirements[]
   hasSecret: boolean
-  /** Whether a payment is settled; a seller that refuses does not. */
+  /** Responds to a request. A refused payment is not settled. */
   respond: ((request: Request, payload: PaymentPayload | undefined) => Response | undefined) | undefined
 }
 
-/** A seller that serves what is paid at its price, settled on the ledger, and refuses the rest with 402. */
+/** A seller that serves payments at its price, settles them on the ledger, and refuses others with 402. */
 async function open(t: TestContext, options: PayingFetchOptions = {}, limits: LimitOptions = {}) {
   const market = await openMarket(t)
   const seller: Seller = { market, accepts: [market.requirement], hasSecret: true, respond: undefined }
@@ -46,7 +46,7 @@ function priceOf({ accepts, hasSecret }: Seller): Response {
 }
 
 test('a price', async (t) => {
-  await t.test('is paid at once with the second request', { timeout }, async (t) => {
+  await t.test('is paid immediately with the second request', { timeout }, async (t) => {
     const { pay, isPaid, shown, buyer } = await open(t)
     for (let count = 0; count < 3; count++) {
       const response = await pay(url)
@@ -79,14 +79,14 @@ test('a price', async (t) => {
     assert.deepEqual(isPaid(), [false, true, false, true])
   })
 
-  await t.test('is asked for first where the caller decides on it', { timeout }, async (t) => {
+  await t.test('is requested first if the caller decides on it', { timeout }, async (t) => {
     const { pay, isPaid } = await open(t, { onPaymentRequired: () => true })
     await pay(url)
     await pay(url)
     assert.deepEqual(isPaid(), [false, true, false, true])
   })
 
-  await t.test('of a seller that takes no secret is not remembered', { timeout }, async (t) => {
+  await t.test('of a seller without the buyer’s secret is not remembered', { timeout }, async (t) => {
     const { pay, isPaid, seller } = await open(t)
     seller.hasSecret = false
     await pay(url)
@@ -94,14 +94,14 @@ test('a price', async (t) => {
     assert.deepEqual(isPaid(), [false, true, false, true])
   })
 
-  await t.test('does not keep a request from following a redirect', { timeout }, async (t) => {
+  await t.test('does not prevent a request from following a redirect', { timeout }, async (t) => {
     const { pay, isPaid, seller, buyer } = await open(t)
     await pay(url)
     seller.respond = (_, payload) =>
       payload === undefined ? new Response('moved') : new Response('', { status: 302, headers: { Location: '/new' } })
     assert.equal(await (await pay(url)).text(), 'moved')
     assert.deepEqual(isPaid(), [false, true, true, false])
-    // What was sent counts until it expires.
+    // Sent payments count until they expire.
     assert.equal(buyer.payments.spent().microDollars, 20_000n)
     seller.respond = undefined
     await pay(url)
@@ -109,7 +109,7 @@ test('a price', async (t) => {
     assert.deepEqual(isPaid().slice(4), [false, true, false, true])
   })
 
-  await t.test('with a redirect for an answer is paid', { timeout }, async (t) => {
+  await t.test('is paid if the answer is a redirect', { timeout }, async (t) => {
     const { pay, seller, isPaid, market } = await open(t)
     await pay(url)
     const settled: Promise<void>[] = []
@@ -123,7 +123,7 @@ test('a price', async (t) => {
     assert.deepEqual(isPaid(), [false, true, true])
   })
 
-  await t.test('is forgotten where paying it does not open the request', { timeout }, async (t) => {
+  await t.test('is forgotten if paying it does not open the request', { timeout }, async (t) => {
     const { pay, isPaid, seller } = await open(t)
     await pay(url)
     seller.respond = (_, payload) => (payload === undefined ? undefined : new Response('free'))
@@ -151,7 +151,7 @@ test('a price that has changed', async (t) => {
   }
   for (const [what, change] of Object.entries(changes)) {
     await t.test(
-      `in its ${what} is paid as any other, and the refused payment stays unsettled`,
+      `in its ${what} is paid like any other, and the refused payment stays unsettled`,
       { timeout },
       async (t) => {
         const paid: [SignedPayment, string][] = []
@@ -172,7 +172,7 @@ test('a price that has changed', async (t) => {
           ],
         )
         assert.equal(await buyer.lookUp(shown[2]!), 'open')
-        // The origin is not trusted with a payment at once for a while, and the refused one is not sent again.
+        // For a while, this origin gets no immediate payments, and the refused one is not sent again.
         await pay(url)
         assert.deepEqual(isPaid().slice(4), [false, true])
         assert.ok(!shown.slice(3).includes(shown[2]))
@@ -190,14 +190,14 @@ test('a price that has changed', async (t) => {
     assert.equal(shown.length, 3)
   })
 
-  await t.test('is paid only if both are within the limit of one payment', { timeout }, async (t) => {
+  await t.test('is paid only if both payments are within the limit for one payment', { timeout }, async (t) => {
     const { pay, seller, shown, market, isPaid } = await open(t)
     await pay(url)
     seller.accepts = [{ ...market.requirement, amount: '995000' }]
     const why = /was refused and may still be settled, and with it \$1\.005 is above the limit of \$1 for one payment/
     await assert.rejects(async () => pay(url), { name: 'PaymentRefusedError', message: why })
     assert.deepEqual(isPaid(), [false, true, true])
-    // As after any payment without an answer, that one is sent again, and no other.
+    // As after any payment without an answer, the same payment is sent again, and no other.
     assert.equal((await pay(url)).status, 402)
     assert.deepEqual([isPaid().slice(3), shown[4]], [[false, true], shown[2]])
   })
@@ -215,7 +215,7 @@ test('a price that has changed', async (t) => {
     assert.deepEqual(isPaid(), [false, true, true])
   })
 
-  await t.test('is not paid twice where the seller settles what it refuses', { timeout }, async (t) => {
+  await t.test('is not paid twice if the seller settles a refused payment', { timeout }, async (t) => {
     const { pay, seller, shown, market } = await open(t)
     await pay(url)
     let settling: Promise<void> | undefined
@@ -231,30 +231,30 @@ test('a price that has changed', async (t) => {
   })
 })
 
-test('a payment at once that is refused at the same price is not followed by another', { timeout }, async (t) => {
+test('an immediate payment that is refused at the same price is not followed by another', { timeout }, async (t) => {
   const { pay, seller, shown, buyer, isPaid } = await open(t)
   await pay(url)
   seller.respond = (_, payload) => (payload === undefined ? undefined : priceOf(seller))
   assert.equal((await pay(url)).status, 402)
   assert.equal(buyer.payments.all().length, 2)
   assert.equal(shown.length, 3)
-  // It is the same payment that is sent again, after the price.
+  // The same payment is sent again, after the price.
   seller.respond = undefined
   assert.equal((await pay(url)).status, 200)
   assert.deepEqual(isPaid().slice(3), [false, true])
   assert.equal(shown[4], shown[2])
 })
 
-test('a price above what the account has is asked for again', { timeout }, async (t) => {
+test('a price above the balance is requested again', { timeout }, async (t) => {
   const { pay, isPaid, seller, market } = await open(t)
   seller.accepts = [{ ...market.requirement, amount: '990000' }]
   for (let count = 0; count < 5; count++) await pay(url)
-  // Five dollars are there, and 5 cents are left.
+  // Of five dollars, 5 cents are left.
   await assert.rejects(async () => pay(url), { name: 'PaymentRefusedError' })
   assert.deepEqual(isPaid(), [false, true, true, true, true, true, false])
 })
 
-test('a price that was quoted is remembered until the quote ends, for the same request', { timeout }, async (t) => {
+test('remembers a quoted price until the quote expires, for the same request', { timeout }, async (t) => {
   const { pay, isPaid, seller, market } = await open(t)
   const quoted = (seconds: number): PaymentRequirements => ({
     ...market.requirement,

@@ -22,7 +22,7 @@ test('A8 the secret of the buyer', async (t) => {
   })
   const proofOf = (header: string): unknown => PaymentSecret.read(Headers.decodePayment(header))
 
-  await t.test('is kept back the first time, and proves each repeat, also of a POST', { timeout }, async (t) => {
+  await t.test('is withheld the first time, and proves each repeat, even of a POST', { timeout }, async (t) => {
     const market = declaring(await openMarket(t))
     for (const method of ['GET', 'POST']) {
       const headers: string[] = []
@@ -40,13 +40,13 @@ test('A8 the secret of the buyer', async (t) => {
       assert.equal(first!.isProven, false)
       assert.match(first!.hash!, /^[\w-]{43}$/)
       for (const repeat of repeats) assert.deepEqual(repeat, { hash: first!.hash, isProven: true })
-      // What the seller declared is echoed.
+      // The seller's declaration is echoed.
       const { extensions } = Headers.decodePayment(headers[0]!)
       assert.deepEqual(extensions!['other'], { info: { a: 1 } })
     }
   })
 
-  await t.test('proves a repeat on a new connection, where a kept one was closed', { timeout }, async (t) => {
+  await t.test('proves a repeat on a new connection after a kept-alive one was closed', { timeout }, async (t) => {
     const market = declaring(await openMarket(t))
     const proofs: unknown[] = []
     const server = createServer((request, response) => {
@@ -56,7 +56,7 @@ test('A8 the secret of the buyer', async (t) => {
         return
       }
       proofs.push(proofOf(header))
-      // The request has arrived: a seller may have taken its payment.
+      // The request has arrived, so the seller may have taken its payment.
       if (request.socket.bytesWritten > 0) request.socket.destroy()
       else response.end('sunny')
     }).listen(0, '127.0.0.1')
@@ -68,7 +68,7 @@ test('A8 the secret of the buyer', async (t) => {
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
     const pay = payingFetch(buyerOf(market), { repeatMs, rememberPrices: false })
     assert.equal(await (await pay(address)).text(), 'sunny')
-    // A connection is free once what handles the end of its response has returned.
+    // A connection is free after the handler of its response's end has returned.
     await new Promise((resolve) => setImmediate(resolve))
     assert.equal(await (await pay(address)).text(), 'sunny')
     assert.deepEqual(
@@ -77,7 +77,7 @@ test('A8 the secret of the buyer', async (t) => {
     )
   })
 
-  await t.test('is in the header that can be repeated, and another one for each payment', { timeout }, async (t) => {
+  await t.test('is in the repeat header, and differs for each payment', { timeout }, async (t) => {
     const market = declaring(await openMarket(t))
     const hashes = new Set<string | undefined>()
     for (let index = 0; index < 3; index++) {
@@ -96,7 +96,7 @@ test('A8 the secret of the buyer', async (t) => {
     assert.equal(hashes.size, 3)
   })
 
-  await t.test('is not sent to a seller that does not know of it', { timeout }, async (t) => {
+  await t.test('is not sent to a seller that does not support it', { timeout }, async (t) => {
     const market = await openMarket(t)
     const headers: string[] = []
     const { fetch } = shop((request, transaction) => {
@@ -110,7 +110,7 @@ test('A8 the secret of the buyer', async (t) => {
   })
 })
 
-test('a time limit ends the request after a collection of garbage, too', { timeout }, async (t) => {
+test('a timeout still aborts the request after a garbage collection', { timeout }, async (t) => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const market = await openMarket(t)
@@ -143,7 +143,7 @@ test('a time limit ends the request after a collection of garbage, too', { timeo
   }
 })
 
-test('A5 a callback that throws does not hide the payment, nor lose what was paid for', { timeout }, async (t) => {
+test('A5 a callback that throws neither hides the payment nor loses the paid response', { timeout }, async (t) => {
   const market = await openMarket(t)
   for (const isLost of [false, true]) {
     const buyer = buyerOf(market)

@@ -1,4 +1,4 @@
-/** Sends a payment until it is answered, and asks the ledger, not the seller, what became of it. */
+/** Sends a payment until it is answered. The ledger, not the seller, decides about its state. */
 import { isStaleFailure } from '#direct-send'
 import * as Headers from '../wire/Headers.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
@@ -11,25 +11,28 @@ import { watchBody } from './watchBody.js'
 export type Delivery = {
   readonly buyer: Buyer
   readonly paid: SignedPayment
-  /** Whether the payment was sent before, by an earlier call. */
+  /** Whether an earlier call already sent the payment. */
   readonly isRepeat: boolean
   readonly method: string
   readonly signal: AbortSignal
   readonly sendOnce: (header: string) => Promise<Response>
   readonly repeatMs: number
-  /** Whether the payment is answered only once the body was read. */
+  /** Whether the payment is answered only after the body was read. */
   readonly isAnsweredByBody: boolean
-  /** Referenced as long as the response is read: the signal of a request that is collected no longer aborts anything. */
+  /**
+   * References that are held while the response is read, because the signal of a garbage-collected request aborts
+   * nothing.
+   */
   readonly requests: readonly unknown[]
   readonly onSent: (paid: SignedPayment, response: Response | undefined, state: PaymentState) => void
 }
 
-/** How often the same payment is sent, where its response was lost or it is not settled yet. */
+/** How often the same payment is sent if its response was lost or it is not settled yet. */
 const maxAttempts = 5
-/** A slow node does not keep a response back for longer. */
+/** A slow node delays a response by at most this time. */
 const lookUpMs = 3_000
 
-/** The receipt in a response: what the seller says was settled for it. Undefined if there is none. */
+/** The receipt in a response: the settlement that the seller reports for it. Undefined if there is none. */
 export function receiptOf(response: Response): Headers.Receipt | undefined {
   const header = response.headers.get(Headers.paymentResponse) ?? response.headers.get('X-PAYMENT-RESPONSE')
   if (header === null) return undefined
@@ -40,7 +43,7 @@ export function receiptOf(response: Response): Headers.Receipt | undefined {
   return receipt
 }
 
-/** What was read from a header of a response: several parts of a payment ask for it. */
+/** The parsed receipts of responses, because several steps of a payment need them. */
 const receipts = new WeakMap<Response, { readonly header: string; readonly receipt: Headers.Receipt | undefined }>()
 
 const paidResponses = new WeakMap<Response, PaymentResult>()
@@ -48,18 +51,22 @@ const paidResponses = new WeakMap<Response, PaymentResult>()
 /** The payment that was sent for a response. */
 export type PaymentResult = {
   readonly payment: Payment
-  /** On the ledger, when the response arrived; `open` is not known yet. `buyer.lookUp` asks again. */
+  /**
+   * The state on the ledger when the response arrived; `open` if it is not known yet. `buyer.lookUp` looks it up again.
+   */
   readonly state: PaymentState
 }
 
-/** The payment that {@link payingFetch} sent for a response, and its state by the ledger; undefined if it sent none. */
+/**
+ * The payment that {@link payingFetch} sent for a response, with its state on the ledger; undefined if it sent none.
+ */
 export function paymentOf(response: Response): PaymentResult | undefined {
   return paidResponses.get(response)
 }
 
 /**
- * Sends the payment, and sends the same one again where its response was lost or the ledger has not decided: a seller
- * takes a payment once. Never makes a second payment.
+ * Sends the payment. Sends the same payment again if its response was lost or the ledger has not decided, because a
+ * seller takes a payment only once. Never makes a second payment.
  */
 export async function sendPayment(delivery: Delivery): Promise<Response> {
   const { paid, onSent } = delivery
@@ -67,13 +74,13 @@ export async function sendPayment(delivery: Delivery): Promise<Response> {
   try {
     delivered = await deliver(delivery)
   } catch (error) {
-    // From here on no error may hide that there is a payment.
+    // From here on, no error may hide that a payment exists.
     const lost = error instanceof LostResponseError ? error : new LostResponseError(paid, 'open', error)
     finish(delivery, 'unanswered')
     try {
       onSent(paid, undefined, lost.state)
     } catch {
-      // What was lost is more important.
+      // The lost response is more important.
     }
     throw lost
   }
@@ -93,7 +100,10 @@ export async function sendPayment(delivery: Delivery): Promise<Response> {
   return result
 }
 
-/** The payment is answered by the response, or once its body was read; if that breaks off, it is unanswered again. */
+/**
+ * The payment is answered by the response, or after its body was read. If the body breaks off, the payment is
+ * unanswered again.
+ */
 function answered(delivery: Delivery, response: Response, state: PaymentState): Response {
   const onEnd = (): void => finish(delivery, 'answered')
   if (!delivery.isAnsweredByBody) onEnd()
@@ -109,18 +119,18 @@ function finish({ buyer, paid }: Delivery, outcome: 'answered' | 'unanswered'): 
   try {
     buyer.payments.finish(paid.payment.transactionId, outcome)
   } catch {
-    // Its header stays in the log, so it is sent again at most.
+    // The header stays in the log, so at worst the payment is sent again.
   }
 }
 
-/** The answer began to arrive and broke off: the payment may be sent again for it. */
+/** The answer broke off while arriving, so the payment may be sent again. */
 function bodyLost(delivery: Delivery, state: PaymentState, error: unknown): LostResponseError {
   const { buyer, paid, signal } = delivery
   try {
     buyer.payments.keep(paid.payment.transactionId, paid.repeatHeader)
     finish(delivery, 'unanswered')
   } catch {
-    // The error has the header too.
+    // The error also contains the header.
   }
   return new LostResponseError(paid, state, signal.aborted ? signal.reason : error)
 }
@@ -139,7 +149,7 @@ async function deliver(delivery: Delivery): Promise<Delivered> {
       isStale = false
       response = await sendOnce(attempt === 0 && !isRepeat ? paid.header : paid.repeatHeader)
     } catch (error) {
-      // The caller's time is up: the ledger is not asked now.
+      // The caller has aborted, so the ledger is not queried now.
       if (signal.aborted) throw new LostResponseError(paid, 'open', signal.reason)
       cause = error
       isStale = isStaleFailure(error)
@@ -153,7 +163,8 @@ async function deliver(delivery: Delivery): Promise<Delivered> {
       if (!mayRepeat) break
       continue
     }
-    // The seller could not check the payment now; it may in a moment, and a second payment would fare no better.
+    // The seller could not check the payment now, but may be able to shortly. A second payment would fail in the same
+    // way.
     const isForLater = response.status === 503 && receipt === undefined && response.headers.has('Retry-After')
     if (isForLater && mayRepeat && attempt < maxAttempts - 1) {
       await discard(response)
@@ -165,8 +176,8 @@ async function deliver(delivery: Delivery): Promise<Delivered> {
 }
 
 /**
- * Sellers and their proxies refuse requests whose payments are settled all the same, by fault or by intent, and some say
- * settled where nothing is: the ledger is asked after every response.
+ * Sellers and their proxies may refuse requests whose payments are settled, by fault or on purpose, and some report a
+ * settlement that never happened. The ledger is therefore queried after every response.
  */
 async function decide(
   delivery: Delivery,
@@ -184,14 +195,14 @@ async function decide(
 }
 
 /**
- * RFC 9110, 9.2.2: a request that is not idempotent is not repeated automatically, unless it is known that it has no
- * second effect. A seller that takes the buyer's secret serves one payment once, and repeats its answer.
+ * RFC 9110, 9.2.2: a request that is not idempotent is not repeated automatically, unless it is known to have no second
+ * effect. A seller that supports the buyer's secret serves one payment once, and repeats its answer.
  */
 function isRepeatable({ method, paid }: Delivery): boolean {
   return !['POST', 'PATCH', 'CONNECT'].includes(method) || PaymentSecret.isDeclared(paid.payload.extensions)
 }
 
-/** As far as the ledger can be queried in time. */
+/** Returns `open` if the ledger cannot be queried in time. */
 async function stateOf({ buyer, paid }: Delivery): Promise<PaymentState> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const limit = new Promise<PaymentState>((resolve) => {

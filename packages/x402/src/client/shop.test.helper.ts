@@ -1,4 +1,4 @@
-/** A fake seller, and what it responds with. */
+/** A fake seller and its responses. */
 import assert from 'node:assert/strict'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Signer from '../signer/Signer.js'
@@ -39,7 +39,7 @@ export function receipt(members: Partial<SettleResponse>, status = 200, body = '
 
 export const buyerOf = ({ signer, chain }: Market): Buyer => new Buyer({ signer, chains: chain })
 
-/** Signs the fee and sends the group, as a facilitator would. */
+/** Signs the fee transaction and submits the group, as a facilitator would. */
 export async function settle({ chain, sponsor }: Market, request: Request): Promise<void> {
   const { members } = PaymentGroup.read(Headers.decodePayment(request.headers.get(Headers.paymentSignature)!).payload)
   const signed = members.map(({ bytes, isSigned, txn }) => (isSigned ? bytes : Signer.signTransaction(sponsor, txn)))

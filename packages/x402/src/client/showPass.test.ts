@@ -23,14 +23,14 @@ function price(market: Market, own: PaymentPass.PassTerms = terms, error?: strin
   return new Response('{}', { status: 402, headers: { [Headers.paymentRequired]: Headers.encode(required) } })
 }
 
-/** With a pass, or with what is left of it. */
+/** A response with a pass, or with its remaining validity. */
 function goods(headers: { [name: string]: string }, status = 200): Response {
   return new Response(status === 200 ? 'goods' : null, { status, headers })
 }
 
 const statusOf = (untilMs: number, requestsLeft?: number): string => PaymentPass.formatStatus({ untilMs, requestsLeft })
 
-/** A seller that sells passes, but for what `respond` says; and the passes and addresses that it was shown. */
+/** A seller of passes, except for the responses of `respond`. Records the passes and addresses of its requests. */
 async function open(
   t: Parameters<typeof openMarket>[0],
   respond: Respond = () => undefined,
@@ -59,7 +59,7 @@ async function open(
 const origin = new URL(url).origin
 
 test('a pass', async (t) => {
-  await t.test('is kept with the secret of its payment, and shown to the same request', { timeout }, async (t) => {
+  await t.test('is stored with its payment’s secret, and presented for the same request', { timeout }, async (t) => {
     const { cache, shown, pay, count } = await open(t)
     await pay(url)
     const [stored] = cache.all(origin)
@@ -70,7 +70,7 @@ test('a pass', async (t) => {
   })
 
   await t.test(
-    'is shown to another path of its origin only after a price for the same scope',
+    'is presented for another path of its origin only after a price for the same scope',
     { timeout },
     async (t) => {
       const { shown, pay, count } = await open(t)
@@ -83,7 +83,7 @@ test('a pass', async (t) => {
     },
   )
 
-  await t.test('is shown to no other origin, port or protocol', { timeout }, async (t) => {
+  await t.test('is presented to no other origin, port or protocol', { timeout }, async (t) => {
     const { shown, pay, count } = await open(t)
     await pay(url)
     const others = ['http://other.example/weather', 'http://shop.example:8080/weather', 'https://shop.example/weather']
@@ -101,12 +101,12 @@ test('a pass', async (t) => {
     })
     await pay(url)
     isMoved = true
-    // It did not get as far as the gate: the request is sent as any other.
+    // The request did not reach the gate, and is sent like any other.
     assert.equal((await pay(url)).status, 200)
     assert.deepEqual(shown.slice(2), [`true ${url}`, undefined])
   })
 
-  await t.test('that opens a redirect is answered by it', { timeout }, async (t) => {
+  await t.test('may open a redirect, which is returned', { timeout }, async (t) => {
     const { shown, pay } = await open(t, (request) => {
       const status = { [PaymentPass.passStatusHeader]: statusOf(inMinutes(5), 3) }
       return request.headers.has(PaymentPass.passHeader) ? goods({ Location: '/b', ...status }, 302) : undefined
@@ -116,7 +116,7 @@ test('a pass', async (t) => {
     assert.equal(shown.length, 3)
   })
 
-  await t.test('that is refused is forgotten, and the request is paid once', { timeout }, async (t) => {
+  await t.test('is forgotten if it is refused, and the request is paid once', { timeout }, async (t) => {
     const isShown = (request: Request): boolean => request.headers.has(PaymentPass.passHeader)
     const refuse: Respond = (request) => (isShown(request) ? price(world.market, terms, 'pass_expired') : undefined)
     const world = await open(t, (...args) => refuse(...args))
@@ -126,7 +126,7 @@ test('a pass', async (t) => {
     assert.equal(world.cache.all(origin).length, 1)
   })
 
-  await t.test('for another scope is kept for its own, and no longer shown there', { timeout }, async (t) => {
+  await t.test('for another scope is kept, and no longer presented there', { timeout }, async (t) => {
     const other = { ...terms, scope: 'T'.repeat(43) }
     let isChanged = false
     const world = await open(t, (_, transaction) =>
@@ -155,21 +155,21 @@ test('a pass', async (t) => {
     assert.deepEqual(cache.all(origin), [])
   })
 
-  await t.test('of a request with its own header is left to the caller', { timeout }, async (t) => {
+  await t.test('is left to the caller if the request has its own header', { timeout }, async (t) => {
     const { shown, pay } = await open(t)
     await pay(url)
     await pay(url, { headers: { [PaymentPass.passHeader]: 'mine' } })
     assert.deepEqual(shown.slice(2), [`false ${url}`])
   })
 
-  await t.test('is neither kept nor shown with `passes: false`', { timeout }, async (t) => {
+  await t.test('is neither stored nor presented with `passes: false`', { timeout }, async (t) => {
     const { shown, pay, count } = await open(t, undefined, { passes: false })
     await pay(url)
     await pay(url)
     assert.deepEqual([shown, count()], [[undefined, undefined, undefined, undefined], 2])
   })
 
-  await t.test('that is malformed, endless or over is not kept as such', { timeout }, async (t) => {
+  await t.test('is not stored if malformed or expired, and is limited if it never ends', { timeout }, async (t) => {
     let headers: { [name: string]: string } = {}
     const { cache, pay } = await open(t, (_, transaction) => {
       if (transaction === undefined) return undefined
@@ -196,7 +196,7 @@ test('a pass', async (t) => {
     assert.ok(cache.all(origin)[0]!.untilMs <= Date.now() + PaymentPass.maxPassMinutes * 60_000)
   })
 
-  await t.test('of a cache that fails is paid for, and the answer arrives', { timeout }, async (t) => {
+  await t.test('is paid for if the cache fails, and the answer arrives', { timeout }, async (t) => {
     const fail = (): never => {
       throw new Error('the disk is full')
     }
@@ -208,7 +208,7 @@ test('a pass', async (t) => {
   })
 })
 
-test('a cache in memory is bounded, and forgets what has ended', (t) => {
+test('a cache in memory is bounded, and removes expired passes', (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000 })
   const cache = new MemoryPassCache()
   const one: StoredPass = {

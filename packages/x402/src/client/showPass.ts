@@ -1,4 +1,4 @@
-/** Shows a pass instead of paying: to the origin that issued it, and to no other. */
+/** Presents a pass instead of paying, only to the origin that issued it. */
 import * as Headers from '../wire/Headers.js'
 import * as PaymentPass from '../wire/PaymentPass.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
@@ -11,14 +11,14 @@ export type Send = (target: Request, changes?: RequestInit) => Promise<Response>
 const passes = new WeakMap<Response, PaymentPass.PassStatus>()
 
 /**
- * What is left of the pass that {@link payingFetch} showed for a response, or got with it; undefined if there is none. It is
- * the seller's word.
+ * The remaining validity of the pass that {@link payingFetch} presented for a response or received with it, as reported
+ * by the seller. Undefined if there is none.
  */
 export function passOf(response: Response): PaymentPass.PassStatus | undefined {
   return passes.get(response)
 }
 
-/** The passes of a buyer for the requests of one call. A cache that fails is as one without passes. */
+/** The passes of a buyer for the requests of one call. A cache that fails is treated as empty. */
 export class PassRequests {
   readonly #cache: PassCache
   readonly #send: Send
@@ -28,26 +28,29 @@ export class PassRequests {
     this.#send = send
   }
 
-  /** The response to a request that a pass is known to open; undefined if none is, or it does not get as far as the gate. */
+  /**
+   * The response to a request that a pass is known to open; undefined if there is none, or the request did not reach
+   * the gate.
+   */
   async showKnown(request: Request): Promise<Response | undefined> {
     const pass = this.#all(request).find(({ opens, requests }) => requests.includes(requestKey(request, opens)))
     if (pass === undefined) return undefined
     const response = await this.#show(pass, request)
-    // A redirect in front of the gate is followed as any other, without the pass.
+    // A redirect in front of the gate is followed like any other, without the pass.
     const isRedirect = response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)
     if (!isRedirect || passOf(response) !== undefined) return response
     await response.body?.cancel().catch(() => {})
     return undefined
   }
 
-  /** The response to a request that was answered with a price, if there is a pass for what is sold. */
+  /** The response to a request that was answered with a price, if there is a pass for the offered terms. */
   async showFor(required: PaymentRequired, target: Request): Promise<Response | undefined> {
     const terms = PaymentPass.readTerms(required.extensions)
     const pass = this.#all(target).find(({ scope }) => scope === terms?.scope)
     return pass === undefined ? undefined : this.#show(pass, target)
   }
 
-  /** Keeps the pass that came with the response to a payment. */
+  /** Stores the pass that came with the response to a payment. */
   keep(required: PaymentRequired, target: Request, { repeatHeader }: SignedPayment, response: Response): void {
     const pass = PaymentPass.readPass(response.headers)
     const status = PaymentPass.readStatus(response.headers)
@@ -67,13 +70,13 @@ export class PassRequests {
   async #show(pass: StoredPass, target: Request): Promise<Response> {
     const headers = new globalThis.Headers(target.headers)
     headers.set(PaymentPass.passHeader, `${pass.pass}.${pass.secret}`)
-    // A fetch that follows a redirect would send the pass to wherever that leads.
+    // Following a redirect would send the pass to its target.
     const response = await this.#send(target, { headers, redirect: 'manual' })
     this.#learn(pass, target, response)
     return response
   }
 
-  /** What a response tells about the pass that was shown. */
+  /** Updates the stored pass from the response to it. */
   #learn(pass: StoredPass, target: Request, response: Response): void {
     const key = requestKey(target, pass.opens)
     const others = pass.requests.filter((one) => one !== key)
@@ -89,7 +92,7 @@ export class PassRequests {
     } else if (response.status === 402) {
       const header = response.headers.get(Headers.paymentRequired)
       const required = header === null ? undefined : Headers.orUndefined(() => Headers.decodeRequired(header))
-      // It was for something else, by now; or it has ended.
+      // The request now has another scope, or the pass has expired.
       if (PaymentPass.readTerms(required?.extensions)?.scope === pass.scope) this.#remove(pass)
       else this.#put({ ...pass, requests: others })
     }
@@ -108,7 +111,7 @@ export class PassRequests {
     try {
       this.#cache.put(pass)
     } catch {
-      // The response is more important; the next request is paid for, within the limits.
+      // The response is more important. The next request is paid for, within the limits.
     }
   }
 
@@ -116,12 +119,12 @@ export class PassRequests {
     try {
       this.#cache.remove(origin, scope)
     } catch {
-      // It is refused again, and then paid for.
+      // The pass is refused again, and the request is then paid for.
     }
   }
 }
 
-/** The requests that are the same to a pass. */
+/** The requests that a pass does not tell apart have the same key. */
 function requestKey({ method, url }: Request, opens: PaymentPass.PassScope): string {
   const { pathname, search } = new URL(url)
   return `${method === 'HEAD' ? 'GET' : method} ${pathname}${opens === 'request' ? search : ''}`

@@ -25,27 +25,27 @@ function watch(response: Response): { watched: Response; events: unknown[] } {
   return { watched: watchBody(response, { onEnd, onError }), events }
 }
 
-test('M a body of a fetch that is not the global one', async (t) => {
+test('M a body of a custom fetch', async (t) => {
   const text = (value: string): Uint8Array => new TextEncoder().encode(value)
 
-  await t.test('may have pieces without bytes', { timeout }, async () => {
+  await t.test('may have empty pieces', { timeout }, async () => {
     const { watched, events } = watch(responseOf(text(''), text('sun'), text(''), text('ny'), text('')))
     assert.equal(await watched.text(), 'sunny')
     assert.deepEqual(events, ['end'])
   })
 
-  await t.test('may have pieces that share their memory with others', { timeout }, async () => {
+  await t.test('may have pieces that share their memory', { timeout }, async () => {
     const memory = text('sunny, with rain')
     const { watched } = watch(responseOf(memory.subarray(0, 5), memory.subarray(5)))
     assert.equal(await watched.text(), 'sunny, with rain')
     assert.equal(memory.length, 16)
-    // Node's own, from which it cuts small buffers: without it the process cannot go on.
+    // Node's own pool for small buffers. Without it the process cannot continue.
     const { watched: pooled } = watch(responseOf(Buffer.from('sun'), Buffer.from('ny')))
     assert.equal(await pooled.text(), 'sunny')
     assert.equal(Buffer.from('rain').toString(), 'rain')
   })
 
-  await t.test('may be read by a copy, too', { timeout }, async () => {
+  await t.test('may also be read from a clone', { timeout }, async () => {
     const response = responseOf(text('sunny'))
     const copy = response.clone()
     assert.deepEqual([await watch(response).watched.text(), await copy.text()], ['sunny', 'sunny'])

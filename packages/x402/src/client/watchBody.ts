@@ -1,13 +1,13 @@
 import { asFetched } from './asFetched.js'
 
 export type BodyEvents = {
-  /** It was read to its end, or the reader wants no more. */
+  /** The body was read to its end, or the reader canceled it. */
   readonly onEnd: () => void
-  /** It broke off. Returns the error for the reader. */
+  /** The body broke off. Returns the error for the reader. */
   readonly onError: (error: unknown) => unknown
 }
 
-/** A response whose body reports how it ended, which is long after the status and the headers have arrived. */
+/** Returns a response whose body reports how it ended, long after the status and the headers have arrived. */
 export function watchBody(response: Response, { onEnd, onError }: BodyEvents): Response {
   if (response.body === null) {
     onEnd()
@@ -29,7 +29,7 @@ export function watchBody(response: Response, { onEnd, onError }: BodyEvents): R
       }
       onEnd()
       controller.close()
-      // A reader with a buffer of its own waits for the end too.
+      // A reader with its own buffer waits for the end too.
       controller.byobRequest?.respond(0)
     },
     cancel: (reason) => {
@@ -42,8 +42,8 @@ export function watchBody(response: Response, { onEnd, onError }: BodyEvents): R
 }
 
 /**
- * The next piece with bytes, which the stream refuses to be without; undefined at the end. It is a copy: the stream takes
- * the memory of what it gets away from everybody else, and pieces of other fetches share theirs, with Node itself too.
+ * The next piece that is not empty, because the stream rejects empty ones; undefined at the end. The piece is a copy:
+ * the stream detaches the memory it gets, and pieces from other fetches share theirs, even with Node itself.
  */
 async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
   for (;;) {

@@ -26,7 +26,7 @@ function codeOf(payload: unknown): GroupErrorCode | undefined {
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 
-test('reads a payment with its signers and its id', () => {
+test('reads the signers and the id of a payment', () => {
   const { payload, id } = sponsored()
   const { members, payment, paymentIndex, transactionId } = read(payload.payload)
   assert.deepEqual([paymentIndex, transactionId, payment.sender], [1, id, buyer.address])
@@ -38,7 +38,7 @@ test('reads a payment with its signers and its id', () => {
   assert.deepEqual(toPayload([sign(payment.txn)], 0).paymentGroup, [textOf(payment.bytes)])
 })
 
-test('invalid payloads have a code each', () => {
+test('has a code for each kind of invalid payload', () => {
   const [text] = alone().payload.payload['paymentGroup'] as [string]
   for (const payload of [
     undefined,
@@ -62,12 +62,12 @@ test('invalid payloads have a code each', () => {
   }
 })
 
-test('lengths are checked before anything is decoded', () => {
+test('checks all lengths before decoding', () => {
   const long = 'A'.repeat(maxMemberBytes * 2)
   assert.throws(() => read({ paymentGroup: ['*', long], paymentIndex: 0 }), /transaction 1 is too long/)
 })
 
-test('a signature of zeros counts as unsigned', () => {
+test('treats a signature of zeros as unsigned', () => {
   const txn = transfer()
   const payload = { paymentGroup: [textOf(Submission.encode({ txn, sig: new Uint8Array(64) }))], paymentIndex: 0 }
   assert.equal(read(payload).payment.isSigned, false)

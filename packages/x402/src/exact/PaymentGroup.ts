@@ -1,7 +1,7 @@
 /**
- * The transactions of a payment: the transfer that pays, and before it, if another account pays the fees, that account's
- * payment of 0 to itself. What a buyer sends is re-encoded in canonical form, and only that form is verified, simulated
- * and submitted: two encodings of a payment are one payment.
+ * The transactions of a payment: the transfer that pays, preceded by the fee account's payment of 0 to itself if
+ * another account pays the fees. A buyer's transactions are re-encoded in canonical form. Only that form is verified,
+ * simulated and submitted, so two encodings of a payment are one payment.
  */
 import { Address, Bytes, Group, Json, Submission, Transaction } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
@@ -10,7 +10,7 @@ import { decodeBase64 } from '../wire/base64.js'
 export type Member = {
   readonly signed: Submission.Submitted
   readonly txn: Transaction.Transaction
-  /** Canonical, with the signature it came with, if any. */
+  /** The canonical encoding, including the signature if the transaction is signed. */
   readonly bytes: Uint8Array
   readonly isSigned: boolean
   readonly sender: string
@@ -22,14 +22,14 @@ export type PaymentGroup = {
   readonly paymentIndex: number
   /** The canonical bytes of the transaction that pays, without its signature. */
   readonly paymentBytes: Uint8Array
-  /** Of the transaction that pays. Settlements are keyed by it. */
+  /** The id of the transaction that pays. Settlements are keyed by this id. */
   readonly transactionId: string
 }
 
 export type ExactPayload = { paymentGroup: string[]; paymentIndex: number }
 
 export const maxMembers = 16
-/** A transaction with the longest note and a multisig of many members, with room to spare. */
+/** Large enough for a transaction with the longest note and a multisig of many members. */
 export const maxMemberBytes = 32 * 1024
 const maxMemberCharacters = Math.ceil(maxMemberBytes / 3) * 4
 
@@ -43,7 +43,7 @@ export function read(payload: unknown): PaymentGroup {
 }
 
 /**
- * The transaction that pays, of a group that can be read: for those who pass none of it on, without the canonical form of all.
+ * Reads the transaction that pays. Skips the canonical encoding, for callers that do not forward the group.
  *
  * @throws {@link GroupError}
  */
@@ -83,7 +83,7 @@ function shape(payload: unknown): ExactPayload {
   return { paymentGroup, paymentIndex: paymentIndex as number }
 }
 
-/** A signed transaction, or a bare one that is still to be signed. */
+/** Decodes a signed transaction, or a bare transaction that is not signed yet. */
 function readMember<T>(text: string, index: number, convert: (signed: Submission.Submitted) => T): T {
   const bytes = decodeBase64(text)
   if (bytes === undefined || bytes.length === 0)
@@ -100,9 +100,10 @@ function readMember<T>(text: string, index: number, convert: (signed: Submission
 /** An envelope around a bare transaction: { txn: ... }. */
 const envelope = Uint8Array.of(0x81, 0xa3, 0x74, 0x78, 0x6e)
 
-/** A transaction and an envelope have no member in common, so at most one of the two decodes. */
+/** A transaction and an envelope share no member names, so the bytes decode as at most one of them. */
 function decode(bytes: Uint8Array): Submission.Submitted {
-  // An error for every fee transaction, which is not signed yet, would take longer than the rest.
+  // The fee transaction is never signed yet. Throwing an error for each one would take longer than the rest of the
+  // decoding.
   if (!mayBeEnvelope(bytes)) return decodeWhole(Bytes.concat([envelope, bytes]))
   try {
     return decodeWhole(bytes)
@@ -112,7 +113,10 @@ function decode(bytes: Uint8Array): Submission.Submitted {
   }
 }
 
-/** Whether the first name can be a member of an envelope: they begin with l, m, p, s or t; those of a transaction with a or f. */
+/**
+ * Whether the first member name can belong to an envelope. Envelope names begin with l, m, p, s or t; transaction names
+ * begin with a or f.
+ */
 function mayBeEnvelope(bytes: Uint8Array): boolean {
   const [map, name, letter] = bytes
   const isShortMap = map !== undefined && map >= 0x80 && map <= 0x8f
@@ -140,7 +144,10 @@ export function transactionIdOf(txn: Transaction.Transaction): string {
   return Transaction.id(Submission.transactionBytes(txn))
 }
 
-/** Whether the members are exactly those of the group that each of them names; a single one need not name any. */
+/**
+ * Whether the members are exactly those of the group that each of them names. A single transaction need not name a
+ * group.
+ */
 export function isComplete({ members }: PaymentGroup): boolean {
   const transactions = members.map(({ txn }) => txn)
   if (members.length === 1 && transactions[0]!.grp === undefined) return true
@@ -157,17 +164,17 @@ function isDecodeError(error: unknown): boolean {
   return error instanceof Submission.DecodeError || error instanceof Submission.EncodeError
 }
 
-/** The bytes of a transaction that another account signs. */
+/** The bytes of a transaction for another account to sign. */
 export function bareBytes(txn: Transaction.Transaction): Uint8Array {
   return Transaction.encode(txn)
 }
 
-/** The payload as buyers send it. */
+/** The payload in the form that buyers send. */
 export function toPayload(members: readonly Uint8Array[], paymentIndex: number): ExactPayload {
   return { paymentGroup: members.map(Bytes.toBase64), paymentIndex }
 }
 
-/** What is wrong with a payload. */
+/** The error codes of a payload that is not a payment group. */
 export type GroupErrorCode =
   | 'invalid_payment_payload'
   | 'payment_group_too_large'

@@ -18,7 +18,7 @@ function order(change: Partial<PaymentOrder> = {}, parameters: Partial<PaymentOr
   return { chain, parameters: { ...plain, ...parameters }, ...people, ...money, ...change }
 }
 
-test('the transaction of the fee payer comes first', () => {
+test('puts the fee payer’s transaction first', () => {
   const { transactions, paymentIndex, feeMicroAlgos, transactionId } = buildPayment(order())
   const [fee, payment] = transactions as [Transaction.Transaction, Transaction.Transaction]
   assert.deepEqual(
@@ -34,19 +34,19 @@ test('the transaction of the fee payer comes first', () => {
   assert.ok(Group.isComplete(transactions))
 })
 
-test('without a fee payer the buyer pays the fee, also for ALGOs', () => {
+test('without a fee payer the buyer pays the fee, including for ALGO payments', () => {
   const { transactions, paymentIndex, feeMicroAlgos } = buildPayment(order({ feePayer: undefined, assetId: 0n }))
   const [payment] = transactions as [Transaction.Transaction]
   assert.deepEqual([transactions.length, paymentIndex, feeMicroAlgos], [1, 0, 1000n])
   assert.deepEqual([payment.type, payment.amt, payment.grp], ['pay', 1000n, undefined])
 })
 
-test('the validity follows maxTimeoutSeconds', () => {
+test('derives the validity from maxTimeoutSeconds', () => {
   const rounds = (maxTimeoutSeconds: number): bigint => buildPayment(order({ maxTimeoutSeconds })).lastValid - 100n
   assert.deepEqual([60, 300, 100_000].map(rounds), [27n, 123n, 1000n])
 })
 
-test('on a local network the validity is the longest possible', async () => {
+test('uses the longest validity on a local network', async () => {
   const local = await Chain.open({
     network: 'testnet',
     genesisHash: Buffer.alloc(32, 1).toString('base64'),
@@ -55,7 +55,7 @@ test('on a local network the validity is the longest possible', async () => {
   assert.equal(buildPayment(order({ chain: local })).lastValid, 1100n)
 })
 
-test('fees per byte are paid up to the limit', () => {
+test('pays fees per byte up to the limit', () => {
   const { transactions } = buildPayment(order({}, { feePerByte: 10n }))
   assert.ok(transactions[0]!.fee! > 4_000n && transactions[0]!.fee! < 8_000n)
   assert.throws(() => buildPayment(order({}, { feePerByte: 5_000n })), FeeError)

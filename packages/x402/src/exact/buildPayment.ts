@@ -1,4 +1,4 @@
-/** The transactions of a payment, ready to be signed by the buyer. */
+/** Builds the transactions of a payment for the buyer to sign. */
 import type { SuggestedParameters } from '@latchkey/algod'
 import { Address, Bytes, Group, Network, Submission, Transaction } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from '../chain/Chain.js'
@@ -11,7 +11,7 @@ export type PaymentOrder = {
   payTo: string
   assetId: bigint
   amount: bigint
-  /** The account that pays the fees, if it is not the payer. */
+  /** The account that pays the fees; undefined if the payer does. */
   feePayer: string | undefined
   maxTimeoutSeconds: number
   maxFeeMicroAlgos: bigint
@@ -20,18 +20,18 @@ export type PaymentOrder = {
 export type BuiltPayment = {
   readonly transactions: readonly Transaction.Transaction[]
   readonly paymentIndex: number
-  /** The fee that the payer itself pays. */
+  /** The fee paid by the payer. */
   readonly feeMicroAlgos: bigint
   readonly lastValid: bigint
   readonly transactionId: string
 }
 
-/** Public networks have not produced rounds faster than this; local ones may. */
+/** Public networks have not produced rounds faster than this. Local networks may. */
 const minRoundSeconds = 2.5
-/** The round in progress, and one that may have passed since the node was queried. */
+/** Covers the round in progress and a round that may have passed since the node was queried. */
 const spareRounds = 3
 const maxRounds = 1_000
-/** What a signature and its envelope add to the size of a transaction, for fees per byte. */
+/** The bytes that a signature and its envelope add to a transaction, for fees per byte. */
 const signatureBytes = 75
 
 /** @throws {@link FeeError} */
@@ -71,7 +71,7 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
   return { transactions, paymentIndex: 1, feeMicroAlgos: 0n, lastValid, transactionId }
 }
 
-/** Long enough for the seller to do its work and settle, and no longer: until then the payment can be settled. */
+/** Long enough for the seller to respond and settle. Not longer, because the payment can be settled until then. */
 function validityRounds({ chain, maxTimeoutSeconds }: PaymentOrder): number {
   const genesisHash = Bytes.toBase64(chain.genesisHash)
   const isPublic = Network.known.some((network) => network.genesisHash === genesisHash)
@@ -80,7 +80,7 @@ function validityRounds({ chain, maxTimeoutSeconds }: PaymentOrder): number {
 }
 
 function feeFor(txn: Transaction.Transaction, { minFee, feePerByte }: SuggestedParameters): bigint {
-  // Nearly always: the network is not congested.
+  // The usual case: the network is not congested.
   if (feePerByte === 0n) return minFee
   const bytes = BigInt(Submission.transactionBytes({ ...txn, grp: new Uint8Array(32).fill(1) }).length + signatureBytes)
   const byBytes = feePerByte * bytes
@@ -91,7 +91,7 @@ function checkFee(fee: bigint, { maxFeeMicroAlgos }: PaymentOrder): void {
   if (fee > maxFeeMicroAlgos) throw new FeeError(fee, maxFeeMicroAlgos)
 }
 
-/** Unique, so that two payments of the same amount are two transactions. */
+/** Makes notes unique, so that two payments of the same amount are different transactions. */
 function newNotes(): (kind: string) => Uint8Array {
   const suffix = `${Date.now()}-${Bytes.toBase64Url(Bytes.random(9))}`
   return (kind) => Bytes.fromUtf8(`${kind}-${suffix}`)

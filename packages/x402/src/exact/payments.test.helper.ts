@@ -1,4 +1,4 @@
-/** Payments to try things on, made by hand so that they can be wrong in any way. */
+/** Handmade payments for tests, which can be wrong in any way. */
 import { Address, Ed25519, Group, Multisig, Submission, Transaction } from '@latchkey/algorand'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 
@@ -62,7 +62,7 @@ export function multisigOf(keys: readonly Key[]): Multisig.Multisig {
 
 export type Made = { payload: PaymentPayload; requirements: PaymentRequirements; id: string }
 
-/** The usual one: our payment of fees first, the buyer's transfer after it. */
+/** The usual payment: our fee transaction first, then the buyer's transfer. */
 export function sponsored(
   change: Partial<Transaction.Transaction> = {},
   feeChange: Partial<Transaction.Transaction> = {},
@@ -71,7 +71,7 @@ export function sponsored(
   return make([Submission.transactionBytes(fee), sign(payment)], 1, payment)
 }
 
-/** The buyer alone, who pays its own fee. */
+/** A payment whose buyer pays its own fee. */
 export function alone(change: Partial<Transaction.Transaction> = {}): Made {
   const payment = transfer({ fee: 1000n, ...change })
   return make([sign(payment)], 0, payment)
@@ -90,7 +90,7 @@ export function wrap(payload: unknown, requirements: PaymentRequirements = requi
   return { x402Version: 2, accepted: requirements, payload } as PaymentPayload
 }
 
-/** Reads a map of names in the order in which it was not sent, as some encoders write it. */
+/** Re-encodes a map with its names in another order, as some encoders write it. */
 export function reordered(canonical: Uint8Array): Uint8Array {
   const txnKey = Buffer.from([0xa3, 0x74, 0x78, 0x6e])
   const at = Buffer.from(canonical).indexOf(txnKey)

@@ -5,7 +5,7 @@ import { BlockSearch } from './BlockSearch.js'
 
 const idOf = (text: string): string => text.padEnd(52, 'A')
 
-/** Blocks by round; a round that is not there is an error. */
+/** Blocks by round. A missing round is an error. */
 function open(blocks: { readonly [round: number]: readonly string[] }) {
   const read: number[] = []
   const blockTransactionIds = async (round: bigint): Promise<readonly string[]> => {
@@ -18,7 +18,7 @@ function open(blocks: { readonly [round: number]: readonly string[] }) {
   return { read, search: new BlockSearch({ blockTransactionIds } as unknown as Algod) }
 }
 
-test('finds a transaction, or that no block has it', async () => {
+test('finds a transaction, or determines that no block has it', async () => {
   const { search, read } = open({ 1: ['X'], 2: ['Y', 'B'], 3: [] })
   assert.equal(await search.find(idOf('B'), 1n, 3n), 2n)
   assert.equal(await search.find(idOf('C'), 1n, 3n), undefined)
@@ -27,7 +27,7 @@ test('finds a transaction, or that no block has it', async () => {
   assert.deepEqual(read, [1, 2, 3], 'each block once')
 })
 
-test('a hundred searches of the same rounds read each block once', async () => {
+test('reads each block once for a hundred searches of the same rounds', async () => {
   const blocks = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [index + 1, [`T${index}`]]))
   const { search, read } = open(blocks)
   const names = Array.from({ length: 100 }, (_, index) => idOf(`T${index}`))
@@ -37,7 +37,7 @@ test('a hundred searches of the same rounds read each block once', async () => {
   assert.equal(read.length, 50)
 })
 
-test('a missing block fails the searches that need it, and no other', async () => {
+test('a missing block fails only the searches that need it', async () => {
   const { search } = open({ 1: [], 2: [], 4: ['B'], 5: [] })
   const results = await Promise.allSettled([
     search.find(idOf('A'), 1n, 5n),
@@ -50,7 +50,7 @@ test('a missing block fails the searches that need it, and no other', async () =
   )
 })
 
-test('a match in a remembered block is compared with the block', async () => {
+test('compares a match in a remembered block with the block itself', async () => {
   const { search, read } = open({ 1: ['SAMEBEGINNING1'] })
   assert.equal(await search.find(idOf('OTHER'), 1n, 1n), undefined)
   assert.equal(await search.find(idOf('SAMEBEGINNING2'), 1n, 1n), undefined)

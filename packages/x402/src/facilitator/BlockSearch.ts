@@ -1,6 +1,6 @@
 /**
- * Looks for transactions in blocks that are too old for a lookup by id. One search at a time reads one block after the other,
- * for all transactions that are wanted: an expired payment costs no blocks of its own while others are searched.
+ * Looks for transactions in blocks that are too old for a lookup by id. A single search reads one block after the other
+ * for all wanted transactions, so an expired payment needs no extra blocks while others are searched.
  */
 import type { Algod } from '@latchkey/algod'
 import { BoundedMap } from '@latchkey/algorand'
@@ -15,13 +15,13 @@ type Wanted = {
 
 /** Twice the longest validity. */
 const maxBlocks = 2_048
-/** 8 bytes each. */
+/** Each fingerprint takes 8 bytes. */
 const maxFingerprints = 1_000_000
 
 export class BlockSearch {
   readonly #algod: Algod
   readonly #wanted = new Set<Wanted>()
-  /** The transactions of a block as numbers: a match is compared with the block itself. */
+  /** Fingerprints of the transactions in a block. A match is compared with the block itself. */
   readonly #blocks: BoundedMap<bigint, Float64Array>
   #fingerprints = 0
   #isRunning = false
@@ -34,7 +34,7 @@ export class BlockSearch {
   }
 
   /**
-   * The round whose block has the transaction, or undefined if none of them has it.
+   * Returns the round whose block has the transaction; undefined if none of the blocks has it.
    *
    * @throws AlgodError `not_found` if a block is on no node, `no_quorum` if it is on fewer than the quorum
    */
@@ -57,7 +57,7 @@ export class BlockSearch {
   }
 
   async #searchBlock(round: bigint): Promise<void> {
-    // Those that come while the block is read have their turn with the next one.
+    // Searches added while the block is read start with the next one.
     const here = [...this.#wanted].filter(({ next }) => next === round)
     const end = (one: Wanted, work: () => void): void => {
       this.#wanted.delete(one)
@@ -75,7 +75,7 @@ export class BlockSearch {
     }
   }
 
-  /** Those whose transaction is in the block. */
+  /** The searches whose transaction is in the block. */
   async #among(wanted: readonly Wanted[], round: bigint): Promise<Set<Wanted>> {
     // Round 0 has no transactions, and some nodes do not serve it.
     if (round === 0n) return new Set()

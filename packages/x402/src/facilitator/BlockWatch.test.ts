@@ -10,7 +10,7 @@ import { setUp } from './setup.test.helper.js'
 
 const timeout = 60_000
 
-/** A node whose blocks are made by the test. */
+/** A node whose blocks the test creates. */
 class BlockNode extends FakeNode {
   readonly blocks = new Map<number, string[]>()
   readonly waiting = new Set<() => void>()
@@ -32,7 +32,7 @@ class BlockNode extends FakeNode {
     })
   }
 
-  /** Ends with its signal, as any other does. */
+  /** Ends with its signal, like a real request. */
   readonly send = async (url: string, init: RequestInit): Promise<Response> => {
     const aborted = new Promise<never>((_, reject) => {
       init.signal!.addEventListener('abort', () => reject(init.signal!.reason))
@@ -72,7 +72,7 @@ function open(t: TestContext) {
   return { node, watch, clock, calls, subscribe, ends }
 }
 
-test('one wait and one block are requested for all that wait', { timeout }, async (t) => {
+test('requests one wait and one block for all waiting settlements', { timeout }, async (t) => {
   const { node, calls, subscribe, clock } = open(t)
   for (let index = 0; index < 50; index++) subscribe(`T${index}`)
   await until(() => node.waiting.size === 1)
@@ -87,7 +87,7 @@ test('one wait and one block are requested for all that wait', { timeout }, asyn
   assert.equal(clock.seen, 11n)
 })
 
-test('one that begins to wait just after its block was read is called at once', { timeout }, async (t) => {
+test('calls a listener immediately if it subscribes just after its block was read', { timeout }, async (t) => {
   const { node, calls, subscribe, ends } = open(t)
   subscribe('OTHER')
   await until(() => node.waiting.size === 1)
@@ -99,7 +99,7 @@ test('one that begins to wait just after its block was read is called at once', 
   ends.get('OTHER')!()
 })
 
-test('the first one may be in the latest block already', { timeout }, async (t) => {
+test('finds the first transaction in the latest block', { timeout }, async (t) => {
   const { node, calls, subscribe } = open(t)
   node.blocks.set(10, ['T1'])
   subscribe('T1')
@@ -107,7 +107,7 @@ test('the first one may be in the latest block already', { timeout }, async (t) 
   assert.deepEqual(calls, [['T1', 10n]])
 })
 
-test('nothing is requested while none waits, and the last to leave ends the wait', { timeout }, async (t) => {
+test('requests nothing without listeners, and the last one to leave ends the wait', { timeout }, async (t) => {
   const { node, calls, subscribe, ends, watch } = open(t)
   subscribe('T1')
   await until(() => node.waiting.size === 1)
@@ -123,7 +123,7 @@ test('nothing is requested while none waits, and the last to leave ends the wait
   await until(() => calls.length === 1)
 })
 
-test('a wait that nothing needs any more is ended on the connection', { timeout }, async () => {
+test('aborts an unneeded wait on the connection', { timeout }, async () => {
   const node = new BlockNode()
   let isAborted = false
   const algod = new Algod({
@@ -142,7 +142,7 @@ test('a wait that nothing needs any more is ended on the connection', { timeout 
   await until(() => isAborted)
 })
 
-test('all are called where no node lets requests wait, and it is not tried for a while', { timeout }, async (t) => {
+test('calls all listeners if no node supports waiting, and does not retry for a while', { timeout }, async (t) => {
   const { node, calls, subscribe, watch } = open(t)
   node.on('GET wait', () => missing)
   subscribe('T1')
@@ -158,7 +158,7 @@ test('all are called where no node lets requests wait, and it is not tried for a
   assert.equal(node.count('GET wait'), 1)
 })
 
-test('all are called after a block that cannot be read', { timeout }, async (t) => {
+test('calls all listeners after a block that cannot be read', { timeout }, async (t) => {
   const { node, calls, subscribe, watch } = open(t)
   subscribe('T1')
   await until(() => node.waiting.size === 1)
@@ -168,7 +168,7 @@ test('all are called after a block that cannot be read', { timeout }, async (t) 
   assert.deepEqual([calls, watch.isAvailable], [[['T1', undefined]], true])
 })
 
-test('many quick blocks are read together', { timeout }, async (t) => {
+test('reads many quick blocks together', { timeout }, async (t) => {
   const { node, subscribe, ends } = open(t)
   subscribe('T1')
   await until(() => node.waiting.size === 1)
@@ -181,7 +181,7 @@ test('many quick blocks are read together', { timeout }, async (t) => {
   ends.get('T1')!()
 })
 
-test('a settlement is answered by its block, without a lookup of its own', { timeout }, async (t) => {
+test('a settlement is answered by its block, without its own lookup', { timeout }, async (t) => {
   const { payload, requirements, id } = alone()
   const { facilitator, node } = await setUp(t, { settleTimeoutMs: 30_000, pollMs: 60_000 })
   node.confirmedRound = undefined

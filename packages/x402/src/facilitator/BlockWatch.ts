@@ -1,27 +1,27 @@
 /**
- * Waits for the next block of a network, once for all settlements that wait for one, and reads which of them are in it: two
- * requests for a block, however many they are. Where no node lets requests wait, they have to look themselves.
+ * Waits for the next block of a network, once for all waiting settlements, and reads which of them are in it. This
+ * takes two requests per block for any number of settlements. If no node supports waiting, settlements poll instead.
  */
 import { type Algod, AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { BoundedMap } from '@latchkey/algorand'
 import type { RoundClock } from './RoundClock.js'
 
-/** Called with the round whose block has the transaction, or undefined if it has to be looked up. */
+/** Called with the round whose block has the transaction, or with undefined if the transaction must be looked up. */
 export type BlockListener = (round: bigint | undefined) => void
 
-/** How long one request waits. Proxies end longer ones. */
+/** How long one request waits. Proxies end longer requests. */
 const waitMs = 10_000
-/** A wait that has not ended so long after its time never will: some runtimes end what no request waits for. */
+/** A wait that is this much overdue will never end: some runtimes drop work that no request waits for. */
 const graceMs = 5_000
-/** Blocks that come more quickly than this are read together. */
+/** Blocks that come faster than this are read together. */
 const minGapMs = 100
-/** As long as blocks cannot be read, all that wait are looked up one by one: not more often than this. */
+/** While blocks cannot be read, all waiting settlements are looked up one by one, at most this often. */
 const unreadableGapMs = 1_000
-/** How many blocks are read where several came at once; and after a pause, in which none waited. */
+/** How many blocks are read if several came at once, and after a pause in which none waited. */
 const maxBlocks = 8n
 const firstBlocks = 2n
-/** How long there are no waits after they failed: doubled each time, to a minute. */
+/** How long waits are suspended after they failed. Doubles each time, up to a minute. */
 const firstRetryMs = 1_000
 const maxRetryMs = 60_000
 
@@ -29,11 +29,11 @@ export class BlockWatch {
   readonly #algod: Algod
   readonly #clock: RoundClock
   readonly #listeners = new Map<string, BlockListener>()
-  /** The transactions of the latest blocks: a settlement may begin to wait just after its block was read. */
+  /** The transactions of the latest blocks, because a settlement may begin to wait just after its block was read. */
   readonly #blocks = new BoundedMap<bigint, ReadonlySet<string>>(Number(maxBlocks))
   /** The latest round whose block was read. */
   #round: bigint | undefined
-  /** The latest loop, and until when it must have shown that it runs. */
+  /** The latest loop, and the time by which it must have shown that it runs. */
   #loop = { aliveUntilMs: 0 }
   #retryFromMs = 0
   #retryMs = firstRetryMs
@@ -46,12 +46,12 @@ export class BlockWatch {
     this.#clock = clock
   }
 
-  /** Whether listeners are called after each block. If not, nodes do not let requests wait now. */
+  /** Whether listeners are called after each block. False while nodes do not support waiting. */
   get isAvailable(): boolean {
     return performance.now() >= this.#retryFromMs
   }
 
-  /** Returns what ends it. The listener is not called before that, and may be called more than once. */
+  /** Returns a function that unsubscribes. The listener is called asynchronously, and may be called more than once. */
   subscribe(transactionId: string, listener: BlockListener): () => void {
     this.#listeners.set(transactionId, listener)
     const round = this.#find(transactionId)
@@ -72,7 +72,7 @@ export class BlockWatch {
     if (!this.isAvailable || performance.now() < this.#loop.aliveUntilMs) return
     this.#loop = { aliveUntilMs: performance.now() + waitMs + graceMs }
     const loop = this.#loop
-    // It goes on for other settlements than the one that began it, and belongs to no trace.
+    // The loop outlives the settlement that started it, so it belongs to no trace.
     if (Tracing.isOn()) void Tracing.outside(() => this.#run(loop))
     else void this.#run(loop)
   }
@@ -86,7 +86,7 @@ export class BlockWatch {
         await this.#nextBlock(isFirst ? firstBlocks : maxBlocks)
         this.#retryMs = firstRetryMs
         const restMs = (this.#isReadable ? minGapMs : unreadableGapMs) - (performance.now() - startedMs)
-        // The first wait catches up, and ends at once.
+        // The first wait catches up and returns immediately.
         if (restMs > 0 && !isFirst) await new Promise((resolve) => setTimeout(resolve, restMs))
       }
     } catch {
@@ -96,16 +96,18 @@ export class BlockWatch {
     } finally {
       loop.aliveUntilMs = 0
     }
-    // One may have come while the last wait was being cancelled.
+    // A settlement may have subscribed while the last wait was being cancelled.
     if (this.#listeners.size > 0) this.#start()
   }
 
-  /** The first settlement may be in the latest block: it was looked up before this round was requested. */
+  /** The first settlement may be in the latest block, because it was looked up before this round was requested. */
   async #catchUp(): Promise<void> {
     if (this.#round === undefined) await this.#read(this.#clock.seen ?? (await this.#clock.lastRound()))
   }
 
-  /** @param most how many blocks are read: after a pause, those who wait now have looked up what was before the latest */
+  /**
+   * @param most how many blocks are read; after a pause, the waiting settlements have already looked up earlier blocks
+   */
   async #nextBlock(most: bigint): Promise<void> {
     const before = this.#round!
     const round = await this.#wait(before)
@@ -114,7 +116,7 @@ export class BlockWatch {
     for (let next = first; next <= round; next++) await this.#read(next)
   }
 
-  /** The latest round after the wait; undefined if no block came, or nothing waits for it any more. */
+  /** The latest round after the wait; undefined if no block came, or no settlement waits anymore. */
   async #wait(before: bigint): Promise<bigint | undefined> {
     let isCancelled = false
     this.#cancel = () => {
@@ -139,7 +141,7 @@ export class BlockWatch {
     }
   }
 
-  /** No block came, or the ledger was set back, as development networks do. */
+  /** No block came, or the ledger was reset, as development networks do. */
   async #afterTimeout(before: bigint): Promise<undefined> {
     const round = await this.#algod.lastRound()
     this.#clock.observe(round)

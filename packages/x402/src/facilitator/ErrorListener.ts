@@ -1,5 +1,5 @@
-/** The request and the payment that an error is about, as far as they are known. */
+/** The request and the payment that an error is about, if they are known. */
 export type ErrorSubject = { readonly requestId?: string | undefined; readonly transactionId?: string | undefined }
 
-/** Gets errors, for a log. */
+/** Receives errors, for a log. */
 export type ErrorListener = (error: unknown, subject?: ErrorSubject) => void

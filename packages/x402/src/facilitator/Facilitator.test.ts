@@ -30,7 +30,7 @@ test('needs at least one chain', () => {
   }
 })
 
-test('a fee payer without an address is an error', async (t) => {
+test('refuses a fee payer without an address', async (t) => {
   const { chain } = await setUp(t)
   for (const change of [{ address: undefined }, { address: 'x' }, { sender: 'x' }]) {
     const feePayer = { ...sponsor, ...change } as never
@@ -86,7 +86,7 @@ test('a rekeyed fee account is simulated and signed with its authorizer', async 
   assert.equal(Address.encode(fee!.sgnr!), stranger.address)
 })
 
-test('the response has the network id of the request, also in its older form', async (t) => {
+test('responds with the network id of the request, including its older form', async (t) => {
   const { facilitator } = await setUp(t)
   const older = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
   const made = sponsored()
@@ -108,7 +108,7 @@ test('verify and settle return a code for malformed input', async (t) => {
   assert.deepEqual([node.requests, errors], [[], []])
 })
 
-test('another signature of a verified payment is verified again', async (t) => {
+test('verifies another signature of a verified payment again', async (t) => {
   const { facilitator, node } = await setUp(t)
   const [fee, payment] = Group.assign([feePayment(), transfer()]) as [Tx, Tx]
   const bare = Submission.transactionBytes(fee)
@@ -121,7 +121,7 @@ test('another signature of a verified payment is verified again', async (t) => {
   assert.equal((await facilitator.settle(right.payload, right.requirements)).success, true)
 })
 
-test('an empty fee account is not reported as the fault of the buyer', async (t) => {
+test('does not blame the buyer for an empty fee account', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('POST simulate', () => dead('overspend'))
   node.on('GET account', () => ok({ amount: 101_000, 'min-balance': 100_000 }))
@@ -134,7 +134,7 @@ test('an empty fee account is not reported as the fault of the buyer', async (t)
   assert.match((await facilitator.health())!, /the fee account .* has 0.001 ALGO to spend on fees/)
 })
 
-test('missing funds of the buyer are reported as such, also behind the fee transaction', async (t) => {
+test('reports missing funds of the buyer, even behind the fee transaction', async (t) => {
   const { facilitator, node } = await setUp(t)
   const explained = async (message: string, made = sponsored()) => {
     node.on('POST simulate', () => dead(message))
@@ -153,7 +153,7 @@ test('missing funds of the buyer are reported as such, also behind the fee trans
   assert.match((await explained('underflow'))[1]!, /has 0.000001 USDC and needs 0.001; send it 0.000999 USDC/)
 })
 
-test('a payment that is on the ledger already is a duplicate', async (t) => {
+test('reports a payment that is already on the ledger as a duplicate', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('POST simulate', () => dead('transaction already in ledger: X'))
   node.on('GET pending', () => ok({ 'pool-error': '', 'confirmed-round': 99 }))
@@ -162,7 +162,7 @@ test('a payment that is on the ledger already is a duplicate', async (t) => {
   assert.deepEqual([settled.success, settled.errorReason], [false, 'duplicate_settlement'])
 })
 
-test('no node: the facilitator reports itself, without the address of a node', async (t) => {
+test('reports itself without the address of a node if no node responds', async (t) => {
   const { facilitator, node, errors } = await setUp(t)
   node.on('POST simulate', () => 'drop')
   node.on('GET params', () => 'drop')
@@ -197,7 +197,7 @@ test('health reports a node of another network', async (t) => {
   assert.match((await facilitator.health())!, /the node belongs to the local network \(algorand:AQEB/)
 })
 
-test('a signer that fails is not the fault of the buyer; nothing is recorded or submitted', async (t) => {
+test('does not blame the buyer for a signer that fails, and neither records nor submits anything', async (t) => {
   const broken = { address: sponsor.address, sign: () => Promise.reject(new Error('the password is hunter2')) }
   const { facilitator, node, errors } = await setUp(t, { feePayer: broken })
   const { payload, requirements } = sponsored()
@@ -208,7 +208,7 @@ test('a signer that fails is not the fault of the buyer; nothing is recorded or 
   assert.equal(node.submitted.length, 0)
 })
 
-test('health reports a key that cannot sign, and one that can again, without what the signer says', async (t) => {
+test('health reports when a key cannot sign and when it can again, without the signer’s text', async (t) => {
   const key = Signer.fromSeed(sponsor.seed)
   let isAway = true
   const sign = (bytes: Uint8Array) => (isAway ? Promise.reject(new Error('the password is hunter2')) : key.sign(bytes))
@@ -233,7 +233,7 @@ test('health reports a fee account that is rekeyed to another key', async (t) =>
   assert.match((await facilitator.health())!, /is authorized by another key/)
 })
 
-test('the balance for fees is in the metrics while it is known', async (t) => {
+test('includes the fee balance in the metrics while it is known', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('GET account', () => ok({ amount: 1_600_000, 'min-balance': 100_000 }))
   const { networks } = await facilitator.status()
@@ -247,7 +247,7 @@ test('the balance for fees is in the metrics while it is known', async (t) => {
   )
 })
 
-test('fees count once per payment, and not if none was paid', async (t) => {
+test('counts fees once per payment, and not if none was paid', async (t) => {
   const { facilitator, node } = await setUp(t, { policy: { feeMicroAlgosPerDay: 4_000n } })
   const first = sponsored()
   const results = await Promise.all(
@@ -279,7 +279,7 @@ test('concurrent payments cannot exceed the fee budget', async (t) => {
   assert.equal(node.submitted.length, 2)
 })
 
-test('an onError that throws does no harm', async (t) => {
+test('survives an onError that throws', async (t) => {
   const { facilitator, node } = await setUp(t, {
     onError: () => {
       throw new Error('no')
@@ -290,7 +290,7 @@ test('an onError that throws does no harm', async (t) => {
   assert.equal((await facilitator.verify(payload, requirements)).invalidReason, 'facilitator_node_unavailable')
 })
 
-test('outcomes are counted', async (t) => {
+test('counts outcomes', async (t) => {
   const { facilitator } = await setUp(t)
   const { payload, requirements } = sponsored()
   await facilitator.verify(payload, requirements)
@@ -309,7 +309,7 @@ test('outcomes are counted', async (t) => {
   }
 })
 
-test('nodes have metrics, named by their host', async (t) => {
+test('has metrics of nodes, by host name', async (t) => {
   const [good, bad] = [new FakeNode(), new FakeNode()]
   for (const kind of ['GET params', 'GET status', 'POST simulate']) bad.on(kind, () => 'drop')
   const byHost = new Map([

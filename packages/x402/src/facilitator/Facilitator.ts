@@ -29,7 +29,7 @@ import { VerifiedPayments, verificationKey } from './VerifiedPayments.js'
 import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
 /**
- * Verifies and settles payments. A payment is submitted once, and every call for it gets the same result.
+ * Verifies and settles payments. A payment is submitted once, and every call for that payment gets the same result.
  *
  * @example
  * const facilitator = new Facilitator({ chains: [chain], feePayer, store: new SqliteSettlements('settlements.db') })
@@ -37,9 +37,9 @@ import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPa
  * const handler = createFacilitatorHandler({ facilitator })
  */
 export class Facilitator {
-  /** Counters and gauges, as `text()` for Prometheus. */
+  /** Counters and gauges. `text()` returns them in the Prometheus format. */
   readonly metrics: Metrics
-  /** For whom it works. */
+  /** The sellers and callers that are served. */
   readonly policy: Policy
   readonly #chains: readonly Chain[]
   readonly #feePayers: FeePayers
@@ -50,11 +50,11 @@ export class Facilitator {
   readonly #verified = new VerifiedPayments()
   readonly #settler: Settler
   readonly #onError: ErrorListener
-  /** By payment and claimant. */
+  /** Keyed by payment and claimant. */
   readonly #starting = new Map<string, Promise<Settlement>>()
   readonly #health: Health
 
-  /** @throws OptionsError without a chain, or for a fee payer without an address */
+  /** @throws OptionsError if no chain is passed, or for a fee payer without an address */
   constructor(options: FacilitatorOptions) {
     const { feePayer, policy } = options
     const store: SettlementStore = options.store ?? new MemorySettlements()
@@ -89,7 +89,7 @@ export class Facilitator {
     const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
       this.#reservations.setRejected(transactionId, isRejected)
     const onTaken = (settlement: Settlement): void => this.#reservations.restore(settlement)
-    // The store knows what other replicas work on, and this one may not see its end.
+    // The store tracks settlements of other replicas, whose end this replica may not see.
     const onLeft = ({ transactionId }: Settlement): void => this.#reservations.end(transactionId, false)
     const of = { store, chains, onError, onEnd, onRejected, onTaken, onLeft, metrics: this.metrics, limits }
     this.#settler = new Settler({ ...of, ...this.#options })
@@ -103,7 +103,7 @@ export class Facilitator {
     })
   }
 
-  /** The accounts that it pays fees from. */
+  /** The accounts that pay the fees. */
   get feePayers(): ReadonlySet<string> {
     return this.#feePayers.addresses
   }
@@ -113,12 +113,12 @@ export class Facilitator {
     return (await this.#settler.resume()).length
   }
 
-  /** What it serves: the response of GET /supported. Fee accounts that can pay come first. */
+  /** The response of GET /supported. Fee accounts that can pay come first. */
   supported(): SupportedResponse {
     const kinds = this.#chains.flatMap((chain) => {
       const payers = this.#feePayers.working(chain.caip2)
       const extras = payers.length === 0 ? [{}] : payers.map(({ address }) => ({ extra: { feePayer: address } }))
-      // By both ids: published sellers look up the one that they know, and take the first kind of it.
+      // Listed under both ids: published sellers look up the id that they know, and use its first kind.
       return extras.flatMap((extra) =>
         chain.ids.map((id) => ({ x402Version: 2, scheme: 'exact', network: id as `${string}:${string}`, ...extra })),
       )
@@ -126,7 +126,7 @@ export class Facilitator {
     return { kinds, extensions: [], signers: { 'algorand:*': [...this.#feePayers.addresses] } }
   }
 
-  /** Whether a payment would be settled. Refusals are results with a code, not errors. */
+  /** Returns whether a payment would be settled. Refusals are results with a code, not errors. */
   verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<VerifyResponse> {
     if (!Tracing.isOn()) return this.#verify(payload, requirements, caller)
     return FacilitatorTrace.operation('verify', caller, () => this.#verify(payload, requirements, caller))
@@ -163,7 +163,7 @@ export class Facilitator {
     try {
       const payment = await this.#readPayment(payload, requirements, caller)
       transaction = payment.group.transactionId
-      // Of one that was verified here, recording it tells whether it is recorded already.
+      // For a payment verified here, recording it shows whether it is already recorded.
       const isWaiting = this.#reservations.isWaiting(transaction, claimantOf(caller))
       const known = isWaiting ? undefined : await this.#settler.find(transaction)
       if (known !== undefined) this.#checkClaim(known, caller)
@@ -179,23 +179,23 @@ export class Facilitator {
     }
   }
 
-  /** What is wrong with the nodes, the fee account or its key, for the public; undefined if nothing is. */
+  /** Returns the problem with the nodes, the fee account or its key, as a public text; undefined if there is none. */
   async health(): Promise<string | undefined> {
     return (await this.#health.status()).problem
   }
 
   /**
-   * The state of the store, the networks and the fee accounts, for the public. Checked at most once per second.
+   * Returns the state of the store, the networks and the fee accounts, for the public. Checked at most once per second.
    *
-   * @param withinMs after which the result of the check before is returned, for probes that do not wait for long
+   * @param withinMs returns the previous result if the check takes longer, for probes with a short timeout
    */
   status(withinMs?: number): Promise<FacilitatorStatus> {
     return this.#health.status(withinMs)
   }
 
   /**
-   * Checks that fees can be signed for, by at least one of the accounts. Call it before serving: a facilitator that cannot
-   * sign settles nothing.
+   * Checks that at least one fee account can sign. Call it before serving, because a facilitator that cannot sign
+   * settles nothing.
    *
    * @throws what the signer throws: SignerError, KmdClientError
    */
@@ -204,8 +204,8 @@ export class Facilitator {
   }
 
   /**
-   * Is not ready any more, and goes on with everything else: what balances load sends new payments to other replicas. Call
-   * it some seconds before `stop`.
+   * Reports not ready and continues to work, so that a load balancer sends new payments to other replicas. Call it some
+   * seconds before `stop`.
    */
   drain(): void {
     this.#health.drain()
@@ -232,8 +232,8 @@ export class Facilitator {
   }
 
   /**
-   * A payment to settle. What was verified or recorded is settled although its caller has no more requests; for the rest,
-   * signatures are not checked then, which takes long. What is wrong counts as a request.
+   * Reads a payment to settle. Verified and recorded payments are settled even if the caller has exceeded its request
+   * limit. Other payments are then refused before the slow signature check. An invalid payment counts as a request.
    *
    * @throws PaymentError
    */
@@ -254,8 +254,8 @@ export class Facilitator {
   }
 
   /**
-   * A caller that sends too much is refused before anything is read or looked up for it. Undefined if there is nothing to
-   * wait for.
+   * Refuses a caller that sends too many requests before anything is read or looked up for it. Returns undefined if
+   * there is nothing to wait for.
    *
    * @throws PaymentError
    */
@@ -268,7 +268,10 @@ export class Facilitator {
     })
   }
 
-  /** Whether the caller has more. Other replicas are asked only for a caller that has more at this one. */
+  /**
+   * Whether the caller is within its limit. The shared count is queried only if the caller is within the limit of this
+   * replica.
+   */
   #countRequest(caller: Caller): boolean | Promise<boolean> {
     if (!this.policy.admitCaller(caller)) return false
     const { countCaller } = this.#store
@@ -278,7 +281,7 @@ export class Facilitator {
   }
 
   /**
-   * Holds a payment for its claimant, unless it has a settlement already, which is returned.
+   * Holds a payment for its claimant. Returns the settlement instead if the payment already has one.
    *
    * @throws PaymentError
    */
@@ -286,16 +289,16 @@ export class Facilitator {
     const { transactionId } = payment.group
     const claimant = claimantOf(caller)
     const isVerified = this.#reservations.isVerified(transactionId, keyOf(payment), claimant)
-    // A store with holds looks it up when it holds it: one round trip.
+    // A store with holds looks up the settlement when it holds the payment, in one round trip.
     const isFirst = this.#holds.isShared && !isVerified
     const known = isFirst ? undefined : await this.#settler.find(transactionId)
     if (known !== undefined || isVerified) return known
     const held = await this.#holds.hold(payment, requirements, claimant)
-    // It may have been settled since the simulation.
+    // The payment may have been settled since the simulation.
     return this.#holds.isShared ? held.known : this.#settler.find(transactionId)
   }
 
-  /** Concurrent calls with the same bytes share one settlement. Other signatures and other claimants do not. */
+  /** Concurrent calls with the same bytes share one settlement. Calls with other signatures or claimants do not. */
   async #startOnce(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
     const key = `${keyOf(payment)} ${claimantOf(caller)}`
     let starting = this.#starting.get(key)
@@ -306,10 +309,10 @@ export class Facilitator {
     return starting
   }
 
-  /** Signs the fee transaction and records the group: what is submitted is what was recorded. */
+  /** Signs the fee transaction and records the group. Only recorded bytes are submitted. */
   async #start(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
     const { transactionId } = payment.group
-    // One that was verified has passed the limits, and the work for it may be done.
+    // A verified payment has passed the limits, and its seller may already have done the work.
     const isAdmitted = this.#reservations.isHeld(transactionId, claimantOf(caller))
     if (!isAdmitted) {
       await this.#admitCaller(caller)
@@ -326,9 +329,9 @@ export class Facilitator {
     try {
       const record = await this.#settlementOf(payment, claimant)
       const { settlement, isNew } = await this.#settler.begin(record, { isPatient: isAdmitted || wasHeld })
-      // Another call or another process has recorded it.
+      // Another call or another process has recorded the settlement.
       if (!isNew) this.#checkClaim(settlement, caller)
-      // Another replica works on it, and this one may not see its end.
+      // Another replica works on the settlement, and this one may not see its end.
       const isElsewhere = !isNew && settlement.state === 'pending' && this.#store.leases !== undefined
       if (isElsewhere) this.#reservations.stopSettling(transactionId)
       return settlement
@@ -339,9 +342,9 @@ export class Facilitator {
   }
 
   /**
-   * One that ended, in whichever process, reserves nothing here.
+   * Releases the reservation of a settlement that ended in any process.
    *
-   * @throws PaymentError if it belongs to another claimant
+   * @throws PaymentError if the settlement belongs to another claimant
    */
   #checkClaim({ transactionId, state, claimant }: Settlement, caller: Caller): void {
     if (state !== 'pending') this.#reservations.end(transactionId, state === 'settled')
@@ -349,8 +352,8 @@ export class Facilitator {
   }
 
   /**
-   * A settlement in progress is as good as a verified payment. One that ended is not: a seller that keeps no claims would
-   * serve a payment that was copied from the ledger.
+   * A pending settlement is as good as a verified payment. An ended one is not: a seller that keeps no claims would
+   * serve a payment copied from the ledger.
    *
    * @throws PaymentError
    */
@@ -401,7 +404,10 @@ export class Facilitator {
 type Refused = { readonly payload: PaymentPayload; readonly caller: Caller }
 type Reason = { readonly code: PaymentErrorCode; readonly message: string }
 
-/** One that does not verify has an id all the same, in most cases. For a caller that sends too much nothing is read. */
+/**
+ * The id of a payment, which most payments that fail verification have too. Nothing is read for a caller that sends too
+ * much.
+ */
 function subjectOf(payload: PaymentPayload, error: unknown): string | undefined {
   if (error instanceof PaymentError && error.code === 'facilitator_policy_refused') return undefined
   try {
@@ -415,7 +421,7 @@ function tooManyRequests(): PaymentError {
   return new PaymentError('facilitator_policy_refused', 'too many requests in this minute')
 }
 
-/** None is a claimant too: a payment that was presented without one is not taken by one that names itself. */
+/** No claimant is a claimant too: a payment presented without one cannot be taken by a caller that names itself. */
 function claimantOf({ claimant = '' }: Caller): string {
   return claimant
 }
@@ -426,12 +432,12 @@ function silenced(onError: ErrorListener | undefined): ErrorListener {
     try {
       onError?.(error, subject)
     } catch {
-      // There is no one else to report it to.
+      // There is nowhere else to report the error.
     }
   }
 }
 
-/** A replica with a smaller one than the others would decide alone what they do not. */
+/** A replica with a smaller quorum would make decisions that the others do not make. */
 function quorumsOf(chains: readonly Chain[]): string[] | undefined {
   if (chains.every(({ algod }) => algod.quorum === 1)) return undefined
   return chains.map(({ caip2, algod }) => `${caip2} ${algod.quorum}`)

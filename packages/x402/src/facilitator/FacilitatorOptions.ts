@@ -7,11 +7,11 @@ import type { PolicyOptions } from './Policy.js'
 
 /** Options of a `Facilitator`. */
 export type FacilitatorOptions = {
-  /** One for each network that is served. */
+  /** One chain for each network that is served. */
   chains: readonly Chain[]
   /**
-   * The account that pays the fees of buyers, or several in the order of preference. New payments name the first one that
-   * can pay and sign; those that name another one are settled as well.
+   * The account that pays the fees of buyers, or several in order of preference. New payments name the first account
+   * that can pay and sign. Payments that name another one are settled as well.
    *
    * @default buyers pay their own fees
    */
@@ -23,14 +23,14 @@ export type FacilitatorOptions = {
    */
   store?: SettlementStore | undefined
   /**
-   * For whom it works, and how much it spends.
+   * The sellers and callers to serve, and the limits on fees.
    *
    * @default no restriction
    */
   policy?: PolicyOptions | undefined
   /**
-   * The highest fee that is paid for each transaction of a group, however busy the network is. Below it, what the network
-   * asks for is paid and no more.
+   * The highest fee for each transaction of a group, even if the network is busy. Below this limit, the facilitator
+   * pays no more than the network asks for.
    *
    * @default 5_000n
    */
@@ -42,13 +42,13 @@ export type FacilitatorOptions = {
    */
   maxValidityRounds?: bigint | undefined
   /**
-   * How long `settle` waits for the ledger; after that its result is `settlement_pending`.
+   * How long `settle` waits for the ledger before its result is `settlement_pending`.
    *
    * @default 30_000
    */
   settleTimeoutMs?: number | undefined
   /**
-   * The first wait between two lookups of a settlement, where nodes do not let it wait for the next block.
+   * The first wait between two lookups of a settlement, if nodes do not support waiting for the next block.
    *
    * @default 250
    */
@@ -60,21 +60,21 @@ export type FacilitatorOptions = {
    */
   keepMs?: number | undefined
   /**
-   * Settlements of one payer that are not confirmed at the same time; further ones get `facilitator_busy`.
+   * How many settlements of one payer may be unconfirmed at a time. Further ones get `facilitator_busy`.
    *
    * @default 256
    */
   maxPendingPerPayer?: number | undefined
   /**
-   * Settlements for one `payTo` that are not confirmed at the same time; further ones get `facilitator_busy`.
+   * How many settlements for one `payTo` may be unconfirmed at a time. Further ones get `facilitator_busy`.
    *
    * @default 4_096
    */
   maxPendingPerPayTo?: number | undefined
   /**
-   * Called with errors that are not the buyer's fault, and with what they are about.
+   * Called with errors that are not the buyer's fault, and the request and payment that they are about.
    *
-   * @default they are ignored
+   * @default errors are ignored
    */
   onError?: ErrorListener | undefined
 }

@@ -1,9 +1,9 @@
-/** The spans of a facilitator. Used only where an SDK is registered. */
+/** The tracing spans of a facilitator. Used only if an SDK is registered. */
 import * as Tracing from '@latchkey/algod/tracing'
 import type { SettleResponse, VerifyResponse } from '../wire/types.js'
 import type { Caller } from './Policy.js'
 
-/** A call of a gate, inside the gate's own trace. What follows is inside of it. */
+/** Traces a gate's call as part of the gate's own trace. Later spans are nested in this one. */
 export function operation<T extends VerifyResponse | SettleResponse>(
   name: 'verify' | 'settle',
   { requestId, header }: Caller,
@@ -11,7 +11,7 @@ export function operation<T extends VerifyResponse | SettleResponse>(
 ): Promise<T> {
   const remote = header === undefined ? {} : { kind: 'server' as const, parent: Tracing.parentOf(header) }
   const attributes = { [Tracing.names.requestId]: requestId }
-  // In the process of its gate, it is a part of the gate's request.
+  // In the gate's own process, the call is a part of the gate's request.
   const isRequest = header !== undefined
   return Tracing.span(`facilitator.${name}`, { ...remote, isRequest, attributes }, async (span) => {
     const response = await work()

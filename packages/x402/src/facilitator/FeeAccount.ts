@@ -1,25 +1,25 @@
 import { PaymentError } from './PaymentError.js'
 
-/** How long a balance is used: each of many verifications would ask for it otherwise. */
+/** How long a balance is used. Otherwise, each of many verifications would query it. */
 const balanceMs = 2_000
-/** Where other replicas spend from the account too, and do not tell. */
+/** Shorter if other replicas spend from the account too, without telling this one. */
 const sharedBalanceMs = 250
 
-/** What was reserved before a payment. */
+/** The fees reserved before a payment. */
 export type FeesAhead = {
   readonly all: bigint
-  /** Of those, what is about to be spent. */
+  /** The part that is about to be spent. */
   readonly settling: bigint
-  /** Of those, what is for the same payer. */
+  /** The part that belongs to the same payer. */
   readonly own: bigint
-  /** How many payers they are for, over all replicas; undefined if this process is the only one. */
+  /** How many payers the fees belong to, over all replicas; undefined if this process is the only one. */
   readonly payers?: number | undefined
 }
 
 /**
- * The account that pays the fees, on one network: what open payments will take from it counts against its balance, because
- * each of them alone passes the simulation. Payments that are verified and never settled cost their payer nothing, so
- * that no payer can reserve all of it: each has a share that others cannot take.
+ * The account that pays the fees on one network. The fees of open payments count against its balance, because each
+ * payment alone passes the simulation. Payments that are verified and never settled cost their payer nothing. To
+ * prevent a payer from reserving the whole balance, each payer has a share that others cannot take.
  */
 export class FeeAccount {
   readonly #nowMs: () => number
@@ -32,14 +32,14 @@ export class FeeAccount {
     this.#nowMs = nowMs
   }
 
-  /** Returns what was reserved before. */
+  /** Returns the fees that were reserved before. */
   reserve(payer: string, feeMicroAlgos: bigint): FeesAhead {
     const ahead = { all: this.#open, settling: this.#settling, own: this.#openByPayer.get(payer) ?? 0n }
     this.#add(payer, feeMicroAlgos)
     return ahead
   }
 
-  /** A reserved fee is about to be spent; or is not, after all. */
+  /** Marks a reserved fee as about to be spent, or undoes that. */
   settle(feeMicroAlgos: bigint, isSettling: boolean): void {
     this.#settling += isSettling ? feeMicroAlgos : -feeMicroAlgos
   }
@@ -49,9 +49,9 @@ export class FeeAccount {
     if (isSpent && this.#balance !== undefined) this.#balance.spentSince += feeMicroAlgos
   }
 
-  /** @throws PaymentError if the balance does not cover the fee beside those that came before it */
+  /** @throws PaymentError if the balance does not cover the fee in addition to the fees reserved before it */
   async check(feeMicroAlgos: bigint, ahead: FeesAhead, spendable: () => Promise<bigint>): Promise<void> {
-    // The simulation has compared one fee with the balance.
+    // The simulation has already compared a single fee with the balance.
     if (ahead.all === 0n) return
     const now = this.#nowMs()
     const maxAgeMs = ahead.payers === undefined ? balanceMs : sharedBalanceMs

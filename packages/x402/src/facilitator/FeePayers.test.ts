@@ -22,7 +22,7 @@ function setAccounts(node: FakeNode, accounts: { readonly [address: string]: obj
 
 const named = (facilitator: Facilitator) => facilitator.supported().kinds.map(({ extra }) => extra?.['feePayer'])
 
-test('payments that name any of the accounts are settled, and each is signed by its own key', async (t) => {
+test('settles payments that name any of the accounts, each signed by its own key', async (t) => {
   const rekeyed = Signer.fromSeed(third.seed, { sender: second.address })
   const { facilitator, node } = await setUp(t, { feePayer: [signers[0]!, rekeyed] })
   for (const key of [sponsor, second]) {
@@ -36,7 +36,7 @@ test('payments that name any of the accounts are settled, and each is signed by 
   assert.equal(refused.invalidReason, 'invalid_exact_avm_unsigned_non_facilitator')
 })
 
-test('the first account that can pay is named first, on every network id; all are signers', async (t) => {
+test('names the first account that can pay first, on every network id, and lists all as signers', async (t) => {
   const { facilitator, node } = await setUp(t, { feePayer: signers })
   const [own, other] = [sponsor.address, second.address]
   assert.deepEqual(named(facilitator), [own, own, other, other])
@@ -55,7 +55,7 @@ test('the first account that can pay is named first, on every network id; all ar
   assert.deepEqual(facilitator.supported().signers, { 'algorand:*': [own, other] })
 })
 
-test('health is red if no account works, and names the accounts', async (t) => {
+test('health fails if no account works, and names the accounts', async (t) => {
   const { facilitator, node } = await setUp(t, { feePayer: signers })
   setAccounts(node, { [sponsor.address]: empty, [second.address]: { ...funded, 'auth-addr': third.address } })
   const { problem, warnings } = await facilitator.status()
@@ -65,7 +65,7 @@ test('health is red if no account works, and names the accounts', async (t) => {
   assert.deepEqual(named(facilitator), all, 'a seller is not left without one')
 })
 
-test('GET /supported names an account that works without a check before it', async (t) => {
+test('GET /supported names a working account without an earlier check', async (t) => {
   const { facilitator, node } = await setUp(t, { feePayer: signers })
   setAccounts(node, { [sponsor.address]: empty })
   const response = await createFacilitatorHandler({ facilitator })(new Request('http://f.example/supported'))
@@ -73,7 +73,7 @@ test('GET /supported names an account that works without a check before it', asy
   assert.equal(kinds[0]!.extra.feePayer, second.address)
 })
 
-test('a payment that finds its fee account empty or rekeyed makes the next seller name another one', async (t) => {
+test('a payment with an empty or rekeyed fee account makes the next seller name another one', async (t) => {
   for (const [state, code] of [
     [empty, 'facilitator_fee_account_unfunded'],
     [{ ...funded, 'auth-addr': third.address }, 'facilitator_key_unavailable'],
@@ -87,7 +87,7 @@ test('a payment that finds its fee account empty or rekeyed makes the next selle
   }
 })
 
-test('a key daemon that is stuck stops only payments that name its account, and before the seller does the work', async (t) => {
+test('a stuck key daemon stops only payments that name its account, before the seller does any work', async (t) => {
   let isStuck = true
   const key = signers[0]!
   const check = (): Promise<void> => (isStuck ? Promise.reject(new Error('away')) : Promise.resolve())
@@ -104,7 +104,7 @@ test('a key daemon that is stuck stops only payments that name its account, and 
   assert.equal((await facilitator.settle(stuck.payload, stuck.requirements)).success, true)
 })
 
-test('a key daemon that hangs does not hold up the start beside one that answers', async (t) => {
+test('a hanging key daemon does not delay the start if another one answers', async (t) => {
   const hung = { ...signers[0]!, check: () => new Promise<void>(() => {}) }
   const { facilitator } = await setUp(t, { feePayer: [hung, signers[1]!] })
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -121,16 +121,16 @@ test('a key daemon that hangs does not hold up the start beside one that answers
   assert.deepEqual(new Set(named(facilitator)), new Set([second.address]), 'sellers are not told to use it')
 })
 
-test('it does not start if no key can sign', async (t) => {
+test('does not start if no key can sign', async (t) => {
   const check = (): Promise<void> => Promise.reject(new Error('away'))
   const { facilitator, errors } = await setUp(t, { feePayer: signers.map((signer) => ({ ...signer, check })) })
   await assert.rejects(facilitator.checkFeePayer(), /away/)
   assert.equal(errors.length, 0)
 })
 
-test('the fees of one account do not count against the balance of another', async (t) => {
+test('fees of one account do not count against the balance of another', async (t) => {
   const { facilitator, node } = await setUp(t, { feePayer: signers })
-  // Enough for one fee: a second payment is told so while the first one is not settled.
+  // Enough for one fee. A second payment is refused while the first one is not settled.
   setAccounts(node, { [sponsor.address]: { amount: 103_000, 'min-balance': 100_000 } })
   const verify = async (key: typeof sponsor) => {
     const { payload, requirements } = paidBy(key)
@@ -141,7 +141,7 @@ test('the fees of one account do not count against the balance of another', asyn
   assert.equal(await verify(second), undefined)
 })
 
-test('two signers of one account are an error, and so are too many', async (t) => {
+test('refuses two signers of one account, and too many signers', async (t) => {
   const { chain } = await setUp(t)
   const twice = [signers[0]!, signers[0]!]
   assert.throws(() => new Facilitator({ chains: [chain], feePayer: twice }), /one account twice/)

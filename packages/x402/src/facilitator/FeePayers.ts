@@ -1,4 +1,7 @@
-/** The accounts that pay the fees of buyers. One that is dry, rekeyed or without its key does not stop the others. */
+/**
+ * The accounts that pay the fees of buyers. An account that is empty, rekeyed or without its key does not stop the
+ * others.
+ */
 import { Address, type Transaction } from '@latchkey/algorand'
 import { isAddress } from '../chain/Chain.js'
 import { errors, OptionsError } from '../errors.js'
@@ -6,9 +9,9 @@ import type * as Signer from '../signer/Signer.js'
 import { FeeSigner } from './FeeSigner.js'
 import { PaymentError } from './PaymentError.js'
 
-/** Each is looked up by every check of the health. */
+/** Each account is looked up by every health check. */
 const maxFeePayers = 32
-/** How long a problem counts: of an account that no check looked at since, nothing is known. */
+/** How long a problem counts. After that, nothing is known about an account that was not checked again. */
 const problemMs = 30_000
 
 export type FeePayersOptions = {
@@ -17,12 +20,12 @@ export type FeePayersOptions = {
   readonly nowMs?: (() => number) | undefined
 }
 
-/** One account. What is wrong with it is known from checks, and from payments that failed because of it. */
+/** One fee account. Problems are learned from checks, and from payments that failed because of the account. */
 export class FeePayer {
   readonly address: string
   readonly signer: FeeSigner
   readonly #nowMs: () => number
-  /** By network. */
+  /** Keyed by network. */
   readonly #problems = new Map<string, { readonly text: string; readonly untilMs: number }>()
 
   constructor(signer: Signer.Signer, { onError, nowMs = () => performance.now() }: FeePayersOptions) {
@@ -31,18 +34,20 @@ export class FeePayer {
     this.#nowMs = nowMs
   }
 
-  /** The key that signs for it. */
+  /** The key that signs for the account. */
   get authorizer(): string {
     return this.signer.signer.address
   }
 
-  /** What is wrong with its balance or its authorizer on a network; undefined if nothing is. */
+  /** Records a problem with the balance or authorizer on a network; undefined if there is none. */
   report(network: string, problem: string | undefined): void {
     if (problem === undefined) this.#problems.delete(network)
     else this.#problems.set(network, { text: problem, untilMs: this.#nowMs() + problemMs })
   }
 
-  /** Why it cannot pay on a network, as far as it is known; undefined if nothing is wrong. Waits for nothing. */
+  /**
+   * The known reason why the account cannot pay on a network; undefined if there is none. Does not wait for a check.
+   */
   problem(network: string): string | undefined {
     const { text, untilMs } = this.#problems.get(network) ?? { text: undefined, untilMs: 0 }
     return this.signer.lastProblem() ?? (this.#nowMs() < untilMs ? text : undefined)
@@ -50,9 +55,9 @@ export class FeePayer {
 }
 
 export class FeePayers {
-  /** In the order of preference. */
+  /** In order of preference. */
   readonly all: readonly FeePayer[]
-  /** All of them, whether they can pay now or not: a buyer may hold an older requirement. */
+  /** Includes accounts that cannot pay now, because a buyer may hold an older requirement. */
   readonly addresses: ReadonlySet<string>
   readonly #byAddress: ReadonlyMap<string, FeePayer>
 
@@ -70,8 +75,9 @@ export class FeePayers {
   }
 
   /**
-   * Those that can pay on a network, in the order given; all of them if none can. The order is the same for every caller:
-   * published sellers compare the account that they offered with the one that a later response names first.
+   * The accounts that can pay on a network, in the given order; all accounts if none can. The order is the same for
+   * every caller, because published sellers compare the account that they offered with the first one in a later
+   * response.
    */
   working(network: string): readonly FeePayer[] {
     const working = this.all.filter((payer) => payer.problem(network) === undefined)
@@ -83,7 +89,7 @@ export class FeePayers {
   }
 
   /**
-   * Refuses a payment whose fee cannot be signed for now, before its seller does the work for it.
+   * Refuses a payment whose fee cannot be signed for now, before its seller does any work.
    *
    * @throws PaymentError
    */
@@ -94,7 +100,7 @@ export class FeePayers {
   /**
    * Signs the fee transaction with the key of its sender.
    *
-   * @throws PaymentError if the key cannot sign now; the reasons of the signer go to `onError`
+   * @throws PaymentError if the key cannot sign now; the signer's error goes to `onError`
    */
   async sign(txn: Transaction.Transaction, onError: (error: unknown) => void): Promise<Uint8Array> {
     try {

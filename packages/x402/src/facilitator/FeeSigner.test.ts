@@ -9,7 +9,7 @@ const key = Signer.fromSeed(new Uint8Array(32).fill(1))
 const self = Address.decode(key.address)
 const txn: Transaction.Transaction = { type: 'pay', snd: self, rcv: self, fee: 1_000n, lv: 9n, gh: self }
 
-/** A signer whose check fails with what is set, with a clock that only moves when told. */
+/** A signer whose check fails with the error that is set, with a clock that moves only on demand. */
 function setUp(options: Partial<FeeSignerOptions> = {}) {
   const state = { nowMs: 0, checks: 0, error: undefined as unknown, errors: [] as unknown[] }
   const check = async (): Promise<void> => {
@@ -22,7 +22,7 @@ function setUp(options: Partial<FeeSignerOptions> = {}) {
   return { state, signer: new FeeSigner({ ...key, check }, { onError, nowMs: () => state.nowMs, ...options }) }
 }
 
-test('a check is good for ten seconds, and concurrent ones are one', async () => {
+test('trusts a check for ten seconds, and shares concurrent checks', async () => {
   const { state, signer } = setUp()
   assert.deepEqual(await Promise.all([signer.problem(), signer.problem()]), [undefined, undefined])
   assert.equal(state.checks, 1)
@@ -38,7 +38,7 @@ test('a check is good for ten seconds, and concurrent ones are one', async () =>
   assert.equal(await signer.problem(), undefined)
 })
 
-test('a signature counts as a check, and a failed one shows at once', async () => {
+test('a signature counts as a check, and a failed one is reported immediately', async () => {
   const { state, signer } = setUp()
   await signer.sign(txn)
   assert.equal(await signer.problem(), undefined)
@@ -52,7 +52,7 @@ test('a signature counts as a check, and a failed one shows at once', async () =
   assert.match((await failing.problem())!, /cannot sign/)
 })
 
-test('a wrong password is tried after a minute, then ever more rarely: the daemon counts them', async () => {
+test('retries a wrong password after a minute, then less and less often, because the daemon counts attempts', async () => {
   const { state, signer } = setUp()
   state.error = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
   assert.match((await signer.problem())!, /refuses the password/)
@@ -77,7 +77,7 @@ test('a wrong password is tried after a minute, then ever more rarely: the daemo
   assert.equal(state.checks, checks + 2, 'after a success the pause is short again')
 })
 
-test('a signer that takes too long is a problem, and is not asked twice', async () => {
+test('reports a signer that takes too long, and does not query it twice', async () => {
   let checks = 0
   let finish = (): void => {}
   const check = (): Promise<void> => {
@@ -95,7 +95,7 @@ test('a signer that takes too long is a problem, and is not asked twice', async 
   assert.equal(await signer.problem(), undefined)
 })
 
-test('without a check of its own, a signer signs what no ledger accepts', async () => {
+test('without its own check, a signer signs a transaction that no ledger accepts', async () => {
   const signed: Uint8Array[] = []
   const sign = async (bytes: Uint8Array): Promise<Uint8Array> => {
     signed.push(await key.sign(bytes))
@@ -109,7 +109,7 @@ test('without a check of its own, a signer signs what no ledger accepts', async 
   assert.ok(Transaction.encode(trial).length > 0)
 })
 
-test('a wrong password that the signer explains by an error of its own is not tried more often', async () => {
+test('does not retry a wrong password more often if the signer wraps the error', async () => {
   const { state, signer } = setUp()
   const cause = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
   state.error = new Error('wrong password; nothing was done', { cause })
@@ -124,7 +124,7 @@ test('a wrong password that the signer explains by an error of its own is not tr
   assert.match((await signer.problem())!, /does not answer/)
 })
 
-test('payments do not try a password that was refused: each would bring the owner closer to being locked out', async () => {
+test('payments do not retry a refused password, because each attempt could lock the owner out', async () => {
   let attempts = 0
   const clock = { nowMs: 0 }
   const error = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
@@ -140,7 +140,7 @@ test('payments do not try a password that was refused: each would bring the owne
   assert.equal(attempts, 2)
 })
 
-test('a signature that takes too long is given up, and is a problem until the signer answers again', async () => {
+test('abandons a signature that takes too long, and reports a problem until the signer answers again', async () => {
   let finish = (_: Uint8Array): void => {}
   const state = { isStuck: true }
   const sign = (bytes: Uint8Array): Promise<Uint8Array> | Uint8Array =>
@@ -160,7 +160,7 @@ test('a signature that takes too long is given up, and is a problem until the si
   assert.equal(patient.lastProblem(), undefined)
 })
 
-test('an old problem is checked in the background', async () => {
+test('checks an old problem again in the background', async () => {
   const { state, signer } = setUp()
   state.error = new Error('away')
   await assert.rejects(signer.check())

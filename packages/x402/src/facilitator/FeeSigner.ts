@@ -3,17 +3,17 @@ import { KmdClientError } from '@latchkey/kmd-client'
 import * as Signer from '../signer/Signer.js'
 import { SignerError } from '../signer/Signer.js'
 
-/** How long a successful check or signature is trusted. An operator is to know of a lost key within half a minute. */
+/** How long a successful check or signature is trusted. An operator must learn of a lost key within half a minute. */
 const freshMs = 10_000
 /**
- * The daemon counts wrong passwords, and makes the owner of the wallet wait for up to five minutes after each: the pause
- * after a refusal doubles.
+ * The daemon counts wrong passwords, and delays the owner of the wallet by up to five minutes after each. The pause
+ * after a refusal therefore doubles.
  */
 const refusedMs = 60_000
 const maxRefusedMs = 3_600_000
-/** Time for a daemon to derive a key from the password; longer is a fault. */
+/** Enough for a daemon to derive a key from the password. A longer check is a fault. */
 const defaultPatienceMs = 5_000
-/** A signature may wait behind others; the callers of a payment wait for half a minute. */
+/** A signature may be queued behind others. The callers of a payment wait for half a minute. */
 const defaultSignMs = 10_000
 
 /** Options of a {@link FeeSigner}. */
@@ -23,18 +23,18 @@ export type FeeSignerOptions = {
   readonly nowMs?: (() => number) | undefined
   /** How long a check may take before it is reported. @default 5_000 */
   readonly patienceMs?: number | undefined
-  /** How long a signature may take before it is given up. @default 10_000 */
+  /** How long a signature may take before it fails. @default 10_000 */
   readonly signMs?: number | undefined
 }
 
 type Outcome = {
   readonly untilMs: number
   readonly problem: string | undefined
-  /** What the daemon refused the password with. */
+  /** The error with which the daemon refused the password. */
   readonly refusal?: unknown
 }
 
-/** The signer of the fee account. Knows from its checks and signatures whether it can sign. */
+/** The signer of a fee account. Tracks from checks and signatures whether it can sign. */
 export class FeeSigner {
   readonly signer: Signer.Signer
   readonly #onError: (error: unknown) => void
@@ -54,11 +54,11 @@ export class FeeSigner {
   }
 
   /**
-   * Signs, and remembers whether it could. A password that was refused is not tried with every payment: buyers would lock
-   * the owner out.
+   * Signs, and remembers whether that worked. A refused password is not retried with every payment, because buyers
+   * could lock the owner out.
    *
    * @throws what the signer throws
-   * @throws SignerError if it takes too long
+   * @throws SignerError if signing takes too long
    */
   async sign(txn: Transaction.Transaction): Promise<Uint8Array> {
     const { refusal, untilMs } = this.#outcome ?? { untilMs: 0 }
@@ -76,12 +76,12 @@ export class FeeSigner {
   }
 
   /**
-   * Checks that the signer can sign, by its own check or by a transaction that no ledger accepts.
+   * Checks that the signer can sign, with its own check or with a transaction that no ledger accepts.
    *
    * @throws what the signer throws
    */
   async check(): Promise<void> {
-    // That a check hangs is known before it ends, also where it is not waited for.
+    // Reports a hanging check before it ends, even if the check is not awaited.
     const late = setTimeout(() => this.#isLate(), this.#patienceMs)
     try {
       if (this.signer.check !== undefined) await this.signer.check()
@@ -95,7 +95,7 @@ export class FeeSigner {
     }
   }
 
-  /** Why it cannot sign, for the public; undefined if it can. Checks only if the last outcome is old. */
+  /** The public reason why the account cannot sign; undefined if it can. Checks only if the last outcome is old. */
   async problem(): Promise<string | undefined> {
     if (this.#outcome === undefined || this.#nowMs() >= this.#outcome.untilMs) {
       this.#checking ??= this.check()
@@ -108,7 +108,7 @@ export class FeeSigner {
     return this.#outcome?.problem
   }
 
-  /** The same, without waiting for a check: as far as it is known. What is old is checked in the background. */
+  /** The last known problem, without waiting for a check. An old problem is checked again in the background. */
   lastProblem(): string | undefined {
     const { problem, untilMs } = this.#outcome ?? { problem: undefined, untilMs: 0 }
     if (problem !== undefined && this.#nowMs() >= untilMs) void this.problem()
@@ -129,7 +129,7 @@ export class FeeSigner {
   }
 }
 
-/** The reasons of the signer are for the operator only: they go to `onError`. */
+/** Public texts. The signer's own errors are for the operator only and go to `onError`. */
 const unable = 'the fee account cannot sign: its key daemon does not answer, or does not have the key'
 const refused = 'the fee account cannot sign: its key daemon refuses the password'
 const noAnswer = 'the fee account cannot sign: its key daemon takes too long to answer'
@@ -137,7 +137,7 @@ const noAnswer = 'the fee account cannot sign: its key daemon takes too long to 
 const refusals: ReadonlySet<string> = new Set(['wrong_password', 'too_many_wrong_passwords'])
 const maxCauses = 8
 
-/** A signer may explain the error of the daemon by one of its own, as the command line does. */
+/** A signer may wrap the daemon's error in another error, as the command line does. */
 function isPasswordRefused(error: unknown): boolean {
   let cause = error
   for (let depth = 0; depth < maxCauses && cause instanceof Error; depth++) {
@@ -147,14 +147,14 @@ function isPasswordRefused(error: unknown): boolean {
   return false
 }
 
-/** Valid in the first round of a network that does not exist: a copy of the signed bytes is worth nothing. */
+/** Valid in the first round of a network that does not exist, so that a copy of the signed bytes is worthless. */
 function trialTransaction(signer: Signer.Signer): Transaction.Transaction {
   const sender = Address.decode(Signer.checkSender(signer))
   const gh = Hash.sha512_256(new TextEncoder().encode('Latchkey: check of a signer'))
   return { type: 'pay', snd: sender, rcv: sender, fee: 1_000n, lv: 1n, gh }
 }
 
-/** Whether work is not done in time; the error of work that fails in time is thrown. */
+/** Whether the work takes longer than the time limit. Throws the error of work that fails in time. */
 export async function isLongerThan(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<boolean>((resolve) => {
@@ -163,7 +163,7 @@ export async function isLongerThan(ms: number, work: Promise<unknown>): Promise<
   try {
     return await Promise.race([work.then(() => false), late])
   } finally {
-    // Its result is not awaited any more.
+    // The result is no longer awaited.
     work.catch(() => {})
     clearTimeout(timer)
   }

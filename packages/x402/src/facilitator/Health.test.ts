@@ -9,7 +9,7 @@ import { setUp } from './setup.test.helper.js'
 type Ready = { status: string; warnings: string[]; feeAccounts: Row[]; checks: Row[] }
 type Row = { name: string; status: string; since: string; reason?: string; network?: string; balance?: string }
 
-/** A database in the place of a real one, which can be away or hang; it has settlements in memory. */
+/** A stand-in for a database, which can be unavailable or hang. Keeps settlements in memory. */
 class UnreliableStore extends MemorySettlements {
   ping = (): Promise<void> => Promise.resolve()
 }
@@ -25,10 +25,10 @@ async function open(t: TestContext) {
   return { store, facilitator, node, errors, get }
 }
 
-/** A check is reused for a second. */
+/** Waits until a check is no longer reused, after a second. */
 const nextCheck = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1_100))
 
-test('readiness names every check with its state and since when', async (t) => {
+test('readiness lists every check with its state and since when', async (t) => {
   const { get, store, errors } = await open(t)
   const before = new Date().toISOString()
   const { status, body } = await get('/readyz')
@@ -68,7 +68,7 @@ test('readiness names every check with its state and since when', async (t) => {
   assert.equal((await get('/readyz')).status, 200, 'back by itself')
 })
 
-test('liveness asks nothing outside, whatever is away', async (t) => {
+test('liveness depends on nothing outside the process', async (t) => {
   const { get, store, node } = await open(t)
   let pings = 0
   store.ping = () => {
@@ -80,7 +80,7 @@ test('liveness asks nothing outside, whatever is away', async (t) => {
   assert.deepEqual([status, body.status, pings, node.requests.length], [200, 'ok', 0, 0])
 })
 
-test('one that is about to stop is not ready at once, and goes on settling', async (t) => {
+test('a draining facilitator is immediately not ready, and continues to settle', async (t) => {
   const { get, facilitator } = await open(t)
   assert.equal((await get('/readyz')).status, 200)
   facilitator.drain()
@@ -95,7 +95,7 @@ test('one that is about to stop is not ready at once, and goes on settling', asy
   assert.match(text, /^latchkey_facilitator_ready 0$/m)
 })
 
-test('the metrics tell readiness and the database', async (t) => {
+test('the metrics report readiness and the database', async (t) => {
   const { store, facilitator } = await open(t)
   await facilitator.status()
   assert.match(facilitator.metrics.text(), /^latchkey_facilitator_ready 1$/m)
@@ -108,7 +108,7 @@ test('the metrics tell readiness and the database', async (t) => {
   assert.match(facilitator.metrics.text(), /^latchkey_facilitator_store_up 0$/m)
 })
 
-test('a database that hangs is a problem after a while, is asked once, and is fine when it answers', async () => {
+test('a hanging database is a problem after a while, is queried once, and recovers when it answers', async () => {
   let pings = 0
   let answer = (): void => {}
   const ping = (): Promise<void> => {
@@ -128,7 +128,7 @@ test('a database that hangs is a problem after a while, is asked once, and is fi
   assert.equal(await again, undefined)
 })
 
-test('a probe does not wait for a node that hangs: it gets what was known, and soon what is', async (t) => {
+test('a probe does not wait for a hanging node: it gets the previous status first, then the current one', async (t) => {
   const { facilitator, node } = await open(t)
   assert.equal((await facilitator.status()).isReady, true)
   let answer = (): void => {}

@@ -12,21 +12,24 @@ import type { Metrics } from './Metrics.js'
 import { SettingsCheck } from './SettingsCheck.js'
 import { type CheckedStore, StoreCheck } from './StoreCheck.js'
 
-/** A check this recent is reused: anyone may request one, and it costs requests to a node. */
+/** Checks this recent are reused, because anyone may request one and it sends requests to a node. */
 const freshMs = 1_000
 /** A node that takes longer is reported. */
 const nodePatienceMs = 5_000
-/** For the keys of further accounts, once one of them can sign. */
+/** The wait for the keys of further accounts after one of them can sign. */
 const keyPatienceMs = 5_000
 
-/** What a facilitator reports about itself, for the public. */
+/** The public status of a facilitator. */
 export type FacilitatorStatus = {
-  /** What keeps it from settling payments; undefined if nothing does. */
+  /** The problem that keeps the facilitator from settling payments; undefined if there is none. */
   readonly problem: string | undefined
-  /** Whether it takes payments: nothing is wrong, and it is not about to stop. */
+  /** Whether the facilitator takes payments: it has no problem and is not about to stop. */
   readonly isReady: boolean
   readonly checks: readonly HealthCheck[]
-  /** What is wrong and does not keep it from settling: fee accounts beside others that work, replicas with other settings. */
+  /**
+   * Problems that do not prevent settling: some fee accounts fail while others work, or replicas have different
+   * settings.
+   */
   readonly warnings: readonly string[]
   /** Networks whose node answered. */
   readonly networks: readonly NetworkStatus[]
@@ -38,7 +41,7 @@ export type NetworkStatus = {
   /** The CAIP-2 id. */
   readonly network: string
   readonly lastRound: bigint
-  /** What the fee accounts can spend there together, in microAlgos; undefined without a fee account. */
+  /** The spendable microAlgos of all fee accounts on the network; undefined without a fee account. */
   readonly feeMicroAlgos: bigint | undefined
 }
 
@@ -46,11 +49,11 @@ export type NetworkStatus = {
 export type FeeAccountStatus = {
   readonly network: string
   readonly address: string
-  /** What it can spend there, in microAlgos; undefined if no node says so. */
+  /** The account's spendable microAlgos on the network; undefined if no node reports them. */
   readonly feeMicroAlgos: bigint | undefined
-  /** Why it does not pay fees there; undefined if it does. */
+  /** The reason why the account does not pay fees on the network; undefined if it does. */
   readonly problem: string | undefined
-  /** When it was first as it is now, in milliseconds since 1970. */
+  /** When the current state began, in milliseconds since 1970. */
   readonly sinceMs: number
 }
 
@@ -77,9 +80,9 @@ export class Health {
   readonly #settings: SettingsCheck
   readonly #since = new Since()
   #isDraining = false
-  /** Its time is infinite until it is done. */
+  /** `checkedMs` is infinite until the check is done. */
   #latest: { checkedMs: number; readonly status: Promise<FacilitatorStatus> } | undefined
-  /** The last one that is done. */
+  /** The last completed check. */
   #done: FacilitatorStatus | undefined
 
   constructor(options: HealthOptions) {
@@ -90,7 +93,7 @@ export class Health {
     options.metrics.set('draining', 0)
   }
 
-  /** What is known now; of a check that takes longer than `withinMs`, what the one before it said. */
+  /** The current status. If the check takes longer than `withinMs`, returns the previous status. */
   async status(withinMs?: number): Promise<FacilitatorStatus> {
     const now = performance.now()
     if (this.#latest === undefined || now - this.#latest.checkedMs > freshMs) {
@@ -104,11 +107,11 @@ export class Health {
     }
     const { status } = this.#latest
     const isLate = withinMs !== undefined && this.#done !== undefined && (await isLongerThan(withinMs, status))
-    // It may have begun to stop since the check.
+    // The facilitator may have begun to stop since the check.
     return this.#withAccepting(isLate ? this.#done! : await status)
   }
 
-  /** It takes no more payments from now on. */
+  /** Stops taking payments. */
   drain(): void {
     this.#isDraining = true
     this.#accepting()
@@ -121,8 +124,7 @@ export class Health {
   }
 
   /**
-   * Checks that fees can be signed for by one account at least: that its key can sign, and is the one that the account is
-   * authorized by.
+   * Checks that at least one account can sign for fees: its key can sign, and the account is authorized by that key.
    *
    * @throws what the signer of the first account throws
    * @throws SignerError with the code `account_rekeyed`
@@ -143,7 +145,7 @@ export class Health {
     } catch {
       throw (await all).flatMap((check) => (check.status === 'rejected' ? [check.reason as unknown] : []))[0]
     }
-    // One that can sign is enough to start: a key daemon that hangs beside it is reported by `status`.
+    // One account that can sign is enough to start. `status` reports a key daemon that hangs.
     await isLongerThan(keyPatienceMs, all)
     for (const failure of failures) onError(failure)
   }
@@ -206,7 +208,7 @@ export class Health {
     return { name, ...(network === undefined ? {} : { network }), isOk, sinceMs, ...(isOk ? {} : { problem }) }
   }
 
-  /** What is wrong with each key, by the address of its account. */
+  /** The problem of each key, by the address of its account. */
   async #checkKeys(): Promise<ReadonlyMap<string, string | undefined>> {
     const { feePayers, metrics } = this.#options
     const check = async ({ address, signer }: FeePayer) => {
@@ -238,9 +240,9 @@ export class Health {
       return { chain, problem: `${Network.describe(network)}: no node responds in time` }
     } catch (error) {
       onError(error)
-      // What is not known any more must not look current.
+      // A balance that is no longer known must not look current.
       for (const { address } of feePayers.all) metrics.remove('fee_balance_microalgos', { network, account: address })
-      // An AlgodError names the node, whose address may hold a secret.
+      // An AlgodError names the node, whose address may contain a secret.
       const why = error instanceof ChainError ? error.message : 'no node responds as it should'
       return { chain, problem: `${Network.describe(network)}: ${why}` }
     }
@@ -268,7 +270,7 @@ export class Health {
   }
 }
 
-/** What is wrong with all of them: the first problem if each has one. */
+/** The first problem, if every item has one. */
 function ofAll(problems: readonly (string | undefined)[]): string | undefined {
   return problems.includes(undefined) ? undefined : problems[0]
 }
@@ -284,7 +286,7 @@ async function checkPayer(payer: FeePayer, chains: readonly Chain[]): Promise<vo
   }
 }
 
-/** Whether the key signs for the account. A node that is away for a moment does not tell, and `status` reports it. */
+/** Whether the key signs for the account. True if the node does not answer, which `status` reports. */
 async function isAuthorized(chain: Chain, { address, authorizer }: FeePayer): Promise<boolean> {
   try {
     const { authAddress = address } = await chain.algod.account(address)

@@ -1,8 +1,8 @@
-/** What each check of a facilitator says, and since when it says so. */
+/** The results of a facilitator's health checks, and the time since when each applies. */
 
-/** The parts of a facilitator that are checked. */
+/** The checked parts of a facilitator. */
 export type HealthCheckName =
-  /** It takes new payments: it is not about to stop. */
+  /** The facilitator takes new payments: it is not about to stop. */
   | 'accepting'
   /** The database of settlements answers. */
   | 'store'
@@ -13,19 +13,19 @@ export type HealthCheckName =
   /** At least one fee account that can sign has enough for fees. */
   | 'fee_balance'
 
-/** One check, for the public: without a secret, and without the address of a node or a database. */
+/** The result of one check, for the public. Contains no secret, and no address of a node or a database. */
 export type HealthCheck = {
   readonly name: HealthCheckName
-  /** The CAIP-2 id, of checks of one network. */
+  /** The CAIP-2 id, for checks of one network. */
   readonly network?: string | undefined
   readonly isOk: boolean
-  /** When it was first as it is now, in milliseconds since 1970. */
+  /** When the current state began, in milliseconds since 1970. */
   readonly sinceMs: number
-  /** What is wrong; undefined if nothing is. */
+  /** The problem; undefined if there is none. */
   readonly problem?: string | undefined
 }
 
-/** Remembers since when something is as it is. */
+/** Remembers when each state began. */
 export class Since {
   readonly #nowMs: () => number
   readonly #states = new Map<string, { readonly isOk: boolean; readonly sinceMs: number }>()
@@ -34,7 +34,7 @@ export class Since {
     this.#nowMs = nowMs
   }
 
-  /** Since when it is so, in milliseconds since 1970. */
+  /** The time when the current state began, in milliseconds since 1970. */
   of(key: string, isOk: boolean): number {
     const known = this.#states.get(key)
     if (known?.isOk === isOk) return known.sinceMs

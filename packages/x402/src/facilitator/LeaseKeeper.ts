@@ -1,6 +1,7 @@
 /**
- * Which settlements this replica works on, where several share a store: it renews its leases, and takes over what replicas
- * have left that died or stopped. A lease only saves work: two replicas that work on one settlement submit the same bytes.
+ * Tracks which settlements this replica works on if several share a store. Renews its leases, and takes over
+ * settlements of replicas that died or stopped. A lease only saves work: two replicas that work on one settlement
+ * submit the same bytes.
  */
 import type { SettlementLeases } from '../store/SettlementLeases.js'
 import type { Settlement } from '../store/Settlements.js'
@@ -9,7 +10,7 @@ export type LeaseKeeperOptions = {
   readonly leases: SettlementLeases
   /** The ids of the settlements that this replica works on. */
   readonly working: () => readonly string[]
-  /** How many more it can work on. */
+  /** How many more settlements this replica can work on. */
   readonly room: () => number
   /** Called with every settlement that was taken over. */
   readonly onTaken: (settlement: Settlement) => void
@@ -22,7 +23,7 @@ const maxBatch = 100
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions
   readonly #lost = new Set<string>()
-  /** Those whose lease ended while this replica worked on them: another one may have had them in between. */
+  /** Settlements whose lease ended while this replica worked on them. Another replica may have had them in between. */
   readonly #retaken = new Set<string>()
   readonly #timer: ReturnType<typeof setInterval>
   #round: Promise<void> | undefined
@@ -32,41 +33,41 @@ export class LeaseKeeper {
   constructor(options: LeaseKeeperOptions) {
     this.#options = options
     this.#timer = setInterval(() => this.#startRound(), options.leases.leaseMs / 3)
-    // Timers of Node keep the process running; those of browsers are numbers.
+    // Node's timers keep the process running and need `unref`. Timers in browsers are numbers.
     if (typeof this.#timer === 'object') this.#timer.unref()
   }
 
-  /** Whether another replica works on it now. */
+  /** Whether another replica works on the settlement now. */
   isLost(transactionId: string): boolean {
     return this.#lost.has(transactionId)
   }
 
-  /** It is not worked on here any more. */
+  /** Call this when the settlement is no longer worked on here. */
   forget(transactionId: string): void {
     this.#lost.delete(transactionId)
     this.#retaken.delete(transactionId)
   }
 
   /**
-   * Whether no other replica can have worked on a settlement that this one recorded at that time: asked of the store once
-   * the lease may have ended.
+   * Whether no other replica can have worked on a settlement that this one recorded at `recordedMs`. The store is
+   * queried if the lease may have ended.
    */
   async isOwn(transactionId: string, recordedMs: number): Promise<boolean> {
     if (this.#retaken.has(transactionId)) return false
     return performance.now() - recordedMs < this.#options.leases.leaseMs / 2 || (await this.has(transactionId))
   }
 
-  /** Whether this replica has the lease of a settlement, which is longer from now on. */
+  /** Whether this replica has the lease of a settlement. Renews the lease. */
   async has(transactionId: string): Promise<boolean> {
     return (await this.#options.leases.renew([transactionId])).length === 0
   }
 
-  /** The settlement when it has ended, its lease has, or the time is up. */
+  /** Resolves with the settlement when it ends, its lease ends, or the time is up. */
   watch(transactionId: string, timeoutMs: number): Promise<Settlement | undefined> {
     return this.#options.leases.watch(transactionId, timeoutMs)
   }
 
-  /** Works on what others have left. Concurrent calls share one. */
+  /** Takes over settlements that other replicas left. Concurrent calls share one run. */
   takeOver(): Promise<void> {
     this.#takingOver ??= this.#takeOver().finally(() => {
       this.#takingOver = undefined
@@ -74,7 +75,7 @@ export class LeaseKeeper {
     return this.#takingOver
   }
 
-  /** Begins with what this replica found when it started. */
+  /** Starts with the given settlements, such as those found at startup. */
   take(settlements: readonly Settlement[]): void {
     const working = new Set(this.#options.working())
     for (const settlement of settlements) {
@@ -84,7 +85,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** Takes over nothing more. */
+  /** Stops taking over settlements. */
   async stop(): Promise<void> {
     this.#isStopping = true
     clearInterval(this.#timer)
@@ -92,13 +93,13 @@ export class LeaseKeeper {
     await Promise.allSettled([this.#takingOver])
   }
 
-  /** Others take over at once what this replica has not ended. */
+  /** Releases the leases, so that other replicas take over unfinished settlements immediately. */
   async release(): Promise<void> {
     await this.#reporting(() => this.#options.leases.release())
   }
 
   #startRound(): void {
-    // One that waits for the database is not joined by another.
+    // Rounds do not overlap if the database is slow.
     this.#round ??= this.#runRound().finally(() => {
       this.#round = undefined
     })
@@ -113,7 +114,7 @@ export class LeaseKeeper {
     const ids = this.#options.working()
     if (ids.length === 0) return
     for (const transactionId of await this.#options.leases.renew(ids)) this.#lost.add(transactionId)
-    // Those that ended meanwhile have no lease either.
+    // Settlements that ended meanwhile have no lease either.
     const working = new Set(this.#options.working())
     for (const transactionId of this.#lost) if (!working.has(transactionId)) this.#lost.delete(transactionId)
   }
@@ -128,7 +129,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** Without the database nothing is lost: the leases end, and other replicas, or this one, take over. */
+  /** Nothing is lost without the database: the leases end, and other replicas or this one take over. */
   async #reporting(work: () => Promise<void>): Promise<void> {
     try {
       await work()

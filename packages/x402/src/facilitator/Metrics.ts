@@ -27,10 +27,10 @@ type Gauge = keyof typeof gauges
 export class Metrics {
   readonly #more: () => readonly Prometheus.Metric[]
   readonly #counts = new Map<Counter, Map<string, number>>()
-  /** An alert on a gauge that is missing until the first settlement would not work. */
+  /** Preset, because an alert on a gauge that is missing until the first settlement would not work. */
   readonly #gauges = new Map<Gauge, Map<string, Value>>([['pending', new Map([['', { value: 0 }]])]])
 
-  /** @param more metrics that are read when they are written */
+  /** @param more metrics that are collected when the text is written */
   constructor(more: () => readonly Prometheus.Metric[] = () => []) {
     this.#more = more
   }
@@ -40,7 +40,7 @@ export class Metrics {
     counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   }
 
-  /** Sets a gauge: the one of these labels, or the only one. */
+  /** Sets the gauge with these labels, or the gauge without labels. */
   set(what: Gauge, value: number, labels?: Prometheus.Labels): void {
     samplesOf(this.#gauges, what).set(keyOf(labels), { value, labels })
   }

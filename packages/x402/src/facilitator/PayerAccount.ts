@@ -1,8 +1,11 @@
-/** One account on one network that payments are open for: their reservations, its balances, and who waits for a change. */
+/**
+ * One paying account on one network with open payments: their reservations, its balances, and the calls that wait for a
+ * change.
+ */
 import { algoAssetId, type Chain } from '../chain/Chain.js'
 import type { FeeAccount } from './FeeAccount.js'
 
-/** What a payment takes from its payer, in base units by asset. */
+/** The cost of a payment for its payer, in base units by asset. */
 export type Costs = ReadonlyMap<bigint, bigint>
 
 /** A payment that was verified and has not ended. */
@@ -10,33 +13,35 @@ export type Reservation = {
   readonly transactionId: string
   readonly account: PayerAccount
   readonly costs: Costs
-  /** What the facilitator pays for it. */
+  /** The fee that the facilitator pays for the payment. */
   readonly feeMicroAlgos: bigint
   readonly feeAccount: FeeAccount
-  /** The gate and resource that it is for; undefined if that is not known. */
+  /** The gate and resource that the payment is for; undefined if they are not known. */
   readonly claimant: string | undefined
-  /** The bytes that were simulated, and until when that counts. */
+  /** The bytes that were simulated, and until when the result counts. */
   verified: { key: string; untilMs: number }
-  /** `checking`: the balance is looked up; `held`: verified; `settling`: recorded, and ends with the settlement. */
+  /**
+   * `checking`: the balance is being looked up. `held`: verified. `settling`: recorded, and ends with the settlement.
+   */
   state: 'checking' | 'held' | 'settling' | 'ended'
-  /** Whether nodes reject it while it settles. */
+  /** Whether nodes reject the payment while it settles. */
   isRejected: boolean
   untilMs: number
 }
 
 /** How long a balance is used for further payments of the account, if none was settled meanwhile. */
 const balanceMs = 1_000
-/** The least time between two lookups of an account's payments in the store. */
+/** The minimum time between two lookups of an account's payments in the store. */
 const lookupMs = 250
 
 export class PayerAccount {
   readonly payer: string
   readonly reservations = new Set<Reservation>()
-  /** When one was last settled: a balance or a simulation from before that time may be too high. */
+  /** When a payment was last settled. A balance or simulation from before that time may be too high. */
   settledMs = Number.NEGATIVE_INFINITY
   readonly #nowMs: () => number
   readonly #balances = new Map<bigint, { startedMs: number; amount: Promise<bigint> }>()
-  /** Each ends a wait for a change of the reservations. */
+  /** Each function ends a wait for a change of the reservations. */
   readonly #waiting = new Set<() => void>()
   #isWaking = false
   /** A lookup that has not started. */
@@ -48,7 +53,10 @@ export class PayerAccount {
     this.#nowMs = nowMs
   }
 
-  /** What it can spend. Read after sums were made: what settles in between counts twice rather than not at all. */
+  /**
+   * The spendable balance. Read after sums were made, so that a payment that settles in between counts twice rather
+   * than not at all.
+   */
   balance(chain: Chain, assetId: bigint): Promise<bigint> {
     const startedMs = this.#nowMs()
     const known = this.#balances.get(assetId)
@@ -77,7 +85,7 @@ export class PayerAccount {
     })
   }
 
-  /** Those that wait look once at all changes of a moment: each looks through all of the others. */
+  /** Wakes waiting calls once for all changes of a moment, because each call goes through all other reservations. */
   changed(): void {
     if (this.#isWaking || this.#waiting.size === 0) return
     this.#isWaking = true
@@ -87,7 +95,9 @@ export class PayerAccount {
     }, 0)
   }
 
-  /** The result of a lookup that starts soon, for all that ask until then: attackers can ask often. */
+  /**
+   * Returns the result of a lookup that starts soon, shared by all calls until then, because attackers can call often.
+   */
   lookUp(work: () => Promise<boolean>): Promise<boolean> {
     this.#nextLookup ??= this.#lookUpLater(work)
     return this.#nextLookup

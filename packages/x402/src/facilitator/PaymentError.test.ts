@@ -6,7 +6,7 @@ import { paymentErrors } from './PaymentError.js'
 const page = readFileSync(new URL('../../../../docs/payment-errors.md', import.meta.url), 'utf8')
 const rows = [...page.matchAll(/^\| `([a-z_]+)` \| ([^|]+) \| ([^|]+) \|$/gm)]
 
-test('docs/payment-errors.md lists every code once, with what it means and what to do', () => {
+test('docs/payment-errors.md lists every code once, with its meaning and its fix', () => {
   assert.deepEqual(rows.map(([, code]) => code).sort(), Object.keys(paymentErrors).sort())
   for (const [, code, meaning, cure] of rows) assert.ok(meaning!.trim() !== '' && cure!.trim() !== '', code)
 })

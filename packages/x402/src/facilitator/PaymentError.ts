@@ -1,7 +1,10 @@
-/** Why a facilitator does not accept a payment, by the codes of the public scheme; codes without a counterpart there are ours. */
+/**
+ * The reasons why a facilitator does not accept a payment, with the codes of the public scheme. Codes without a
+ * counterpart there are ours.
+ */
 import { type ErrorRegistry, LatchkeyError } from '@latchkey/algorand'
 
-/** Every wire code of a facilitator: `invalidReason` of /verify and `errorReason` of /settle. They never change. */
+/** The wire codes of a facilitator: `invalidReason` of /verify and `errorReason` of /settle. Codes never change. */
 export const paymentErrors = {
   invalid_exact_avm_invalid_version: {
     message: 'The payment is not of version 2 of the protocol.',
@@ -158,10 +161,13 @@ export const paymentErrors = {
   },
 } as const satisfies ErrorRegistry
 
-/** A wire code of a facilitator: a code of the registry {@link paymentErrors}. */
+/** A wire code of a facilitator, from the registry {@link paymentErrors}. */
 export type PaymentErrorCode = keyof typeof paymentErrors
 
-/** Why a payment is not accepted. Its message is sent to the buyer, so it holds nothing that is not for the buyer. */
+/**
+ * The reason why a payment is not accepted. The message is sent to the buyer, so it must contain only information for
+ * the buyer.
+ */
 export class PaymentError extends LatchkeyError<PaymentErrorCode> {
   override name = 'PaymentError'
 

@@ -1,6 +1,6 @@
 /**
- * Holds payments that the ledger would accept: for their claimant, and what they cost of the payer's balance. Over all
- * replicas where the store has holds, otherwise in this process.
+ * Holds payments that the ledger would accept: for their claimant, and their cost from the payer's balance. Holds apply
+ * to all replicas if the store supports them, otherwise to this process.
  */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Address, Submission } from '@latchkey/algorand'
@@ -34,7 +34,7 @@ export class PaymentHolds {
     this.#options = options
   }
 
-  /** Whether other replicas know what this one holds. */
+  /** Whether other replicas see the holds of this one. */
   get isShared(): boolean {
     return this.#options.store.holds !== undefined
   }
@@ -45,7 +45,7 @@ export class PaymentHolds {
     const { transactionId } = payment.group
     if (!reservations.isHeld(transactionId, claimant)) {
       checkRoom()
-      // Before the node is asked; a store with holds checks them with the hold.
+      // Checked before the node is queried. A store with holds checks the limits with the hold.
       if (!this.isShared) await this.#checkLimits(payment)
     }
     if (payment.feePayer !== undefined) feePayers.checkKey(payment.feePayer)
@@ -57,7 +57,7 @@ export class PaymentHolds {
       ? Tracing.span('facilitator.simulate', {}, () => algod.simulate(unsigned))
       : algod.simulate(unsigned))
     if (failure !== undefined) {
-      // Of one that another process settles the ledger may have the money already.
+      // If another process is settling the payment, the money may already be on the ledger.
       const known = await store.get(transactionId)
       if (known === undefined) throw await simulationError(failure, payment, feePayers)
       return { known }
@@ -68,7 +68,7 @@ export class PaymentHolds {
   }
 
   /**
-   * Whether it would meet a limit now: told before the seller works for it.
+   * Checks the limits before the seller works for the payment.
    *
    * @throws PaymentError
    */
@@ -100,12 +100,14 @@ export class PaymentHolds {
     }
   }
 
-  /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
+  /**
+   * Leaves out the fee payer's signature, because a network attacker who reads the simulation could submit the payment.
+   */
   #unsignedGroup({ group, feeIndex, feePayer }: VerifiedPayment): Uint8Array[] {
     const authorizer = feePayer === undefined ? undefined : this.#options.feePayers.get(feePayer)?.authorizer
     return group.members.map(({ bytes, txn, isSigned, signed }, index) => {
       if (index !== feeIndex) return bytes
-      // A rekeyed account names its authorizer also without a signature.
+      // A rekeyed account names its authorizer even without a signature.
       if (authorizer !== feePayer) return Submission.encode({ txn, sgnr: Address.decode(authorizer!) })
       return isSigned || signed.sgnr !== undefined ? Submission.encode({ txn }) : bytes
     })

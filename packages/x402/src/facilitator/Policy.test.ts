@@ -25,7 +25,7 @@ test('everything is allowed by default', () => {
   for (let time = 0; time < 1_000; time++) policy.check({}, requirements, fee(10_000n))
 })
 
-test('a list of API keys that no caller could use, or that an empty header would match, is refused', () => {
+test('refuses API keys that no caller could use, or that an empty header would match', () => {
   for (const apiKeys of [[], [''], [' '], ['key', ''], ['key '], ['k\u{e9}y'], ['a\nb'], [undefined], 'key']) {
     assert.throws(() => new Policy({ apiKeys: apiKeys as never }), { code: 'invalid_option', message: /apiKeys/ })
   }
@@ -66,7 +66,7 @@ test('one payer has half of a seller’s payments by default', () => {
   assert.equal(new Policy().limits.payerPerMinute, undefined)
 })
 
-test('requests of a caller are counted by key, otherwise by address, of IPv6 by its network', () => {
+test('counts requests of a caller by key, otherwise by address, for IPv6 by network', () => {
   const byAddress = new Policy({ callerRequestsPerMinute: 2 }, () => 0)
   const admitted = (address: string | undefined, policy = byAddress, apiKey?: string) =>
     policy.admitCaller({ address, apiKey })
@@ -82,7 +82,7 @@ test('requests of a caller are counted by key, otherwise by address, of IPv6 by 
   assert.equal(admitted('1.1.1.1', byKey, 'b'), true)
 })
 
-test('strangers with many addresses do not reset the count of one', () => {
+test('strangers with many addresses do not reset the count of one caller', () => {
   const counter = new RateCounter({ maxKeys: 100, periodMs: 60_000, nowMs: () => 0 })
   for (let time = 0; time < 50; time++) counter.add('attacker')
   for (let number = 0; number < 10_000; number++) counter.add(`stranger ${number}`)
@@ -90,7 +90,7 @@ test('strangers with many addresses do not reset the count of one', () => {
   assert.ok(counter.get('another') <= 101, 'too high by at most all of them divided by the limit')
 })
 
-test('fees are paid for amounts from a limit on', () => {
+test('pays fees only for amounts above a minimum', () => {
   const policy = new Policy({ minSponsoredAmount: 1_001n })
   assert.equal(
     isRefused(() => policy.check({}, requirements, fee(2_000n))),

@@ -1,4 +1,4 @@
-/** For which sellers and callers a facilitator works, and how much it spends on fees. */
+/** Which sellers and callers a facilitator serves, and how much it spends on fees. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import { OptionsError } from '../errors.js'
 import type { SettlementLimits } from '../store/SettlementLimits.js'
@@ -6,49 +6,49 @@ import type { PaymentRequirements } from '../wire/types.js'
 import { PaymentError } from './PaymentError.js'
 import { RateCounter } from './RateCounter.js'
 
-/** For whom a facilitator works, and how much it spends. Every option is off by default. */
+/** Which sellers and callers a facilitator serves, and how much it spends. Every option is off by default. */
 export type PolicyOptions = {
   /**
-   * Sellers to settle for, by the address that is paid.
+   * The `payTo` addresses of sellers to settle for.
    *
    * @default all
    */
   payTo?: readonly string[] | undefined
   /**
-   * Assets to settle in, by id.
+   * The ids of assets to settle in.
    *
    * @default all
    */
   assets?: readonly string[] | undefined
   /**
-   * The smallest payment whose fee is paid for the buyer, in base units of its asset: without a limit a stranger can spend a
-   * seller's fees on payments of one unit.
+   * The smallest payment whose fee is paid for the buyer, in base units of its asset. Without a limit, a stranger can
+   * spend a seller's fees on payments of one unit.
    *
    * @default 1n
    */
   minSponsoredAmount?: bigint | undefined
   /**
-   * Keys of which callers must send one, as `Authorization: Bearer ...` or `X-API-Key`.
+   * API keys. Callers must send one of them, as `Authorization: Bearer ...` or `X-API-Key`.
    *
    * @default no key is needed
    */
   apiKeys?: readonly string[] | undefined
   /**
-   * Payments per minute for each `payTo`. Counted when a payment that was verified is submitted: what does not verify uses up
-   * nothing of a seller's share.
+   * Payments per minute for each `payTo`. Counted when a verified payment is submitted, so that invalid payments do not
+   * use up a seller's share.
    *
    * @default no limit
    */
   requestsPerMinute?: number | undefined
   /**
-   * Payments per minute for each payer, counted like those of a `payTo`.
+   * Payments per minute for each payer, counted in the same way.
    *
    * @default half of `requestsPerMinute`, so that one payer cannot use up a seller's share
    */
   payerRequestsPerMinute?: number | undefined
   /**
-   * Requests per minute for each caller, whatever is in them: by API key, otherwise by network address. Callers without
-   * either are not limited.
+   * Requests per minute for each caller, with any content. Callers are counted by API key, otherwise by network
+   * address. Callers without either are not limited.
    *
    * @default no limit
    */
@@ -60,7 +60,7 @@ export type PolicyOptions = {
    */
   feeMicroAlgosPerDay?: bigint | undefined
   /**
-   * Fees per day for all sellers together, in microAlgos. Holds where any `payTo` is accepted.
+   * Fees per day for all sellers together, in microAlgos. Also applies if any `payTo` is accepted.
    *
    * @default no limit
    */
@@ -69,12 +69,15 @@ export type PolicyOptions = {
 
 /** The client that sent a request. */
 export type Caller = {
-  /** The API key that it sent. */
+  /** The API key in the request. */
   readonly apiKey?: string | undefined
-  /** Its network address; of IPv6 the first half counts, because a client has all of the second. */
+  /**
+   * The network address of the caller. Only the first half of an IPv6 address counts, because a client has the whole
+   * second half.
+   */
   readonly address?: string | undefined
   /**
-   * The gate and resource that the payment is for. The first claimant of a payment keeps it; others get
+   * The gate and resource that the payment is for. The first claimant of a payment keeps it. Others get
    * `payment_already_claimed`.
    *
    * @default none, which is a claimant too
@@ -82,20 +85,23 @@ export type Caller = {
   readonly claimant?: string | undefined
   /** The id of the gate's request, for logs and traces. */
   readonly requestId?: string | undefined
-  /** A header of the request, by which its trace is found. */
+  /** Reads a header of the request, to find its trace. */
   readonly header?: ((name: string) => string | null) | undefined
-  /** Called with the transaction id as soon as it is known, for the log. */
+  /** Called with the transaction id when it becomes known, for the log. */
   readonly onPayment?: ((transactionId: string) => void) | undefined
 }
 
-/** What a policy needs to know about a payment. */
+/** The properties of a payment that a policy depends on. */
 export type PolicyPayment = { readonly feeMicroAlgos: bigint; readonly amount: bigint }
 
 const minuteMs = 60_000
 const maxTracked = 10_000
 const maxKeyLength = 1_000
 
-/** Keys that a header can carry; an empty list would let every caller in, and an empty key one without any. */
+/**
+ * Checks that a header can carry the keys. An empty list would admit every caller, and an empty key a caller without a
+ * key.
+ */
 function checkKeys(keys: readonly string[] | undefined): readonly string[] {
   if (keys === undefined) return []
   const isKey = (key: unknown): boolean =>
@@ -116,7 +122,7 @@ export class Policy {
     this.#callers = new RateCounter({ maxKeys: maxTracked, periodMs: minuteMs, nowMs })
   }
 
-  /** What the store counts, over all replicas. */
+  /** The limits that the store counts, over all replicas. */
   get limits(): SettlementLimits {
     const { requestsPerMinute, payerRequestsPerMinute, feeMicroAlgosPerDay, totalFeeMicroAlgosPerDay } = this.#options
     const half = requestsPerMinute === undefined ? undefined : Math.ceil(requestsPerMinute / 2)
@@ -140,7 +146,10 @@ export class Policy {
     return this.#keys.map((key) => Bytes.equalConstantTime(key, given)).some(Boolean)
   }
 
-  /** Whether a caller has more requests in this minute, and counts this one. Costs nothing, so it comes before all else. */
+  /**
+   * Counts a request, and returns whether the caller is within its limit for this minute. Cheap, so it runs before all
+   * other checks.
+   */
   admitCaller(caller: Caller): boolean {
     const limit = this.#options.callerRequestsPerMinute
     const name = limit === undefined ? undefined : this.#callerName(caller)
@@ -148,22 +157,22 @@ export class Policy {
   }
 
   /**
-   * The name by which the requests of a caller are counted over all replicas; undefined if they are not limited. A hash: an
-   * API key is a secret, and a network address is personal.
+   * The name under which a caller's requests are counted over all replicas; undefined if they are not limited. The name
+   * is a hash, because an API key is a secret and a network address is personal.
    */
   sharedName(caller: Caller): string | undefined {
     const name = this.#options.callerRequestsPerMinute === undefined ? undefined : this.#callerName(caller)
     return name === undefined ? undefined : Bytes.toBase64(Hash.sha256(Bytes.fromUtf8(name)))
   }
 
-  /** Whether a caller has more requests, of which all replicas together counted so many in this minute. */
+  /** Whether the caller is within its limit, given the count of all replicas for this minute. */
   admitCount(caller: Caller, count: number): boolean {
     const name = this.#callerName(caller)
     if (name !== undefined) this.#callers.raise(name, count)
     return count <= this.#options.callerRequestsPerMinute!
   }
 
-  /** Whether a caller has more requests in this minute. Counts nothing. */
+  /** Whether the caller has requests left in this minute. Counts nothing. */
   hasRequests(caller: Caller): boolean {
     const limit = this.#options.callerRequestsPerMinute
     const name = limit === undefined ? undefined : this.#callerName(caller)
@@ -171,7 +180,7 @@ export class Policy {
   }
 
   /**
-   * Whether it works for a caller, a seller and such a payment at all. Rates and budgets are checked by the store.
+   * Checks that the caller, the seller and the payment are accepted. The store checks rates and budgets.
    *
    * @throws PaymentError
    */
@@ -185,14 +194,14 @@ export class Policy {
     }
   }
 
-  /** Undefined if nothing tells it from others. */
+  /** Undefined if nothing distinguishes the caller from others. */
   #callerName({ apiKey, address }: Caller): string | undefined {
     if (this.#keys.length > 0) return `key ${apiKey}`
     return address === undefined ? undefined : `address ${networkOf(address)}`
   }
 }
 
-/** Of IPv6 the network of 64 bits: a client can use every address of its own. */
+/** Reduces an IPv6 address to its 64-bit network, because a client can use every address in it. */
 function networkOf(address: string): string {
   const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1]
   if (mapped !== undefined || !address.includes(':')) return mapped ?? address

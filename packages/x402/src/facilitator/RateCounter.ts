@@ -1,7 +1,8 @@
 /**
- * How often each key occurred in this minute. Bounded, and by eviction no key is forgotten to its advantage: when the map is
- * full, the keys that occurred least are removed, and every key that is new after that starts with their count (the method
- * of Misra and Gries: a count may be too high, by at most the number of all occurrences divided by the limit, never too low).
+ * Counts how often each key occurred in the current period. The map is bounded, and eviction never lowers a count. When
+ * the map is full, the keys with the lowest count are removed, and every new key then starts with that count. With this
+ * method of Misra and Gries, a count may be too high, by at most the number of all occurrences divided by the limit,
+ * but never too low.
  */
 export class RateCounter {
   readonly #counts = new Map<string, number>()
@@ -9,7 +10,7 @@ export class RateCounter {
   readonly #periodMs: number
   readonly #nowMs: () => number
   #sinceMs: number
-  /** What a key that is not in the map may have had. */
+  /** The highest count that a key outside the map may have had. */
   #floor = 0
 
   constructor({ maxKeys, periodMs, nowMs }: { maxKeys: number; periodMs: number; nowMs: () => number }) {
@@ -19,13 +20,13 @@ export class RateCounter {
     this.#sinceMs = nowMs()
   }
 
-  /** How often it occurred so far. */
+  /** How often the key occurred so far. */
   get(key: string): number {
     this.#renew()
     return this.#counts.get(key) ?? this.#floor
   }
 
-  /** Counts it, and returns how often it occurred including this time. */
+  /** Counts the key, and returns its count including this time. */
   add(key: string): number {
     const count = this.get(key) + 1
     if (this.#counts.size >= this.#maxKeys && !this.#counts.has(key)) this.#evictLowest()
@@ -33,14 +34,14 @@ export class RateCounter {
     return count
   }
 
-  /** It occurred so often, as another counter says. */
+  /** Raises the count of a key to that of another counter. */
   raise(key: string, count: number): void {
     if (this.#counts.has(key) && this.get(key) < count) this.#counts.set(key, count)
   }
 
   #renew(): void {
     const now = this.#nowMs()
-    // A clock that was set back starts a new period too.
+    // A clock that was set back also starts a new period.
     if (now >= this.#sinceMs && now - this.#sinceMs < this.#periodMs) return
     this.#sinceMs = now
     this.#floor = 0

@@ -11,7 +11,7 @@ async function open(balance: number) {
   const chain = await openChain(node)
   let now = 1_000
   let left = balance
-  /** What another process has settled. */
+  /** Settlements of another process. */
   const elsewhere = new Map<string, { state: 'pending' | 'settled' | 'failed' }>()
   node.on('GET holding', () => ok({ 'asset-holding': { amount: left, 'is-frozen': false } }))
   const reservations = new Reservations(
@@ -37,7 +37,7 @@ async function open(balance: number) {
   return { node, reservations, payment, hold, idOf, pass, spend, elsewhere }
 }
 
-test('the first payment of an account asks for no balance, further ones do', async () => {
+test('looks up no balance for the first payment of an account, and one for further payments', async () => {
   const { node, payment, hold } = await open(1_000)
   assert.equal(await hold(payment()), 'held')
   assert.deepEqual(node.requests, [])
@@ -45,7 +45,7 @@ test('the first payment of an account asks for no balance, further ones do', asy
   assert.deepEqual(node.requests, ['GET holding'])
 })
 
-test('a balance is used again for a second, unless a payment was settled', async () => {
+test('reuses a balance for a second, unless a payment was settled', async () => {
   const { node, reservations, payment, hold, idOf, pass, spend } = await open(10_000)
   const first = payment()
   assert.equal(await hold(first), 'held')
@@ -60,7 +60,7 @@ test('a balance is used again for a second, unless a payment was settled', async
   assert.equal(node.count('GET holding'), 2)
 })
 
-test('a simulation from before a settlement does not count', async () => {
+test('ignores a simulation from before a settlement', async () => {
   const { reservations, payment, hold, idOf, pass, spend } = await open(1_000)
   const first = payment()
   assert.equal(await hold(first), 'held')
@@ -72,12 +72,12 @@ test('a simulation from before a settlement does not count', async () => {
   assert.equal(await hold(payment(), { startedMs }), 'payer_balance_reserved')
 })
 
-test('a payment waits for those that settle, and counts them once', async () => {
+test('a payment waits for settling ones, and counts them once', async () => {
   const { reservations, payment, hold, idOf, spend } = await open(2_000)
   const [first, second] = [payment(), payment()]
   assert.equal(await hold(first), 'held')
   reservations.startSettling(idOf(first))
-  // In the ledger, and not known to be: the balance and the reservation both lack it.
+  // On the ledger, but not known to be: both the balance and the reservation lack it.
   spend(1_000)
   const waiting = hold(second)
   await new Promise((resolve) => setTimeout(resolve, 20))
@@ -85,7 +85,7 @@ test('a payment waits for those that settle, and counts them once', async () => 
   assert.equal(await waiting, 'held')
 })
 
-test('a payment that waited is compared with the balance that the settlement left', async () => {
+test('compares a payment that waited with the balance after the settlement', async () => {
   const { reservations, payment, hold, idOf, spend, pass } = await open(1_000)
   const first = payment()
   assert.equal(await hold(first), 'held')
@@ -98,7 +98,7 @@ test('a payment that waited is compared with the balance that the settlement lef
   assert.equal(await waiting, 'payer_balance_reserved')
 })
 
-test('of concurrent payments those that come first are held, whatever the order of the responses', async () => {
+test('of concurrent payments the first ones are held, in any order of responses', async () => {
   const { node, payment, hold } = await open(3_000)
   const answer = ok({ 'asset-holding': { amount: 3_000, 'is-frozen': false } })
   let count = 0
@@ -110,7 +110,7 @@ test('of concurrent payments those that come first are held, whatever the order 
   assert.deepEqual(results, ['held', 'held', 'held', ...Array<string>(3).fill('payer_balance_reserved')])
 })
 
-test('a payment that is too large does not keep a later one from what is left', async () => {
+test('a payment that is too large does not block a later, smaller one', async () => {
   const { payment, hold } = await open(2_000)
   const large = () => {
     const made = sponsored({ aamt: 1_900n })
@@ -120,7 +120,7 @@ test('a payment that is too large does not keep a later one from what is left', 
   assert.deepEqual(results, ['held', 'payer_balance_reserved', 'held'])
 })
 
-test('a reservation ends with its time, except while it settles', async () => {
+test('a reservation expires, except while it settles', async () => {
   const { reservations, payment, hold, idOf, pass } = await open(1_000)
   const [first, second] = [payment(), payment()]
   assert.equal(await hold(first, { holdMs: 60_000 }), 'held')
@@ -135,7 +135,7 @@ test('a reservation ends with its time, except while it settles', async () => {
   assert.equal(await hold(payment()), 'held', 'ten minutes at most')
 })
 
-test('the same payment is held once, for its first claimant', async () => {
+test('holds the same payment once, for its first claimant', async () => {
   const { node, reservations, payment, hold, idOf } = await open(1_000)
   const one = payment()
   const both = await Promise.all([hold(one, { claimant: 'a' }), hold(one, { claimant: 'a' })])
@@ -146,7 +146,7 @@ test('the same payment is held once, for its first claimant', async () => {
   assert.equal(reservations.isVerified(idOf(one), 'another signature', 'a'), false)
 })
 
-test('calls for one payment wait for the others of its account together, not one after the other', {
+test('calls for one payment wait for others of its account together, not in sequence', {
   timeout: 20_000,
 }, async () => {
   const { reservations, payment, hold, pass } = await open(1_000)
@@ -172,7 +172,7 @@ test('calls for one payment wait for the others of its account together, not one
   assert.deepEqual(new Set(others), new Set(['facilitator_busy']))
 })
 
-test('a node that does not respond holds nothing', async () => {
+test('holds nothing if the node does not respond', async () => {
   const { node, reservations, payment, hold } = await open(9_000)
   assert.equal(await hold(payment()), 'held')
   node.on('GET holding', () => 'drop')
@@ -199,7 +199,7 @@ test('fees of open payments count together against the fee account', async () =>
   assert.equal(await hold(payment()), 'held')
 })
 
-test('settlements of an earlier process count', async () => {
+test('counts settlements of an earlier process', async () => {
   const { reservations, payment, hold, idOf } = await open(1_000)
   const { payer, chain, assetId, amount } = payment()
   const rounds = { firstValid: 1n, lastValid: 2n, feeMicroAlgos: 2_000n, createdMs: 1 }
@@ -212,7 +212,7 @@ test('settlements of an earlier process count', async () => {
   assert.equal(reservations.isVerified(idOf(next), 'k', ''), true)
 })
 
-test('what another process has ended is found before a payment is refused, and only then', async () => {
+test('finds settlements that another process ended before it refuses a payment, and only then', async () => {
   const { payment, hold, idOf, elsewhere, spend, reservations } = await open(2_000)
   const [first, second] = [payment(), payment()]
   assert.equal(await hold(first), 'held')
@@ -228,7 +228,7 @@ test('what another process has ended is found before a payment is refused, and o
   assert.deepEqual(all.sort(), ['held', 'payer_balance_reserved'])
 })
 
-test('a payment that ends while its balance is looked up is released once', async () => {
+test('releases a payment once if it ends during the balance lookup', async () => {
   const { node, reservations, payment, hold, idOf } = await open(3_000)
   node.on('GET account', () => ok({ amount: 103_000, 'min-balance': 100_000 }))
   assert.equal(await hold(payment()), 'held')

@@ -1,6 +1,6 @@
 /**
- * Payments that were verified and have not ended. Each counts against the balance of its payer, so that an account with
- * money for one payment does not have twenty verified; and belongs to the claimant that presented it first.
+ * Tracks payments that were verified and have not ended. Each counts against the balance of its payer, so that an
+ * account with money for one payment cannot have twenty verified. Each belongs to the claimant that presented it first.
  */
 import type { Settlement } from '../store/Settlements.js'
 import { costsOf, feeBalance, feePayerOf, sumsOf } from './costs.js'
@@ -10,7 +10,7 @@ import { PaymentError } from './PaymentError.js'
 import { checkSharedBalance, type SharedPayment } from './sharedBalance.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
-/** A settlement that may be of another process. */
+/** Looks up a settlement, which may belong to another process. */
 export type FindSettlement = (
   transactionId: string,
 ) => Promise<Pick<Settlement, 'state'> | undefined> | Pick<Settlement, 'state'> | undefined
@@ -21,46 +21,49 @@ export type HoldOptions = {
   /** When the simulation started. */
   readonly startedMs: number
   readonly holdMs: number
-  /** The payment in the store, where other replicas hold payments too. */
+  /** The payment in the store, if other replicas hold payments too. */
   readonly shared?: SharedPayment | undefined
 }
 
-/** What became of a payment that was to be held. */
+/** The result of holding a payment. */
 export type HeldPayment = {
-  /** It is not held: it is settled already, or will be. */
+  /** The existing settlement. The payment is not held, because it is already settled or will be. */
   readonly known?: Settlement | undefined
-  /** Whether another replica held it before. */
+  /** Whether another replica held the payment before. */
   readonly wasHeld?: boolean
 }
 
 type Others = {
-  /** Those that were there before it. */
+  /** The reservations made before this one. */
   readonly ahead: readonly Reservation[]
   /** When the simulation started. */
   readonly startedMs: number
 }
 
-/** A payment that was simulated is not simulated again for this long. */
+/** How long a simulated payment is not simulated again. */
 const verifiedMs = 30_000
 const minHoldMs = verifiedMs
 const maxHoldMs = 10 * 60_000
-/** How long a payment waits for settlements that may or may not be in the balance yet. */
+/** How long a payment waits for settlements that may not be in the balance yet. */
 const waitMs = 5_000
 const sweepMs = 30_000
 const maxReservations = 100_000
-/** Each of an account's verifications looks through the others. */
+/** Bounded, because each verification of an account goes through the others. */
 const maxPerAccount = 1_000
 
 export class Reservations {
   readonly #byId = new Map<string, Reservation>()
   readonly #accounts = new Map<string, PayerAccount>()
-  /** By network and address. */
+  /** Keyed by network and address. */
   readonly #feeAccounts = new Map<string, FeeAccount>()
   readonly #find: FindSettlement
   readonly #nowMs: () => number
   #sweptMs = 0
 
-  /** @param find looks up settlements that other processes may have ended: a payment is verified here and settled there */
+  /**
+   * @param find looks up settlements that other processes may have ended, because a payment can be verified here and
+   * settled there
+   */
   constructor(find: FindSettlement, nowMs: () => number = () => performance.now()) {
     this.#find = find
     this.#nowMs = nowMs
@@ -75,7 +78,7 @@ export class Reservations {
   }
 
   /**
-   * Whether the payment was verified, by whatever signature, and has not ended.
+   * Whether the payment was verified, with any signature, and has not ended.
    *
    * @throws PaymentError if the payment belongs to another claimant
    */
@@ -96,7 +99,7 @@ export class Reservations {
   }
 
   /**
-   * Whether the same bytes were verified a moment ago.
+   * Whether the same bytes were verified recently.
    *
    * @throws PaymentError if the payment belongs to another claimant
    */
@@ -108,11 +111,11 @@ export class Reservations {
   }
 
   /**
-   * Holds what a payment costs. Called after it was simulated, so that a payment in the name of another account holds
-   * nothing of it; and asks for a balance only if other payments of the account are open, because the simulation has
-   * compared this one with the balance.
+   * Reserves the cost of a payment. Call it after the simulation, so that a payment in the name of another account
+   * cannot reserve anything of that account. Queries a balance only if other payments of the account are open, because
+   * the simulation has already compared this one with the balance.
    *
-   * @throws PaymentError if the balance does not cover all of them, or if it belongs to another claimant
+   * @throws PaymentError if the balance does not cover all of them, or if the payment belongs to another claimant
    */
   async hold(payment: VerifiedPayment, options: HoldOptions): Promise<HeldPayment> {
     const { claimant, key, startedMs, holdMs, shared } = options
@@ -135,7 +138,7 @@ export class Reservations {
       }
       if (this.#nowMs() - now >= waitMs)
         throw new PaymentError('facilitator_busy', 'the payment is being verified; retry')
-      // The other call found too little; so would this one, unless something changed since.
+      // The other call found too little. This call would too, unless something has changed since.
       return again()
     }
     const { chain, payer, feeMicroAlgos, feePayer } = payment
@@ -166,13 +169,13 @@ export class Reservations {
       throw error
     }
     if (held.known !== undefined) this.#end(one, false)
-    // Another process may have settled it meanwhile.
+    // Another process may have settled the payment meanwhile.
     if (one.state === 'checking') one.state = 'held'
     account.changed()
     return held
   }
 
-  /** The store knows what all replicas hold, this one included: nothing else is added to it. */
+  /** The store knows the holds of all replicas, including this one, so nothing else is added. */
   async #share(
     payment: VerifiedPayment,
     { account, costs, feeAccount, feeMicroAlgos }: Reservation,
@@ -189,13 +192,13 @@ export class Reservations {
       if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, result.ahead.fees, () => feeBalance(payment))
       return { wasHeld }
     } catch (error) {
-      // What another replica has verified stays held. What cannot be released now ends with its time.
+      // A payment verified by another replica stays held. A hold that cannot be released now expires.
       if (!wasHeld) await shared.release().catch(() => undefined)
       throw error
     }
   }
 
-  /** The settlement is about to be recorded: it does not expire from now on. */
+  /** Call this before the settlement is recorded. The reservation no longer expires. */
   startSettling(transactionId: string): void {
     const one = this.#byId.get(transactionId)
     if (one === undefined || one.state === 'settling') return
@@ -203,7 +206,7 @@ export class Reservations {
     one.feeAccount.settle(one.feeMicroAlgos, true)
   }
 
-  /** It was not recorded. */
+  /** Call this if the settlement was not recorded. */
   stopSettling(transactionId: string): void {
     const one = this.#byId.get(transactionId)
     if (one?.state !== 'settling') return
@@ -212,7 +215,10 @@ export class Reservations {
     one.state = 'held'
   }
 
-  /** Nodes reject it, or no longer do: its fee is reserved, and will not be spent, most likely. */
+  /**
+   * Marks whether nodes reject the payment. The fee of a rejected payment stays reserved, but will most likely not be
+   * spent.
+   */
   setRejected(transactionId: string, isRejected: boolean): void {
     const one = this.#byId.get(transactionId)
     if (one?.state !== 'settling' || one.isRejected === isRejected) return
@@ -220,7 +226,7 @@ export class Reservations {
     one.feeAccount.settle(one.feeMicroAlgos, !isRejected)
   }
 
-  /** A settlement of an earlier process. */
+  /** Restores the reservation of an earlier process's settlement. */
   restore(settlement: Settlement): void {
     const { transactionId, network, payer, asset, amount, feeMicroAlgos, claimant } = settlement
     if (this.#byId.has(transactionId)) return
@@ -235,7 +241,7 @@ export class Reservations {
     this.#add({ ...of, costs, verified, state: 'settling', isRejected: false, untilMs })
   }
 
-  /** The settlement ended. */
+  /** Call this when the settlement ended. */
   end(transactionId: string, isSettled: boolean): void {
     const one = this.#byId.get(transactionId)
     if (one === undefined) return
@@ -243,31 +249,34 @@ export class Reservations {
     this.#end(one, isSettled)
   }
 
-  /** In the order of arrival: those ahead count as if they held, so that of two at once never both find enough for one. */
+  /**
+   * Checks in the order of arrival. Earlier reservations count as held, so that two concurrent payments never both find
+   * enough for one.
+   */
   async #checkBalance(payment: VerifiedPayment, one: Reservation, { ahead, startedMs }: Others): Promise<void> {
     const deadlineMs = this.#nowMs() + waitMs
     for (;;) {
       const now = this.#nowMs()
       const open = ahead.filter(({ state, untilMs }) => state !== 'ended' && (state !== 'held' || now < untilMs))
       const states = open.map(({ state }) => state)
-      // One that was settled since then, also while this one waited, is missing in what the simulation saw.
+      // A payment settled since the simulation, including while this one waited, is missing in the simulation's result.
       const isOutdated = one.account.settledMs >= startedMs
       let isCovered = true
       let isHopeless = false
       for (const [assetId, cost] of one.costs) {
         const { held, undecided } = sumsOf(open, assetId)
-        // The simulation has compared it with a balance that no other payment touches.
+        // The simulation has already compared the cost with a balance that no other payment touches.
         if (held + undecided === 0n && !isOutdated) continue
         const balance = await one.account.balance(payment.chain, assetId)
         isHopeless ||= held + cost > balance
         isCovered &&= held + undecided + cost <= balance
       }
       if (isCovered) return
-      // One that settled meanwhile was counted in the sum and is missing in the balance.
+      // A payment that settled meanwhile was counted in the sum and is missing in the balance.
       const isChanged = open.some(({ state }, index) => state !== states[index])
       const leftMs = deadlineMs - this.#nowMs()
       if ((isHopeless && !isChanged) || leftMs <= 0) throw reserved(payment.payer)
-      // Those that are looked up may fail, and those that settle may have left the balance already.
+      // Payments being checked may fail, and settling payments may already be deducted from the balance.
       if (!isChanged) await one.account.change(leftMs)
     }
   }
@@ -314,8 +323,8 @@ export class Reservations {
   }
 
   /**
-   * Ends what other processes have settled: this one verified it and was not told. Asked before a payment is refused, and
-   * for all that are refused at the same time together. Returns whether there was any.
+   * Ends reservations that other processes have settled without telling this one. Runs before a payment is refused,
+   * once for all payments that are refused at the same time. Returns whether any ended.
    */
   #endElsewhere(account: PayerAccount): Promise<boolean> {
     return account.lookUp(async () => {
@@ -330,7 +339,7 @@ export class Reservations {
     })
   }
 
-  /** From the account with the most: one that filled the memory loses its own. */
+  /** Evicts from the account with the most reservations, so that an account that fills the memory loses its own. */
   #evict(): void {
     let fullest: PayerAccount | undefined
     for (const account of this.#accounts.values()) {
@@ -345,7 +354,7 @@ export class Reservations {
     this.#sweptMs = now
     for (const one of this.#byId.values()) if (one.state === 'held' && now >= one.untilMs) this.#end(one, false)
     for (const [key, { reservations, settledMs }] of this.#accounts) {
-      // Kept for a while after a settlement: a simulation that started before it may still be under way.
+      // Kept for a while after a settlement, because a simulation that started before it may still be running.
       if (reservations.size === 0 && now - settledMs > sweepMs) this.#accounts.delete(key)
     }
   }
@@ -360,7 +369,7 @@ export function alreadyClaimed(): PaymentError {
   return new PaymentError('payment_already_claimed', 'the payment was presented for another resource before')
 }
 
-/** How long a payment is held. */
+/** Limits how long a payment is held. */
 export function boundHoldMs(holdMs: number): number {
   return Math.min(Math.max(holdMs, minHoldMs), maxHoldMs)
 }

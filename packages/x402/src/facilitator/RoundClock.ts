@@ -5,16 +5,16 @@ export class RoundClock {
   readonly #algod: Algod
   readonly #maxAgeMs: number
   #request: { startedMs: number; round: Promise<bigint> } | undefined
-  /** The round that a node reported last; undefined before the first response. */
+  /** The round that a node last reported; undefined before the first response. */
   seen: bigint | undefined
 
-  /** @param maxAgeMs a round this old is used again: all settlements that wait share one request */
+  /** @param maxAgeMs how long a round is reused, so that all waiting settlements share one request */
   constructor(algod: Algod, maxAgeMs: number) {
     this.#algod = algod
     this.#maxAgeMs = maxAgeMs
   }
 
-  /** The round of a moment ago: never ahead of the ledger. */
+  /** A recent round, never ahead of the ledger. */
   async lastRound(): Promise<bigint> {
     const now = performance.now()
     if (this.#request === undefined || now - this.#request.startedMs > this.#maxAgeMs) {
@@ -29,7 +29,7 @@ export class RoundClock {
     }
   }
 
-  /** A node reported its last round. */
+  /** Records a round that a node reported. */
   observe(round: bigint): bigint {
     this.seen = round
     return round

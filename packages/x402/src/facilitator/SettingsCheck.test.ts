@@ -9,7 +9,7 @@ import { settingDifferences, settingDigests } from './settingDigests.js'
 const digestsOf = (policy: PolicyOptions, feePayers = ['A', 'B']): SettingDigests =>
   settingDigests({ policy, limits: limitsOf({ chains: [] }), feePayers, networks: ['algorand:x'] })
 
-test('settings that differ are named, and their values are not told', () => {
+test('names settings that differ, without their values', () => {
   const own = digestsOf({ payTo: ['S', 'T'], feeMicroAlgosPerDay: 5n, apiKeys: ['hunter2'] })
   const same = digestsOf({ payTo: ['T', 'S'], feeMicroAlgosPerDay: 5n, apiKeys: ['hunter2'] }, ['B', 'A'])
   assert.deepEqual(settingDifferences(own, [{ replica: 'same', settings: same }]), [], 'in whatever order')
@@ -21,7 +21,7 @@ test('settings that differ are named, and their values are not told', () => {
   assert.ok(own['apiKeys']!.length <= 4, 'too short to try keys against')
 })
 
-test('a replica that asks fewer nodes is named', () => {
+test('names a replica with a smaller quorum', () => {
   const of = (quorums?: string[]): SettingDigests =>
     settingDigests({ policy: {}, limits: limitsOf({ chains: [] }), feePayers: [], networks: ['algorand:x'], quorums })
   assert.deepEqual(settingDifferences(of(['algorand:x 2']), [{ replica: 'host 7', settings: of() }]), [
@@ -29,7 +29,7 @@ test('a replica that asks fewer nodes is named', () => {
   ])
 })
 
-test('is compared every ten seconds; a difference is reported once, and a database that fails changes nothing', async () => {
+test('compares every ten seconds, reports a difference once, and ignores a failing database', async () => {
   const state = { nowMs: 0, calls: 0, other: digestsOf({ payTo: ['S'] }), isAway: false }
   const errors: unknown[] = []
   const announce = async () => {

@@ -2,13 +2,13 @@ import type { SettingDigests, SharedSettings } from '../store/SharedSettings.js'
 import { isLongerThan } from './FeeSigner.js'
 import { settingDifferences } from './settingDigests.js'
 
-/** Others forget a replica that said nothing for a minute. */
+/** Other replicas forget a replica that was silent for a minute. */
 const announceMs = 10_000
 const patienceMs = 2_000
-/** Named one by one; a hundred replicas that differ are one mistake. */
+/** Each replica is named. A hundred replicas that differ are one mistake. */
 const maxWarnings = 10
 
-/** Compares the settings of this replica with those of the others, every now and then. */
+/** Compares the settings of this replica with those of the others at intervals. */
 export class SettingsCheck {
   readonly #own: SettingDigests
   readonly #shared: SharedSettings | undefined
@@ -29,7 +29,7 @@ export class SettingsCheck {
     this.#nowMs = nowMs
   }
 
-  /** Which replicas have other settings, as far as it is known. Does not wait for a database that hangs. */
+  /** The known replicas with different settings. Does not wait for a database that hangs. */
   async warnings(): Promise<readonly string[]> {
     if (this.#shared === undefined || this.#nowMs() - this.#announcedMs < announceMs) return this.#warnings
     this.#announcedMs = this.#nowMs()
@@ -37,14 +37,14 @@ export class SettingsCheck {
     return this.#warnings
   }
 
-  /** Never rejects: whether the database can be used is the matter of another check. */
+  /** Never rejects, because another check covers the database. */
   async #compare(shared: SharedSettings): Promise<void> {
     try {
       const found = settingDifferences(this.#own, await shared.announce(this.#own)).slice(0, maxWarnings)
       for (const text of found) if (!this.#warnings.includes(text)) this.#onError(new Error(text))
       this.#warnings = found
     } catch {
-      // What is known stays.
+      // Keep the known warnings.
     }
   }
 }

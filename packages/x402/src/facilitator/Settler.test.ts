@@ -49,7 +49,7 @@ test('is recorded before it is submitted, and the result stays the same', async 
   assert.deepEqual([first.success, first.transaction, first.payer], [true, id, buyer.address])
   const requestsBefore = node.requests.length
   for (let time = 0; time < 3; time++) assert.deepEqual(await facilitator.settle(payload, requirements), first)
-  // But it is not valid for another request.
+  // But the payment is not valid for another request.
   assert.equal((await facilitator.verify(payload, requirements)).invalidReason, 'duplicate_settlement')
   assert.equal(node.requests.length, requestsBefore, 'without another request')
 })
@@ -96,7 +96,7 @@ for (const reason of [
   'fee 1000 below threshold 2000',
   'pool have reached capacity',
 ]) {
-  test(`a node that says "${reason}" gets the group again`, async (t) => {
+  test(`submits the group again to a node that responds "${reason}"`, async (t) => {
     const { facilitator, node } = await setUp(t)
     const results = [refused(reason), refused(reason)]
     node.on('POST submit', () => results.shift() ?? ok({}))
@@ -117,7 +117,7 @@ test('is pending, with the id, while no node responds', async (t) => {
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
 
-test('the second node gets the group where the first does not respond', async (t) => {
+test('sends the group to the second node if the first does not respond', async (t) => {
   const [bad, good] = [new FakeNode(), new FakeNode()]
   bad.on('POST submit', () => 'refuse')
   const { facilitator } = await setUp(t, { chains: [await openChain(bad, good)] })
@@ -147,7 +147,7 @@ test('a pending group is not submitted again', async (t) => {
   assert.equal(node.count('POST submit'), 1)
 })
 
-test('a group that stays pending on one node goes to the others', async (t) => {
+test('sends a group that stays pending on one node to the others', async (t) => {
   const [keeps, passes] = [new FakeNode(), new FakeNode()]
   keeps.confirmedRound = undefined
   passes.on('GET pending', () => (passes.submitted.length > 0 ? confirmed : missing))
@@ -162,7 +162,7 @@ test('a group that stays pending on one node goes to the others', async (t) => {
   assert.equal(passes.submitted.length, 1)
 })
 
-test('lookups by id while it is valid leave no block to search', async (t) => {
+test('lookups by id during the validity leave no block to search', async (t) => {
   const { facilitator, node } = await setUp(t, { settleTimeoutMs: 20 })
   node.on('POST submit', () => ok({}))
   node.on('GET pending', () => missing)
@@ -201,7 +201,7 @@ test('fails after its last valid round, not before', async (t) => {
   assert.match(end.errorMessage!, /expired/)
 })
 
-test('fails after its last valid round also if nodes reject submissions', async (t) => {
+test('fails after its last valid round even if nodes reject submissions', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('POST submit', () => ({ status: 500, body: {} }))
   node.on('GET pending', () => missing)
@@ -223,7 +223,7 @@ test('an old confirmation is found in its block', async (t) => {
   assert.equal(store.get('OLD')!.round, 120n)
 })
 
-test('fails if no block has it; undecided while a block is missing', async (t) => {
+test('fails if no block has the payment, and stays undecided while a block is missing', async (t) => {
   for (const [blocks, state] of [
     [11, 'failed'],
     [10, 'pending'],
@@ -273,7 +273,7 @@ test('two facilitators on one store submit the same bytes and return the same re
   assert.equal(results[0]!.success, true)
 })
 
-test('a settlement of another process is returned from the store', async (t) => {
+test('returns the settlement of another process from the store', async (t) => {
   const store = new MemorySettlements()
   const { facilitator, node } = await setUp(t, { store })
   node.confirmedRound = undefined
@@ -318,7 +318,7 @@ test('is pending while the store cannot record the result', async (t) => {
   assert.equal(node.count('POST submit'), 1)
 })
 
-test('is settled although the process ends before the store has recorded it, and is found on the ledger again', async (t) => {
+test('is settled even if the process ends before the store has recorded it, and is found on the ledger again', async (t) => {
   class Late extends MemorySettlements {
     soon: string[] = []
     settleSoon(transactionId: string): void {
@@ -330,7 +330,7 @@ test('is settled although the process ends before the store has recorded it, and
   const { payload, requirements, id } = sponsored()
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
   assert.deepEqual([store.soon, store.get(id)!.state], [[id], 'pending'])
-  // As after a restart: it is recorded as pending.
+  // As after a restart: the settlement is recorded as pending.
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
   assert.deepEqual([store.soon, node.count('POST submit')], [[id, id], 1])
 })
@@ -352,7 +352,7 @@ test('stop ends waiting calls, keeps pending settlements and submits nothing mor
   assert.equal(node.submitted.length, 1)
 })
 
-test('old settlements are deleted at the start', async (t) => {
+test('deletes old settlements at the start', async (t) => {
   const store = new MemorySettlements()
   store.claim(written('OLD', { createdMs: Date.now() - 10_000 }), {})
   store.finish('OLD', { state: 'settled', round: 1n })

@@ -1,6 +1,6 @@
 /**
- * Submits recorded settlements and finds out how they end. Every settlement has one task in this process, however many
- * callers wait for it; a result is final only if the ledger, or the last valid round, has decided.
+ * Submits recorded settlements and determines how they end. Every settlement has one task in this process, for any
+ * number of waiting callers. A result is final only if the ledger, or the last valid round, has decided.
  */
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
@@ -25,29 +25,35 @@ import { Waits, waitFor } from './Waits.js'
 
 /** The longest wait between two lookups of a payment. */
 const maxPollMs = 5_000
-/** The wait where nodes reject it and no caller waits: it will expire, most likely. */
+/** The wait if nodes reject the payment and no caller waits, because it will most likely expire. */
 const rejectedPollMs = 30_000
-/** The wait where no node has the blocks any more: the operator has to add one that does. */
+/** The wait if no node has the blocks anymore, until the operator adds one that does. */
 const searchPollMs = 60_000
 const deleteEveryMs = 60 * 60 * 1000
-/** Each takes memory and a lookup now and then; of those that nodes reject there may be more, because strangers make them. */
+/**
+ * Each task takes memory and an occasional lookup. More are allowed for payments that nodes reject, because strangers
+ * can cause them.
+ */
 const maxTasks = 10_000
 const maxTasksWithRejected = 4 * maxTasks
-/** After this long a settlement runs in the background: no caller waits for it any more. */
+/** After this time a settlement runs in the background, because no caller waits for it anymore. */
 const foregroundMs = 30_000
-/** The longest wait between two tries of a payment that waits for room. */
+/** The longest wait between two attempts of a payment that waits for room. */
 const maxRoomPollMs = 2_000
-/** How many settlements are looked up at the same time, after their first submission: many that stay pending slow no other. */
+/**
+ * How many settlements are looked up concurrently after their first submission, so that many pending ones do not slow
+ * others down.
+ */
 const maxLookups = 8
 
 export type BeginOptions = {
-  /** Whether it waits for its turn where there is no room: the work for it may be done. */
+  /** Whether to wait if there is no room, because the seller may already have done the work. */
   readonly isPatient?: boolean
 }
 
 export type BegunSettlement = {
   readonly settlement: Settlement
-  /** Whether this call recorded it. */
+  /** Whether this call recorded the settlement. */
   readonly isNew: boolean
 }
 
@@ -56,9 +62,9 @@ export class Settler {
   readonly #networks: ReadonlyMap<string, Network>
   readonly #tasks = new Map<string, Promise<Settlement>>()
   readonly #turns = new Turns(maxLookups)
-  /** Undefined if the store has no leases: every process works on what it is asked for. */
+  /** Undefined if the store has no leases. Every process then works on the settlements it is asked for. */
   readonly #keeper: LeaseKeeper | undefined
-  /** Those that nodes reject, by transaction id. */
+  /** Settlements that nodes reject, by transaction id. */
   readonly #rejected = new Set<string>()
   readonly #claiming = new Set<Promise<SettlementClaim>>()
   readonly #waits = new Waits()
@@ -70,7 +76,7 @@ export class Settler {
     this.#networks = new Map(options.chains.map(({ caip2, algod }) => [caip2, networkOf(algod, options.pollMs)]))
     this.#keeper = options.store.leases && this.#keeperOf(options.store.leases)
     this.#deletion = setInterval(() => void this.#deleteOld(), deleteEveryMs)
-    // Timers of Node keep the process running; those of browsers are numbers.
+    // Node's timers keep the process running and need `unref`. Timers in browsers are numbers.
     if (typeof this.#deletion === 'object') this.#deletion.unref()
   }
 
@@ -89,7 +95,7 @@ export class Settler {
   }
 
   /**
-   * Whether this process can take another settlement.
+   * Checks that this process can take another settlement.
    *
    * @throws PaymentError
    */
@@ -103,7 +109,7 @@ export class Settler {
   }
 
   /**
-   * Records a settlement and submits it; or waits for the one that another call recorded.
+   * Records a settlement and submits it. If another call recorded it, waits for that one.
    *
    * @throws PaymentError
    */
@@ -117,7 +123,7 @@ export class Settler {
     return { settlement: await end, isNew: true }
   }
 
-  /** Not until the end of the caller's time: it has to be confirmed too. */
+  /** Uses only half of the caller's time, because the settlement must also be confirmed. */
   async #claimPatiently(settlement: Settlement, isPatient: boolean): Promise<MadeClaim> {
     const { settleTimeoutMs, pollMs, limits } = this.#options
     const roomUntilMs = performance.now() + (isPatient ? settleTimeoutMs / 2 : 0)
@@ -136,7 +142,7 @@ export class Settler {
     }
   }
 
-  /** How the settlement ended, or its state when the time limit is reached. */
+  /** Returns how the settlement ended, or its state when the time limit is reached. */
   async wait(settlement: Settlement, startedMs = performance.now()): Promise<Settlement> {
     const deadlineMs = startedMs + this.#options.settleTimeoutMs
     let latest = settlement
@@ -151,13 +157,13 @@ export class Settler {
     return latest
   }
 
-  /** Undefined if another replica works on it, or none that serves its network. */
+  /** Undefined if another replica works on the settlement, or this process does not serve its network. */
   #taskOf(settlement: Settlement): Promise<Settlement> | undefined {
     const isServed = this.#networks.has(settlement.network)
     return this.#keeper === undefined && isServed ? this.#runTask(settlement, {}) : undefined
   }
 
-  /** Another replica works on it. If it stopped, this one may take over. */
+  /** Waits for another replica. If that replica stopped, this one may take over. */
   async #watch(keeper: LeaseKeeper, settlement: Settlement, leftMs: number): Promise<Settlement> {
     const { onError, pollMs } = this.#options
     const { transactionId } = settlement
@@ -167,14 +173,14 @@ export class Settler {
       if (latest !== undefined && latest.state !== 'pending') return this.#ended(latest)
       if (!this.#waits.isStopped) await keeper.takeOver()
     } catch (error) {
-      // It is recorded: whatever the store says now, it is pending.
+      // The settlement is recorded, so it stays pending despite an error of the store.
       onError(error)
     }
     if (!this.#tasks.has(transactionId)) await this.#waits.sleep(Math.min(pollMs, leftMs))
     return latest ?? settlement
   }
 
-  /** Continues with what an earlier process left, in the background. */
+  /** Continues the settlements of an earlier process, in the background. */
   async resume(): Promise<readonly Settlement[]> {
     await this.#deleteOld()
     const pending = await this.#options.store.pending()
@@ -218,10 +224,10 @@ export class Settler {
   }
 
   /**
-   * The store failed, and may have recorded it all the same. What it recorded under a lease of this replica is worked on; one
-   * that is recorded later than it is looked up here is found when its lease ends.
+   * The store failed, but may still have recorded the settlement. If the record is under a lease of this replica, work
+   * continues here. A record that appears after this lookup is found when its lease ends.
    *
-   * @throws what the store threw, if it does not have it or cannot tell: nothing is submitted then
+   * @throws the store's error if it has no record or cannot tell; nothing is submitted then
    */
   async #findClaim(settlement: Settlement, error: unknown): Promise<SettlementClaim> {
     const { store, onError } = this.#options
@@ -241,7 +247,10 @@ export class Settler {
     }
   }
 
-  /** Recorded too: it does not count against its `payTo`, and the next process has to know that. */
+  /**
+   * Also recorded in the store: a rejected settlement does not count against its `payTo`, and the next process must
+   * know that.
+   */
   async #setRejected(settlement: Settlement, isRejected: boolean): Promise<void> {
     const { transactionId } = settlement
     await this.#options.store.setRejected(transactionId, isRejected)
@@ -273,13 +282,13 @@ export class Settler {
     const isNew = recordedMs !== undefined
     const startedMs = performance.now()
     const progress = progressOf({ isNew })
-    // Of one that was left by another process it is not known what that recorded.
+    // For a settlement left by another process, the recorded flag is not known.
     let isRejected = isNew ? false : undefined
     for (let pollMs = this.#options.pollMs; this.#isWorking(settlement, progress); ) {
       try {
         const isUrgent = !isInBackground && performance.now() - startedMs < foregroundMs
         const work = (): Promise<Settlement | undefined> => this.#takeStep(settlement, network, progress)
-        // A block that was read may have decided it.
+        // A block that was read may have decided the outcome.
         const isOpen = progress.outcome === undefined
         const end = isOpen ? await (progress.mayBeSent ? this.#turns.run(isUrgent, work) : work()) : undefined
         if (end !== undefined) return end
@@ -289,7 +298,7 @@ export class Settler {
         if (isRejected !== progress.isRejected) await this.#setRejected(settlement, progress.isRejected)
         isRejected = progress.isRejected
       } catch (error) {
-        // That a node does not respond is reported by /health.
+        // /health reports nodes that do not respond.
         if (!(error instanceof AlgodError)) this.#options.onError(error, { transactionId: settlement.transactionId })
       }
       const isSlow = progress.isRejected && performance.now() - startedMs > foregroundMs
@@ -303,15 +312,19 @@ export class Settler {
     return this.#left(settlement)
   }
 
-  /** What the store says in the end: callers of other replicas get the same. */
+  /** Returns the outcome in the store, which callers of other replicas get too. */
   async #finish(settlement: Settlement, outcome: SettlementOutcome): Promise<Settlement> {
     const recorded = await this.#record(settlement.transactionId, outcome)
-    // It is refused or expired here, and the replica that has the lease now may find it on the ledger.
+    // This replica found the payment refused or expired, but the replica that has the lease now may find it on the
+    // ledger.
     if (recorded?.state === 'pending') return this.#left(settlement)
     return this.#ended(recorded ?? { ...settlement, ...outcome })
   }
 
-  /** What the ledger has need not be on the disk before it is answered: it is found there again. A failure has to be. */
+  /**
+   * Settled payments may be persisted lazily, because the ledger is the source of truth. A failure must be persisted
+   * before it is reported.
+   */
   async #record(transactionId: string, outcome: SettlementOutcome): Promise<Settlement | undefined> {
     const { store, onError } = this.#options
     if (outcome.state === 'settled' && store.settleSoon !== undefined) {
@@ -321,7 +334,10 @@ export class Settler {
     return store.finish(transactionId, outcome)
   }
 
-  /** Another replica may have sent it, and its node may have accepted it, while this one waited: the ledger decides then. */
+  /**
+   * While this replica waited, another one may have sent the payment to a node that accepted it. The ledger then
+   * decides.
+   */
   async #checkRefusal({ transactionId }: Settlement, progress: Progress, recordedMs: number): Promise<void> {
     if (this.#keeper === undefined || (await this.#keeper.isOwn(transactionId, recordedMs))) return
     progress.outcome = undefined
@@ -329,13 +345,13 @@ export class Settler {
     progress.isRejected = true
   }
 
-  /** Until this process stops, or another replica works on it. What is decided is recorded all the same. */
+  /** True until this process stops or another replica works on the settlement. A decided outcome is always recorded. */
   #isWorking({ transactionId }: Settlement, { outcome }: Progress): boolean {
     const isLost = outcome === undefined && this.#keeper?.isLost(transactionId)
     return !this.#waits.isStopped && !isLost
   }
 
-  /** The settlement if another process has ended it; with a lease there is none. */
+  /** Returns the settlement if another process has ended it. With leases, this cannot happen. */
   async #takeStep(settlement: Settlement, network: Network, progress: Progress): Promise<Settlement | undefined> {
     if (this.#waits.isStopped || progress.outcome !== undefined) return undefined
     const isShared = progress.mayBeSent && this.#keeper === undefined
@@ -357,14 +373,14 @@ export class Settler {
 }
 
 type MadeClaim = Exclude<SettlementClaim, { readonly type: 'limited' }> & {
-  /** Before it was sent to the store: a lease has not begun earlier. */
+  /** Measured before the claim is sent to the store, so that the lease cannot have begun earlier. */
   readonly startedMs: number
 }
 
 type TaskOptions = {
-  /** When it was recorded, of one that no node can have seen. */
+  /** When the settlement was recorded, if no node can have seen it. */
   readonly recordedMs?: number
-  /** Whether no caller waits for it. */
+  /** Whether no caller waits for the settlement. */
   readonly isInBackground?: boolean
 }
 

@@ -11,15 +11,17 @@ export type SettlerOptions = {
   settleTimeoutMs: number
   pollMs: number
   keepMs: number
-  /** What holds for the settlements of all replicas together. */
+  /** The limits on the settlements of all replicas together. */
   limits: SettlementLimits
   onError: ErrorListener
-  /** Called once with every settlement that ends, also with one of an earlier process. */
+  /** Called once with every settlement that ends, including those of an earlier process. */
   onEnd: (settlement: Settlement) => void
-  /** Called with every settlement that another process, or an earlier one, has left. */
+  /** Called with every settlement taken over from another or an earlier process. */
   onTaken: (settlement: Settlement) => void
-  /** Called with every settlement that this process no longer works on, although it has not ended: another one does. */
+  /** Called with every unfinished settlement that this process no longer works on, because another one does. */
   onLeft: (settlement: Settlement) => void
-  /** Called when nodes begin to reject one that they may have accepted before, and when they no longer do. */
+  /**
+   * Called when nodes begin to reject a payment that they may have accepted before, and when they stop rejecting it.
+   */
   onRejected: (settlement: Settlement, isRejected: boolean) => void
 }

@@ -1,12 +1,12 @@
 import { isLongerThan } from './FeeSigner.js'
 
-/** A database that takes longer is as good as away: payments wait for it. */
+/** A slower database counts as unavailable, because payments wait for it. */
 const patienceMs = 2_000
 
 /** The part of a store that is checked. */
 export type CheckedStore = { readonly ping?: (() => Promise<void>) | undefined }
 
-/** Asks a store whether it can be used. One that hangs is asked once, until it answers. */
+/** Checks whether a store can be used. A store that hangs is not queried again until it answers. */
 export class StoreCheck {
   readonly #store: CheckedStore
   readonly #onError: (error: unknown) => void
@@ -20,12 +20,12 @@ export class StoreCheck {
     this.#patienceMs = patience
   }
 
-  /** Whether the store can be asked. */
+  /** Whether the store supports the check. */
   get isPossible(): boolean {
     return this.#store.ping !== undefined
   }
 
-  /** What is wrong, for the public; undefined if nothing is. */
+  /** The problem as a public text; undefined if there is none. */
   async problem(): Promise<string | undefined> {
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined
@@ -34,7 +34,7 @@ export class StoreCheck {
     return (await isLongerThan(this.#patienceMs, asking)) ? late : asking
   }
 
-  /** The error goes to the operator once: probes ask every few seconds. */
+  /** Reports an error to the operator once, because probes check every few seconds. */
   async #ask(): Promise<string | undefined> {
     try {
       await this.#store.ping?.()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Turns } from './Turns.js'
 
-test('runs so many at the same time, urgent ones first, each kind in its order', async () => {
+test('limits concurrency, and runs urgent work first, each kind in order', async () => {
   const turns = new Turns(2)
   const order: string[] = []
   let running = 0

@@ -1,6 +1,6 @@
 /**
- * A limit on how many pieces of work run at the same time. Those that a caller waits for come before those that run in the
- * background, and each kind in the order of arrival.
+ * Limits how much work runs concurrently. Work that a caller waits for comes before background work, each in the order
+ * of arrival.
  */
 export class Turns {
   readonly #max: number
@@ -18,7 +18,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // Passed on to the next one, or free again.
+      // Passes the slot to the next work, or frees it.
       const next = this.#urgent.shift() ?? this.#background.shift()
       if (next === undefined) this.#running--
       else next()

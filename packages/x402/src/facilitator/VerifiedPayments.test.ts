@@ -8,7 +8,7 @@ import type { VerifiedPayment } from './verifyPayment.js'
 
 const payment = {} as VerifiedPayment
 
-test('is found by exactly what was checked', () => {
+test('finds a payment only by exactly the checked values', () => {
   const verified = new VerifiedPayments()
   const { payload, requirements } = sponsored()
   verified.add(verificationKey(payload, requirements), payment)
@@ -45,7 +45,7 @@ test('is found by exactly what was checked', () => {
   }
 })
 
-test('a payment with another signature is checked again, also after the first was verified', async (t) => {
+test('checks a payment with another signature again, even after the first was verified', async (t) => {
   const { facilitator, node } = await setUp(t)
   const { payload, requirements } = sponsored()
   assert.equal((await facilitator.verify(payload, requirements)).isValid, true)

@@ -1,13 +1,13 @@
 /**
- * Payments that were verified a moment ago: what was decoded and whose signature was checked for `verify` is not decoded and
- * checked again for `settle`. By the exact text of everything that the checks read, so that another signature, or another
- * requirement, is another payment.
+ * Caches recently verified payments, so that a payment decoded and checked for `verify` is not decoded and checked
+ * again for `settle`. The key is the exact text of everything that the checks read, so that another signature or
+ * requirement is another payment.
  */
 import { BoundedMap } from '@latchkey/algorand'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
-/** Each takes some kilobytes; only payments that nodes would accept are kept. */
+/** Each payment takes some kilobytes. Only payments that nodes would accept are kept. */
 const maxPayments = 2_000
 /** Longer texts are rare, and are not kept. */
 const maxKeyCharacters = 8_192
@@ -24,7 +24,7 @@ export class VerifiedPayments {
   }
 }
 
-/** Everything that `verifyPayment` reads; undefined if it is not what a valid payment has. */
+/** Everything that `verifyPayment` reads; undefined for values that a valid payment cannot have. */
 export function verificationKey(payload: PaymentPayload, requirements: PaymentRequirements): string | undefined {
   const { paymentGroup, paymentIndex } = (payload?.payload ?? {}) as Record<string, unknown>
   if (!Array.isArray(paymentGroup) || !Number.isInteger(paymentIndex)) return undefined
@@ -37,6 +37,6 @@ export function verificationKey(payload: PaymentPayload, requirements: PaymentRe
     length += text.length
   }
   if (length > maxKeyCharacters || payload.x402Version !== 2) return undefined
-  // Escaped, so that no text runs into the next.
+  // Escaped, so that adjacent texts cannot run together.
   return JSON.stringify([paymentIndex, ...texts])
 }

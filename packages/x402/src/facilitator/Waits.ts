@@ -1,21 +1,24 @@
-/** Waits that end with their time, with what they wait for, or when the process stops. */
+/** Waits that end after a timeout, with the awaited result, or when the process stops. */
 export class Waits {
-  /** Each ends a wait. Not an AbortSignal: Workers do not let a request use one that another request created. */
+  /**
+   * Each function ends a wait. An AbortSignal does not work, because Workers do not let a request use a signal created
+   * by another.
+   */
   readonly #wakeUps = new Set<() => void>()
   #isStopped = false
 
-  /** Whether no wait begins any more. */
+  /** Whether waits return immediately, because the process is stopping. */
   get isStopped(): boolean {
     return this.#isStopped
   }
 
-  /** Ends all of them. */
+  /** Ends all waits. */
   stop(): void {
     this.#isStopped = true
     for (const wakeUp of [...this.#wakeUps]) wakeUp()
   }
 
-  /** @param watch what can wake it up before its time; returns what ends that */
+  /** @param watch subscribes a function that ends the sleep early; returns a function that unsubscribes */
   sleep(ms: number, watch?: (wakeUp: () => void) => () => void): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isStopped) return resolve()
@@ -31,13 +34,13 @@ export class Waits {
     })
   }
 
-  /** The result, or the other value when the time is up or the process stops. */
+  /** Returns the result, or `otherwise` when the time is up or the process stops. */
   for<T, U>(work: Promise<T>, otherwise: U, ms: number): Promise<T | U> {
     return waitFor(work, otherwise, ms, this.#wakeUps)
   }
 }
 
-/** The result, or the other value when the time is up, or when one of the `wakeUps` is called. */
+/** Returns the result, or `otherwise` when the time is up or one of the `wakeUps` is called. */
 export async function waitFor<T, U>(
   work: Promise<T>,
   otherwise: U,

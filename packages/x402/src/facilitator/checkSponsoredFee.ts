@@ -1,16 +1,18 @@
 import { PaymentError } from './PaymentError.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
-/** The lowest fee of a transaction in the protocol of all public networks. */
+/** The lowest fee of a transaction on all public networks. */
 const protocolMinFee = 1_000n
-/** What a signature and its envelope add to the size of a transaction, for fees per byte. */
+/** The bytes that a signature and its envelope add to a transaction, for fees per byte. */
 const signatureBytes = 75
-/** The network can ask for less by the time that the payment arrives, and buyers use parameters that are some seconds old. */
+/**
+ * The network may ask for less by the time the payment arrives, and buyers use parameters that are some seconds old.
+ */
 const congestionMargin = 2n
 
 /**
- * Refuses a fee that is higher than the network asks for: the buyer chooses it, and the sponsor pays it. The node is asked
- * only where the fee is above the lowest one there is.
+ * Refuses a fee that is higher than the network asks for, because the buyer chooses the fee and the sponsor pays it.
+ * The node is queried only if the fee is above the lowest possible one.
  *
  * @throws PaymentError
  * @throws AlgodError if no node responds

@@ -13,7 +13,7 @@ import { setUp } from './setup.test.helper.js'
 const settler = fileURLToPath(new URL('./crashing-process.test.helper.js', import.meta.url))
 
 for (const when of ['before', 'after']) {
-  test(`killed ${when} the node had it: the next process settles what was written down`, async (t) => {
+  test(`killed ${when} the node had it: the next process settles the recorded payment`, async (t) => {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-crash-'))
     t.after(() => rmSync(directory, { recursive: true }))
     const path = join(directory, 'settlements.db')

@@ -1,4 +1,4 @@
-/** A process of its own that is killed in the middle of settling, just before the transaction is sent to the node. */
+/** A separate process that is killed while settling, just before the transaction is sent to the node. */
 import { FakeNode, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 import { sponsor, sponsored } from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'

@@ -42,7 +42,7 @@ function streamed(body: ReadableStream<Uint8Array>, headers: Record<string, stri
   return new Request('http://facilitator.example/settle', init)
 }
 
-test('verify and settle respond with 200, also where they refuse', async (t) => {
+test('verify and settle respond with 200, even for refusals', async (t) => {
   const { send } = await open(t)
   const made = sponsored()
   const verified = await send('POST', '/verify', bodyOf(made))
@@ -56,7 +56,7 @@ test('verify and settle respond with 200, also where they refuse', async (t) => 
   assert.deepEqual([unsettled.status, unsettled.json()['errorReason']], [200, 'invalid_exact_avm_amount_mismatch'])
 })
 
-test('an unsupported version is refused by its code', async (t) => {
+test('refuses an unsupported version with its own code', async (t) => {
   const { send } = await open(t)
   for (const x402Version of [1, 3, '2', null]) {
     const body = { ...bodyOf(), paymentPayload: { x402Version, payload: {} } }
@@ -66,7 +66,7 @@ test('an unsupported version is refused by its code', async (t) => {
 })
 
 for (const body of ['', '{', 'null', '5', '[]', '{}', '{"paymentPayload":{}}', '\u0000']) {
-  test(`the body ${JSON.stringify(body)} is 400`, async (t) => {
+  test(`responds with 400 to the body ${JSON.stringify(body)}`, async (t) => {
     const { send, node } = await open(t)
     const { status, json } = await send('POST', '/settle', body)
     assert.equal(status, 400)
@@ -75,12 +75,12 @@ for (const body of ['', '{', 'null', '5', '[]', '{}', '{"paymentPayload":{}}', '
   })
 }
 
-test('a request without a body is 400', async (t) => {
+test('responds with 400 to a request without a body', async (t) => {
   const { send } = await open(t)
   assert.equal((await send('POST', '/verify')).status, 400)
 })
 
-test('a body that does not match the schema is 400', async (t) => {
+test('responds with 400 to a body that does not match the schema', async (t) => {
   const { send } = await open(t)
   for (const change of [
     { paymentPayload: { x402Version: 2 } },
@@ -91,14 +91,14 @@ test('a body that does not match the schema is 400', async (t) => {
   }
 })
 
-test('a member called __proto__ is 400', async (t) => {
+test('responds with 400 to a member called __proto__', async (t) => {
   const { send } = await open(t)
   const text = JSON.stringify(bodyOf()).replace('"extra":{', '"extra":{"__proto__":{"feePayer":"me"},')
   assert.match(text, /__proto__/)
   assert.equal((await send('POST', '/verify', text)).status, 400)
 })
 
-test('other paths are 404, other methods are 405 with Allow', async (t) => {
+test('responds with 404 to other paths, and with 405 and Allow to other methods', async (t) => {
   const { send } = await open(t)
   for (const path of ['/', '', '/verify/x', '//verify', '/__proto__', '/constructor', '/VERIFY']) {
     assert.equal((await send('POST', path, bodyOf())).status, 404, path)
@@ -113,7 +113,7 @@ test('other paths are 404, other methods are 405 with Allow', async (t) => {
   }
 })
 
-test('a caller without a key is 401 before the body is read', async (t) => {
+test('responds with 401 to a caller without a key before the body is read', async (t) => {
   const { handler, send } = await open(t, { facilitator: { policy: { apiKeys: ['key'] } } })
   let isRead = false
   const body = new ReadableStream<Uint8Array>(
@@ -131,7 +131,7 @@ test('a caller without a key is 401 before the body is read', async (t) => {
   assert.equal((await send('GET', '/supported')).status, 200)
 })
 
-test('a body larger than the limit is 413, announced or not', async (t) => {
+test('responds with 413 to a body above the limit, announced or not', async (t) => {
   const { handler, send } = await open(t, { handler: { maxBodyBytes: 10_000 } })
   const long = 'x'.repeat(10_001)
   assert.equal((await send('POST', '/settle', long)).status, 413)
@@ -154,7 +154,7 @@ test('a body larger than the limit is 413, announced or not', async (t) => {
   assert.equal((await send('POST', '/verify', bodyOf())).status, 200)
 })
 
-test('a body that does not arrive in time is 408, and is not read further', async (t) => {
+test('responds with 408 to a body that does not arrive in time, and stops reading', async (t) => {
   const { handler } = await open(t, { handler: { bodyTimeoutMs: 20 } })
   for (const headers of [{}, { 'content-length': '5' }]) {
     let isCancelled = false
@@ -166,7 +166,7 @@ test('a body that does not arrive in time is 408, and is not read further', asyn
   }
 })
 
-test('a body is read by the host where it offers that, within the limits', async (t) => {
+test('reads a body through the host if the host supports it, within the limits', async (t) => {
   const { handler } = await open(t, { handler: { bodyTimeoutMs: 20, maxBodyBytes: 10_000 } })
   const bytes = new TextEncoder().encode(JSON.stringify(bodyOf()))
   const failing = (status?: number) => () => Promise.reject(Object.assign(new Error('no'), { status }))
@@ -190,7 +190,7 @@ test('a body is read by the host where it offers that, within the limits', async
   }
 })
 
-test('a body that fails is 400, or the status of the host that refused it', async (t) => {
+test('responds with 400 to a body that fails, or with the status of the host that refused it', async (t) => {
   const { handler, errors } = await open(t)
   for (const [status, expected] of [
     [undefined, 400],
@@ -206,14 +206,14 @@ test('a body that fails is 400, or the status of the host that refused it', asyn
   assert.deepEqual(errors, [])
 })
 
-test('an unexpected error is 500 without details', async (t) => {
+test('responds with 500 without details to an unexpected error', async (t) => {
   const { facilitator, send, errors } = await open(t)
   facilitator.settle = () => Promise.reject(new Error('/home/operator/secret'))
   const { status, text } = await send('POST', '/settle', bodyOf())
   assert.deepEqual([status, text.includes('secret'), errors.length], [500, false, 1])
 })
 
-test('health is 200, or 503 with the reason; metrics are in the format of Prometheus', async (t) => {
+test('health is 200, or 503 with the reason; metrics are in the Prometheus format', async (t) => {
   const { send } = await open(t)
   const healthy = (await send('GET', '/health')).json()
   assert.equal(healthy['status'], 'ok')

@@ -1,4 +1,4 @@
-/** The facilitator over HTTP: a handler from a web `Request` to a `Response`, for any server. */
+/** The HTTP API of the facilitator, as a handler from a web `Request` to a `Response`, for any server. */
 import { Amount, Json, Network } from '@latchkey/algorand'
 import * as Prometheus from '@latchkey/system/prometheus'
 import { OptionsError } from '../errors.js'
@@ -14,8 +14,8 @@ import { readText } from './readBody.js'
 export type FacilitatorHandlerOptions = {
   facilitator: Facilitator
   /**
-   * The largest body of a request. A payment is two transactions, of which a multisig with all its members can have 43 KiB in
-   * base64; its requirement is in the body twice.
+   * The largest request body. A payment is two transactions. A multisig transaction with all its members can take 43
+   * KiB in base64, and its requirement is in the body twice.
    *
    * @default 128 KiB
    */
@@ -27,16 +27,17 @@ export type FacilitatorHandlerOptions = {
    */
   bodyTimeoutMs?: number | undefined
   /**
-   * The network address of the client, by which `callerRequestsPerMinute` counts; undefined if it is not known. Behind a proxy
-   * it is in a header that the proxy sets and no client can.
+   * Returns the network address of the client, for `callerRequestsPerMinute`; undefined if it is not known. Behind a
+   * proxy, read a header that the proxy sets and clients cannot.
    *
-   * @default the address of the connection, if the server passes it and it is not this machine's own, as that of a proxy is
+   * @default the address of the connection, if the server passes it and it is not a local address, such as that of a
+   * proxy
    */
   clientAddress?: ((request: Request, connection: Connection) => string | undefined) | undefined
   /**
    * Called with errors that are not the caller's fault.
    *
-   * @default they are ignored
+   * @default errors are ignored
    */
   onError?: ((error: unknown) => void) | undefined
 }
@@ -46,24 +47,29 @@ const defaultBodyTimeoutMs = 30_000
 /** Prometheus gives up on a scrape after 10 seconds by default. */
 const statusPatienceMs = 2_000
 
-/** What a server knows about the connection of a request. */
+/** The server's information about the connection of a request. */
 export type Connection = {
   readonly remoteAddress?: string | undefined
-  /** Called when the request has a valid API key: a server that is full closes connections without one first. */
+  /** Called if the request has a valid API key. A server that is full first closes connections without one. */
   readonly authenticated?: (() => void) | undefined
-  /** Called with the path of the operation, for a log: of another path nothing is told. */
+  /** Called with the path of the operation, for a log. Not called for other paths. */
   readonly matched?: ((route: string) => void) | undefined
-  /** The id of the request, as the server logs it. */
+  /** The id of the request in the server's log. */
   readonly requestId?: string | undefined
-  /** Called with the transaction id of the payment that the request is about, for a log. */
+  /** Called with the transaction id of the payment in the request, for a log. */
   readonly concerns?: ((transactionId: string) => void) | undefined
-  /** Reads the body, of at most `limit` bytes; throws an error with a status if it is larger. Costs less than that of the request. */
+  /**
+   * Reads the body, of at most `limit` bytes. Throws an error with a status if the body is larger. Costs less than
+   * reading the request's body.
+   */
   readonly readBody?: ((limit: number) => Uint8Array | Promise<Uint8Array>) | undefined
-  /** Makes a response of a text; `headers` alternate lower-case names and values. Costs less than `new Response`. */
+  /**
+   * Creates a response from a text; `headers` alternate lower-case names and values. Costs less than `new Response`.
+   */
   readonly textResponse?: ((status: number, headers: readonly string[], text: string) => Response) | undefined
 }
 
-/** A handler of requests, for any server. Without a connection, callers are not told apart by address. */
+/** A request handler for any server. Without a connection, callers are not distinguished by address. */
 export type FacilitatorHandler = (request: Request, connection?: Connection) => Promise<Response>
 
 type Route = {
@@ -74,7 +80,7 @@ type Route = {
 /**
  * The HTTP API of a facilitator: POST /verify and /settle, GET /supported, /livez, /readyz, /health and /metrics.
  *
- * @throws OptionsError without a facilitator
+ * @throws OptionsError if no facilitator is passed
  * @example
  * const handler = createFacilitatorHandler({ facilitator })
  * const app = new Hono().all('*', (context) => handler(context.req.raw))
@@ -94,7 +100,7 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
       header: (name: string) => request.headers.get(name),
       onPayment: connection.concerns,
     }
-    // Before the body is read: a caller without a key gets no memory.
+    // Checked before the body is read, so that a caller without a key uses no memory.
     if (!facilitator.policy.isAuthorized(caller)) return json(401, { error: 'an API key is required' })
     if (facilitator.policy.requiresKey) connection.authenticated?.()
     const refusal = refuseBrowser(request) ?? refuseOtherType(request)
@@ -111,7 +117,7 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
     ['/verify', { method: 'POST', handle: (request, connection) => judge(request, connection, 'verify') }],
     ['/settle', { method: 'POST', handle: (request, connection) => judge(request, connection, 'settle') }],
     ['/supported', { method: 'GET', handle: () => supported(facilitator) }],
-    // Of the process itself: what is wrong outside is no reason to start it again.
+    // Reports on the process only, because an external problem is no reason to restart it.
     ['/livez', { method: 'GET', handle: () => json(200, { status: 'ok' }) }],
     ['/readyz', { method: 'GET', handle: () => readiness(facilitator) }],
     ['/health', { method: 'GET', handle: () => health(facilitator) }],
@@ -149,7 +155,7 @@ async function health(facilitator: Facilitator): Promise<Response> {
   return json(503, { status: 'unhealthy', reason: problem, ...rest })
 }
 
-/** Every check with its result, and since when it has it. The texts are for the public. */
+/** Lists every check with its result, and since when it applies. The texts are for the public. */
 async function readiness(facilitator: Facilitator): Promise<Response> {
   const { isReady, checks, warnings, feeAccounts } = await facilitator.status(statusPatienceMs)
   const results = checks.map(({ name, network, isOk, sinceMs, problem }) => ({
@@ -171,13 +177,16 @@ async function readiness(facilitator: Facilitator): Promise<Response> {
   return json(isReady ? 200 : 503, { status, checks: results, feeAccounts: accounts, warnings })
 }
 
-/** With several fee accounts, the ones that can pay now come first: a seller may ask once and never again. */
+/** With several fee accounts, those that can pay now come first, because a seller may query only once. */
 async function supported(facilitator: Facilitator): Promise<Response> {
   if (facilitator.feePayers.size > 1) await isLongerThan(statusPatienceMs, facilitator.status())
   return json(200, facilitator.supported())
 }
 
-/** Prometheus asks here and not for the health: the gauges must be current. A slow node does not hold up the rest. */
+/**
+ * Updates the gauges first, because Prometheus reads them here and not from /health. A slow node does not delay the
+ * rest.
+ */
 async function metrics(facilitator: Facilitator): Promise<Response> {
   await isLongerThan(statusPatienceMs, facilitator.status())
   return new Response(facilitator.metrics.text(), { headers: { 'Content-Type': Prometheus.contentType } })
@@ -189,10 +198,10 @@ type PaymentBody = {
   readonly claimant: string | undefined
 }
 
-/** A hash of the gate and the resource, as gates send it. */
+/** A hash of the gate and the resource, in the form that gates send. */
 const claimantPattern = /^[A-Za-z0-9_-]{1,128}$/
 
-/** The body, or what is wrong with it. */
+/** Returns the body, or the reason why it is invalid. */
 function parseBody(text: string): PaymentBody | string {
   const value = parseJson(text)
   if (value === undefined) return 'the body is not JSON'
@@ -203,7 +212,7 @@ function parseBody(text: string): PaymentBody | string {
   if (claimant !== undefined && (typeof claimant !== 'string' || !claimantPattern.test(claimant))) {
     return 'claimant is not a text of at most 128 letters, digits, - and _'
   }
-  // The form of other versions is not known; the facilitator refuses them by its code.
+  // The form of other versions is not known. The facilitator refuses them with its own code.
   if (Json.isObject(paymentPayload) && paymentPayload['x402Version'] !== 2 && Json.isObject(paymentRequirements)) {
     return { paymentPayload, paymentRequirements, claimant } as unknown as PaymentBody
   }
@@ -214,8 +223,8 @@ function parseBody(text: string): PaymentBody | string {
 }
 
 /**
- * A page of another site can send a form or a text without asking, with the address and the network of its visitor: to a
- * facilitator on the visitor's own machine too. Sellers are servers and send neither header.
+ * A page of another site can send a form or a text without a preflight, from the address and network of its visitor,
+ * even to a facilitator on the visitor's own machine. Sellers are servers and send neither header.
  */
 function refuseBrowser({ headers, url }: Request): Response | undefined {
   const site = headers.get('Sec-Fetch-Site')
@@ -226,7 +235,7 @@ function refuseBrowser({ headers, url }: Request): Response | undefined {
   return json(403, { error: 'pages of other sites may not use this facilitator' })
 }
 
-/** Everything but JSON is what browsers send across sites without a preflight. */
+/** Browsers send other types than JSON across sites without a preflight. */
 function refuseOtherType({ headers }: Request): Response | undefined {
   const type = (headers.get('Content-Type') ?? '').split(';', 1)[0]!.trim().toLowerCase()
   if (type === 'application/json') return undefined
@@ -237,7 +246,7 @@ function apiKeyOf({ headers }: Request): string | undefined {
   return headers.get('X-API-Key') ?? /^Bearer (.+)$/i.exec(headers.get('Authorization') ?? '')?.[1]
 }
 
-/** A proxy on the same machine connects for all of its clients: its address tells none of them apart. */
+/** A local proxy connects for all of its clients, so its address does not distinguish them. */
 function connectionAddress(_request: Request, { remoteAddress }: Connection): string | undefined {
   return typeof remoteAddress !== 'string' || /^(127\.|::1$|::ffff:127\.)/i.test(remoteAddress)
     ? undefined

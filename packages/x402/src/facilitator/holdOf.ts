@@ -1,4 +1,4 @@
-/** For how long, and for which bytes, a verified payment is held. */
+/** How long, and for which bytes, a verified payment is held. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import type { PaymentRequirements } from '../wire/types.js'
 import type { VerifiedPayment } from './verifyPayment.js'
@@ -6,7 +6,10 @@ import type { VerifiedPayment } from './verifyPayment.js'
 /** Rounds of public networks take about 3 seconds. */
 const maxRoundMs = 5_000
 
-/** The time that the seller has, and no longer than the payment can be valid: most buyers make shorter ones. */
+/**
+ * The time that the seller has, but no longer than the payment can be valid. Most buyers make payments with shorter
+ * validity.
+ */
 export function holdMsOf(
   { firstValid, lastValid }: VerifiedPayment,
   { maxTimeoutSeconds }: PaymentRequirements,
@@ -17,7 +20,7 @@ export function holdMsOf(
 
 const keys = new WeakMap<VerifiedPayment, string>()
 
-/** Over signatures too: a result for one signature of a payment does not apply to another. */
+/** Covers signatures too, because a result for one signature of a payment does not apply to another. */
 export function keyOf(payment: VerifiedPayment): string {
   let key = keys.get(payment)
   if (key === undefined) {

@@ -1,4 +1,4 @@
-/** Facilitating: verifying and settling payments for sellers. */
+/** The facilitator's API: verifies and settles payments for sellers. */
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'

@@ -2,7 +2,7 @@ const jsonHeaders = { 'Content-Type': 'application/json', 'Cache-Control': 'no-s
 type Headers = { readonly [name: string]: string }
 type TextResponse = (status: number, headers: readonly string[], text: string) => Response
 
-/** @param textResponse makes the response where the host has a cheaper way */
+/** @param textResponse creates the response if the host has a cheaper way */
 export function json(status: number, value: unknown, headers: Headers = {}, textResponse?: TextResponse): Response {
   const text = JSON.stringify(value)
   const all = { ...jsonHeaders, ...headers }

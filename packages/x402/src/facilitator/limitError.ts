@@ -1,4 +1,4 @@
-/** What a buyer is told about a limit of all replicas that a payment meets. */
+/** The errors that a buyer gets if a payment exceeds a limit of all replicas. */
 import type { SettlementLimits } from '../store/SettlementLimits.js'
 import type { Settlement } from '../store/Settlements.js'
 import { PaymentError } from './PaymentError.js'
@@ -6,11 +6,11 @@ import { PaymentError } from './PaymentError.js'
 type Limited = {
   readonly payment: Pick<Settlement, 'payer' | 'payTo'>
   readonly limits: SettlementLimits
-  /** Whether the work for it may be done: it is told to retry then. */
+  /** Whether the seller may already have done the work. The error then asks for a retry. */
   readonly isVerified?: boolean
 }
 
-/** Whether a payment may pass this limit a moment later. Fees come back after hours. */
+/** Whether a payment may pass this limit shortly. Fee limits recover only after hours. */
 export function isTemporary(limit: keyof SettlementLimits): boolean {
   return limit !== 'feesInAll' && limit !== 'feesPerPayTo'
 }

@@ -1,10 +1,10 @@
-/** What becomes of payments that meet a limit between `verify` and `settle`. */
+/** Payments that reach a limit between `verify` and `settle`. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { alone, sponsored } from '../exact/payments.test.helper.js'
 import { setUp } from './setup.test.helper.js'
 
-test('a payment that was verified waits where a rate is reached, and is settled when there is room', async (t) => {
+test('a verified payment waits if a rate limit is reached, and is settled when there is room', async (t) => {
   let skewMs = 0
   const now = Date.now
   t.mock.method(Date, 'now', () => now() + skewMs)
@@ -25,7 +25,7 @@ test('a payment that was verified waits where a rate is reached, and is settled 
   assert.equal(node.submitted.length, 2)
 })
 
-test('a payment that waited for its rate in vain may be retried; one over a budget is refused at once', async (t) => {
+test('a payment that waited too long may be retried, and one over a budget is refused immediately', async (t) => {
   const policy = { requestsPerMinute: 1, payerRequestsPerMinute: 10, feeMicroAlgosPerDay: 4_000n }
   const { facilitator } = await setUp(t, { policy, settleTimeoutMs: 200 })
   const [first, second, own] = [sponsored(), sponsored(), alone()]

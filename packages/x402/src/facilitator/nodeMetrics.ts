@@ -1,4 +1,4 @@
-/** What is known of the nodes, for Prometheus. */
+/** Metrics of the nodes, for Prometheus. */
 import type { NodeStatus } from '@latchkey/algod'
 import type * as Prometheus from '@latchkey/system/prometheus'
 import type { Chain } from '../chain/Chain.js'

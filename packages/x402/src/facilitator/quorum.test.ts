@@ -1,4 +1,4 @@
-/** One node that lies or is behind does not make a payment look as if it were not in the ledger. */
+/** A single node that lies or lags cannot make a payment look absent from the ledger. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,7 +27,7 @@ function openChain(nodes: readonly FakeNode[], quorum: number): Promise<Chain> {
   })
 }
 
-/** Two nodes that accept everything and know nothing of it afterwards. */
+/** Two nodes that accept every payment and do not know it afterwards. */
 async function open(t: TestContext, { quorum = 2, round = past } = {}) {
   const nodes: Nodes = [new FakeNode(), new FakeNode()]
   for (const node of nodes) {
@@ -54,12 +54,12 @@ async function open(t: TestContext, { quorum = 2, round = past } = {}) {
 
 const failed = 'invalid_exact_avm_settlement_failed'
 
-test('a payment has expired when two nodes say so that are past its last valid round', { timeout }, async (t) => {
+test('a payment has expired when two nodes past its last valid round confirm it', { timeout }, async (t) => {
   const { until } = await open(t)
   await until(failed)
 })
 
-test('it stays pending while only one of them is past the round', { timeout }, async (t) => {
+test('stays pending while only one node is past the round', { timeout }, async (t) => {
   const { nodes, settle, until } = await open(t)
   nodes[1].round = 150n
   assert.equal(await settle(), 'settlement_pending')
@@ -67,7 +67,7 @@ test('it stays pending while only one of them is past the round', { timeout }, a
   await until('settled')
 })
 
-test('it stays pending while only one of them responds', { timeout }, async (t) => {
+test('stays pending while only one node responds', { timeout }, async (t) => {
   const { nodes, settle, until } = await open(t)
   for (const kind of ['GET params', 'GET status', 'GET pending']) nodes[0].on(kind, () => 'drop')
   assert.equal(await settle(), 'settlement_pending')
@@ -83,16 +83,16 @@ const parameters = {
   fee: 0,
 }
 
-test('a node of another network is none of the two', { timeout }, async (t) => {
+test('a node of another network does not count', { timeout }, async (t) => {
   const { nodes, settle } = await open(t)
   const other = { ...parameters, 'genesis-hash': Buffer.alloc(32, 1).toString('base64'), 'last-round': 9_000 }
   nodes[1].on('GET params', () => ok(other))
   assert.equal(await settle(), 'settlement_pending')
 })
 
-test('without a quorum, the node that says so must be past the round itself', { timeout }, async (t) => {
+test('without a quorum, the node that reports the absence must be past the round itself', { timeout }, async (t) => {
   const { nodes, settle, until } = await open(t, { quorum: 1 })
-  // The first one tells the round and is never asked for anything else with success.
+  // The first node reports the round, and every other request to it fails.
   nodes[0].on('GET pending', () => 'drop')
   nodes[1].round = 150n
   assert.equal(await settle(), 'settlement_pending')
@@ -109,20 +109,20 @@ test('a refusal by one of two nodes is not final', { timeout }, async (t) => {
   await until('settled')
 })
 
-test('a refusal by both is', { timeout }, async (t) => {
+test('a refusal by both nodes is final', { timeout }, async (t) => {
   const { nodes, settle } = await open(t, { round: 150n })
   for (const node of nodes) node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
   assert.equal(await settle(), failed)
 })
 
-test('a node that says that it is in the ledger counts more than the refusal of another', { timeout }, async (t) => {
+test('a node that has the payment in its ledger outweighs the refusal of another', { timeout }, async (t) => {
   const { nodes, settle } = await open(t, { round: 150n })
   nodes[0].on('POST submit', () => refused('TransactionPool.Remember: overspend'))
   nodes[1].on('POST submit', () => refused('TransactionPool.Remember: transaction already in ledger: X'))
   assert.equal(await settle(), 'settlement_pending')
 })
 
-test('blocks that are too old for a lookup have to be on two nodes', { timeout }, async (t) => {
+test('requires two nodes for blocks that are too old for a lookup', { timeout }, async (t) => {
   const { nodes, settle, until, id } = await open(t, { round: 5_000n })
   const blocks = (index: 0 | 1, has: (round: number) => string[] | undefined) => {
     nodes[index].on('GET block', () => {
@@ -136,13 +136,13 @@ test('blocks that are too old for a lookup have to be on two nodes', { timeout }
   await until('settled')
 })
 
-test('it stays pending while a block is on one node only', { timeout }, async (t) => {
+test('stays pending while only one node has a block', { timeout }, async (t) => {
   const { nodes, settle } = await open(t, { round: 5_000n })
   nodes[1].on('GET block', () => missing)
   assert.equal(await settle(), 'settlement_pending')
 })
 
-test('a buyer gets nothing back on the word of one node', async () => {
+test('a buyer recovers no limit because of one node’s report', async () => {
   const nodes = [new FakeNode(), new FakeNode()]
   for (const node of nodes) node.round = past
   const payment = { transactionId: 'A'.repeat(52), firstValid: 100, lastValid: 200 } as never
@@ -156,7 +156,7 @@ test('a buyer gets nothing back on the word of one node', async () => {
   assert.equal(await state(2), 'settled')
 })
 
-test('a gate refuses no payment as expired on the word of one node', async () => {
+test('a gate refuses no payment as expired because of one node’s report', async () => {
   const nodes = [new FakeNode(), new FakeNode()]
   for (const node of nodes) node.round = past
   const lookUp = async () =>

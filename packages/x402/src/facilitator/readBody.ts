@@ -1,12 +1,12 @@
-/** The body of a request: its type, its size, the time it may take, and its JSON. */
+/** Reads the body of a request, with limits on its size and time. */
 import { Bytes } from '@latchkey/algorand'
 import { json } from './jsonResponse.js'
 
 export type BodyLimits = { readonly maxBodyBytes: number; readonly bodyTimeoutMs: number }
 
 /**
- * The text of the body, or the response that refuses it. Whatever length is announced, no more than the limit is read:
- * not every host enforces the length.
+ * Returns the text of the body, or the response that refuses it. Reads no more than the limit for any announced length,
+ * because not every host enforces the length.
  */
 export async function readText(
   request: Request,
@@ -18,7 +18,7 @@ export async function readText(
   if (request.body === null) return ''
   const reader = request.body.getReader()
   let isLate = false
-  // A read that waits ends when the reader is cancelled.
+  // Cancelling the reader ends a pending read.
   const timer = setTimeout(() => {
     isLate = true
     cancel(reader)
@@ -33,12 +33,12 @@ export async function readText(
   }
 }
 
-/** Reads a body of at most the limit; throws an error with a status if it is larger. */
+/** Reads a body of at most the limit. Throws an error with a status if the body is larger. */
 export type ReadBody = (limit: number) => Uint8Array | Promise<Uint8Array>
 
 const utf8 = new TextDecoder()
 
-/** By the host, which enforces the limit. Most bodies have arrived with the head, and need no timer. */
+/** Reads through the host, which enforces the limit. Most bodies arrive with the head and need no timer. */
 async function readBytes(read: ReadBody, maxBodyBytes: number, timeoutMs: number): Promise<string | Response> {
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
@@ -75,7 +75,7 @@ function unreadable(error: unknown): Response {
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>
 
-/** Undefined if the body is larger than the limit; the rest is not read then. */
+/** Undefined if the body is larger than the limit; the rest is then not read. */
 async function readAll(reader: Reader, maxBodyBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   let bytes = 0

@@ -1,6 +1,6 @@
 /**
- * A database in memory that replicas of a facilitator share, with leases and holds: what decides between replicas is tested
- * here without a server, by a clock of its own.
+ * A database in memory that replicas of a facilitator share, with leases and holds. Tests the coordination of replicas
+ * without a server, with its own clock.
  */
 import type { SettlementLimits } from '../store/SettlementLimits.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
@@ -14,7 +14,7 @@ export class SharedMemory {
   readonly holds = new Map<string, Held>()
   readonly calls: string[] = []
   leaseMs = 150
-  /** Called before each operation: throws, or waits, in the place of a network that is cut. */
+  /** Called before each operation. Throws or waits to simulate a broken network. */
   before: (what: string, owner: string) => Promise<void> | void = () => {}
 
   /** The store of one replica. */

@@ -24,7 +24,7 @@ async function until(holds: () => boolean): Promise<void> {
   assert.ok(holds())
 }
 
-/** Those of all replicas that settle something from now on. */
+/** The reservations of all replicas that settle a payment from now on. */
 function reservationsOf(t: TestContext): Set<Reservations> {
   const all = new Set<Reservations>()
   const { startSettling } = Reservations.prototype
@@ -38,7 +38,7 @@ function reservationsOf(t: TestContext): Set<Reservations> {
 const confirmed = ok({ 'pool-error': '', 'confirmed-round': 101 })
 const submissions = (replicas: readonly Setup[]) => replicas.reduce((sum, { node }) => sum + node.submitted.length, 0)
 
-test('one payment at three replicas at once is submitted by one, and answered the same by all', async (t) => {
+test('one payment at three replicas at once is submitted once, and all give the same answer', async (t) => {
   const { shared, replicas } = await open(t)
   const { payload, requirements } = sponsored()
   const asks = Array.from({ length: 12 }, (_, index) => replicas[index % 3]!.facilitator.settle(payload, requirements))
@@ -49,7 +49,7 @@ test('one payment at three replicas at once is submitted by one, and answered th
   assert.ok(shared.calls.some((call) => call.endsWith('watch')))
 })
 
-test('a replica that died leaves a lease; another takes over and sends exactly the recorded bytes', async (t) => {
+test('another replica takes over the lease of a dead one, and sends exactly the recorded bytes', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
   const [dead, other] = replicas as [Setup, Setup]
   const { payload, requirements, id } = sponsored()
@@ -57,7 +57,7 @@ test('a replica that died leaves a lease; another takes over and sends exactly t
   dead.node.on('GET pending', () => missing)
   void dead.facilitator.settle(payload, requirements)
   await until(() => shared.leases.has(id))
-  // Its process was killed: it renews nothing, takes over nothing, and no call of it returns.
+  // The process was killed: it renews nothing, takes over nothing, and none of its calls returns.
   shared.before = (what, owner) => {
     if (owner === 'R0' && what === 'takeOver') throw new Error('killed')
   }
@@ -69,7 +69,7 @@ test('a replica that died leaves a lease; another takes over and sends exactly t
   assert.equal(state, 'settled')
 })
 
-test('what another replica left is taken over although no caller asks for it, and a lost lease ends the work', async (t) => {
+test('takes over abandoned settlements without a caller, and a lost lease ends the work', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 50 }, 2)
   const [first, second] = replicas as [Setup, Setup]
   const reservations = reservationsOf(t)
@@ -92,7 +92,7 @@ test('what another replica left is taken over although no caller asks for it, an
   )
 })
 
-test('a replica that was stopped for longer than its lease does not end what another one has sent', async (t) => {
+test('a replica that stalled beyond its lease does not end a settlement that another one has sent', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
   const [first, second] = replicas as [Setup, Setup]
   const { payload, requirements, id } = sponsored()
@@ -110,7 +110,7 @@ test('a replica that was stopped for longer than its lease does not end what ano
   assert.equal(shared.settlements.get(id)!.state, 'settled')
 })
 
-test('a replica that loses its lease while it records a failure answers as the one that has it now', async (t) => {
+test('a replica that loses its lease while recording a failure answers like the new lease holder', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
   const [first, second] = replicas as [Setup, Setup]
   const { payload, requirements, id } = sponsored()
@@ -118,13 +118,13 @@ test('a replica that loses its lease while it records a failure answers as the o
   shared.before = async (what, owner) => {
     if (owner === 'R0' && what === 'takeOver') throw new Error('stopped')
     if (owner !== 'R0' || what !== 'finish') return
-    // It stands still between its decision and its statement, for longer than its lease.
+    // Stalls between its decision and its statement, for longer than its lease.
     taken ??= until(() => second.node.submitted.length === 1)
     await taken
   }
   first.node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
   second.node.confirmedRound = undefined
-  // It renews nothing: the lease ends.
+  // The replica renews nothing, so the lease ends.
   const settling = first.facilitator.settle(payload, requirements)
   await until(() => taken !== undefined)
   shared.leases.set(id, { owner: 'stopped', untilMs: 0 })
@@ -134,10 +134,10 @@ test('a replica that loses its lease while it records a failure answers as the o
   assert.deepEqual([one.success, other.success, shared.settlements.get(id)!.state], [true, true, 'settled'])
 })
 
-test('a rejection is final also of what was recorded slowly, if its lease has not ended', async (t) => {
+test('a rejection is final even if recording was slow, as long as the lease has not ended', async (t) => {
   const { shared, replicas } = await open(t, {}, 2)
   const [first, second] = replicas as [Setup, Setup]
-  // Longer than the store says, and than this machine may stand still.
+  // Longer than the store needs, and than this machine may stall.
   shared.leaseMs = 10_000
   shared.before = async (what) => {
     if (what === 'claimed') await sleep(100)
@@ -149,9 +149,9 @@ test('a rejection is final also of what was recorded slowly, if its lease has no
   assert.ok(shared.calls.includes('R0 renew'), 'it asked')
 })
 
-test('a lease is renewed while its replica works, and no other one submits', async (t) => {
+test('renews a lease while its replica works, and no other one submits', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
-  // Longer than this machine may stand still. It is renewed as often as one of 150 ms.
+  // Longer than this machine may stall. Renewed as often as a lease of 150 ms.
   shared.leaseMs = 3_000
   const [first, second] = replicas as [Setup, Setup]
   first.node.confirmedRound = undefined
@@ -166,7 +166,7 @@ test('a lease is renewed while its replica works, and no other one submits', asy
   assert.deepEqual([first.node.submitted.length, second.node.submitted.length], [1, 0])
 })
 
-test('a replica that stops gives its leases back, and another goes on at once', async (t) => {
+test('a replica that stops releases its leases, and another continues immediately', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
   shared.leaseMs = 60_000
   const [first, second] = replicas as [Setup, Setup]
@@ -181,7 +181,7 @@ test('a replica that stops gives its leases back, and another goes on at once', 
   assert.equal((await second.facilitator.settle(payload, requirements)).success, true)
 })
 
-test('waiting for another replica ends when this one stops', async (t) => {
+test('stops waiting for another replica when this one stops', async (t) => {
   const { replicas } = await open(t, { settleTimeoutMs: 60_000 }, 2)
   const [first, second] = replicas as [Setup, Setup]
   first.node.confirmedRound = undefined
@@ -194,7 +194,7 @@ test('waiting for another replica ends when this one stops', async (t) => {
   assert.equal((await waiting).errorReason, 'settlement_pending')
 })
 
-test('a commit whose response was lost is looked up: the settlement is neither refused nor lost', async (t) => {
+test('looks up a commit whose response was lost, so that the settlement is neither refused nor lost', async (t) => {
   const { shared, replicas } = await open(t, {}, 1)
   const [{ facilitator, node, errors }] = replicas as [Setup]
   shared.before = (what) => {
@@ -205,7 +205,7 @@ test('a commit whose response was lost is looked up: the settlement is neither r
   assert.deepEqual([node.submitted.length, errors.length], [1, 1])
 })
 
-test('what was recorded while the store did not respond is found when its lease ends', async (t) => {
+test('finds a settlement recorded while the store did not respond when its lease ends', async (t) => {
   const { shared, replicas } = await open(t, {}, 1)
   const [{ facilitator, node }] = replicas as [Setup]
   let isBroken = true
@@ -224,7 +224,7 @@ test('what was recorded while the store did not respond is found when its lease 
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
 
-test('limits hold over replicas; what one verified is settled by another, and waits for room', async (t) => {
+test('limits hold over replicas, and a payment verified by one is settled by another when there is room', async (t) => {
   const policy = { feeMicroAlgosPerDay: 8_000n, requestsPerMinute: 100, payerRequestsPerMinute: 100 }
   const { replicas } = await open(t, { policy, maxPendingPerPayer: 2 })
   const many = Array.from({ length: 9 }, () => sponsored())
@@ -242,7 +242,7 @@ test('limits hold over replicas; what one verified is settled by another, and wa
   assert.equal(submissions(replicas), 4)
 })
 
-test('a payment belongs to the claimant that presented it first, at whichever replica', async (t) => {
+test('a payment belongs to the claimant that presented it first, at any replica', async (t) => {
   const { replicas } = await open(t, {}, 2)
   const [first, second] = replicas as [Setup, Setup]
   const { payload, requirements } = sponsored()
@@ -254,7 +254,7 @@ test('a payment belongs to the claimant that presented it first, at whichever re
   assert.equal((await second.facilitator.settle(payload, requirements, { claimant: 'A' })).success, true)
 })
 
-test('replicas together verify no more than a balance covers, and release what it does not', async (t) => {
+test('replicas together verify no more than a balance covers, and release the rest', async (t) => {
   const { shared, replicas } = await open(t)
   for (const { node } of replicas) {
     node.on('GET holding', () => ok({ 'asset-holding': { amount: 2_500, 'is-frozen': false } }))
@@ -268,7 +268,7 @@ test('replicas together verify no more than a balance covers, and release what i
   assert.equal(shared.holds.size, 2)
 })
 
-test('a payment that fails the simulation holds nothing; one that another replica settles is found', async (t) => {
+test('a payment that fails the simulation holds nothing, and one that another replica settles is found', async (t) => {
   const { shared, replicas } = await open(t, {}, 2)
   const [first, second] = replicas as [Setup, Setup]
   second.node.on('POST simulate', () => ok({ 'txn-groups': [{ 'failure-message': 'overspend' }] }))
@@ -286,7 +286,7 @@ test('a payment that fails the simulation holds nothing; one that another replic
   assert.equal((await second.facilitator.verify(payload, requirements)).invalidReason, 'duplicate_settlement')
 })
 
-test('verifying asks the store once, and settling what was verified here asks it once more before it is submitted', async (t) => {
+test('verifying queries the store once, and settling a payment verified here queries it once more before submission', async (t) => {
   const { shared, replicas } = await open(t, {}, 1)
   const [{ facilitator, node }] = replicas as [Setup]
   const { payload, requirements } = sponsored()
@@ -299,7 +299,7 @@ test('verifying asks the store once, and settling what was verified here asks it
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
 
-test('what one process verified and another settled has its result, also when it is verified no longer', async (t) => {
+test('a payment verified by one process and settled by another keeps its result after the hold has expired', async (t) => {
   const store = new MemorySettlements()
   const [first, second] = [await setUp(t, { store }), await setUp(t, { store })]
   const { payload, requirements } = sponsored()
@@ -314,7 +314,7 @@ test('what one process verified and another settled has its result, also when it
   assert.equal(settled.success, true)
 })
 
-test('requests of a caller are counted over all replicas', async (t) => {
+test('counts requests of a caller over all replicas', async (t) => {
   const shared = new SharedMemory()
   const counts = new Map<string, number>()
   const countCaller = async (name: string): Promise<number> => {
@@ -338,7 +338,7 @@ test('requests of a caller are counted over all replicas', async (t) => {
   assert.deepEqual([counts.size, [...counts.keys()].some((name) => name.includes('1.2.3.4'))], [1, false], 'a hash')
 })
 
-test('a rejection by the nodes of one replica is final only if no node can have it', async (t) => {
+test('a rejection by the nodes of one replica is final only if no node can have the payment', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
   const [first, second] = replicas as [Setup, Setup]
   first.node.on('POST submit', () => 'drop')
@@ -350,7 +350,7 @@ test('a rejection by the nodes of one replica is final only if no node can have 
     if (owner === 'R0' && what === 'takeOver') throw new Error('killed')
   }
   shared.leases.set(id, { owner: 'killed', untilMs: 0 })
-  // It was taken over: the other replica cannot know what became of it.
+  // The settlement was taken over, so the other replica cannot know its outcome.
   second.node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
   second.node.on('GET pending', () => (second.node.count('POST submit') > 1 ? confirmed : missing))
   assert.equal((await second.facilitator.settle(payload, requirements)).success, true)

@@ -1,7 +1,7 @@
 import type { Settlement } from '../store/Settlements.js'
 import type { PaymentRequirements, SettleResponse } from '../wire/types.js'
 
-/** What a seller is told about a settlement. */
+/** The response to a seller about a settlement. */
 export function responseOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
   const { transactionId: transaction, payer, amount, state, round, errorReason, errorMessage } = settlement
   if (state === 'settled') {

@@ -3,21 +3,23 @@ import type { ReplicaSettings, SettingDigests } from '../store/SharedSettings.js
 import type { FacilitatorLimits } from './FacilitatorOptions.js'
 import type { PolicyOptions } from './Policy.js'
 
-/** What all replicas have to have the same. */
+/** Settings that must be the same on all replicas. */
 export type ComparedSettings = {
   readonly policy: PolicyOptions
   readonly limits: FacilitatorLimits
   readonly feePayers: readonly string[]
   readonly networks: readonly string[]
-  /** How many nodes have to say that a payment is not in the ledger, by network; undefined where one is enough everywhere. */
+  /**
+   * How many nodes must report that a payment is not in the ledger, by network; undefined if one is enough everywhere.
+   */
   readonly quorums?: readonly string[] | undefined
 }
 
 const digestLength = 16
-/** Enough to see a difference, and too little to find out a key by trying: others may read the database. */
+/** Enough to show a difference, but too little to find a key by trying, because others may read the database. */
 const secretDigestLength = 3
 
-/** A short digest of each setting: the others are to see that they differ, not what they are. */
+/** A short digest of each setting, so that other replicas see that settings differ, but not their values. */
 export function settingDigests({ policy, limits, feePayers, networks, quorums }: ComparedSettings): SettingDigests {
   const { apiKeys, ...rules } = policy
   const { maxPendingPerPayer, maxPendingPerPayTo, maxFeeMicroAlgosPerTransaction, maxValidityRounds } = limits
@@ -39,7 +41,7 @@ export function settingDigests({ policy, limits, feePayers, networks, quorums }:
   return digests
 }
 
-/** How the settings of other replicas differ from one's own, for the operator: a line for each replica. */
+/** Describes for the operator how other replicas' settings differ from this one's, one line for each replica. */
 export function settingDifferences(own: SettingDigests, others: readonly ReplicaSettings[]): string[] {
   return others.flatMap(({ replica, settings }) => {
     const names = new Set([...Object.keys(own), ...Object.keys(settings)])

@@ -1,4 +1,4 @@
-/** One step of finding out how a settlement ends: a lookup, a submission, and what the round says about it. */
+/** One step in determining how a settlement ends: a lookup, a submission, and a decision by the round. */
 import type { Absence, Algod, TransactionState } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
@@ -8,13 +8,18 @@ import { RoundClock } from './RoundClock.js'
 
 /** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
 const settledRounds = 2n
-/** How many rounds back nodes find a transaction by its id; for older ones the blocks are searched. */
+/** How many rounds back nodes find a transaction by its id. Blocks are searched for older transactions. */
 const lookupRounds = 1_000n
-/** How far a node that responds may be behind the one that told the round. */
+/** How far a responding node may be behind the node that reported the round. */
 const lagRounds = 10n
-/** A group that waits longer than this for a block gets to the other nodes too: the first one may not have passed it on. */
+/**
+ * A group that waits longer than this for a block is sent to the other nodes too, because the first one may not have
+ * forwarded it.
+ */
 const stuckMs = 20_000
-/** After this long the other nodes are asked whether it is in a block: the first one may be behind. */
+/**
+ * After this time the other nodes are queried for a block that has the payment, because the first one may be behind.
+ */
 const doubtMs = 5_000
 
 export type Network = {
@@ -30,25 +35,28 @@ export function networkOf(algod: Algod, pollMs: number): Network {
 }
 
 export type Progress = {
-  /** Whether a node can have accepted it: then only the ledger decides that it is not confirmed. */
+  /** Whether a node can have accepted the payment. Only the ledger then decides that it is not confirmed. */
   mayBeSent: boolean
-  /** Whether a node said that it accepted it, and it was not found after that. */
+  /** Whether a node reported that it accepted the payment, but the payment was not found afterwards. */
   isForgotten: boolean
   /**
-   * Whether a node rejects it that may have accepted it before: its money was moved away, for example. It can still be
-   * confirmed, if the money comes back before it expires.
+   * Whether a node rejects a payment that it may have accepted before, for example because the payer's money is gone.
+   * The payment can still be confirmed if the money comes back before it expires.
    */
   isRejected: boolean
-  /** Whether a node had it at the last lookup, waiting for a block. */
+  /** Whether a node had the payment at the last lookup, waiting for a block. */
   isPending: boolean
-  /** Since when it waits for a block. */
+  /** Since when the payment waits for a block. */
   pendingSinceMs: number | undefined
   outcome: SettlementOutcome | undefined
-  /** Whether it ends because the first node that got it rejected it: final only if nothing else can have sent it. */
+  /**
+   * Whether the payment ends because the first node that got it rejected it. Final only if nothing else can have sent
+   * it.
+   */
   isRefused: boolean
-  /** By node, it is in no block up to this round: lookups by id have covered them. */
+  /** The round up to which no block has the payment, by node, as covered by lookups by id. */
   readonly absentUntil: Map<number, bigint>
-  /** Blocks to search: it expired, and lookups have not covered these rounds. */
+  /** Blocks to search, because the payment expired and lookups have not covered these rounds. */
   search: { readonly from: bigint; readonly to: bigint } | undefined
 }
 
@@ -66,7 +74,7 @@ export function progressOf({ isNew }: { isNew: boolean }): Progress {
   }
 }
 
-/** One lookup, and one submission if it is not found. */
+/** One lookup, and one submission if the payment is not found. */
 export async function step(settlement: Settlement, network: Network, progress: Progress): Promise<void> {
   const { algod } = network
   progress.search = undefined
@@ -74,9 +82,9 @@ export async function step(settlement: Settlement, network: Network, progress: P
   if (progress.mayBeSent && (await isFound(settlement, network, progress)) && !isStuck) return
   if (progress.outcome !== undefined) return
   const wasSent = progress.mayBeSent
-  // Before it is submitted: the process can end in between.
+  // Set before the submission, because the process can end in between.
   progress.mayBeSent = true
-  // A node that accepted it and does not know it is not asked alone again.
+  // Do not rely only on a node that accepted the payment and lost it.
   const toAll = progress.isForgotten || isStuck
   const sent = await (Tracing.isOn()
     ? Tracing.span('facilitator.submit', { attributes: { [Tracing.names.payment]: settlement.transactionId } }, () =>
@@ -85,8 +93,8 @@ export async function step(settlement: Settlement, network: Network, progress: P
     : algod.submit(settlement.group, { toAll }))
   if (isStuck) progress.pendingSinceMs = performance.now()
   if (sent.type === 'refused' && !wasSent && !sent.isAmbiguous && sent.code === 'other') {
-    // No node can have accepted it before, and this one rejected it. Any other code may be temporary: the group is on the
-    // ledger already, or the node is behind, full, expensive or of another network for now.
+    // No node can have accepted the payment before, and this one rejected it. Any other code may be temporary: the
+    // group is already on the ledger, or the node is behind, full, expensive or on another network for now.
     progress.outcome = failed(sent.reason)
     progress.isRefused = true
     return
@@ -97,7 +105,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
   await decideByTime(settlement, network, progress)
 }
 
-/** In a block, or waiting for one. */
+/** Whether the payment is in a block, or waiting for one. */
 async function isFound(settlement: Settlement, { algod }: Network, progress: Progress): Promise<boolean> {
   const untilConfirmed = performance.now() - (progress.pendingSinceMs ?? Number.POSITIVE_INFINITY) > doubtMs
   const { state, absences } = await algod.lookUp(settlement.transactionId, { untilConfirmed })
@@ -115,7 +123,10 @@ function isKnown(state: TransactionState, progress: Progress): boolean {
   return isKnown
 }
 
-/** A lookup covers the rounds that a node remembers. Only without a gap to the rounds covered before are all of them covered. */
+/**
+ * A lookup covers the rounds that a node remembers. All rounds are covered only if there is no gap to those covered
+ * before.
+ */
 function cover(settlement: Settlement, progress: Progress, { node, round }: Absence): void {
   const until = round - lagRounds
   const before = absentUntil(settlement, progress, node)
@@ -127,14 +138,14 @@ function absentUntil({ firstValid }: Settlement, progress: Progress, node: numbe
 }
 
 /**
- * It was not found: after its last valid round it is either in a block too old for a lookup by id, or in none. That it is in
- * none takes a quorum of nodes, each of which is past that round itself.
+ * Decides after the last valid round of a payment that was not found. The payment is then either in a block too old for
+ * a lookup by id, or in none. A quorum of nodes, each past that round itself, must confirm that it is in none.
  */
 async function decideByTime(settlement: Settlement, network: Network, progress: Progress): Promise<void> {
   const { lastValid, transactionId } = settlement
   const { algod, clock } = network
   if ((await clock.lastRound()) <= lastValid + settledRounds) return
-  // Looked up again after the round was read: it may have been confirmed in between.
+  // Looked up again after the round was read, because the payment may have been confirmed in between.
   const { state, absences } = await algod.lookUpEverywhere(transactionId)
   if (isKnown(state, progress)) return
   const past = absences.filter(({ round }) => round > lastValid + settledRounds)
@@ -151,7 +162,9 @@ async function decideByTime(settlement: Settlement, network: Network, progress: 
   progress.search = { from: coveredUntil[algod.quorum - 1]! + 1n, to }
 }
 
-/** Wakes up after the block that has it, or when it has to be looked up. Returns what ends that. */
+/**
+ * Wakes up after the block that has the payment, or when it must be looked up. Returns a function that ends the watch.
+ */
 export function watchBlocks(
   { transactionId }: Settlement,
   { watch }: Network,
@@ -175,7 +188,7 @@ function descending(a: bigint, b: bigint): number {
 /**
  * Reads the blocks that no lookup has covered.
  *
- * @throws AlgodError if a block is on no node, or on fewer than the quorum: then nothing is decided
+ * @throws AlgodError if a block is on no node, or on fewer than the quorum; nothing is decided then
  */
 export async function searchBlocks({ transactionId }: Settlement, network: Network, progress: Progress): Promise<void> {
   const { from, to } = progress.search!

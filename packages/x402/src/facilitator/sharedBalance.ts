@@ -1,15 +1,15 @@
-/** Whether a balance covers a payment beside those that all replicas hold before it. */
+/** Checks whether a balance covers a payment in addition to those that all replicas hold before it. */
 import type { Settlement } from '../store/Settlements.js'
 import type { HeldAhead } from '../store/SharedHolds.js'
 import type { Costs, PayerAccount } from './PayerAccount.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
-/** What is ahead of a payment; or its settlement, if it has one already. */
+/** The holds ahead of a payment, or its settlement if it already has one. */
 export type ShareResult = SharedHeld | { readonly known: Settlement }
 
 export type SharedHeld = {
   readonly ahead: HeldAhead
-  /** Whether it was held before, by whichever replica. */
+  /** Whether any replica held the payment before. */
   readonly wasHeld: boolean
   readonly known?: undefined
 }
@@ -17,9 +17,9 @@ export type SharedHeld = {
 /** A payment in the store, for all replicas. */
 export type SharedPayment = {
   /**
-   * Holds it, or holds it for longer.
+   * Holds the payment, or extends its hold.
    *
-   * @throws PaymentError if it meets a limit, or belongs to another claimant
+   * @throws PaymentError if the payment exceeds a limit, or belongs to another claimant
    */
   readonly hold: () => Promise<ShareResult>
   readonly release: () => Promise<void>
@@ -34,12 +34,12 @@ type SharedCheck = {
   readonly nowMs: () => number
 }
 
-/** How long until the store is asked again what is ahead: settlements end with blocks, at replicas that do not tell. */
+/** How often the store is queried again. Settlements end with blocks, at replicas that do not notify this one. */
 const againMs = 250
 
 /**
- * Waits for settlements that may or may not be in the balance yet. Returns what is ahead in the end, and undefined if the
- * balance does not cover it beside that.
+ * Waits for settlements that may not be in the balance yet. Returns the final result, or undefined if the balance does
+ * not cover the payment in addition to the holds ahead of it.
  */
 export async function checkSharedBalance(
   check: SharedCheck,
@@ -49,7 +49,7 @@ export async function checkSharedBalance(
   for (let result: ShareResult = first; ; result = await shared.hold()) {
     if (result.known !== undefined) return result
     const { settledAgoMs } = result.ahead
-    // Told by the store: another replica may have settled it.
+    // Reported by the store, because another replica may have settled the payment.
     if (settledAgoMs !== undefined) account.settledMs = Math.max(account.settledMs, nowMs() - settledAgoMs)
     const { isCovered, isHopeless } = await compare(check, result.ahead)
     if (isCovered) return result
@@ -60,13 +60,13 @@ export async function checkSharedBalance(
 }
 
 async function compare({ payment, account, costs, startedMs }: SharedCheck, ahead: HeldAhead) {
-  // One that was settled since then is missing in what the simulation saw.
+  // A payment settled since the simulation started is missing in its result.
   const isOutdated = account.settledMs >= startedMs
   let [isCovered, isHopeless] = [true, false]
   for (const [assetId, cost] of costs) {
     const found = ahead.costs.find(({ asset }) => asset === assetId.toString())
     const { held, settling } = found ?? { held: 0n, settling: 0n }
-    // The simulation has compared it with a balance that no other payment touches.
+    // The simulation has already compared the cost with a balance that no other payment touches.
     if (held + settling === 0n && !isOutdated) continue
     const balance = await account.balance(payment.chain, assetId)
     isHopeless ||= held + cost > balance

@@ -6,8 +6,8 @@ import { PaymentError } from './PaymentError.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
 /**
- * Why a simulation failed: which account is the cause, and what it lacks. What is the facilitator's fault is not reported
- * as the buyer's.
+ * Explains why a simulation failed: which account is the cause, and what is missing. Faults of the facilitator are not
+ * reported as the buyer's.
  */
 export async function simulationError(
   failure: SimulationFailure,
@@ -35,7 +35,7 @@ export async function simulationError(
   }
 }
 
-/** Remembers what is wrong with the account: new payments are to name another one. */
+/** Records the problem of the account, so that new payments name another one. */
 async function feeAccountError(payment: VerifiedPayment, feePayers: FeePayers): Promise<PaymentError | undefined> {
   const { chain, feePayer, feeMicroAlgos } = payment
   const account = feePayer === undefined ? undefined : feePayers.get(feePayer)

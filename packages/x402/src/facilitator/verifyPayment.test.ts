@@ -61,7 +61,7 @@ const requiring = (made: Made, change: Parameters<typeof requirementsFor>[0]): M
   requirements: requirementsFor(change),
 })
 
-/** A group of these, each signed by its key or left bare. */
+/** A group of these transactions, each signed by its key or left unsigned. */
 function groupOf(members: readonly [Tx, typeof buyer?][], paymentIndex: number): Made {
   const txns = Group.assign(members.map(([txn]) => txn))
   const bytes = txns.map((txn, index) => {
@@ -71,7 +71,7 @@ function groupOf(members: readonly [Tx, typeof buyer?][], paymentIndex: number):
   return make(bytes, paymentIndex, txns[paymentIndex]!)
 }
 
-test('a sponsored payment is valid, and its facts are returned', () => {
+test('accepts a sponsored payment, and returns its details', () => {
   const made = sponsored()
   const { group, ...facts } = judge(made)
   assert.equal(group.transactionId, made.id)
@@ -80,7 +80,7 @@ test('a sponsored payment is valid, and its facts are returned', () => {
   assert.deepEqual([facts.firstValid, facts.lastValid], [100n, 200n])
 })
 
-test('a payment with its own fee is valid, and so is one in ALGO', () => {
+test('accepts a payment with its own fee, and one in ALGO', () => {
   assert.equal(codeOf(alone()), 'valid')
   const algos = { type: 'pay', aamt: undefined, xaid: undefined, arcv: undefined, amt: 1000n, rcv: keyOf(2).publicKey }
   assert.equal(codeOf(requiring(alone(algos), { asset: '0' })), 'valid')
@@ -243,17 +243,17 @@ for (const [what, code, makeIt] of refusals) {
   test(`${what}: ${code}`, () => assert.equal(codeOf(makeIt()), code))
 }
 
-test('a wrong version is reported before a wrong network, as in the public scheme', () => {
+test('reports a wrong version before a wrong network, as in the public scheme', () => {
   const { payload } = alone()
   const requirements = requirementsFor({ network: 'algorand:x' })
   assert.equal(codeOf({ payload: { ...payload, x402Version: 1 }, requirements }), 'invalid_exact_avm_invalid_version')
 })
 
-test('fees up to the limit are accepted', () => {
+test('accepts fees up to the limit', () => {
   assert.equal(judge(sponsored({}, { fee: 10_000n })).feeMicroAlgos, 10_000n)
 })
 
-test('both forms of the network id are the same network', () => {
+test('treats both forms of the network id as the same network', () => {
   const older = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
   assert.equal(codeOf(requiring(alone(), { network: older })), 'valid')
 })
@@ -263,7 +263,7 @@ test('a rekeyed payer signs with its authorizer', () => {
   assert.equal(codeOf(make([sign(txn, stranger)], 0, txn)), 'valid')
 })
 
-test('a multisig payer needs enough signatures, and its own members', () => {
+test('a multisig payer needs enough signatures, from its own members', () => {
   const keys = [buyer, stranger, keyOf(9)]
   const snd = Multisig.address(multisigOf(keys))
   const txn = transfer({ snd })
@@ -277,7 +277,7 @@ test('every encoding of a payment gives the same canonical bytes', () => {
   const txn = transfer({ fee: 1000n })
   const bytes = sign(txn)
   const text = Buffer.from(bytes).toString('base64')
-  // The last character before the padding has bits that mean nothing.
+  // The last character before the padding has unused bits.
   const last = text.indexOf('=') < 0 ? text.length : text.indexOf('=')
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
   const loose = text.slice(0, last - 1) + alphabet[alphabet.indexOf(text[last - 1]!) + (last < text.length ? 1 : 0)]
@@ -290,7 +290,7 @@ test('every encoding of a payment gives the same canonical bytes', () => {
   }
 })
 
-test('any payload is valid or refused with a code', () => {
+test('accepts any payload or refuses it with a code', () => {
   const known = new Set<string>([...Object.keys(paymentErrors), 'valid'])
   const good = sponsored()
   const member = fc.oneof(
@@ -317,7 +317,7 @@ test('any payload is valid or refused with a code', () => {
   )
 })
 
-test('a payment with any one byte changed is refused, or is the same payment', () => {
+test('a payment with one changed byte is refused, or is the same payment', () => {
   const txn = transfer({ fee: 1000n })
   const bytes = sign(txn)
   const { id } = make([bytes], 0, txn)

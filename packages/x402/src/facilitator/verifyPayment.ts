@@ -1,4 +1,4 @@
-/** Every check of a payment that needs no node, in the order of the public scheme. */
+/** The checks of a payment that need no node, in the order of the public scheme. */
 import { Address, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
@@ -8,7 +8,7 @@ import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 export type VerifyOptions = {
   /** The networks that are served. */
   chains: readonly Chain[]
-  /** Accounts that this facilitator pays fees from. */
+  /** The accounts that this facilitator pays fees from. */
   feePayers: ReadonlySet<string>
   maxFeeMicroAlgosPerTransaction: bigint
   maxValidityRounds: bigint
@@ -21,16 +21,16 @@ export type VerifiedPayment = {
   readonly payTo: string
   readonly amount: bigint
   readonly assetId: bigint
-  /** The position of the fee transaction, if the facilitator pays the fees. */
+  /** The position of the fee transaction; undefined if the facilitator does not pay the fees. */
   readonly feeIndex: number | undefined
-  /** The account that pays the fees, if it is one of the facilitator's. */
+  /** The account that pays the fees; undefined if it is not one of the facilitator's. */
   readonly feePayer: string | undefined
   readonly feeMicroAlgos: bigint
   readonly firstValid: bigint
   readonly lastValid: bigint
 }
 
-/** Enough to make the note unique: the buyer writes it, and the facilitator signs it for the ledger. */
+/** Enough to make the note unique. The buyer writes the note, and the facilitator signs it for the ledger. */
 const maxFeeNoteBytes = 128
 
 /** @throws PaymentError */
@@ -110,7 +110,7 @@ function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
   }
 }
 
-/** The id of the transaction that pays, without a check of anything; undefined if it cannot be read. */
+/** The id of the transaction that pays, without any check; undefined if it cannot be read. */
 export function transactionIdOf(payload: unknown): string | undefined {
   try {
     return PaymentGroup.read(Json.isObject(payload) ? payload['payload'] : undefined).transactionId
@@ -127,7 +127,7 @@ function checkGenesis({ members }: PaymentGroup.PaymentGroup, { genesisHash }: C
   }
 }
 
-/** The exact amount, not more: a buyer who overpays has been misled. */
+/** Requires the exact amount, not more, because a buyer who overpays has been misled. */
 function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequirements) {
   const { asset, amount: requiredAmount, payTo } = requirements
   const assetId = typeof asset === 'string' ? parseAssetId(asset) : undefined
@@ -163,12 +163,13 @@ function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequir
     'invalid_exact_avm_payload_clawback_detected',
     'the payment would claw back the assets of another account',
   )
-  // Of payments with one lease each passes verification, and the ledger takes one: the others would stay pending.
+  // Several payments with the same lease all pass verification, but the ledger takes only one, and the others would
+  // stay pending.
   expect(txn.lx === undefined, 'invalid_exact_avm_payload_lease_detected', 'the payment has a lease')
   return { amount, assetId }
 }
 
-/** That the signature is valid. Whether the key is the account's authorizer only the ledger knows. */
+/** Checks that the signature is valid. Only the ledger knows whether the key is the account's authorizer. */
 function checkSignature({ payment, paymentBytes }: PaymentGroup.PaymentGroup): void {
   const { signed, txn, isSigned } = payment
   expect(isSigned, 'invalid_exact_avm_payment_not_signed', 'the payment is not signed')
@@ -194,7 +195,7 @@ function isMultisigOf(msig: Multisig.Signature, authorizer: Uint8Array, message:
   }
 }
 
-/** Beside the payment there may be one fee transaction of the facilitator, and nothing else. */
+/** In addition to the payment, only one fee transaction of the facilitator is allowed. */
 function checkOthers({ members, paymentIndex }: PaymentGroup.PaymentGroup, feePayers: ReadonlySet<string>) {
   const others = members.map((_, index) => index).filter((index) => index !== paymentIndex)
   const unexpected = others.find((index) => !feePayers.has(members[index]!.sender))

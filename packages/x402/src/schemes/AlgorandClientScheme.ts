@@ -18,7 +18,7 @@ import { HeaderError } from '../wire/Headers.js'
  */
 export class AlgorandClientScheme implements SchemeNetworkClient {
   readonly scheme = 'exact'
-  /** Pays, within its limits. */
+  /** Makes the payments, within its limits. */
   readonly buyer: Buyer
   readonly #chains: readonly Chain[]
 
@@ -30,14 +30,14 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
   /**
    * Pays one requirement.
    *
-   * @throws PaymentRefusedError if it may or can not be paid; nothing is signed then
+   * @throws PaymentRefusedError if the requirement must not or cannot be paid; nothing is signed then
    * @throws HeaderError for another version of the protocol
    */
   async createPaymentPayload(x402Version: number, requirements: PaymentRequirements): Promise<PaymentPayloadResult> {
     if (x402Version !== 2) {
       throw new HeaderError('unsupported_version', 'only version 2 of the protocol is supported')
     }
-    // The core passes the requirements to the scheme, without the resource.
+    // `@x402/core` passes the requirements to the scheme without the resource.
     const resource = { url: 'about:blank' }
     const { payload } = await this.buyer.pay({ x402Version, resource, accepts: [requirements] })
     return { x402Version, payload: payload.payload }
@@ -46,12 +46,13 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
   readonly schemeHooks: SchemeClientHooks = {
     onPaymentResponse: async ({ paymentPayload }) => {
       const { transactionId } = PaymentGroup.read(paymentPayload.payload)
-      // The ledger decides, not the seller's receipt. If no node responds, it is looked up when a limit is reached.
+      // The ledger decides, not the seller's receipt. If no node responds, the payment is looked up when a limit is
+      // reached.
       await this.buyer.lookUp(transactionId).catch(() => undefined)
     },
   }
 
-  /** Lets the core convert its limit in dollars; the buyer's own limits apply too. */
+  /** Lets `@x402/core` convert its limit in dollars. The buyer's own limits apply as well. */
   readonly findDefaultAsset: FindDefaultAsset = (asset, network) => {
     const chain = this.#chains.find((one) => one.matches(network))
     if (chain?.dollarAssetId === undefined || asset !== chain.dollarAssetId.toString()) return undefined

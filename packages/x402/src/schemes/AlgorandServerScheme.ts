@@ -13,7 +13,7 @@ import { PriceError } from '../Price.js'
 
 /** Options of an {@link AlgorandServerScheme}. */
 export type AlgorandServerSchemeOptions = {
-  /** The networks to be paid on. */
+  /** The networks to accept payments on. */
   chains: Chain | readonly Chain[]
 }
 
@@ -31,13 +31,13 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
   }
   readonly #chains: readonly Chain[]
 
-  /** @throws OptionsError without a chain */
+  /** @throws OptionsError if no chain is passed */
   constructor({ chains }: AlgorandServerSchemeOptions) {
     this.#chains = chainList(chains)
   }
 
   /**
-   * The base units of a price.
+   * Converts a price to base units.
    *
    * @throws PriceError for a price that cannot be paid
    * @throws ChainError for a network or an asset that is not known
@@ -61,7 +61,7 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
   }
 }
 
-/** Refuses what would be served for nothing. */
+/** Rejects amounts that would make the route free. */
 function checkAmount(price: AssetAmount): AssetAmount {
   if (parseAssetId(price.asset) === undefined) {
     throw new PriceError('invalid_price', `${price.asset} is not the id of an asset`)

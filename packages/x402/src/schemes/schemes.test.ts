@@ -28,7 +28,7 @@ test('a server resolves prices in dollars on any network, and refuses zero', { t
   })
 })
 
-test('a server passes on the fee payer of the facilitator', { timeout }, async (t) => {
+test('a server forwards the facilitator’s fee payer', { timeout }, async (t) => {
   const { chain, requirement } = await openMarket(t)
   const server = new AlgorandServerScheme({ chains: chain })
   const kind = { x402Version: 2, scheme: 'exact', network: chain.caip2 as Network }
@@ -49,7 +49,7 @@ test('a client skips unknown networks and assets', { timeout }, async (t) => {
   assert.equal(scheme.buyer.payments.all().length, 1)
 })
 
-test('a client pays version 2 only, within its own limits', { timeout }, async (t) => {
+test('a client pays only version 2, within its own limits', { timeout }, async (t) => {
   const { chain, signer, requirement } = await openMarket(t)
   const scheme = new AlgorandClientScheme({ signer, chains: chain, maxTotal: '$0.01' })
   await assert.rejects(scheme.createPaymentPayload(1, requirement), { code: 'unsupported_version' })
@@ -57,7 +57,7 @@ test('a client pays version 2 only, within its own limits', { timeout }, async (
   await assert.rejects(scheme.createPaymentPayload(2, requirement), { name: 'PaymentRefusedError' })
 })
 
-test('a facilitator is listed with its network and fee payer', { timeout }, async (t) => {
+test('lists a facilitator with its network and fee payer', { timeout }, async (t) => {
   const { chain, sponsor } = await openMarket(t)
   const scheme = new AlgorandFacilitatorScheme({ chains: [chain], feePayer: sponsor })
   const { kinds, signers } = new x402Facilitator().register(chain.caip2 as Network, scheme).getSupported()

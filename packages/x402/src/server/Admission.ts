@@ -1,59 +1,67 @@
-/** What a gate hands to an adapter, and gets back from it. */
+/** The types that a gate and its adapters exchange. */
 import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { SettleResponse } from '../wire/types.js'
 import type { PassUse, Payment } from './Payment.js'
 import type { HeaderList } from './responses.js'
 
-/** What to do with a request. */
+/** The gate's decision on a request. */
 export type Decision =
-  /** Not a paid route. */
+  /** The route is free. */
   | { readonly type: 'free' }
-  /** The gate responds; the handler does not run. */
+  /** The gate responds, and the handler does not run. */
   | {
       readonly type: 'response'
       readonly response: Response
-      /** Call it if the client has disconnected before it had all of the response: it can be sent again then. */
+      /** Call it if the client disconnects before it has the whole response, so that the response can be sent again. */
       readonly undelivered?: (() => Promise<void>) | undefined
     }
   /** The handler runs, and then the payment is settled. */
   | { readonly type: 'paid'; readonly admission: Admission }
 
-/** A request with a valid payment, and what must be done before its response is sent. */
+/** A request with a valid payment, and the steps required before its response is sent. */
 export type Admission = {
   /** The account that pays. */
   readonly payer: string
   readonly transactionId: string
-  /** The payment as it is now: `paymentOf` of the request returns the same. */
+  /** The current state of the payment, as returned by `paymentOf` for the request. */
   readonly payment: () => Payment
   /** The receipt, if the payment was settled before the handler runs. */
   readonly settled: SettleResponse | undefined
-  /** Set if an earlier payment opened the request by a pass: `payer`, `transactionId` and `settled` are of that payment. */
+  /**
+   * Set if an earlier payment's pass opened the request. `payer`, `transactionId` and `settled` then belong to that
+   * payment.
+   */
   readonly pass?: PassUse | undefined
   /**
-   * Whether the response is sent as it is made, with `headers`; call `settle` at its end, or `cancel` if it fails before.
-   * Otherwise it is read to its end and passed to `settle`, also if it was settled before.
+   * Whether the response is streamed, with `headers`. Call `settle` at its end, or `cancel` if it fails before.
+   * Otherwise, read the whole response and pass it to `settle`, even if the payment was settled before.
    */
   readonly isStreamed: boolean
-  /** Runs the handler inside the span of its request; undefined where nothing is traced. */
+  /** Runs the handler inside the span of its request; undefined if nothing is traced. */
   readonly run?: (<T>(handler: () => T) => T) | undefined
-  /** To be added to a response that `settle` was not called for: for CORS, and the receipt if it was settled before. */
+  /**
+   * Headers for a response that `settle` was not called for: CORS headers, and the receipt if the payment was settled
+   * before.
+   */
   readonly headers: HeaderList
   /**
-   * Call it when the handler succeeded, also if the client has disconnected, with all of its response, which is held until
-   * the buyer has it; without one, if it was streamed and is too long to be held. Send it with these headers, or `response`
-   * instead.
+   * Call it when the handler succeeded, even if the client has disconnected. Pass the whole response, which is held
+   * until the buyer has it. Pass undefined for a streamed response that is too long to be held. Send the response with
+   * the returned headers, or send the returned `response` instead.
    */
   readonly settle: (answer: HeldAnswer | undefined) => Promise<{ headers: HeaderList } | { response: Response }>
   /**
-   * Call it when the handler failed: the payment may be sent again by the same buyer. Nothing is charged, unless it was
-   * settled before; then it is not charged again.
+   * Call it when the handler failed. The same buyer may send the payment again. Nothing is charged, unless the payment
+   * was settled before; it is then not charged again.
    */
   readonly cancel: () => Promise<void>
   /**
-   * Call it when the client disconnects while the handler runs. Resolves when the handler has ended or its time is up;
-   * then it was as if it had failed, and its response can be dropped.
+   * Call it when the client disconnects while the handler runs. Resolves when the handler has ended or its time is up.
+   * In the latter case, the request counts as failed, and its response can be dropped.
    */
   readonly disconnected: () => Promise<void>
-  /** Call it if the client has disconnected before it had all of the paid response: it is held for the same buyer. */
+  /**
+   * Call it if the client disconnects before it has the whole paid response. The response is held for the same buyer.
+   */
   readonly undelivered: () => Promise<void>
 }

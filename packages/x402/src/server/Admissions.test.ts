@@ -57,7 +57,7 @@ test('keeps no claim on refused payments', async () => {
   assert.equal(claims.size, 0)
 })
 
-test('a busy facilitator refuses no payment: the same one is sent again, and served', async () => {
+test('a busy facilitator refuses no payment: the same payment is sent again and served', async () => {
   for (const isTrusted of [true, false]) {
     for (const busyIn of ['verify', 'settle'] as const) {
       const ledger = newLedger()
@@ -90,7 +90,7 @@ test('a busy facilitator refuses no payment: the same one is sent again, and ser
   }
 })
 
-test('serves a pending payment later, although a facilitator would call it used', async () => {
+test('serves a pending payment later, although a facilitator would report it as used', async () => {
   const ledger = newLedger()
   let isValid = true
   const forgetful = stubFacilitator(ledger, {
@@ -131,7 +131,7 @@ test('does not settle for a handler that took too long', async (t) => {
   assert.equal(world.ledger.transactions.size, 0)
 })
 
-test('a handler that never ends after the client has left is cancelled when its time is up', async (t) => {
+test('cancels a handler that never ends after the client has left, when its time is up', async (t) => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
@@ -147,7 +147,7 @@ test('a handler that never ends after the client has left is cancelled when its 
   admitted(await world.gate.decide(ask('/a', header)))
 })
 
-test('an unsafe one is used up, and the next request is told that its response was lost', async (t) => {
+test('reports a lost response to the next request if an unsafe handler never ends after the client has left', async (t) => {
   const world = await stubGate({ routes: { 'POST /a': { accepts: price } } })
   const post = (header?: string): Request => ask('/a', header, { method: 'POST' })
   const required = requiredIn(responseOf(await world.gate.decide(post())))
@@ -166,7 +166,7 @@ test('an unsafe one is used up, and the next request is told that its response w
   assert.ok(lost.headers.has('PAYMENT-RESPONSE'))
 })
 
-test('so is one of Hono that never responds', async (t) => {
+test('reports a lost response if an unsafe Hono handler never responds', async (t) => {
   const world = await stubGate({ routes: { 'POST /a': { accepts: price } } })
   const post = (header?: string, signal?: AbortSignal): Request =>
     ask('/a', header, { method: 'POST', ...(signal === undefined ? {} : { signal }) })
@@ -188,7 +188,7 @@ test('so is one of Hono that never responds', async (t) => {
   assert.equal(((await lost.json()) as { error: string }).error, 'response_lost')
 })
 
-test('disconnecting ends with the handler', async () => {
+test('disconnected resolves when the handler ends', async () => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
@@ -200,7 +200,7 @@ test('disconnecting ends with the handler', async () => {
   assert.deepEqual([held.status, await held.text()], [200, 'goods'])
 })
 
-test('methods that change something settle first, unless the seller says otherwise', async () => {
+test('unsafe methods settle first, unless the seller sets another flow', async () => {
   const routes = {
     '/a': { accepts: price },
     '/b': { accepts: { ...price, paymentFlow: 'authorization' } },
@@ -223,7 +223,7 @@ test('methods that change something settle first, unless the seller says otherwi
   await assert.rejects(stubGate({ routes: bad }), /GET \/a: /)
 })
 
-test('a GET that a program behind the gate may take for a POST is settled first', async () => {
+test('settles a GET first if a program behind the gate may treat it as a POST', async () => {
   const world = await stubGate({ routes: { '/a': { accepts: price } } })
   const flowOf = async (path: string, headers: { [name: string]: string }): Promise<unknown> => {
     const required = requiredIn(responseOf(await world.gate.decide(ask(path, undefined, { headers }))))
@@ -235,7 +235,7 @@ test('a GET that a program behind the gate may take for a POST is settled first'
   assert.equal(await flowOf('/a?_method=delete', {}), 'upfront')
 })
 
-test('a payment that was claimed is good for its resource although the price has changed', async () => {
+test('accepts a claimed payment for its resource although the price has changed', async () => {
   const ledger = newLedger()
   let isLost = true
   const facilitators = stubFacilitator(ledger, {
@@ -259,7 +259,7 @@ test('a payment that was claimed is good for its resource although the price has
   assert.deepEqual([held.status, await held.text()], [200, 'goods'])
 })
 
-test('a payment that was settled for a request that failed opens none with other headers of `varyBy`', async () => {
+test('a payment settled for a failed request opens none with other headers of `varyBy`', async () => {
   const ledger = newLedger()
   const dear = { 'X-Quality': 'best' }
   const accepts = {
@@ -277,7 +277,7 @@ test('a payment that was settled for a request that failed opens none with other
   assert.ok(admitted(await post(header)).settled)
 })
 
-test('a malformed secret is refused, and a secret reaches no facilitator', async () => {
+test('refuses a malformed secret, and sends no secret to a facilitator', async () => {
   const ledger = newLedger()
   const seen: unknown[] = []
   const facilitators = stubFacilitator(ledger, {
@@ -300,7 +300,7 @@ test('a malformed secret is refused, and a secret reaches no facilitator', async
   assert.match(String(seen[1]), /^[A-Za-z0-9_-]{43}$/)
 })
 
-test('A9 a payment for a cheap route opens no expensive one while its claim is given up', async () => {
+test('A9 a payment for a cheap route opens no expensive one while its claim is cancelled', async () => {
   const claims = new MemoryClaims()
   const routes = { 'GET /a': { accepts: price }, 'GET /dear': { accepts: { ...price, price: '$100' } } } as const
   const world = await stubGate({ claims, routes })
@@ -328,7 +328,7 @@ async function paidPost(claims = new MemoryClaims()) {
   return { claims, post: () => post(header) }
 }
 
-test('A9 a POST whose handler is slower than its claim lasts is not done twice', async (t) => {
+test('A9 does not run a POST twice if its handler outlasts its claim', async (t) => {
   const { post } = await paidPost()
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
   const [startMs, startDate] = [performance.now(), Date.now()]
@@ -344,7 +344,7 @@ test('A9 a POST whose handler is slower than its claim lasts is not done twice',
   assert.ok('response' in late && late.response.status === 503, 'another request was answered')
 })
 
-test('A9 a POST whose answer could not be stored is not done twice', async (t) => {
+test('A9 does not run a POST twice if its answer could not be stored', async (t) => {
   const { claims, post } = await paidPost()
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const admission = admitted(await post())
@@ -356,7 +356,7 @@ test('A9 a POST whose answer could not be stored is not done twice', async (t) =
   assert.ok('headers' in (await admission.settle(answer)))
   await admission.undelivered()
   assert.equal(responseOf(await post()).status, 503)
-  // The claim lasts for minutes. Before it ends, the answer is given up.
+  // The claim lasts for minutes. The answer is dropped before the claim ends.
   const start = performance.now()
   t.mock.method(performance, 'now', () => start + 3_600_000)
   while ((responseOf(await post()).status as number) === 503) t.mock.timers.tick(60_000)
@@ -364,7 +364,7 @@ test('A9 a POST whose answer could not be stored is not done twice', async (t) =
   assert.equal(tries, 1)
 })
 
-test('a POST whose answer could not be stored, and whose buyer has gone, is answered once the store works', async (t) => {
+test('answers a POST whose answer could not be stored and whose buyer has left, when the store works again', async (t) => {
   const { claims, post } = await paidPost()
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const admission = admitted(await post())

@@ -1,4 +1,7 @@
-/** From a payment to an admission: claims it, has it settled, and holds the handler's answer until its buyer has it. */
+/**
+ * Turns a payment into an admission: claims the payment, has it settled, and holds the handler's answer until the buyer
+ * has it.
+ */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
@@ -30,7 +33,7 @@ import { isUpgradeRequest } from './upgrade.js'
 export type PaidRequest = {
   readonly request: Request
   readonly chain: Chain
-  /** As facilitators get it. */
+  /** The payload in the form that facilitators get. */
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
   readonly required: PaymentRequired
@@ -38,18 +41,18 @@ export type PaidRequest = {
   readonly binding: string
   readonly proof: ClaimLease['proof']
   readonly claimant: string
-  /** The id of the claims that the claimant was made of: another one since, if the store has lost them. */
+  /** The id of the claim store when the claimant was computed. The id changes if the store loses its claims. */
   readonly claimsId: string
   readonly requestId: string
-  /** Settled before the handler runs. */
+  /** Whether the payment is settled before the handler runs. */
   readonly isSettledFirst: boolean
   readonly isStreamed: boolean
-  /** Whether the requirement is none of the current ones, but that of an earlier claim: then there must be one. */
+  /** Whether the requirement is not a current one, but that of an earlier claim. The claim must then exist. */
   readonly isOfEarlierClaim: boolean
   readonly refuse: (error: string, message?: string) => Decision
-  /** What hooks are told about it. */
+  /** The payment as reported to hooks. */
   readonly event: EventPayment
-  /** The headers of the pass that its buyer gets once it is settled; undefined where there are no passes. */
+  /** Returns the headers of the pass that the buyer gets after settlement; undefined if there are no passes. */
   readonly issuePass: (() => Promise<responses.HeaderList>) | undefined
 }
 
@@ -61,26 +64,26 @@ export type AdmissionsOptions = {
   readonly finish: (request: Request, response: Response) => Response
   readonly events: GateEvents
   readonly onError: (error: unknown) => void
-  /** Called when a facilitator says that another gate has a payment. */
+  /** Called when a facilitator reports that another gate has a payment. */
   readonly onClaimedElsewhere: (transactionId: string) => void
 }
 
 type Claim = {
   readonly lease: Lease
   readonly result: ClaimResult
-  /** Whether the ledger has the payment already. */
+  /** Whether the payment is already on the ledger. */
   readonly isOnLedger: boolean
   readonly settledRound: bigint | undefined
 }
 
-/** How long a handler may take beyond `maxTimeoutSeconds`, and then the facilitators. */
+/** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
 const graceMs = 60_000
 const settleMs = 240_000
-/** So long before its claim ends, an answer is no longer stored: another request may get the claim. */
+/** An answer is no longer stored this long before its claim ends, because another request may get the claim. */
 const holdMarginMs = 30_000
 /** How long a claim is kept after its payment has expired. */
 const keepClaimRounds = 1_000n
-/** A transaction is valid for at most 1,000 rounds, and a node may lag behind that of the buyer. */
+/** A transaction is valid for at most 1,000 rounds, and a node may lag behind the buyer's node. */
 const maxAheadRounds = 2_000n
 
 export class Admissions {
@@ -101,13 +104,13 @@ export class Admissions {
     const { transactionId } = payment
     const { state, round, settledRound } = await LedgerPayment.lookUp(chain, payment)
     if (state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
-    // It would be claimed, and kept among those that the ledger has not decided on, for as long as its sender chooses.
+    // Such a payment would be claimed and stay undecided for as long as its sender chooses.
     if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
       return refuse('invalid_exact_avm_payload_validity', 'the payment is not valid yet')
     }
-    // A payment that was claimed here was verified before, and would be refused as used by now.
+    // A payment claimed here was verified before, and would now be refused as already used.
     const isKnown = await this.#claims.has(transactionId)
-    // The claim by which its requirement was accepted may have been forgotten since.
+    // The claim for which the requirement was accepted may have been deleted since.
     const mustBeKnown = isKnown || paid.isOfEarlierClaim
     const isVerified = state === 'unsubmitted' && !isSettledFirst
     const refusal = isVerified && !isKnown ? await this.#verify(paid) : undefined
@@ -122,18 +125,19 @@ export class Admissions {
     const { result } = claim
     if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
     if (result.type === 'busy') return this.#busy(paid)
-    // The facilitator was asked for the claims that were lost, to which it grants what they had.
+    // The facilitator was asked on behalf of the lost claims, and grants what belongs to them.
     if (this.#claims.id !== paid.claimsId) {
       await this.#end(claim, result.type === 'new' ? 'forgotten' : 'open')
       return this.#respond(request, responses.unavailable(503))
     }
     if (result.type === 'new' && (mustBeKnown || state !== 'unsubmitted')) {
       await this.#end(claim, 'forgotten')
-      // It was forgotten since it was looked up; or settled for another server, or for one that has lost its claims.
+      // The claim was deleted since the lookup, or the payment was settled for another server, or for one that lost its
+      // claims.
       if (mustBeKnown) return this.#respond(request, responses.unavailable(503))
       return refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
-    // A stream whose copy had no room is made again, as one that is too long for a copy.
+    // A stream whose copy had no room is produced again, like one that is too long for a copy.
     const isMadeAgain = isSafe(request) || paid.isStreamed
     if (result.type === 'held' && (result.answer !== undefined || !isMadeAgain)) {
       return this.#redeliver(paid, claim, result.answer ?? (await this.#lost(paid, claim)))
@@ -159,13 +163,13 @@ export class Admissions {
     const owner = newId()
     const leaseMs = leaseMsOf(requirement)
     const forgetRound = payment.lastValid + keepClaimRounds
-    // What was settled elsewhere is refused, and is not sold here.
+    // A payment that was settled elsewhere is refused, and is not a sale here.
     const sale = isSale ? this.#options.events.saleOf(paid.event, 'verified') : undefined
     const lease = { owner, binding, proof, nowMs: Date.now(), leaseMs, network: chain.caip2, round, forgetRound, sale }
     return this.#renewals.claim(payment.transactionId, lease)
   }
 
-  /** Whether the handler may run: what must not be done twice is recorded before it begins. */
+  /** Whether the handler may run. A handler that must not run twice is recorded before it begins. */
   async #begin({ request }: PaidRequest, claim: Claim): Promise<boolean> {
     if (isSafe(request)) return true
     try {
@@ -221,11 +225,12 @@ export class Admissions {
   async #open(paid: PaidRequest, claim: Claim): Promise<boolean> {
     // A payment opens one connection.
     if (isUpgradeRequest(paid.request)) return this.#end(claim, 'served')
-    // A stream that breaks is made again, also after its gate was killed: it is not recorded that its handler began.
+    // A stream that breaks is produced again, even after its gate was killed, because the start of its handler is not
+    // recorded.
     return paid.isStreamed ? this.#renewals.isHeld(claim.lease) : this.#begin(paid, claim)
   }
 
-  /** The answer of an earlier request, once its payment is settled. */
+  /** Sends the answer of an earlier request after its payment is settled. */
   async #redeliver(paid: PaidRequest, claim: Claim, answer: HeldAnswer): Promise<Decision> {
     const { request } = paid
     if (!this.#renewals.isHeld(claim.lease)) return this.#letGo(paid, claim)
@@ -237,7 +242,10 @@ export class Admissions {
     return { type: 'response', response, undelivered }
   }
 
-  /** What is sent in place of an answer that no gate has: held, so that each repeat gets the same. */
+  /**
+   * Creates the replacement for an answer that no gate has. The replacement is held, so that each repeat gets the same
+   * one.
+   */
   async #lost(paid: PaidRequest, claim: Claim): Promise<HeldAnswer> {
     const { transactionId } = paid.payment
     const answer = lostAnswer(transactionId)
@@ -252,7 +260,7 @@ export class Admissions {
     return answer
   }
 
-  /** Lets another request have the claim: it may have it already. */
+  /** Releases the claim to other requests, one of which may already have it. */
   async #letGo(paid: PaidRequest, claim: Claim): Promise<Decision> {
     await this.#end(claim, 'open')
     return this.#busy(paid)
@@ -268,7 +276,7 @@ export class Admissions {
     return responses.notSettled(result.receipt, paid.required)
   }
 
-  /** `paidHeaders` are those of the receipt. */
+  /** @param paidHeaders the headers of the receipt */
   #admission(
     paid: PaidRequest,
     claim: Claim,
@@ -283,7 +291,8 @@ export class Admissions {
     const cors = responses.corsHeaders(request, this.#options.cors)
     const end = (how: ClaimEnd): Promise<boolean> => this.#end(claim, how)
     const instead = (response: Response) => ({ response: this.#options.finish(request, response) })
-    // What it did cannot be undone, and must not be done again: neither after its claim has expired, nor without an answer.
+    // The work of this handler cannot be undone and must not be repeated, neither after the claim has expired nor
+    // without an answer.
     const isOnce = receipt !== undefined && !isStreamed && !isSafe(request)
     let isLost = false
     const onLost = (): void => {
@@ -291,7 +300,7 @@ export class Admissions {
     }
     const lose = async (): Promise<void> =>
       void (await this.#hold(claim, lostAnswer(transactionId)).catch(this.#options.onError))
-    // A stream that goes on for longer than its claim lasts opens no second one.
+    // A stream that runs longer than its claim does not open a second one.
     const onSlow = isStreamed && !isUpgrade ? () => void end('served') : isOnce ? lose : undefined
     const slow = onSlow === undefined ? undefined : setTimeout(onSlow, handlerMs(requirement))
     slow?.unref?.()
@@ -305,7 +314,7 @@ export class Admissions {
       return wasOver
     }
     const cancel = async (): Promise<void> => {
-      // A payment that was sent before may be on the ledger, now or later, so its claim is kept.
+      // A payment that was sent before may be on the ledger now or later, so its claim is kept.
       if (over()) return
       if (receipt === undefined) this.#cancelled(paid, claim)
       await end(receipt !== undefined || claim.result.type !== 'new' ? 'open' : 'forgotten')
@@ -313,12 +322,12 @@ export class Admissions {
     const settle: Admission['settle'] = async (answer) => {
       if (receipt === undefined && performance.now() > handlerEndMs) await cancel()
       if (over()) return instead(responses.json(504, { error: receipt === undefined ? tooLate : tooLateSettled }))
-      // Another request has the claim: its answer is the one that counts.
+      // Another request has the claim, and its answer is the one that counts.
       const taken = () => instead(responses.pending(busyReceipt(paid), 503))
       if (receipt !== undefined) {
         const isOwn = await this.#hold(claim, answer).catch((error: unknown) => {
           this.#options.onError(error)
-          // Without a connection to the store and to the buyer at once, it would be lost.
+          // The answer would be lost if the store and the buyer were both unreachable.
           if (isOnce && answer !== undefined) this.#holdLater(paid, claim, answer, onLost)
           return true
         })
@@ -377,7 +386,7 @@ export class Admissions {
     }
   }
 
-  /** One that was sent before may be on the ledger, now or later, although its handler has failed this time. */
+  /** A payment that was sent before may be on the ledger now or later, although its handler failed this time. */
   #cancelled({ event }: PaidRequest, { result, isOnLedger, settledRound }: Claim): void {
     const { events } = this.#options
     if (isOnLedger) events.settled(event, settledRound)
@@ -400,9 +409,9 @@ export class Admissions {
   }
 
   /**
-   * Never throws: after a settlement the answer must get out, whatever the store does.
+   * Never throws, because a settled payment must be answered even if the store fails.
    *
-   * @returns false if another request has the claim, or may have it: then the answer must not get out
+   * @returns false if another request has the claim, or may have it; the answer must then not be sent
    */
   #end({ lease }: Claim, end: ClaimEnd): Promise<boolean> {
     return this.#unfinished.finish(lease, end)

@@ -10,7 +10,7 @@ function of(headers: { [name: string]: string }, address?: string, path = '/a', 
   return bindingOf(ask(path, 'payment', { headers, method }), none, address)
 }
 
-test('a buyer with a secret is bound by its hash alone', () => {
+test('binds a buyer with a secret only by its hash', () => {
   const plain = bindingOf(ask('/a', 'x'), secret, '1.1.1.1')
   assert.equal(bindingOf(ask('/a', 'y', { headers: { Cookie: 'c' } }), secret, '2.2.2.2'), plain)
   assert.notEqual(bindingOf(ask('/a', 'x'), { ...secret, hash: 'other' }, '1.1.1.1'), plain)
@@ -27,7 +27,7 @@ test('a buyer with a secret is bound by its hash alone', () => {
   assert.equal(new Set([plain, ...methods]).size, 3)
 })
 
-test('a buyer without one is bound by what an observer of the ledger does not know', () => {
+test('binds a buyer without a secret by data that an observer of the ledger does not know', () => {
   const plain = of({}, '1.1.1.1')
   assert.equal(of({}, '1.1.1.1'), plain)
   const others = [
@@ -41,16 +41,16 @@ test('a buyer without one is bound by what an observer of the ledger does not kn
   assert.equal(new Set([plain, ...others]).size, others.length + 1)
 })
 
-test('behind proxies it is the address that the first of them saw', () => {
+test('uses the address that the first proxy saw', () => {
   const first = of({ 'X-Forwarded-For': '3.3.3.3, 10.0.0.1' }, '10.0.1.1')
   assert.equal(of({ 'X-Forwarded-For': '3.3.3.3,10.0.0.2' }, '10.0.1.2'), first)
   assert.notEqual(of({ 'X-Forwarded-For': '4.4.4.4, 10.0.0.1' }, '10.0.1.1'), first)
   assert.equal(of({ 'X-Forwarded-For': '' }, '1.1.1.1'), of({}, '1.1.1.1'))
-  // Anybody can send the header where there is no proxy.
+  // Anyone can send the header if there is no proxy.
   assert.notEqual(of({ 'X-Forwarded-For': '1.1.1.1' }, '6.6.6.6'), of({}, '1.1.1.1'))
 })
 
-test('a claimant is of one store and one resource, whatever the host', () => {
+test('a claimant belongs to one store and one resource, on any host', () => {
   const one = claimantOf('s', new Request('http://a.example/x?y'))
   assert.match(one, /^[A-Za-z0-9_-]{43}$/)
   assert.equal(claimantOf('s', new Request('https://b.example/x?y')), one)
@@ -58,7 +58,7 @@ test('a claimant is of one store and one resource, whatever the host', () => {
   assert.notEqual(claimantOf('s', new Request('http://a.example/x')), one)
 })
 
-test('the proof is what the payment shows', () => {
+test('derives the proof from the payment', () => {
   const proofs = [none, { hash: 'h', isProven: false }, secret].map(proofOf)
   assert.deepEqual(proofs, ['none', 'hash', 'secret'])
 })

@@ -1,4 +1,4 @@
-/** What a claim is bound to: a resource, and a buyer. */
+/** Binds a claim to a resource and a buyer. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import type { ClaimLease } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
@@ -8,10 +8,10 @@ import { withoutPasses } from './passCookie.js'
 import { urlOf } from './urlOf.js'
 
 /**
- * A digest of the resource and of the buyer: the hash of its secret; for a buyer without one, everything of the request
- * that an observer of the ledger does not know.
+ * A digest of the resource and the buyer. The buyer is identified by the hash of its secret. A buyer without a secret
+ * is identified by everything in the request that an observer of the ledger does not know.
  *
- * @param terms what the price of the resource, or the pass for it, goes by: a payment for one opens no other
+ * @param terms the values that the price or the pass depends on, so that a payment for one set of values opens no other
  */
 export function bindingOf(
   request: Request,
@@ -26,7 +26,7 @@ export function bindingOf(
     withoutPasses(headers.get('Cookie')),
   ]
   const forwarded = forwardedFor(request)
-  // Each in its own place: where there is no proxy, the address of a connection cannot be forged by the header.
+  // Each address has its own position, so that without a proxy the header cannot forge the address of a connection.
   const addresses = forwarded === undefined ? [null, clientAddress ?? null] : [forwarded, null]
   const buyer = hash ?? [...shown, ...addresses]
   // A program behind the gate may run the handler of another method.
@@ -36,15 +36,16 @@ export function bindingOf(
 }
 
 /**
- * The address that the first proxy saw, if there is one. Behind several proxies the connection is of another one each time,
- * and a buyer that repeats its payment would be refused. It can be forged, but an observer of the ledger does not know it.
+ * The address that the first proxy saw, if there is one. Behind several proxies the connection comes from a different
+ * one each time, and a buyer that repeats its payment would be refused. The address can be forged, but an observer of
+ * the ledger does not know it.
  */
 function forwardedFor({ headers }: Request): string | undefined {
   const first = headers.get('X-Forwarded-For')?.split(',')[0]?.trim()
   return first === '' ? undefined : first
 }
 
-/** What a facilitator binds a payment to: the claims of a seller, and the resource. */
+/** The value that a facilitator binds a payment to: the claims of a seller, and the resource. */
 export function claimantOf(storeId: string, request: Request): string {
   return digest([storeId, resourceOf(request)])
 }
@@ -54,7 +55,7 @@ export function proofOf({ hash, isProven }: Proof): ClaimLease['proof'] {
   return isProven ? 'secret' : 'hash'
 }
 
-/** Without the host: a server has several names, and replicas behind a proxy have others. */
+/** Leaves out the host, because a server has several names, and replicas behind a proxy have others. */
 function resourceOf(request: Request): string {
   const { pathname, search } = urlOf(request)
   return `${request.method} ${pathname}${search}`

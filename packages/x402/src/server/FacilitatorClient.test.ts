@@ -50,7 +50,7 @@ for (const send of ways) {
     ])
   })
 
-  test(`says why there is no response, ${by}`, async (t) => {
+  test(`explains why there is no response, ${by}`, async (t) => {
     const silent = await facilitator(t, () => {}, 300, send)
     await assert.rejects(silent.verify({} as never, {} as never), /\/base\/verify: no response within 300 ms$/)
     const closed = createServer().listen(0, '127.0.0.1')
@@ -63,7 +63,7 @@ for (const send of ways) {
   })
 }
 
-test('asks again where the facilitator has closed the connection meanwhile', async (t) => {
+test('retries if the facilitator has closed the connection meanwhile', async (t) => {
   let calls = 0
   const client = await facilitator(
     t,
@@ -80,7 +80,7 @@ test('asks again where the facilitator has closed the connection meanwhile', asy
   assert.equal(calls, 3)
 })
 
-test('goes where the fetch of the program goes, by its proxy for example', async (t) => {
+test('uses the fetch of the program, for example with its proxy', async (t) => {
   const client = await facilitator(t, (_, response) => void response.end('{"isValid":false}'), 30_000)
   assert.equal((await client.verify({} as never, {} as never)).isValid, false)
   const own = globalThis.fetch
@@ -96,7 +96,7 @@ test('goes where the fetch of the program goes, by its proxy for example', async
   assert.deepEqual(seen, [['/base/verify', 'manual', 'Bearer the key']])
 })
 
-test('names the claimant where there is one', async (t) => {
+test('sends the claimant if there is one', async (t) => {
   const seen: unknown[] = []
   const client = await facilitator(t, async (request, response) => {
     let body = ''
@@ -138,13 +138,13 @@ test('unavailability and protocol errors have different codes', async (t) => {
   }
 })
 
-test('a facilitator that changes the protocol is not waited for', { timeout: 30_000 }, async (t) => {
+test('does not wait for a facilitator that changes the protocol', { timeout: 30_000 }, async (t) => {
   const reply = 'HTTP/1.1 101 Other\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n'
   const client = await facilitator(t, ({ socket }) => void socket.write(reply), 60_000)
   await assert.rejects(client.verify({} as never, {} as never), isUnavailable)
 })
 
-test('an endless response is not read to its end', async (t) => {
+test('does not read an endless response to its end', async (t) => {
   for (const send of ways) {
     let sent = 0
     const listener: RequestListener = (_, response) => {
@@ -160,7 +160,7 @@ test('an endless response is not read to its end', async (t) => {
   }
 })
 
-test('an invalid address is an error at once', () => {
+test('rejects an invalid address immediately', () => {
   for (const url of ['', 'facilitator', 'ftp://x', 'http://user:key@x', 'http://x?key=1']) {
     assert.throws(() => httpFacilitator({ url }), FacilitatorError, url)
   }

@@ -1,4 +1,4 @@
-/** Facilitators as a seller uses them: in this process, or over HTTP with limits on time and size. */
+/** Clients of facilitators for sellers: in this process, or over HTTP with limits on time and size. */
 import { createTransport, type Transport, TransportError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes, Json } from '@latchkey/algorand'
@@ -11,17 +11,17 @@ import type {
   VerifyResponse,
 } from '../wire/types.js'
 
-/** What a gate tells a facilitator besides the payment. */
+/** The gate's information for a facilitator in addition to the payment. */
 export type FacilitatorCallOptions = {
   /**
-   * Identifies the gate and the resource that claim the payment: a facilitator that binds payments refuses it to others
+   * Identifies the gate and the resource that claim the payment. A facilitator that binds payments refuses it to others
    * with `payment_already_claimed`. 1 to 128 letters, digits, `-` and `_`.
    *
    * @default none
    */
   readonly claimant?: string | undefined
   /**
-   * The id of the request that the payment is for, sent as `X-Request-Id`: the facilitator logs it too.
+   * The id of the request that the payment is for. Sent as `X-Request-Id`, so that the facilitator logs it too.
    *
    * @default none
    */
@@ -30,15 +30,15 @@ export type FacilitatorCallOptions = {
 
 /** A facilitator that a gate can use. */
 export type FacilitatorClient = {
-  /** For messages: the address, or what it is. */
+  /** The name for messages: the address, or a description. */
   readonly name: string
   /**
-   * Whether its report that a payment is settled is believed; for others the ledger is queried.
+   * Whether the facilitator's report that a payment is settled is trusted. For others, the ledger is queried.
    *
    * @default false
    */
   readonly isTrusted?: boolean | undefined
-  /** Whether a payment would be settled. */
+  /** Returns whether a payment would be settled. */
   readonly verify: (
     payload: PaymentPayload,
     requirements: PaymentRequirements,
@@ -50,7 +50,7 @@ export type FacilitatorClient = {
     requirements: PaymentRequirements,
     options?: FacilitatorCallOptions,
   ) => Promise<SettleResponse>
-  /** The networks and fee payers that it serves. */
+  /** The networks and fee payers that the facilitator serves. */
   readonly supported: () => Promise<SupportedResponse> | SupportedResponse
 }
 
@@ -59,7 +59,7 @@ export type HttpFacilitatorOptions = {
   /** The address of the facilitator. */
   url: string
   /**
-   * Sent as `Authorization: Bearer ...`.
+   * The API key, sent as `Authorization: Bearer ...`.
    *
    * @default none
    */
@@ -71,7 +71,7 @@ export type HttpFacilitatorOptions = {
    */
   timeoutMs?: number | undefined
   /**
-   * For a facilitator of your own: saves a request to the node with every payment.
+   * Set this for your own facilitator, to save a request to the node with every payment.
    *
    * @default false
    */
@@ -79,8 +79,8 @@ export type HttpFacilitatorOptions = {
   /**
    * Sends the requests.
    *
-   * @default keep-alive connections of `node:http` on Node, or of `undici` where it is installed, unless `fetch` was replaced or given a dispatcher, such as a proxy;
-   * `globalThis.fetch` elsewhere
+   * @default keep-alive connections of `node:http` on Node, or of `undici` if it is installed, unless `fetch` was
+   * replaced or given a dispatcher, such as a proxy; `globalThis.fetch` elsewhere
    */
   fetch?: typeof fetch | undefined
 }
@@ -88,14 +88,14 @@ export type HttpFacilitatorOptions = {
 const defaultTimeoutMs = 40_000
 const supportedTimeoutMs = 5_000
 const maxResponseBytes = 256 * 1024
-/** A settlement takes as long as a block, and each has a connection for that time. */
+/** A settlement takes as long as a block, and each holds a connection for that time. */
 const maxConnections = 1_024
 
 /**
- * A facilitator over HTTP.
+ * Creates a client for a facilitator over HTTP.
  *
- * @throws {@link FacilitatorError} for an address that cannot be used; its methods throw it where the facilitator does not
- * respond, or not as the protocol says
+ * @throws {@link FacilitatorError} for an address that cannot be used; its methods throw it if the facilitator does not
+ * respond, or does not follow the protocol
  */
 export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorClient {
   const { apiKey, timeoutMs = defaultTimeoutMs, isTrusted = false, fetch } = options
@@ -188,7 +188,7 @@ type CallResponse = { readonly status: number; readonly text: string }
 /** Neither a payment nor the key follows a redirect. */
 type Send = (request: CallRequest) => Promise<CallResponse>
 
-/** Asking twice is as good as asking once, so that a request is repeated if its connection was closed meanwhile. */
+/** Requests are idempotent, so a request is repeated if its connection was closed meanwhile. */
 function sendByTransport(text: string): Send {
   const url = new URL(text)
   const basePath = url.pathname.replace(/\/+$/, '')
@@ -219,11 +219,11 @@ function isRedirect(status: number): boolean {
 function readResponse({ status, text }: CallResponse, address: string): Json.Members {
   const protocolError = (what: string): FacilitatorError =>
     new FacilitatorError('facilitator_protocol_error', `${address} ${what}`)
-  // Browsers hide the status of a redirect behind 0.
+  // Browsers report the status of a redirect as 0.
   if (status === 0 || isRedirect(status)) throw protocolError('redirects')
   const value = parse(text)
   const isOk = status >= 200 && status < 300
-  // Some facilitators send a refusal with an error status; it is a result all the same.
+  // Some facilitators send a refusal with an error status. A refusal is still a result.
   if (value !== undefined && (isOk || 'isValid' in value || 'success' in value)) return value
   if (isOk) throw protocolError('responded with something else than JSON')
   throw new FacilitatorError('facilitator_unavailable', `${address} responded with status ${status}`)
@@ -264,7 +264,7 @@ function reasonOf(error: unknown, limitMs: number): string {
   return name === 'TimeoutError' ? `no response within ${limitMs} ms` : (cause?.code ?? message)
 }
 
-/** A facilitator that did not respond, or not as the protocol says: nothing is known about the payment. */
+/** A facilitator that did not respond, or did not follow the protocol. The state of the payment is not known. */
 export class FacilitatorError extends X402Error<
   'facilitator_unavailable' | 'facilitator_protocol_error' | 'invalid_option'
 > {

@@ -23,7 +23,7 @@ function named(name: string, payer: string, changes: Partial<FacilitatorClient> 
   })
 }
 
-test('the first facilitator of a network is preferred, and the next one while it is down', async () => {
+test('prefers the first facilitator of a network, and the next one while it is down', async () => {
   let isDown = true
   const first = named('first', feePayer, {
     verify: async () => {
@@ -36,7 +36,7 @@ test('the first facilitator of a network is preferred, and the next one while it
   assert.equal(all.kindFor(chain)?.feePayer, feePayer)
   await assert.rejects(all.verify({} as never, requirement(feePayer)), FacilitatorError)
   assert.equal(all.kindFor(chain)?.feePayer, second)
-  // A payment with the first fee payer is still settled by the first one, which is preferred again once it responds.
+  // A payment with the first fee payer is still settled by the first one, which is preferred again after it responds.
   isDown = false
   assert.equal((await all.verify({} as never, requirement(feePayer))).payer, 'first')
   assert.equal(all.kindFor(chain)?.feePayer, feePayer)
@@ -68,14 +68,14 @@ test('a payment without a fee payer is not sent to a facilitator of another netw
   await assert.rejects(alone.verify({} as never, requirement()), /no facilitator can settle/)
 })
 
-test('a failure of the facilitator itself is not reported to the buyer', async () => {
+test('does not report a failure of the facilitator to the buyer', async () => {
   const troubled = async () => ({ isValid: false, invalidReason: 'facilitator_node_unavailable' })
   const all = new Facilitators([named('first', feePayer, { verify: troubled }), named('second', second)])
   await all.refresh()
   assert.equal((await all.verify({} as never, requirement())).payer, 'second')
 })
 
-test('A15 a facilitator gets the network by the id that it lists, in the requirements and in the payment', async () => {
+test('A15 sends the network id that a facilitator lists, in the requirements and in the payment', async () => {
   const older = Network.fullCaip2(Network.testnet.genesisHash)
   const listing = async (ids: string[], buyerId: string) => {
     const seen: string[] = []
@@ -113,7 +113,7 @@ test('A15 a facilitator gets the network by the id that it lists, in the require
   }
 })
 
-test('an unserved network has no kind, and its payments are an error', async () => {
+test('an unserved network has no kind, and its payments fail', async () => {
   const all = new Facilitators([named('first', feePayer)])
   assert.equal(all.kindFor(chain), undefined)
   await all.refresh()
@@ -141,7 +141,7 @@ test('invalid kinds in /supported are skipped', async () => {
   assert.equal(all.isFeePayer('invalid'), false)
 })
 
-test('a fee payer stays accepted after it changes', async (t) => {
+test('accepts a fee payer after it changed', async (t) => {
   const names = [feePayer, second]
   const supported = () => ({
     kinds: [{ x402Version: 2, scheme: 'exact', network: network as never, extra: { feePayer: names.shift()! } }],
@@ -177,7 +177,7 @@ test('requests do not wait for a silent facilitator while another serves; others
   await started
 })
 
-test('a fee account that cannot pay or sign is not offered while the facilitator has another one', async () => {
+test('does not offer a fee account that cannot pay or sign while the facilitator has another one', async () => {
   for (const reason of ['facilitator_fee_account_unfunded', 'facilitator_key_unavailable']) {
     const kind = (payer: string) => ({
       x402Version: 2,

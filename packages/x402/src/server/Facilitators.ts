@@ -1,7 +1,7 @@
 /**
- * Several facilitators, in the order of preference. A payment whose fees one of them pays can only be verified and settled
- * by that one, so the choice is made when the requirement is built, and again for payments that any of them can settle.
- * One that fails is not preferred for a while.
+ * Several facilitators, in order of preference. A payment whose fees a facilitator pays can be verified and settled
+ * only by that facilitator. The choice is therefore made when the requirement is built, and again for payments that any
+ * of them can settle. A facilitator that fails is not preferred for a while.
  */
 import { Address, Json, Network } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
@@ -13,15 +13,15 @@ type FacilitatorState = {
   readonly client: FacilitatorClient
   refreshedMs: number
   refreshing: Promise<void> | undefined
-  /** It failed, and is not preferred until then. */
+  /** The facilitator failed, and is not preferred before this time. */
   downUntilMs: number
   kinds: readonly Kind[]
-  /** Every address it ever named: a buyer may hold an older requirement. */
+  /** Every address that the facilitator ever named, because a buyer may hold an older requirement. */
   readonly feePayers: Set<string>
-  /** Those that could not pay or sign, and are not offered until then. */
+  /** Fee payers that could not pay or sign, and the time until which they are not offered. */
   readonly failingUntilMs: Map<string, number>
 }
-/** What one facilitator serves on one network. */
+/** A network that a facilitator serves. */
 export type Kind = { readonly network: string; readonly feePayer: string | undefined }
 
 const refreshMs = 60_000
@@ -48,7 +48,10 @@ export class Facilitators {
     }))
   }
 
-  /** Requests /supported of all that were not refreshed lately. A response replaces the earlier one, a failure does not. */
+  /**
+   * Requests /supported from all facilitators that were not refreshed recently. A response replaces the earlier one; a
+   * failure does not.
+   */
   async refresh(): Promise<void> {
     await Promise.all(this.#all.map((state) => this.#refreshOne(state)))
   }
@@ -88,7 +91,7 @@ export class Facilitators {
     }
   }
 
-  /** What the preferred facilitator serves on a network; undefined if none serves it. */
+  /** The kind that the preferred facilitator offers on a network; undefined if none serves the network. */
   kindFor(chain: Chain): Kind | undefined {
     for (const { kinds, failingUntilMs } of this.#preferred()) {
       const own = kinds.filter(({ network }) => chain.matches(network))
@@ -98,7 +101,7 @@ export class Facilitators {
     return undefined
   }
 
-  /** Whether one of them pays fees from the address. */
+  /** Whether one of the facilitators pays fees from the address. */
   isFeePayer(address: unknown): address is string {
     return typeof address === 'string' && this.#all.some(({ feePayers }) => feePayers.has(address))
   }
@@ -116,7 +119,9 @@ export class Facilitators {
     return response
   }
 
-  /** A payment settles once on the ledger, so asking a second facilitator is as safe as asking the first one again. */
+  /**
+   * A payment settles once on the ledger, so calling a second facilitator is as safe as calling the first one again.
+   */
   settle(
     payload: PaymentPayload,
     requirements: PaymentRequirements,
@@ -129,14 +134,15 @@ export class Facilitators {
     })
   }
 
-  /** The result of the first facilitator that can settle the payment and does not fail. */
+  /** Returns the result of the first facilitator that can settle the payment and does not fail. */
   async #callFirst<T>(
     requirements: PaymentRequirements,
     call: (state: FacilitatorState) => Promise<T>,
   ): Promise<Result<T>> {
     const feePayer = requirements.extra['feePayer']
     const candidates = this.#preferred().filter(({ feePayers, kinds }) =>
-      // Without a fee payer, any of the network: one of another network would refuse a payment that is good.
+      // Without a fee payer, any facilitator of the network will do. A facilitator of another network would refuse a
+      // valid payment.
       feePayer === undefined
         ? kinds.some(({ network }) => Network.matches(network, requirements.network))
         : feePayers.has(String(feePayer)),
@@ -176,8 +182,8 @@ export class Facilitators {
 type Result<T> = { readonly response: T; readonly isTrusted: boolean }
 
 /**
- * A payment with the id of its network that the facilitator lists: published ones know only one, and compare the strings.
- * Nothing that is signed contains it.
+ * Uses the network id that the facilitator lists, because published facilitators know only one id and compare strings.
+ * The signed data does not contain the id.
  */
 function inListedId(
   payload: PaymentPayload,
@@ -196,7 +202,7 @@ function inListedId(
   ]
 }
 
-/** What one of several fee accounts of a facilitator fails with, while another may work. */
+/** Reasons why one of a facilitator's fee accounts fails while another may work. */
 const feePayerReasons: readonly string[] = ['facilitator_fee_account_unfunded', 'facilitator_key_unavailable']
 
 class FeePayerError extends FacilitatorError {
@@ -208,7 +214,10 @@ class FeePayerError extends FacilitatorError {
   }
 }
 
-/** A failure of the facilitator itself is not the buyer's: another one may settle, or the same one later. */
+/**
+ * A failure of the facilitator is not the buyer's fault. Another facilitator may settle the payment, or the same one
+ * later.
+ */
 function checkOwnFailure(
   { name }: FacilitatorClient,
   { extra }: PaymentRequirements,
@@ -222,11 +231,11 @@ function checkOwnFailure(
   throw new FacilitatorError('facilitator_unavailable', text)
 }
 
-/** Remembers that the account failed, and whether the facilitator has another one to offer. */
+/** Remembers that the account failed, and returns whether the facilitator has another one to offer. */
 function hasOther(state: FacilitatorState, failing: string): boolean {
   const { failingUntilMs, kinds } = state
   if (state.feePayers.has(failing)) failingUntilMs.set(failing, performance.now() + downMs)
-  // It may name another one by now.
+  // The facilitator may name another account now.
   state.refreshedMs = Math.min(state.refreshedMs, performance.now() - refreshMs)
   return kinds.some(({ feePayer }) => feePayer !== undefined && isWorking(failingUntilMs, feePayer))
 }
@@ -235,7 +244,7 @@ function isWorking(failingUntilMs: ReadonlyMap<string, number>, feePayer: string
   return feePayer === undefined || (failingUntilMs.get(feePayer) ?? 0) <= performance.now()
 }
 
-/** A kind of /supported, which is not validated yet. */
+/** Parses a kind of /supported, which is not validated yet. */
 function kindOf(kind: unknown): Kind[] {
   const { scheme, x402Version, network, extra } = Json.isObject(kind) ? kind : {}
   if (scheme !== 'exact' || x402Version !== 2 || typeof network !== 'string') return []

@@ -90,7 +90,7 @@ test('responds with 503 while no node responds', async () => {
   assert.equal(response.headers.get('Retry-After'), '5')
 })
 
-test('warns where replicas keep their claims in memory', async (t) => {
+test('warns if replicas keep their claims in memory', async (t) => {
   const warnings: string[] = []
   const onWarning = (text: string): void => void warnings.push(text)
   await stubGate({ onWarning })
@@ -101,7 +101,7 @@ test('warns where replicas keep their claims in memory', async (t) => {
   assert.match(warnings.join(), /one payment could open a request in each/)
 })
 
-test('truncates texts of a facilitator', async () => {
+test('truncates a facilitator’s texts', async () => {
   const ledger = newLedger()
   const long = 'x'.repeat(100_000)
   const talkative = stubFacilitator(ledger, {
@@ -113,7 +113,7 @@ test('truncates texts of a facilitator', async () => {
   assert.ok(response.headers.get('PAYMENT-REQUIRED')!.length < 4_000)
 })
 
-test('opens with a warning without a facilitator or node, and not with an invalid price', async () => {
+test('opens with a warning without a facilitator or node, but not with an invalid price', async () => {
   const ledger = newLedger()
   const silent = stubFacilitator(ledger, {
     supported: async () => {
@@ -144,7 +144,7 @@ test('accepts only a valid origin', async () => {
   assert.ok(seller)
 })
 
-test('options that are not set are errors with a code and a hint when it opens', async () => {
+test('reports unset options with a code and a hint when it opens', async () => {
   const accepting = (change: object) => ({ routes: { 'GET /a': { accepts: { ...price, ...change } } } })
   const bad: [object, string, RegExp][] = [
     [accepting({ payTo: undefined }), 'invalid_gate_option', /GET \/a: payTo is not set/],
@@ -174,7 +174,7 @@ test('options that are not set are errors with a code and a hint when it opens',
   }
 })
 
-test('the network is that of the only chain, unless it is named', async () => {
+test('uses the network of the only chain, unless one is named', async () => {
   const { network: _, ...accepts } = price
   const world = await stubGate({ routes: { 'GET /a': { accepts } } })
   const required = await priced(world)
@@ -191,7 +191,7 @@ test('the network is that of the only chain, unless it is named', async () => {
   })
 })
 
-test('`local` is the local chain, and an error where there is none or more than one', async () => {
+test('`local` is the local chain, and an error if there is none or more than one', async () => {
   const local = { accepts: { network: 'local', price: { asset: '0', amount: '5' }, payTo: seller } }
   const chain = await localChain(1)
   const supported = () => ({
@@ -217,7 +217,7 @@ test('`local` is the local chain, and an error where there is none or more than 
   await assert.rejects(stubGate({ routes: misspelt }), { hint: /network: "local"/ })
 })
 
-test('the hint says how the receiver opts in, and the message does not', async () => {
+test('the hint tells how the receiver opts in, and the message does not', async () => {
   const payTo = address()
   const routes = { 'GET /a': { accepts: { ...price, payTo } } }
   await assert.rejects(stubGate({ routes }), {
@@ -227,7 +227,7 @@ test('the hint says how the receiver opts in, and the message does not', async (
   })
 })
 
-test('adapters refuse something else than a gate', async () => {
+test('adapters refuse anything other than a gate', async () => {
   const { gate } = await stubGate()
   for (const bad of [undefined, Promise.resolve(gate)] as never[]) {
     for (const adapt of [() => express.paymentGate(bad), () => hono.paymentGate(bad)]) {
@@ -238,7 +238,7 @@ test('adapters refuse something else than a gate', async () => {
   }
 })
 
-test('a quote of one host is none of another: each may have a payee of its own', async () => {
+test('a quote of one host is not valid for another, because each may have its own payee', async () => {
   const other = address()
   const payTo = ({ url }: Request): string => (new URL(url).host === 'other.example' ? other : seller)
   const world = await stubGate({ routes: { 'GET /a': { accepts: { ...price, payTo } } } })
@@ -250,7 +250,7 @@ test('a quote of one host is none of another: each may have a payee of its own',
   admitted(await at('other.example', header))
 })
 
-test('a gate warns at its start of prices whose header does not pass a proxy with a buffer of 4 kB', async () => {
+test('warns at the start about prices whose header does not pass a proxy with a buffer of 4 kB', async () => {
   const warningsFor = async (count: number, accept: object = price): Promise<string[]> => {
     const warnings: string[] = []
     const accepts = Array.from({ length: count }, () => accept) as never

@@ -1,4 +1,4 @@
-/** The check in front of a route: from a request to a decision. Each web framework has an adapter that applies it. */
+/** The check in front of a route, from a request to a decision. Each web framework has an adapter that applies it. */
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Network } from '@latchkey/algorand'
@@ -48,7 +48,7 @@ const warnEveryMs = 60_000
 const noPayment = 'Payment required'
 
 /**
- * Decides which requests have to be paid for, and has their payments verified and settled.
+ * Decides which requests require payment, and has their payments verified and settled.
  *
  * @example
  * const accepts = { network: 'testnet', price: '$0.01', payTo }
@@ -105,13 +105,13 @@ export class Gate {
   }
 
   /**
-   * Checks the routes and opens the gate. What can never work is an error; what may go away is a warning.
+   * Checks the routes and opens the gate. Permanent problems are errors; problems that may go away are warnings.
    *
    * @throws {@link GateError} for a price, a network or an account that cannot be paid
    * @throws RouteError for a route that no request can match
    * @throws FacilitatorError for the address of a facilitator that cannot be used
    * @throws OptionsError for an option that cannot be used
-   * @throws PaywallError for options that no page can be made of
+   * @throws PaywallError for options that cannot produce a page
    */
   static async open(options: GateOptions): Promise<Gate> {
     const gate = new Gate(options)
@@ -127,10 +127,11 @@ export class Gate {
   }
 
   /**
-   * Delivers the events that hooks have not got yet, and records the outcomes that are not recorded yet. Then it calls no
-   * hook any more. The store of claims stays open.
+   * Delivers queued events to the hooks and records pending outcomes. No hook is called afterwards. The store of claims
+   * stays open.
    *
-   * @param options.timeoutMs how long hooks may take, 5 seconds by default; what is left then goes to `onError`
+   * @param options.timeoutMs how long hooks may take, 5 seconds by default; events that are left are reported to
+   * `onError`
    */
   async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
     this.#recovery?.stop()
@@ -139,12 +140,12 @@ export class Gate {
     await this.#sales.close(Math.max(100, endMs - performance.now()))
   }
 
-  /** Whether it responds to the preflight requests of browsers. */
+  /** Whether the gate responds to browsers' preflight requests. */
   get hasCors(): boolean {
     return (this.#options.cors ?? false) !== false
   }
 
-  /** Whether a request to a route of a framework, like `/items/:id`, may have to be paid for. */
+  /** Whether a request to a framework's route, such as `/items/:id`, may require payment. */
   mayMatch(url: string, depth = 0): boolean {
     return this.#routes.mayMatch(url, depth)
   }
@@ -171,7 +172,7 @@ export class Gate {
     }
   }
 
-  /** Warns of prices that do not fit into the header; those of functions are known with a request only. */
+  /** Warns about prices that do not fit into the header. Prices from functions are known only with a request. */
   async #checkHeader(key: string, route: Route): Promise<void> {
     const fixed = acceptsOf(route, key).filter(
       ({ price, payTo }) => typeof price !== 'function' && typeof payTo !== 'function',
@@ -183,16 +184,16 @@ export class Gate {
       const warning = headerWarning(key, this.#required(request, route, offers, undefined))
       if (warning !== undefined) this.#warn(warning)
     } catch (error) {
-      // A node that does not respond was reported before.
+      // A node that does not respond was already reported.
       if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
     }
   }
 
   /**
-   * Decides on a request. Never throws for what a request contains: errors of nodes and facilitators are responses.
+   * Decides on a request. Never throws because of a request's content: errors of nodes and facilitators are responses.
    *
-   * @param path the whole path, and what an adapter knows of it; by default the path of the URL
-   * @param clientAddress the IP address of the client, if it is known: a buyer without a secret is known by it
+   * @param path the whole path, and the adapter's information about it; by default the path of the URL
+   * @param clientAddress the IP address of the client, if it is known; identifies a buyer without a secret
    */
   async decide(
     request: Request,
@@ -298,7 +299,7 @@ export class Gate {
       claimant: claimantOf(this.#claims.id, request),
       claimsId: this.#claims.id,
       requestId: requestIdOf(request),
-      // An upgrade is an answer of its own.
+      // The messages of an upgraded connection are its answer.
       isSettledFirst: isUpfront || isUpgrade || found === undefined,
       isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
       isOfEarlierClaim: found === undefined,
@@ -309,17 +310,17 @@ export class Gate {
       refuse: (error, message) => refuse(error, message, paid),
       event: paid,
     })
-    // Also where the answer of an earlier request is sent again.
+    // This includes answers of earlier requests that are sent again.
     if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request, status)
     return decision
   }
 
-  /** What a payment was made for that was claimed here, and whose price has changed since. */
+  /** The requirement of a payment that was claimed here and whose price has changed since. */
   async #claimedRequirement(payload: PaymentPayload): Promise<PaymentRequirements | undefined> {
     const accepted = this.#requirements.claimed(payload)
     if (accepted === undefined) return undefined
     const payment = LedgerPayment.parse(payload, accepted, this.#requirements.chainOf(accepted))
-    // The transaction has the amount and the payee that it was claimed with.
+    // The transaction has the amount and the payee of the claim.
     return typeof payment !== 'string' && (await this.#claims.has(payment.transactionId)) ? accepted : undefined
   }
 
@@ -337,7 +338,7 @@ export class Gate {
     })
   }
 
-  /** Now and then: anybody can cause it with payments of its own. */
+  /** Limited in frequency, because anyone can trigger this warning with their own payments. */
   #warnOfClaim(transactionId: string): void {
     if (performance.now() < this.#warnedMs + warnEveryMs) return
     this.#warnedMs = performance.now()
@@ -376,37 +377,40 @@ export class Gate {
 
   #finish(request: Request, response: Response): Response {
     return responses.changed(response, (headers) => {
-      // Only the files of the page may be cached, and they say so.
+      // Only the files of the page may be cached. These responses set the header themselves.
       if (response.status !== 200 || !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
       responses.addTo(headers, responses.corsHeaders(request, this.#options.cors ?? false))
     })
   }
 }
 
-/** A reporter that throws, or whose promise rejects, must neither lose a response that was paid for nor end the process. */
+/** A reporter that throws or rejects must neither lose a paid response nor end the process. */
 function safely(report: (error: unknown) => unknown): (error: unknown) => void {
   return (error) => {
     try {
       void Promise.resolve(report(error)).catch(() => {})
     } catch {
-      // There is no one else to tell.
+      // There is nowhere else to report the error.
     }
   }
 }
 
-/** As it is in the URL: nothing is resolved. */
+/** The path as written in the URL, without resolving anything. */
 function pathOf(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '')
 }
 
-/** Everything of a request that a price may depend on. Replicas on one machine differ by their port. */
+/**
+ * Everything in a request that a price may depend on. Leaves out the port, which differs between replicas on one
+ * machine.
+ */
 function quoteBindingOf(request: Request, key: string, route: Route): string {
   const { hostname, pathname, search } = urlOf(request)
   const method = request.method === 'HEAD' ? 'GET' : request.method
   return JSON.stringify([key, method, hostname, pathname, search, pricedBy(request, route)])
 }
 
-/** Whether the price of a route may differ between requests, so that a claim is of what its quote is of. */
+/** Whether the price of a route may differ between requests. A claim is then bound to the same values as its quote. */
 function isPricedByRequest(route: Route): boolean {
   return hasDynamicPrice(route) || route.varyBy !== undefined
 }
@@ -420,7 +424,7 @@ function readPayment(header: string): PaymentPayload | string {
   }
 }
 
-/** The resource that a payment names must be this one. Its host may differ: servers have several names. */
+/** Checks that the payment names this resource. The host may differ, because servers have several names. */
 function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boolean {
   if (resource?.url === undefined || resource.url === required.resource.url) return true
   if (!URL.canParse(resource.url)) return false

@@ -1,4 +1,4 @@
-/** What happens at a gate, recorded in its store and passed on to the hooks of its seller. */
+/** Records the events of a gate in its store and passes them to the seller's hooks. */
 import { BoundedMap } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
 import { isFailure, type Sale, type SaleOutcome } from '../store/Sales.js'
@@ -12,7 +12,7 @@ import { requestIdOf } from './requestId.js'
 import type { SalesLog } from './SalesLog.js'
 import { urlOf } from './urlOf.js'
 
-/** The request that something happens to. */
+/** The request that an event is about. */
 export type EventRequest = Pick<GateEvent, 'route' | 'method' | 'path' | 'requestId'>
 
 /** A payment for a request. */
@@ -24,7 +24,7 @@ export type EventPayment = EventRequest & {
 
 type RefusalReason = { readonly code: string; readonly message: string }
 
-/** Clients choose methods and paths. */
+/** Limited, because clients choose methods and paths. */
 const maxMethodLength = 20
 const maxPathLength = 500
 const maxTold = 10_000
@@ -38,7 +38,7 @@ export function eventRequest(route: string, request: Request): EventRequest {
 export class GateEvents {
   readonly #notifications: Notifications
   readonly #log: SalesLog
-  /** Payments whose settlement was told: a repeat has it settled again. */
+  /** Payments whose settlement was reported, because a repeat settles the payment again. */
   readonly #told = new BoundedMap<string, true>(maxTold)
 
   constructor(notifications: Notifications, log: SalesLog) {
@@ -74,7 +74,7 @@ export class GateEvents {
     })
   }
 
-  /** Tells the hook of a settlement, now or after a restart. `complete` finds the round. */
+  /** Reports a settlement to the hook, now or after a restart. `complete` finds the round. */
   tellSettled(event: PaymentEvent, complete?: () => Promise<PaymentEvent['payment']>): void {
     if (!this.#notifications.has('onSettled')) return
     this.#told.set(event.id, true)
@@ -94,7 +94,7 @@ export class GateEvents {
     this.#log.add(this.saleOf(event, 'cancelled'))
   }
 
-  /** A payment opened nothing. */
+  /** A payment was refused and opened nothing. */
   refused(request: EventRequest & Partial<EventPayment>, { code, message }: RefusalReason): void {
     const { status, chain, ledger } = request
     const payment = status?.change({ state: 'failed' })
@@ -106,7 +106,7 @@ export class GateEvents {
     this.#notifications.emit('onRefused', { ...eventOf(id, request), code, message, payment })
   }
 
-  /** The record of a payment, with an outcome as of now. */
+  /** The record of a payment, with its current outcome. */
   saleOf({ route, method, path, status, ledger }: EventPayment, outcome: SaleOutcome): Sale {
     const { transactionId, payer, payTo, amount, asset, assetName, decimals, network, round } = status.current
     return {
@@ -127,7 +127,7 @@ export class GateEvents {
       round,
       firstValid: Number(ledger.firstValid),
       lastValid: Number(ledger.lastValid),
-      // Also before it is settled: another gate with the same store may be the one that finds out.
+      // Also set before the settlement, because another gate with the same store may be the one that detects it.
       isDue: !isFailure(outcome) && this.#notifications.has('onSettled'),
     }
   }

@@ -7,87 +7,91 @@ import type { GateHooks } from './GateHooks.js'
 import type { CustomPaywall } from './Paywall.js'
 import type { Accept } from './Requirements.js'
 
-/** A route that has to be paid for. */
+/** A route that requires payment. */
 export type Route = {
-  /** The ways to pay; a buyer chooses one. */
+  /** The ways to pay. A buyer chooses one. */
   readonly accepts: Accept | readonly Accept[]
   /**
-   * What is sold, for buyers and for the paywall.
+   * A description of the resource, for buyers and for the paywall.
    *
    * @default ''
    */
   readonly description?: string | undefined
   /**
-   * The type of the response, for buyers.
+   * The media type of the response, for buyers.
    *
    * @default ''
    */
   readonly mimeType?: string | undefined
   /**
-   * Headers that a `price` or `payTo` function depends on, besides method, host, path and query. A quote, and a payment that
-   * was taken for a request that failed, are valid only for requests with the same values.
+   * Headers that a `price` or `payTo` function depends on, in addition to method, host, path and query. A quote, and a
+   * payment taken for a request that failed, are valid only for requests with the same values.
    *
    * @default ['Authorization', 'Cookie']
    */
   readonly varyBy?: readonly string[] | undefined
   /**
-   * What becomes of requests to the path with a method that no key names: `refuse` responds with 405, `free` passes them to
-   * the handler unpaid.
+   * How to treat requests to the path with a method that no key names: `refuse` responds with 405, `free` passes them
+   * to the handler unpaid.
    *
    * @default 'refuse'
    */
   readonly otherMethods?: 'refuse' | 'free' | undefined
   /**
-   * What becomes of requests that repeat a query parameter, where a function chooses the price or the payee: `refuse` responds
-   * with 400, `allow` passes them to the function. Allow them only if the function reads all values of a parameter, as
+   * How to treat requests that repeat a query parameter if a function chooses the price or the payee: `refuse` responds
+   * with 400, `allow` passes them to the function. Use `allow` only if the function reads all values of a parameter, as
    * `searchParams.getAll` does.
    *
    * @default 'refuse'
    */
   readonly repeatedParameters?: 'refuse' | 'allow' | undefined
   /**
-   * A price above which the payment is settled before the handler runs, so that no account has more work done than it can pay
-   * for. A price in another asset counts as above.
+   * A price above which the payment is settled before the handler runs, so that no account can have more work done than
+   * it can pay for. A price in another asset counts as above.
    *
    * @default none
    */
   readonly settleFirstAbove?: Price | undefined
   /**
-   * One payment opens the route for some minutes, for some requests, or until either ends; `false` for none.
+   * The terms on which one payment opens the route for some minutes, for some requests, or until either ends; `false`
+   * for none.
    *
-   * @default those of the gate
+   * @default the passes of the gate
    */
   readonly passes?: PassOptions | false | undefined
 }
 
-/** What one payment opens. At least one of `minutes` and `requests` is set. */
+/** The requests that one payment opens. Set at least one of `minutes` and `requests`. */
 export type PassOptions = {
   /**
-   * For how long, from the settlement on.
+   * How long the pass is valid after the settlement.
    *
    * @default 30 days, if `requests` is set
    */
   readonly minutes?: number | undefined
   /**
-   * For how many requests, the one that pays included. Those that fail with a status of 400 or more do not count.
+   * How many requests the payment opens, including the paid one. Requests that fail with a status of 400 or more do not
+   * count.
    *
    * @default any number
    */
   readonly requests?: number | undefined
   /**
-   * Which requests: all of the `route` with the same method, or those to the same `path`. Where a function chooses the
-   * price or the payee, a pass opens only requests with the same path, query and headers of `varyBy`.
+   * The requests that the pass opens: all requests of the `route` with the same method, or those to the same `path`. If
+   * a function chooses the price or the payee, a pass opens only requests with the same path, query and headers of
+   * `varyBy`.
    *
    * @default 'route'
    */
   readonly scope?: 'route' | 'path' | undefined
 }
 
-/** Passes of a gate: their secret, and those of routes without an option of their own. */
+/** The passes of a gate: their secret, and the default for routes without `passes`. */
 export type GatePassOptions = PassOptions & {
   /**
-   * What passes are sealed with: at least 32 bytes from a generator, the same in all replicas of this seller and in no other.
-   * Of several the first seals, and the passes of the others are accepted, so that it can be replaced.
+   * The secret that seals passes: at least 32 bytes from a generator, the same in all replicas of this seller and in no
+   * other. With several secrets, the first seals, and passes of the others are still accepted, so that the secret can
+   * be replaced.
    *
    * @default a random one for this process, with a warning if a route has passes
    */
@@ -97,43 +101,44 @@ export type GatePassOptions = PassOptions & {
 /** Options of `Gate.open`. */
 export type GateOptions = GateHooks & {
   /**
-   * By method and path: `GET /weather`, `/reports/:id`, `/files/*`. A path is the whole one that clients send, or relative to
-   * where the gate is mounted.
+   * Routes by method and path: `GET /weather`, `/reports/:id`, `/files/*`. A path is the whole path that clients send,
+   * or relative to where the gate is mounted.
    */
   routes: { readonly [key: string]: Route }
   /**
-   * The prefix that is removed from paths before the gate sees them, like `/api`: by a proxy, or by a framework that does
-   * not tell. `/` says that there is none.
+   * The prefix that is removed from paths before the gate sees them, such as `/api`: by a proxy, or by a framework that
+   * does not report the prefix. `/` means that there is none.
    *
-   * @default what the adapter knows; where it cannot, requests that may be for a paid route are refused with 500
+   * @default the prefix that the adapter detects; if it cannot, requests that may be for a paid route are refused with
+   * 500
    */
   basePath?: string | undefined
-  /** Addresses or clients; the first that serves a network is preferred. */
+  /** Addresses or clients of facilitators. The first one that serves a network is preferred. */
   facilitators: string | FacilitatorClient | readonly (string | FacilitatorClient)[]
-  /** The networks to be paid on. */
+  /** The networks to accept payments on. */
   chains: Chain | readonly Chain[]
   /**
-   * Which payments opened a request already, shared by all replicas.
+   * Stores which payments have already opened a request, shared by all replicas.
    *
    * @default new MemoryClaims()
    */
   claims?: ClaimStore | undefined
   /**
-   * The public origin of this server, like `https://example.com`.
+   * The public origin of this server, such as `https://example.com`.
    *
    * @default the origin of each request
    */
   origin?: string | undefined
   /**
-   * Origins whose pages may pay; `true` for all.
+   * The origins whose pages may pay; `true` for all.
    *
    * @default false
    */
   cors?: boolean | readonly string[] | undefined
   /**
-   * The page for people who open a paid route in a browser: it shows the price and takes the payment. Options change how it
-   * looks, a function makes another page, `false` turns it off. The built-in page is served on Node; on edge runtimes
-   * people get the 402 as JSON, unless a function makes the page.
+   * The page for people who open a paid route in a browser. The page shows the price and takes the payment. Options
+   * change its look, a function creates another page, and `false` turns it off. The built-in page is served on Node. On
+   * edge runtimes people get the 402 as JSON, unless a function creates the page.
    *
    * @default true
    */
@@ -145,21 +150,22 @@ export type GateOptions = GateHooks & {
    */
   quoteSecret?: string | undefined
   /**
-   * By which one payment opens a route several times: their secret, and what routes have that set no `passes` themselves.
+   * Passes, with which one payment opens a route several times: their secret, and the default for routes that do not
+   * set `passes`.
    *
    * @default none
    */
   passes?: GatePassOptions | undefined
   /**
-   * Called with problems at the start that may go away by themselves, and with claims that other replicas do not see.
+   * Called with startup problems that may go away without a change, and with claims that other replicas do not see.
    *
-   * @default the latter are warnings of the process, others are ignored
+   * @default process warnings for such claims; others are ignored
    */
   onWarning?: ((text: string) => void) | undefined
   /**
    * Called with errors that are not the buyer's fault.
    *
-   * @default a warning of the process
+   * @default a process warning
    */
   onError?: ((error: unknown) => void) | undefined
 }

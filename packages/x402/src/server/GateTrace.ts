@@ -1,9 +1,12 @@
-/** The spans of a gate: a request with its handler, from the decision to the settlement. Used only where an SDK is registered. */
+/**
+ * The tracing spans of a gate: a request with its handler, from the decision to the settlement. Used only if an SDK is
+ * registered.
+ */
 import * as Tracing from '@latchkey/algod/tracing'
 import type { Admission, Decision } from './Admission.js'
 import { requestIdOf } from './requestId.js'
 
-/** Decides on a request in a span, which lasts until its payment is settled or its handler has failed. */
+/** Decides on a request in a span, which lasts until the payment is settled or the handler has failed. */
 export async function decide(request: Request, route: string, work: () => Promise<Decision>): Promise<Decision> {
   const span = Tracing.start('gate.request', {
     kind: 'server',
@@ -53,7 +56,7 @@ function tracedAdmission(request: Tracing.OpenSpan, admission: Admission): Admis
       end('disconnected')
     },
   }
-  // Its end is not always told, and it is settled by now.
+  // The end of a stream is not always reported, and its payment is already settled.
   if (admission.isStreamed) end('settled')
   return traced
 }

@@ -1,6 +1,7 @@
 /**
- * Hides from a handler that its client has disconnected, until its response is captured: pipes, and frameworks with files and
- * streams, stop in the middle otherwise, and what the buyer has paid for is never whole.
+ * Hides from a handler that its client has disconnected, until its response is captured. Otherwise pipes, and
+ * frameworks with files and streams, would stop in the middle, and the response that the buyer paid for would never be
+ * complete.
  */
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -17,7 +18,7 @@ export class HiddenClose {
   readonly #response: ServerResponse
   readonly #overlay: Overlay
   readonly #values: Closable = {}
-  /** Listeners to the socket, which get its end afterwards. */
+  /** Listeners on the socket, which receive its end afterwards. */
   readonly #ofSocket = new EventEmitter()
   #socket: Duplex | undefined
   #events: string[] = []
@@ -27,7 +28,7 @@ export class HiddenClose {
   readonly #requestValues: { aborted?: boolean } = {}
   #requestEvents: Hidden[] = []
 
-  /** `onClose` is told nevertheless. */
+  /** `onClose` is still called. */
   constructor(response: ServerResponse, onClose: () => void, request: AnyRequest) {
     this.#response = response
     this.#request = request
@@ -35,7 +36,7 @@ export class HiddenClose {
     const emit = response.emit.bind(response)
     const values = this.#values
     const hide = (name: string | symbol, ...args: unknown[]): boolean => {
-      // With HTTP/2 a stream that was reset is finished, too.
+      // With HTTP/2, a reset stream also emits `finish`.
       if (name !== 'close' && name !== 'finish') return emit(name as string, ...args)
       this.#events.push(name)
       if (name === 'close') onClose()
@@ -54,7 +55,7 @@ export class HiddenClose {
     return this.#requestValues.aborted ?? false
   }
 
-  /** Handlers stop by the events of a request, too. Who still reads its body needs them. */
+  /** Events of the request also make handlers stop. A handler that still reads the body gets them. */
   #hideOnRequest(request: AnyRequest): Overlay {
     const emit = request.emit.bind(request)
     const values = this.#requestValues
@@ -67,11 +68,11 @@ export class HiddenClose {
       get: () => !isLeft(request) && this.isAborted,
       set: (value: boolean) => void Object.assign(values, { aborted: value }),
     }
-    // With HTTP/2 it cannot be set.
+    // With HTTP/2, `aborted` cannot be set.
     return new Overlay(request, { ...functions({ emit: hide as never }), ...('stream' in request ? {} : { aborted }) })
   }
 
-  /** What replaces members of the socket. */
+  /** The replaced members of the socket. */
   socketMembers(socket: Duplex): { readonly [name: string]: unknown } {
     this.#socket = socket
     const emitter: EventEmitter = socket
@@ -97,7 +98,7 @@ export class HiddenClose {
     }
   }
 
-  /** The response is as it is. */
+  /** Restores the response and the request. */
   restore(): void {
     this.#isHidden = false
     this.#overlay.remove()
@@ -106,7 +107,7 @@ export class HiddenClose {
     Object.assign(this.#request, this.#requestValues)
   }
 
-  /** Tells those who listened, now that nothing can be cut off any more. */
+  /** Emits the hidden events, now that nothing can be cut off. */
   tell(): void {
     const events = this.#events
     this.#events = []
@@ -125,13 +126,13 @@ export class HiddenClose {
   }
 }
 
-/** Whether the client has left, and there is nothing to read of its request any more. */
+/** Whether the client has left and nothing of its request is left to read. */
 function isLeft(request: AnyRequest): boolean {
   if ('stream' in request) {
     const { endAfterHeaders, closed, destroyed, aborted } = request.stream
     return (endAfterHeaders || request.readableEnded) && (closed || destroyed || aborted)
   }
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
-  // A request whose body was read is closed by that, without an error.
+  // A request whose body was read closes without an error.
   return request.errored !== null && encoding === undefined && Number(length) === 0
 }

@@ -1,5 +1,5 @@
 /**
- * What the gate finds out itself, without trusting a facilitator: whether a payment matches its requirement, and whether it
+ * Checks that the gate makes without trusting a facilitator: whether a payment matches its requirement, and whether it
  * is on the ledger.
  */
 
@@ -17,20 +17,20 @@ export type LedgerPayment = {
 }
 
 export type LedgerStatus = {
-  /** `submitted`: pending in a node; `expired`: not on the ledger, and never can be. */
+  /** `submitted`: pending in a node. `expired`: not on the ledger, and can never be. */
   readonly state: 'unsubmitted' | 'submitted' | 'settled' | 'expired'
   /** The current round. */
   readonly round: bigint
-  /** The round that it was settled in. */
+  /** The round of the settlement. */
   readonly settledRound?: bigint | undefined
 }
 
-/** How long a node may lag behind the one that a payment was settled by. */
+/** How long a node may lag behind the node that settled a payment. */
 const lagMs = 10_000
 const firstWaitMs = 100
 const maxWaitMs = 1_000
 
-/** The payment in a payload, or why it does not match the requirement. */
+/** Returns the payment in a payload, or the reason why it does not match the requirement. */
 export function parse(payload: PaymentPayload, requirement: PaymentRequirements, chain: Chain): LedgerPayment | string {
   let payment: ReturnType<typeof PaymentGroup.readPayment>
   try {
@@ -52,7 +52,7 @@ export function parse(payload: PaymentPayload, requirement: PaymentRequirements,
   return { transactionId, payer: sender, firstValid: txn.fv ?? 0n, lastValid: txn.lv ?? 0n }
 }
 
-/** Looks a payment up. Throws an AlgodError if no node responds, or too few of them to say that it has expired. */
+/** Looks up a payment. Throws an AlgodError if no node responds, or too few to confirm that the payment has expired. */
 export async function lookUp(
   chain: Chain,
   { transactionId, lastValid }: Pick<LedgerPayment, 'transactionId' | 'lastValid'>,
@@ -65,7 +65,10 @@ export async function lookUp(
   return { ...(await decideExpired(chain, transactionId, lastValid)), round }
 }
 
-/** It was not found: that it has expired takes a quorum of nodes, each of which is past its last valid round itself. */
+/**
+ * Decides about a payment that was not found. A quorum of nodes, each past its last valid round, must confirm the
+ * expiry.
+ */
 async function decideExpired(
   { algod }: Chain,
   transactionId: string,
@@ -79,7 +82,10 @@ async function decideExpired(
   throw new AlgodError('no_quorum', `${count} of ${algod.quorum} nodes say that the payment has expired`)
 }
 
-/** The round that a payment was settled in, after the node had time to catch up; undefined if it is not on the ledger. */
+/**
+ * The round of a payment's settlement, after the node had time to catch up; undefined if the payment is not on the
+ * ledger.
+ */
 export async function confirm(chain: Chain, { transactionId }: LedgerPayment): Promise<bigint | undefined> {
   const endMs = performance.now() + lagMs
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
@@ -90,7 +96,7 @@ export async function confirm(chain: Chain, { transactionId }: LedgerPayment): P
   }
 }
 
-/** The round that a transaction was confirmed in; undefined if no node knows one now. */
+/** The round of a transaction's confirmation; undefined if no node knows it now. */
 export async function roundOf(chain: Chain, transactionId: string): Promise<bigint | undefined> {
   try {
     const found = await chain.algod.transaction(transactionId)

@@ -3,7 +3,7 @@ import test, { after } from 'node:test'
 import type { GateHooks, PaymentEvent, RefusedEvent } from './GateHooks.js'
 import { Notifications, type NotificationsOptions } from './Notifications.js'
 
-// Waiting for the next call keeps no process alive.
+// Waiting for the next call does not keep a process alive.
 const alive = setInterval(() => {}, 1_000)
 after(() => clearInterval(alive))
 
@@ -46,7 +46,7 @@ test('calls a hook again until it succeeds, and keeps the order of one payment m
   assert.deepEqual(errors, [])
 })
 
-test('reports an error that does not go away once, after the last call', async () => {
+test('reports a persistent error once, after the last call', async () => {
   let calls = 0
   const reported = new Promise<Error>((resolve) => {
     const hooks: GateHooks = {
@@ -64,7 +64,7 @@ test('reports an error that does not go away once, after the last call', async (
   assert.match(error.message, /onRefused failed 3 times for x: no/)
 })
 
-test('a hook that never returns is called again after its time, and holds up no other payment', async () => {
+test('calls a hook that never returns again after its time, and delays no other payment', async () => {
   const seen: string[] = []
   let calls = 0
   const { notifications } = open(
@@ -83,7 +83,7 @@ test('a hook that never returns is called again after its time, and holds up no 
   assert.deepEqual(seen, ['quick', 'slow'])
 })
 
-test('a flood of refusals is bounded, reported once, and leaves room for what was paid', async () => {
+test('limits a flood of refusals, reports it once, and leaves room for payments', async () => {
   const seen: string[] = []
   const { notifications, errors } = open(
     { onRefused: ({ id }) => void seen.push(id), onSettled: ({ id }) => void seen.push(id) },
@@ -99,7 +99,7 @@ test('a flood of refusals is bounded, reported once, and leaves room for what wa
   )
 })
 
-test('hooks that hang with prices and refusals hold up no payment', { timeout: 60_000 }, async () => {
+test('hooks that hang with prices and refusals delay no payment', { timeout: 60_000 }, async () => {
   let hanging = 0
   const onRefused = (): Promise<void> => {
     hanging++
@@ -114,7 +114,7 @@ test('hooks that hang with prices and refusals hold up no payment', { timeout: 6
   await notifications.close(1)
 })
 
-test('close tries once more what waits, gives up in time, and tells what is left', async () => {
+test('close tries waiting events once more, stops in time, and reports the rest', async () => {
   let calls = 0
   const { notifications, errors } = open(
     {
@@ -136,7 +136,7 @@ test('close tries once more what waits, gives up in time, and tells what is left
   )
 })
 
-test('refuses a hook that is no function', () => {
+test('refuses a hook that is not a function', () => {
   assert.throws(() => open({ onSettled: 'print' as never }), { code: 'invalid_option', message: /onSettled/ })
 })
 

@@ -1,10 +1,10 @@
-/** Calls the hooks of a gate: outside the path of the response, in order for each payment, again where they fail. */
+/** Calls the hooks of a gate outside the response path, in order for each payment, and again if they fail. */
 import { OptionsError, X402Error } from '../errors.js'
 import type { GateEvent, GateHooks, HookName } from './GateHooks.js'
 
 export type NotificationsOptions = {
   readonly hooks: GateHooks
-  /** Called with errors of hooks that were given up, and with events that were dropped. */
+  /** Called with errors of hooks that are not retried again, and with events that were dropped. */
   readonly onError: (error: unknown) => void
   /** @default 10_000 */
   readonly maxQueued?: number | undefined
@@ -19,7 +19,7 @@ export type NotificationsOptions = {
 type Job = {
   readonly name: HookName
   readonly event: GateEvent
-  /** Completes the event, such as with the round. */
+  /** Completes the event, for example with the round. */
   readonly prepare: ((event: GateEvent) => Promise<GateEvent>) | undefined
   readonly onDelivered: (() => void) | undefined
   tries: number
@@ -34,7 +34,7 @@ export type NotificationParts<Event> = {
 const names: readonly HookName[] = ['onPaymentRequired', 'onVerified', 'onSettled', 'onRefused']
 const maxWaitMs = 60_000
 const maxRunning = 16
-/** Anyone can cause prices and refusals: hooks that take long with those leave room for what is paid. */
+/** Anyone can trigger prices and refusals, so slow hooks for them must leave room for payments. */
 const maxRunningUnpaid = 8
 const reportEveryMs = 60_000
 
@@ -42,9 +42,9 @@ export class Notifications {
   readonly #options: { maxQueued: number; maxTries: number; firstWaitMs: number; timeoutMs: number }
   readonly #hooks: GateHooks
   readonly #onError: (error: unknown) => void
-  /** By the id of their events: those of one payment run one after another. */
+  /** Keyed by event id. Events of one payment run one after another. */
   readonly #chains = new Map<string, Job[]>()
-  /** Ids whose first job can run; those of payments are taken first. */
+  /** Ids whose first job can run. Ids of payments are taken first. */
   readonly #ready: { readonly paid: string[]; readonly unpaid: string[] } = { paid: [], unpaid: [] }
   readonly #waiting = new Map<string, ReturnType<typeof setTimeout>>()
   readonly #idle: (() => void)[] = []
@@ -56,7 +56,7 @@ export class Notifications {
   #dropped = 0
   #reportedMs = Number.NEGATIVE_INFINITY
 
-  /** @throws OptionsError for a hook that is no function */
+  /** @throws OptionsError for a hook that is not a function */
   constructor({ hooks, onError, maxQueued, maxTries, firstWaitMs, timeoutMs }: NotificationsOptions) {
     for (const name of names) {
       if (hooks[name] === undefined || typeof hooks[name] === 'function') continue
@@ -76,7 +76,7 @@ export class Notifications {
     return this.#hooks[name] !== undefined
   }
 
-  /** Queues an event. Never throws, and calls nothing before the caller has returned. */
+  /** Queues an event. Never throws, and calls no hook before the caller has returned. */
   emit<Name extends HookName, Event extends Parameters<NonNullable<GateHooks[Name]>>[0]>(
     name: Name,
     event: Event,
@@ -98,13 +98,16 @@ export class Notifications {
     this.#makeReady(event.id)
   }
 
-  /** Anyone can cause refusals and prices, which must not push out what was paid. */
+  /** Anyone can trigger refusals and prices, which must not displace payments. */
   #roomFor(name: HookName): number {
     const { maxQueued } = this.#options
     return name === 'onSettled' ? maxQueued : Math.floor(maxQueued / 2)
   }
 
-  /** Tries what is queued once more, and resolves when that is done or the time is up; what is left goes to `onError`. */
+  /**
+   * Tries queued events once more. Resolves when that is done or the time is up. Events that are left are reported to
+   * `onError`.
+   */
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true
     for (const [id, timer] of this.#waiting) {
@@ -133,7 +136,7 @@ export class Notifications {
     this.#ready[isUnpaid(job) ? 'unpaid' : 'paid'].push(id)
     if (this.#isScheduled) return
     this.#isScheduled = true
-    // Not a microtask: those run before the response is sent.
+    // Not a microtask, because microtasks run before the response is sent.
     setTimeout(() => {
       this.#isScheduled = false
       this.#start()
@@ -200,7 +203,7 @@ export class Notifications {
     this.#waiting.set(id, timer)
   }
 
-  /** The first job of a chain is over. */
+  /** Removes the first job of a chain. */
   #end(id: string): void {
     const chain = this.#chains.get(id)
     // The gate was closed meanwhile.
@@ -213,7 +216,7 @@ export class Notifications {
 
   #drop(name: HookName): void {
     this.#dropped++
-    // A flood of requests must not become one of errors.
+    // A flood of requests must not become a flood of errors.
     if (performance.now() < this.#reportedMs + reportEveryMs) return
     this.#reportedMs = performance.now()
     const why = this.#isClosed ? 'the gate is closed' : 'hooks are slower than what happens'
@@ -244,7 +247,7 @@ function count(events: number): string {
   return events === 1 ? '1 event' : `${events} events`
 }
 
-/** A hook that failed for the last time, or events that were dropped; passed to `onError`. */
+/** A hook that failed for the last time, or events that were dropped. Passed to `onError`. */
 export class HookError extends X402Error<'hook_failed' | 'hook_events_dropped'> {
   override name = 'HookError'
 }

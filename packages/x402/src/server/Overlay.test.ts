@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { functions, Overlay, withMembers } from './Overlay.js'
 
-test('what was there before is there afterwards, whatever was put over it', () => {
+test('restores the original properties, regardless of later overrides', () => {
   class Base {
     own = 1
     get size(): number {
@@ -30,7 +30,7 @@ test('what was there before is there afterwards, whatever was put over it', () =
   assert.equal(target.say(), 'base')
 })
 
-test('methods run on the object itself, and a chain of calls stays on the copy', () => {
+test('methods run on the object itself, and chained calls stay on the copy', () => {
   class Counter {
     #count = 0
     add(): this {

@@ -1,4 +1,4 @@
-/** Puts own properties over those of an object, and takes them off again: what was there before is there afterwards. */
+/** Overrides properties of an object, and restores the original ones afterwards. */
 export class Overlay {
   readonly #target: object
   readonly #properties: PropertyDescriptorMap
@@ -19,7 +19,7 @@ export class Overlay {
     }
   }
 
-  /** Also takes off what others put over it since. */
+  /** Also removes later overrides of the same properties. */
   remove(): void {
     for (const [name, before] of this.#before ?? []) {
       if (before === undefined) Reflect.deleteProperty(this.#target, name)
@@ -29,12 +29,12 @@ export class Overlay {
   }
 }
 
-/** Properties that are functions. */
+/** Descriptors for properties that are functions. */
 export function functions(byName: { readonly [name: string]: (...args: never[]) => unknown }): PropertyDescriptorMap {
   return Object.fromEntries(Object.entries(byName).map(([name, value]) => [name, { value, writable: true }]))
 }
 
-/** The same object with some members replaced; its methods run on the object itself. */
+/** The same object with some members replaced. Its methods run on the object itself. */
 export function withMembers<T extends object>(target: T, members: { readonly [name: string]: unknown }): T {
   const proxy: T = new Proxy(target, {
     get(object, name) {

@@ -6,7 +6,7 @@ import { price } from './stubs.test.helper.js'
 
 type Init = { method?: string; headers?: { [name: string]: string }; query?: string }
 
-/** The key, or the status, or `free`. */
+/** The key, the status, or `free`. */
 function resultOf(
   routes: PaidRoutes,
   target: RequestPath | string,
@@ -44,7 +44,7 @@ test('a method that a program behind the gate may use instead must cost the same
   assert.equal(resultOf(routes, '/b', { method: 'POST', query: '?_method=PUT' }), 'free')
 })
 
-test('other methods are free only if every key of the path says so', () => {
+test('other methods are free only if every key of the path allows it', () => {
   const free = { ...route, otherMethods: 'free' } as const
   const both = new PaidRoutes({ 'GET /a': free, 'GET /*': route })
   assert.equal(resultOf(both, '/a', { method: 'POST' }), 405)
@@ -64,7 +64,7 @@ test('with a base path, keys are whole or relative to it, whether it is removed 
   assert.equal(routes.publicPath('/api/a'), '/api/a')
 })
 
-test('where a prefix may be removed, a path that a key may be for is refused until the base path is known', () => {
+test('refuses a path that may match a key if a prefix may have been removed and the base path is not known', () => {
   const target = { path: '/weather', isPrefixUnknown: true }
   const keys = { 'GET /api/weather': route }
   const found = new PaidRoutes(keys).find(new Request('http://shop.example/weather'), target)
@@ -78,13 +78,13 @@ test('where a prefix may be removed, a path that a key may be for is refused unt
   }
 })
 
-test('the path that the router uses counts before the one that was sent', () => {
+test('the path that the router uses takes precedence over the path that was sent', () => {
   const routes = new PaidRoutes({ 'GET /cheap': route, 'GET /dear': route })
   assert.equal(resultOf(routes, { path: '/dear', sent: '/cheap' }), 'GET /dear')
   assert.equal(resultOf(routes, { path: '/internal', sent: '/cheap' }), 'GET /cheap')
 })
 
-test('a parameter that replaces the method is found in every spelling, and many parameters cost little', () => {
+test('finds a method override in every spelling, and handles many parameters cheaply', () => {
   const routes = new PaidRoutes({ 'POST /a': route, 'DELETE /a': route })
   const post = (query: string) => resultOf(routes, '/a', { method: 'POST', query })
   const spellings = [

@@ -1,4 +1,4 @@
-/** From a request to the route that it has to pay for, or to the reason why it is refused. */
+/** Finds the paid route of a request, or the reason why the request is refused. */
 import { OptionsError } from '../errors.js'
 import type { Route } from './GateOptions.js'
 import { maxOverrides, overridesOf } from './methodOverrides.js'
@@ -7,20 +7,20 @@ import { targetProblem } from './requestTarget.js'
 import { json } from './responses.js'
 import { urlOf } from './urlOf.js'
 
-/** The path of a request, as an adapter knows it. */
+/** The path of a request, as known to an adapter. */
 export type RequestPath = {
   /** The whole path that the router matches, with every prefix. */
   readonly path: string
   /**
-   * How many segments of it are before the place where the gate is mounted: keys may be relative to each of them.
+   * How many segments of the path precede the place where the gate is mounted. Keys may be relative to each of them.
    *
    * @default 0
    */
   readonly depth?: number | undefined
-  /** The path as it was sent, where the router matches another. */
+  /** The path as it was sent, if the router matches another. */
   readonly sent?: string | undefined
   /**
-   * The request target with its query, in each form that a handler can read: all of them are checked.
+   * The request target with its query, in each form that a handler can read. All of them are checked.
    *
    * @default the URL of the request
    */
@@ -38,7 +38,7 @@ export type PaidRoute = { readonly key: string; readonly route: Route }
 export type RouteResult =
   | { readonly type: 'free' }
   | { readonly type: 'paid'; readonly value: PaidRoute }
-  /** The gate responds to OPTIONS for paths that are paid for. */
+  /** The gate responds to OPTIONS for paid paths. */
   | { readonly type: 'options' }
   | { readonly type: 'refused'; readonly response: Response; readonly error?: Error | undefined }
 
@@ -48,7 +48,7 @@ export class PaidRoutes {
 
   /**
    * @throws RouteError for a key that no request can match
-   * @throws OptionsError for a base path that is no path
+   * @throws OptionsError for a base path that is not a path
    */
   constructor(routes: { readonly [key: string]: Route }, basePath?: string | undefined) {
     const entries = Object.entries(routes).map(([key, route]) => [key, { key, route }] as const)
@@ -56,13 +56,13 @@ export class PaidRoutes {
     this.#basePath = basePath === undefined ? undefined : basePathOf(basePath)
   }
 
-  /** The path by which clients know a path: with the prefix that a server in front has removed. */
+  /** The path that clients use, including the prefix that a server in front has removed. */
   publicPath(path: string): string {
     const base = this.#basePath ?? ''
     return base === '' || isBelow(path, base) ? path : `${base}${path}`
   }
 
-  /** Whether a key may match a route of a framework like `/items/:id`. */
+  /** Whether a key may match a framework's route, such as `/items/:id`. */
   mayMatch(url: string, depth: number): boolean {
     return this.#table.mayMatch(url, depth)
   }
@@ -88,7 +88,10 @@ export class PaidRoutes {
     return methods.every((method) => keyOf(this.#match(method, target)) === keyOf(match))
   }
 
-  /** The refusal of a target that programs may read differently: the client must be shown the price of what it is served. */
+  /**
+   * Refuses a target that programs may read differently, because the client must be shown the price of the resource it
+   * is served.
+   */
   refusalOf(request: Request, { key, route }: PaidRoute, target: RequestPath): Response | undefined {
     const { origin, pathname } = urlOf(request)
     const allowsRepeated = route.repeatedParameters === 'allow'
@@ -114,7 +117,7 @@ export class PaidRoutes {
   /** The path with the prefix that a server in front has removed, and the depth of its mount. */
   #placed(path: string, depth: number): [path: string, depth: number] {
     const base = this.#basePath ?? ''
-    // Where nothing was removed, keys may be relative to the base path all the same.
+    // If nothing was removed, keys may still be relative to the base path.
     const added = depthOf(base) * (isBelow(path, base) ? 2 : 1)
     return [`${base}${path}`, depth + added]
   }
@@ -129,7 +132,7 @@ export class PaidRoutes {
   }
 }
 
-/** How many segments a prefix has. */
+/** The number of segments in a prefix. */
 export function depthOf(prefix: string): number {
   return prefix.split('/').filter((segment) => segment !== '').length
 }

@@ -1,15 +1,15 @@
-/** A pass as it is written: versioned, authenticated by the seller's secret, and bound to a secret of the buyer. */
+/** The written form of a pass: versioned, authenticated by the seller's secret, and bound to a secret of the buyer. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import { OptionsError } from '../errors.js'
 import { maxPassLength } from '../wire/PaymentPass.js'
 
-/** What a pass says. */
+/** The content of a pass. */
 export type PassToken = {
-  /** A digest of what it opens. */
+  /** A digest of the requests that the pass opens. */
   readonly scope: string
-  /** The SHA-256 of the secret that its holder shows, in base64url. */
+  /** The SHA-256 hash of the secret that the holder presents, in base64url. */
   readonly holder: string
-  /** Whether it is valid in a cookie only; others are valid in the header only. */
+  /** Whether the pass is valid only in a cookie. Others are valid only in the header. */
   readonly isCookie: boolean
   readonly transactionId: string
   readonly payer: string
@@ -17,27 +17,27 @@ export type PassToken = {
   /** The canonical CAIP-2 id. */
   readonly network: string
   readonly asset: string
-  /** In base units. */
+  /** The amount in base units. */
   readonly amount: string
-  /** In milliseconds since 1970, whole seconds. */
+  /** The time of issue in milliseconds since 1970, in whole seconds. */
   readonly issuedMs: number
   readonly untilMs: number
-  /** Whether its requests are counted, in the store of passes. */
+  /** Whether the requests of the pass are counted in the store of passes. */
   readonly isCounted: boolean
 }
 
 const minSecretBytes = 32
 const maxSecrets = 8
-/** A secret that is used for something else, too, does not make the same MACs there. */
+/** Separates domains: a secret that has another use as well does not produce the same MACs there. */
 const domain = Bytes.fromUtf8('latchkey payment-pass 1')
 const pattern = /^1\.([A-Za-z0-9_-]{1,1900})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/
 
-/** Seals passes with the first of its keys, and opens those of all. */
+/** Seals passes with the first of its keys, and opens passes of all keys. */
 export class PassKeys {
   readonly #keys: readonly Uint8Array[]
 
   /**
-   * @param secrets the one that seals, and older ones that are still accepted
+   * @param secrets the secret that seals, and older ones that are still accepted
    * @throws OptionsError for a secret of less than 32 bytes
    */
   constructor(secrets: string | readonly string[] | undefined) {
@@ -48,7 +48,7 @@ export class PassKeys {
     this.#keys = list.map((secret) => Hash.hmacSha256(secret, domain))
   }
 
-  /** A pass without the secret of its holder. */
+  /** Creates a pass, without the holder's secret. */
   seal(token: PassToken): string {
     const { scope, holder, transactionId, payer, payTo, network, asset, amount } = token
     const { isCookie, isCounted, issuedMs, untilMs } = token
@@ -58,14 +58,17 @@ export class PassKeys {
     return `${body}.${Bytes.toBase64Url(Hash.hmacSha256(this.#keys[0]!, Bytes.fromUtf8(body)))}`
   }
 
-  /** What a pass says that its holder shows with its secret; undefined if it is forged, or another holder's. */
+  /**
+   * Returns the content of a pass presented with the holder's secret; undefined if it is forged or belongs to another
+   * holder.
+   */
   open(shown: string): PassToken | undefined {
     if (shown.length > maxPassLength) return undefined
     const [, body, mac, secret] = pattern.exec(shown) ?? []
     if (body === undefined || mac === undefined || secret === undefined) return undefined
     const [given, proof] = [Bytes.fromBase64Url(mac), Bytes.fromBase64Url(secret)]
     if (given === undefined || proof === undefined) return undefined
-    // The MAC is of the text as it was sent: there is no second spelling of what it covers.
+    // The MAC covers the text as sent, so the covered content has no second spelling.
     const text = Bytes.fromUtf8(`1.${body}`)
     const isOurs = this.#keys.map((key) => Bytes.equalConstantTime(Hash.hmacSha256(key, text), given)).some(Boolean)
     if (!isOurs) return undefined
@@ -76,7 +79,7 @@ export class PassKeys {
   }
 }
 
-/** Only of what a key of this seller has sealed. */
+/** Parses only text that a key of this seller has sealed. */
 function parse(body: string): PassToken {
   const [scope, holder, transactionId, payer, payTo, network, asset, amount, ...rest] = JSON.parse(
     Bytes.toUtf8(Bytes.fromBase64Url(body)!)!,

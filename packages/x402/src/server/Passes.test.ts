@@ -19,7 +19,7 @@ import {
 
 const counted = { 'GET /a': { accepts: price, passes: { requests: 3 } } } as const
 
-test('a pass opens the route again, to a client that shows the secret of the payment', async () => {
+test('a pass opens the route again for a client that presents the secret of the payment', async () => {
   const world = await passGate()
   const { pass, shown, headers, transactionId } = await buy(world)
   const admission = admitted(await world.gate.decide(show('/a', shown)))
@@ -48,7 +48,7 @@ test('a pass needs neither facilitator nor node', async () => {
   admitted(await world.gate.decide(show('/a', shown)))
 })
 
-test('the 402 declares passes, and what they open', async () => {
+test('the 402 declares passes and their scope', async () => {
   const world = await passGate({ routes: { 'GET /a': { accepts: price, passes: { minutes: 5, requests: 10 } } } })
   const { extensions } = await priced(world)
   const { scope, ...terms } = PaymentPass.readTerms(extensions)!
@@ -58,7 +58,7 @@ test('the 402 declares passes, and what they open', async () => {
   assert.equal(PaymentPass.readTerms((await priced(without)).extensions), undefined)
 })
 
-test('a gate has passes for its routes; a route has its own, or none', async () => {
+test('routes use the passes of the gate, their own, or none', async () => {
   const routes = {
     'GET /a': { accepts: price },
     'GET /b': { accepts: price, passes: { requests: 7 } },
@@ -71,7 +71,7 @@ test('a gate has passes for its routes; a route has its own, or none', async () 
   assert.equal(await terms('/c'), undefined)
 })
 
-test('requests are counted, the payment as the first; those that fail are given back', async () => {
+test('counts requests, starting with the payment, and returns those that fail', async () => {
   const world = await passGate({ routes: counted })
   const { shown, headers } = await buy(world)
   assert.match(headers.get(PaymentPass.passStatusHeader)!, /, requests=2$/)
@@ -88,14 +88,14 @@ test('requests are counted, the payment as the first; those that fail are given 
   assert.equal(refusal(await world.gate.decide(show('/a', shown))), 'pass_used_up')
 })
 
-test('64 requests at once open as many as are left', async () => {
+test('64 concurrent requests open exactly as many as are left', async () => {
   const world = await passGate({ routes: { 'GET /a': { accepts: price, passes: { requests: 11 } } } })
   const { shown } = await buy(world)
   const decisions = await Promise.all(Array.from({ length: 64 }, () => world.gate.decide(show('/a', shown))))
   assert.equal(decisions.filter(({ type }) => type === 'paid').length, 10)
 })
 
-test('a payment that is sent again brings the same pass: neither longer nor larger', async (t) => {
+test('a repeated payment returns the same pass, neither longer nor larger', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
   const world = await passGate({ routes: { 'GET /a': { accepts: price, passes: { minutes: 2, requests: 3 } } } })
   const first = await buy(world)
@@ -105,7 +105,7 @@ test('a payment that is sent again brings the same pass: neither longer nor larg
   const [before, after] = [first.headers, again].map((headers) => PaymentPass.readStatus(headers)!)
   assert.deepEqual(after, { untilMs: before!.untilMs, requestsLeft: 1 })
   admitted(await world.gate.decide(show('/a', first.shown)))
-  // Used up: the answer is sent again, and no pass.
+  // The pass is used up, so the answer is sent again without a pass.
   assert.equal(responseOf(await first.repeat()).headers.get(PaymentPass.passHeader), null)
   t.mock.timers.tick(120_000)
   const late = responseOf(await first.repeat())
@@ -113,7 +113,7 @@ test('a payment that is sent again brings the same pass: neither longer nor larg
   assert.equal(late.headers.get(PaymentPass.passHeader), null)
 })
 
-test('a pass ends with its minutes, also where the clock is set back', async (t) => {
+test('a pass expires after its minutes, even if the clock is set back', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
   const now = mock.method(performance, 'now')
   t.after(() => now.mock.restore())
@@ -134,7 +134,7 @@ test('a pass ends with its minutes, also where the clock is set back', async (t)
   assert.equal(refusal(await world.gate.decide(show('/a', shown))), 'pass_expired')
 })
 
-test('a pass of a clock that was far ahead is refused', async (t) => {
+test('refuses a pass from a clock that was far ahead', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 60 * 60_000 })
   const ahead = await passGate()
   const { shown } = await buy(ahead)
@@ -143,7 +143,7 @@ test('a pass of a clock that was far ahead is refused', async (t) => {
   assert.equal(refusal(await gate.decide(show('/a', shown))), 'pass_invalid')
 })
 
-test('replicas accept the passes of each other by the secret, and a secret can be replaced', async () => {
+test('replicas with the same secret accept each other’s passes, and a secret can be replaced', async () => {
   const [first, second] = [await passGate(), await passGate()]
   const { shown } = await buy(first)
   admitted(await second.gate.decide(show('/a', shown)))
@@ -155,13 +155,13 @@ test('replicas accept the passes of each other by the secret, and a secret can b
   assert.equal(refusal(await without.gate.decide(show('/a', shown))), 'pass_invalid')
 })
 
-test('requests that another store counts are not opened', async () => {
+test('does not open requests that another store counts', async () => {
   const { shown } = await buy(await passGate({ routes: counted }))
   const { gate } = await passGate({ routes: counted })
   assert.equal(refusal(await gate.decide(show('/a', shown))), 'pass_expired')
 })
 
-test('a pass is not issued before the payment is settled, and given with the repeat that settles it', async () => {
+test('issues no pass before the payment is settled, and issues it with the repeat that settles it', async () => {
   const ledger = newLedger()
   const honest = stubFacilitator(ledger)
   let isPending = true
@@ -179,7 +179,7 @@ test('a pass is not issued before the payment is settled, and given with the rep
   await assert.rejects(buy(await passGate({ facilitators: failing }, ledger)))
 })
 
-test('a store that fails costs the pass, not the answer; and opens nothing', async () => {
+test('a failing store costs the pass, not the answer, and opens nothing', async () => {
   const claims = new MemoryClaims()
   const errors: unknown[] = []
   const world = await passGate({ claims, routes: counted, onError: (error) => errors.push(error) })
@@ -201,7 +201,7 @@ test('a buyer without a secret gets no pass in a header', async () => {
   assert.ok(headers.has('PAYMENT-RESPONSE'))
 })
 
-test('a page gets a cookie that a navigation shows, and that changes nothing', async () => {
+test('gives a page a cookie that works for navigations and changes nothing', async () => {
   const routes = { '/a': { accepts: { ...price, paymentFlow: 'authorization' }, passes: { minutes: 30 } } } as const
   const world = await passGate({ routes })
   const init = { headers: { 'PAYMENT-PASS': 'cookie' } }
@@ -217,11 +217,11 @@ test('a page gets a cookie that a navigation shows, and that changes nothing', a
   )
   const overridden = { headers: { ...cookie.headers, 'X-HTTP-Method-Override': 'DELETE' } }
   assert.equal(refusal(await world.gate.decide(ask('/a', undefined, overridden))), 'Payment required')
-  // In the header it is none.
+  // The cookie's pass is not valid in the header.
   assert.equal(refusal(await world.gate.decide(show('/a', pair.split('=')[1]!))), 'pass_invalid')
 })
 
-test('of several cookies of the name one that is valid counts, and a pass in the header is none in a cookie', async () => {
+test('accepts any valid cookie of the name, and no header pass in a cookie', async () => {
   const world = await passGate()
   const { headers, shown } = await buy(world, '/a', { init: { headers: { 'PAYMENT-PASS': 'cookie' } } })
   const { pair } = cookieIn(headers)
@@ -232,7 +232,7 @@ test('of several cookies of the name one that is valid counts, and a pass in the
   assert.equal(refusal(await at(`${'x=y; '.repeat(8_000)}${pair}`)), 'Payment required')
 })
 
-test('a pass for a path opens no other spelling of it, which a handler may read as another path', async () => {
+test('a pass for a path opens no other spelling, which a handler may read as another path', async () => {
   const routes = { 'GET /files/*': { accepts: price, passes: { minutes: 1, scope: 'path' } } } as const
   const world = await passGate({ routes })
   const { shown } = await buy(world, '/files/rome')
@@ -245,7 +245,7 @@ test('a pass for a path opens no other spelling of it, which a handler may read 
   }
 })
 
-test('a pass opens its route while a node does not answer what its asset is called', async () => {
+test('a pass opens its route while a node does not report the name of its asset', async () => {
   const accepts = { ...price, price: { asset: '77', amount: '5' } }
   const world = await passGate({ routes: { 'GET /a': { accepts, passes: { minutes: 1 } } } })
   const { shown } = await buy(world)
@@ -254,7 +254,7 @@ test('a pass opens its route while a node does not answer what its asset is call
   assert.equal(payment().amountText, '5 base units of asset 77')
 })
 
-test('a cookie for one path goes to that path, and on a development server needs no TLS', async () => {
+test('a cookie for one path is sent only to that path, and needs no TLS on a development server', async () => {
   const routes = { 'GET /news/:id': { accepts: price, passes: { minutes: 1, scope: 'path' } } } as const
   const world = await passGate({ routes })
   const init = { headers: { 'PAYMENT-PASS': 'cookie' } }
@@ -265,11 +265,11 @@ test('a cookie for one path goes to that path, and on a development server needs
   const plain = cookieIn(local.headers)
   assert.match(plain.pair, /^x402-pass-/)
   assert.doesNotMatch(plain.attributes, /Secure/)
-  // What would end the attribute is not a target of a paid route.
+  // Text that would end the attribute is not a valid target of a paid route.
   assert.equal(responseOf(await world.gate.decide(ask('/news/1;Domain=example'))).status, 400)
 })
 
-test('old cookies are removed before requests become too long for servers', async () => {
+test('removes old cookies before requests become too long for servers', async () => {
   const routes = { 'GET /news/:id': { accepts: price, passes: { minutes: 1, scope: 'path' } } } as const
   const world = await passGate({ routes })
   const others = Array.from({ length: 12 }, (_, index) => `__Secure-x402-pass-${`${index}`.padStart(8, '0')}=1`)
@@ -279,7 +279,7 @@ test('old cookies are removed before requests become too long for servers', asyn
   for (const removed of set.slice(1)) assert.match(removed, /^__Secure-x402-pass-0000000[0-2]=; .*; Max-Age=0$/)
 })
 
-test('a payment and a quote stay those of their buyer when cookies of passes come and go', () => {
+test('pass cookies do not affect the buyer’s payments and quotes', () => {
   const of = (cookie: string | undefined) =>
     bindingOf(
       ask('/a', 'p', cookie === undefined ? {} : { headers: { Cookie: cookie } }),
@@ -291,7 +291,7 @@ test('a payment and a quote stay those of their buyer when cookies of passes com
   assert.notEqual(of('a=1'), of(undefined))
 })
 
-test('warns where passes end with the process', async () => {
+test('warns if passes end with the process', async () => {
   const warnings = async (options: Partial<GateOptions>): Promise<string[]> => {
     const list: string[] = []
     await passGate({ ...options, onWarning: (text) => list.push(text) })

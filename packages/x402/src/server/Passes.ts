@@ -26,14 +26,14 @@ export type PassesOptions = {
   readonly claims: ClaimStore
   /** Whether the claims end with this process. */
   readonly isInMemory: boolean
-  /** The public origin; undefined if it is that of each request. */
+  /** The public origin; undefined if it is the origin of each request. */
   readonly origin: string | undefined
   readonly publicPath: (path: string) => string
   readonly corsHeaders: (request: Request) => HeaderList
   readonly onError: (error: unknown) => void
 }
 
-/** What a pass of a request would open. */
+/** The pass offered for a request. */
 export type PassOffer = {
   /** The key of the route. */
   readonly route: string
@@ -42,13 +42,13 @@ export type PassOffer = {
   readonly place: CookiePlace
 }
 
-/** The payment that a pass is issued for: settled. */
+/** The settled payment that a pass is issued for. */
 export type PassPayment = {
   readonly payment: LedgerPayment
   readonly requirement: PaymentRequirements
   /** The canonical CAIP-2 id. */
   readonly network: string
-  /** The hash of the buyer's secret; undefined for a buyer without one. */
+  /** The hash of the buyer's secret; undefined for a buyer without a secret. */
   readonly holder: string | undefined
 }
 
@@ -58,9 +58,9 @@ export type PassResult =
 
 type PassRefusal = 'pass_invalid' | 'pass_expired' | 'pass_used_up'
 
-/** How long a node may take to tell the name of an asset that is not known yet: a pass opens its route without it, too. */
+/** How long to wait for a node to report the name of an unknown asset. A pass opens its route without the name too. */
 const assetWaitMs = 200
-/** How far the clocks of replicas may differ. */
+/** The maximum difference between the clocks of replicas. */
 const maxSkewMs = 5 * 60_000
 
 export class Passes {
@@ -90,7 +90,7 @@ export class Passes {
     }
   }
 
-  /** What ends with this process although it was sold for longer; undefined if nothing does. */
+  /** A warning if passes end with this process although they were sold for longer; otherwise undefined. */
   get warning(): string | undefined {
     if (this.#plans.size === 0) return undefined
     const { passes, isInMemory } = this.#options
@@ -113,7 +113,7 @@ export class Passes {
     return { route: key, plan, terms: { scope, opens, minutes, requests }, place }
   }
 
-  /** What becomes of a request by the passes that it shows; undefined if it shows none, or pays. */
+  /** Decides on a request by the passes that it presents; undefined if it presents none, or pays. */
   async admit(request: Request, offer: PassOffer, chains: readonly Chain[]): Promise<PassResult | undefined> {
     if (request.headers.has(Headers.paymentSignature)) return undefined
     const header = request.headers.get(PaymentPass.passHeader)
@@ -138,11 +138,11 @@ export class Passes {
   }
 
   /**
-   * The headers by which the buyer of a settled payment gets its pass. Never throws: the response that was paid for must get
-   * out, and a buyer who sends the payment again is given the pass then.
+   * Returns the headers that give the buyer of a settled payment its pass. Never throws, because the paid response must
+   * be sent. A buyer who sends the payment again then gets the pass.
    */
   async issue(request: Request, { plan, terms, place }: PassOffer, paid: PassPayment): Promise<HeaderList> {
-    // The response to an upgrade is another program's; and who has neither a secret nor a page cannot be given a pass.
+    // Another program responds to an upgrade. A client with neither a secret nor a page cannot receive a pass.
     const isForPage = request.headers.get(PaymentPass.passHeader) === PaymentPass.cookieRequest && isSafe(request)
     if (isUpgradeRequest(request) || (paid.holder === undefined && !isForPage)) return []
     try {
@@ -180,9 +180,9 @@ export class Passes {
     }
   }
 
-  /** The pass of a cookie that is valid. What is wrong with others is not said: a browser sends them by itself. */
+  /** Returns the pass of a valid cookie. Invalid ones are not reported, because a browser sends them automatically. */
   #cookie(request: Request, offer: PassOffer, chains: readonly Chain[]): PassToken | undefined {
-    // Other pages can make a browser navigate here, and nothing may be changed by that.
+    // Other pages can make a browser navigate here, which must not change anything.
     if (!isSafe(request) || !request.headers.has('Cookie')) return undefined
     for (const value of readCookies(request, offer.place)) {
       const found = this.#check(value, offer, chains, true)
@@ -238,7 +238,7 @@ export class Passes {
       headers,
       settle,
       cancel,
-      // What a client has not read of its response is not made again.
+      // The unread rest of a response is not produced again.
       disconnected: async () => {},
       undelivered: async () => {},
     }
@@ -282,7 +282,7 @@ function mountOf({ path, depth = 0 }: RequestPath): string[] {
   return segments.filter((segment) => segment !== '').slice(0, depth)
 }
 
-/** HEAD is as GET. A program behind the gate may run the handler of another method. */
+/** HEAD counts as GET. A program behind the gate may run the handler of another method. */
 function methodsOf(request: Request): string[] {
   const methods = [request.method, ...overridesOf(request)].map((method) => method.toUpperCase())
   return [...new Set(methods.map((method) => (method === 'HEAD' ? 'GET' : method)))].sort()
@@ -292,7 +292,7 @@ function digest(value: unknown): string {
   return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(JSON.stringify(value))))
 }
 
-/** Never goes back: a clock that is set back while the process runs prolongs no pass. */
+/** Never goes back, so that setting the clock back while the process runs extends no pass. */
 class Clock {
   readonly #offsetMs = Date.now() - performance.now()
 

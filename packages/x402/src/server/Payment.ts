@@ -1,56 +1,59 @@
-/** What a seller learns about a payment: who paid, how much, and how far it is. */
+/** A seller's view of a payment: the payer, the amount and the state. */
 import { Amount, Network, VisibleText } from '@latchkey/algorand'
 import { type AssetInfo, type Chain, parseAssetId } from '../chain/Chain.js'
 import type { PaymentRequirements } from '../wire/types.js'
 import type { LedgerPayment } from './LedgerPayment.js'
 
-/** A payment that the gate has checked. All of it is from the transaction that the buyer has signed, and can be written as JSON. */
+/**
+ * A payment that the gate has checked. All members come from the transaction that the buyer signed, and can be
+ * serialized as JSON.
+ */
 export type Payment = {
-  /** Identifies the payment for ever: the same in every event, on the ledger and in the buyer's receipt. */
+  /** The permanent id of the payment: the same in every event, on the ledger and in the buyer's receipt. */
   readonly transactionId: string
   /** The address of the account that pays. */
   readonly payer: string
   /** The address that is paid. */
   readonly payTo: string
-  /** Base units, exactly: `10000`. */
+  /** The exact amount in base units, such as `10000`. */
   readonly amount: string
-  /** The amount with its unit, exactly: `0.01 USDC`. */
+  /** The exact amount with its unit, such as `0.01 USDC`. */
   readonly amountText: string
   /** The id of the asset; `0` is ALGO. */
   readonly asset: string
-  /** The unit name of the asset; `asset 123` where it has none, or no node has told it. */
+  /** The unit name of the asset; `asset 123` if it has none, or no node has reported it. */
   readonly assetName: string
-  /** The decimals of the asset; undefined where no node has told them. */
+  /** The decimals of the asset; undefined if no node has reported them. */
   readonly decimals: number | undefined
   /** The canonical CAIP-2 id of the network. */
   readonly network: string
-  /** The network's name for people: `TestNet`, `local network`. */
+  /** The display name of the network, such as `TestNet` or `local network`. */
   readonly networkName: string
-  /** The key of the route that it is for, like `GET /weather`. */
+  /** The key of the paid route, such as `GET /weather`. */
   readonly route: string
   /**
-   * `verified`: it is valid and not settled yet. `settled`: it is on the ledger. `pending`: it was submitted and the ledger
-   * has not decided. `failed`: it was not settled, or the handler failed and nothing was charged.
+   * `verified`: valid, and not settled yet. `settled`: on the ledger. `pending`: submitted, and the ledger has not
+   * decided. `failed`: not settled, or the handler failed and nothing was charged.
    */
   readonly state: 'verified' | 'settled' | 'pending' | 'failed'
-  /** The round that it was settled in, once that is known. */
+  /** The round of the settlement, when it is known. */
   readonly round: number | undefined
-  /** Set if it opened an earlier request, and this one by its pass. */
+  /** Set if the payment opened an earlier request, and its pass opened this one. */
   readonly pass?: PassUse | undefined
 }
 
-/** What is left of the pass that opened a request. */
+/** The remaining validity of the pass that opened a request. */
 export type PassUse = {
-  /** When it ends, in milliseconds since 1970. */
+  /** When the pass expires, in milliseconds since 1970. */
   readonly untilMs: number
-  /** How many further requests it opens; undefined if they are not counted. */
+  /** How many more requests the pass opens; undefined if requests are not counted. */
   readonly requestsLeft: number | undefined
 }
 
-/** What changes about a payment. */
+/** A change of a payment. */
 export type PaymentChange = Pick<Payment, 'state'> & { readonly round?: number | undefined }
 
-/** A payment as it is now; each change replaces it, so that a caller's copy stays as it was. */
+/** The current state of a payment. Each change replaces the object, so that a caller's copy stays unchanged. */
 export class PaymentStatus {
   #current: Payment
 
@@ -63,7 +66,7 @@ export class PaymentStatus {
   }
 
   change({ state, round = this.#current.round }: PaymentChange): Payment {
-    // What the ledger has stays there, whatever a later repeat finds.
+    // A settlement on the ledger is final, even if a later repeat fails.
     if (this.#current.state === 'settled' && state !== 'settled') return this.#current
     this.#current = Object.freeze({ ...this.#current, state, round })
     return this.#current
@@ -100,13 +103,15 @@ export function describePayment({ chain, requirement, payment, route, asset }: P
   }
 }
 
-/** An amount with its unit; base units where the decimals are not known. */
+/** An amount with its unit; base units if the decimals are not known. */
 export function formatAmount(amount: string, decimals: number | undefined, assetName: string): string {
   if (decimals === undefined) return `${amount} base units of ${assetName}`
   return `${Amount.format(BigInt(amount), decimals)} ${assetName}`
 }
 
-/** The asset of a requirement; undefined if no node tells. Looked up once, and never a reason to refuse a payment. */
+/**
+ * The asset of a requirement; undefined if no node reports it. Looked up once, and never a reason to refuse a payment.
+ */
 export async function assetOf(chain: Chain, asset: string): Promise<AssetInfo | undefined> {
   const assetId = parseAssetId(asset)
   if (assetId === undefined) return undefined
@@ -117,7 +122,7 @@ export async function assetOf(chain: Chain, asset: string): Promise<AssetInfo | 
   }
 }
 
-/** The creator of an asset chooses its name, which goes to terminals and pages. */
+/** Sanitized, because the creator of an asset chooses its name, which appears in terminals and pages. */
 function unitOf({ name }: AssetInfo): string {
   return VisibleText.replaceHidden(name.slice(0, 40), '?')
 }

@@ -5,7 +5,7 @@ import type { Decision } from './Gate.js'
 import type { PaywallOptions } from './Paywall.js'
 import { ask, newLedger, paymentFor, price, requiredIn, stubFacilitator, stubGate } from './stubs.test.helper.js'
 
-/** The headers of Chromium for a navigation. */
+/** Chromium's headers for a navigation. */
 const browser = {
   Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8',
   'Sec-Fetch-Mode': 'navigate',
@@ -86,7 +86,7 @@ test('HEAD gets the page, POST does not', async () => {
   assert.equal(typeOf(await get(world, '/a', browser, 'POST')), 'application/json')
 })
 
-test('shows every offer, in dollars where it is priced in dollars', async () => {
+test('shows every offer, in dollars if it is priced in dollars', async () => {
   const asset = { network: 'testnet', payTo: price.payTo, price: { asset: '0', amount: '2500000' } }
   const world = await stubGate({ routes: { 'GET /a': { accepts: [{ ...price, price: '$1.5' }, asset] } } })
   const html = await (await get(world, '/a', browser)).text()
@@ -95,7 +95,7 @@ test('shows every offer, in dollars where it is priced in dollars', async () => 
   }
 })
 
-test('A15 the page has every price once', async () => {
+test('A15 shows every price once', async () => {
   const world = await stubGate()
   const response = await get(world, '/a', browser)
   assert.equal(requiredIn(response).accepts.length, 2)

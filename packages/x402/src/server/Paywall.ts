@@ -1,7 +1,7 @@
 /**
- * The page that people get who open a paid route in a browser. Programs never get it: only a navigation that accepts HTML
- * and carries no payment does. The files of the page are requested at the paid address, by a query, so that they are found
- * behind every framework, prefix and proxy; they are served here and never reach the handler.
+ * The page for people who open a paid route in a browser. Programs never get it: only a navigation that accepts HTML
+ * and carries no payment does. The page requests its files at the paid address, with a query, so that they are found
+ * behind every framework, prefix and proxy. The files are served here and never reach the handler.
  */
 
 import { Amount, Bytes, Network } from '@latchkey/algorand'
@@ -24,27 +24,27 @@ import { json } from './responses.js'
 
 export type { PaywallOptions, PaywallWallet } from '@latchkey/pages/paywall'
 
-/** Makes another page: its HTML, or a response whose status becomes 402. */
+/** Creates another page: its HTML, or a response whose status becomes 402. */
 export type CustomPaywall = (page: {
   readonly request: Request
   readonly required: PaymentRequired
   readonly message?: string | undefined
 }) => Response | string | Promise<Response | string>
 
-/** A requirement of a route, with what it was built from. */
+/** A requirement of a route, with the option and chain that it was built from. */
 export type RouteOffer = { readonly accept: Accept; readonly requirement: PaymentRequirements; readonly chain: Chain }
 
-/** The query by which the page requests what it needs. */
+/** The query parameter with which the page requests its files and data. */
 const query = 'x402-page'
 const yearSeconds = 31_536_000
-/** The headers that some shared caches obey before `Cache-Control` (RFC 9213, and the one it follows). */
+/** The headers that some shared caches obey before `Cache-Control` (RFC 9213 and its predecessor). */
 const noSharedCache = { 'CDN-Cache-Control': 'no-store', 'Surrogate-Control': 'no-store' }
 
 export class Paywall {
   readonly #options: PaywallOptions | CustomPaywall | undefined
   readonly #balances = new PaywallBalances()
 
-  /** Throws a PaywallError for options that no page can be made of. */
+  /** Throws a PaywallError for options that cannot produce a page. */
   constructor(paywall: boolean | PaywallOptions | CustomPaywall = true, onWarning: (text: string) => void = () => {}) {
     if (paywall === false) return
     const options = paywall === true ? {} : paywall
@@ -65,7 +65,7 @@ export class Paywall {
     return this.#options !== undefined && isNavigation(request)
   }
 
-  /** The response to a request of the page for a file or for parameters; undefined for every other request. */
+  /** The response to the page's request for a file or for parameters; undefined for every other request. */
   async assetResponse(
     request: Request,
     accepts: readonly { accept: Accept; chain: Chain }[],
@@ -101,18 +101,18 @@ function isRead({ method }: Request): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-/** Whether a browser opens the address, by the headers that it sends. */
+/** Whether a browser opens the address, according to its headers. */
 function isNavigation(request: Request): boolean {
   const { headers } = request
   if (!isRead(request) || headers.has(Headers.paymentSignature) || headers.has('X-PAYMENT')) return false
-  // Browsers send these headers to secure origins: not every request for HTML is a navigation.
+  // Browsers send these headers to secure origins. Not every request for HTML is a navigation.
   if ((headers.get('Sec-Fetch-Mode') ?? 'navigate') !== 'navigate') return false
   if ((headers.get('Sec-Fetch-Dest') ?? 'document') !== 'document') return false
   const html = weightOf(headers.get('Accept') ?? '', 'text/html')
   return html > 0 && html >= weightOf(headers.get('Accept') ?? '', 'application/json')
 }
 
-/** The weight of a type (RFC 9110, 12.4.2). Wildcards do not count: programs send them. */
+/** The weight of a media type (RFC 9110, 12.4.2). Wildcards do not count, because programs send them. */
 function weightOf(accept: string, type: string): number {
   const ranges = accept.slice(0, 2_000).split(',')
   const named = ranges.find((range) => range.split(';')[0]!.trim().toLowerCase() === type)
@@ -128,8 +128,8 @@ function fileResponse(name: string, request: Request): Response | undefined {
   return new Response(new Uint8Array(body), {
     headers: {
       'Content-Type': file.type,
-      // Its name changes with its content. But a shared cache may leave the query out of its key, and would then serve
-      // the file as the paid response, or the other way round: only the browser may store it.
+      // The name of a file changes with its content. But a shared cache may leave the query out of its key, and would
+      // then serve the file as the paid response, or the other way round. Only the browser may store the file.
       'Cache-Control': file.isImmutable ? `private, max-age=${yearSeconds}, immutable` : 'no-store',
       ...noSharedCache,
       'X-Content-Type-Options': 'nosniff',
@@ -139,7 +139,7 @@ function fileResponse(name: string, request: Request): Response | undefined {
   })
 }
 
-/** The parameters of a transaction, from the seller's nodes: the page needs no other server. */
+/** The parameters of a transaction, from the seller's nodes, so that the page needs no other server. */
 async function parameters(accepts: readonly { accept: Accept; chain: Chain }[]): Promise<Response> {
   const chains = [...new Set(accepts.map(({ chain }) => chain))]
   const networks = await Promise.allSettled(
@@ -207,7 +207,7 @@ function networkName({ caip2, genesisHash }: Chain): { name: string; isReal: boo
   return { name: names[known.name]!, isReal: known === Network.mainnet }
 }
 
-/** As dollars are written: `0.5` becomes `0.50`, and `0.001` stays. */
+/** Formats dollars: `0.5` becomes `0.50`, and `0.001` stays. */
 function withCents(amount: string): string {
   const [whole, fraction = ''] = amount.split('.')
   return fraction === '' ? whole! : `${whole}.${fraction.padEnd(2, '0')}`
@@ -241,10 +241,10 @@ async function customPage(paywall: CustomPaywall, request: Request, required: Pa
     return new Response(page, { status: 402, headers: { 'Content-Type': 'text/html; charset=utf-8' } })
   }
   if (!(page instanceof Response)) throw new PaywallError('invalid_paywall_page')
-  // Headers first: where `Response` is replaced, reading the body may forget some.
+  // Copy the headers first: if `Response` is replaced, reading the body may lose some.
   const headers = new globalThis.Headers(page.headers)
   const response = new Response(page.body, { status: 402, headers })
-  // Made for everyone, perhaps, and yet at the address of the paid response.
+  // The page may be made for everyone, but it is at the address of the paid response, so it must not be cached.
   for (const name of [...response.headers.keys()].filter(isCacheHeader)) response.headers.delete(name)
   return response
 }

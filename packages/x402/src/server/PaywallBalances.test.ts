@@ -7,7 +7,7 @@ import { address, usdc } from './stubs.test.helper.js'
 
 const [rich, strange, frozen] = [address(), address(), address()]
 
-/** A node that knows three accounts, counts the requests, and can be away. */
+/** A node with three accounts that counts requests and can be unavailable. */
 async function openNode() {
   const node = { requests: 0, isDown: false }
   const chain = await Chain.open({
@@ -36,7 +36,7 @@ const query = (accounts: readonly string[], more: { [name: string]: string } = {
     ...accounts.map((account): [string, string] => ['account', account]),
   ])
 
-test('tells what each account can spend of the asset and of ALGO', async () => {
+test('returns what each account can spend of the asset and of ALGO', async () => {
   const { chain } = await openNode()
   const response = await new PaywallBalances().response(query([rich, strange, frozen]), [chain])
   assert.deepEqual(await response.json(), {
@@ -60,14 +60,14 @@ const refused: { [what: string]: URLSearchParams } = {
   'no asset': query([rich], { asset: '' }),
 }
 for (const [what, asked] of Object.entries(refused)) {
-  test(`asks the node nothing for ${what}`, async () => {
+  test(`does not query the node for ${what}`, async () => {
     const { chain, node } = await openNode()
     assert.equal((await new PaywallBalances().response(asked, [chain])).status, 400)
     assert.equal(node.requests, 0)
   })
 }
 
-test('asks the node once for what was asked twice, and again after a failure', async () => {
+test('queries the node once for repeated requests, and again after a failure', async () => {
   const { chain, node } = await openNode()
   const balances = new PaywallBalances()
   const ask = async () => (await balances.response(query([rich]), [chain])).status
@@ -80,7 +80,7 @@ test('asks the node once for what was asked twice, and again after a failure', a
   assert.equal(node.requests, requests)
 })
 
-test('refuses a flood, so that the node stays free for payments', async () => {
+test('refuses a flood of requests, so that the node stays free for payments', async () => {
   const { chain, node } = await openNode()
   const balances = new PaywallBalances()
   const statuses = await Promise.all(

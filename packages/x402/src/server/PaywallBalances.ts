@@ -1,6 +1,6 @@
 /**
- * What the accounts of a connected wallet hold, for the page: it then selects one that can pay. Anyone can ask, and each
- * request costs the seller's node something, so there is a limit on accounts in a request and on lookups in a second.
+ * The balances of a connected wallet's accounts, with which the page selects one that can pay. Anyone can query them,
+ * and each request costs the seller's node something, so accounts per request and lookups per second are limited.
  */
 import { BoundedMap } from '@latchkey/algorand'
 import { algoAssetId, type Chain, isAddress, parseAssetId } from '../chain/Chain.js'
@@ -14,7 +14,7 @@ const maxCached = 1_000
 
 type AccountFunds = {
   readonly address: string
-  /** What can be spent, keeping the minimum balance. */
+  /** The balance above the minimum balance. */
   readonly microAlgos: string
   /** Null if the account has not opted in. */
   readonly holding: { readonly amount: string; readonly isFrozen: boolean } | null
@@ -25,7 +25,7 @@ export class PaywallBalances {
   #allowance = maxBurst
   #refilledMs = performance.now()
 
-  /** The response to the page's request, with the accounts that the node told of. */
+  /** The response to the page's request, with the accounts that the node reported. */
   async response(query: URLSearchParams, chains: readonly Chain[]): Promise<Response> {
     const addresses = query.getAll('account')
     const chain = chains.find(({ caip2 }) => caip2 === query.get('network'))
@@ -40,7 +40,7 @@ export class PaywallBalances {
     return accounts.length === 0 ? unavailable(503, 'no node responds') : json(200, { accounts })
   }
 
-  /** Whether so many lookups are allowed now. */
+  /** Whether this number of lookups is allowed now. */
   #take(count: number): boolean {
     const nowMs = performance.now()
     const refill = ((nowMs - this.#refilledMs) / 1_000) * lookupsPerSecond

@@ -6,7 +6,7 @@ import { Renewals } from './Renewals.js'
 
 const longestMs = 600_000
 
-/** Leases of a minute at a store whose renewals are written down. */
+/** Leases of a minute at a store that records its renewals. */
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
   const [startMs, startDate] = [performance.now(), Date.now()]
@@ -40,7 +40,7 @@ function setUp(t: TestContext) {
   return { claims, renewals, claim, batches, errors, state, pass }
 }
 
-test('renews all claims of a gate in one batch, three times in the time of a lease', async (t) => {
+test('renews all claims of a gate in one batch, three times per lease', async (t) => {
   const { claim, renewals, batches, pass } = setUp(t)
   const leases = await Promise.all(['x', 'y', 'z'].map(async (id) => (await claim(id)).lease))
   await pass(19)
@@ -50,7 +50,7 @@ test('renews all claims of a gate in one batch, three times in the time of a lea
   assert.ok(leases.every((lease) => renewals.isHeld(lease)))
 })
 
-test('renews nothing that has ended, and sets no timer for it', async (t) => {
+test('does not renew ended claims, and sets no timer for them', async (t) => {
   const { claim, renewals, batches, pass } = setUp(t)
   const { lease } = await claim('x')
   renewals.release(lease)
@@ -58,7 +58,7 @@ test('renews nothing that has ended, and sets no timer for it', async (t) => {
   assert.deepEqual(batches, [])
 })
 
-test('does not renew what another request has', async (t) => {
+test('does not renew a claim that another request has', async (t) => {
   const { claim, batches, pass } = setUp(t)
   await claim('x', 'a')
   assert.equal((await claim('x', 'b')).result.type, 'busy')
@@ -66,7 +66,7 @@ test('does not renew what another request has', async (t) => {
   assert.deepEqual(batches, [['a']])
 })
 
-test('tries again soon after a renewal has failed, and reports that once', async (t) => {
+test('retries soon after a failed renewal, and reports the failure once', async (t) => {
   const { claim, renewals, batches, errors, state, pass } = setUp(t)
   const { lease } = await claim('x')
   state.isDown = true
@@ -97,7 +97,7 @@ test('a lease counts from before the renewal was sent', async (t) => {
   assert.equal(renewals.isHeld(lease), false, 'a minute after second 20')
 })
 
-test('a claim that the store does not renew is lost at once', async (t) => {
+test('a claim that the store does not renew is lost immediately', async (t) => {
   const { claim, claims, renewals, batches, pass } = setUp(t)
   const { lease } = await claim('x')
   claims.finish('x', 'x', 'forgotten', Date.now())
@@ -128,7 +128,7 @@ test('sends many claims in several batches', async (t) => {
   )
 })
 
-test('says whether a handler may begin', async (t) => {
+test('reports whether a handler may begin', async (t) => {
   const { claim, claims, renewals } = setUp(t)
   const { lease } = await claim('x')
   assert.equal(await renewals.begin(lease), true)

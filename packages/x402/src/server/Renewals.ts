@@ -1,6 +1,6 @@
 /**
- * The leases of a gate: short ones, which it renews together while their requests are served. What a gate that was killed
- * left is free soon, and a gate that was cut off from the store knows that it may have lost its claims.
+ * The leases of a gate. Leases are short, and the gate renews them together while their requests are served. The claims
+ * of a killed gate become free soon, and a gate that was cut off from the store knows that it may have lost its claims.
  */
 import type { HeldClaim } from '../store/ClaimRenewals.js'
 import type { ClaimLease, ClaimResult, ClaimStore } from '../store/Claims.js'
@@ -16,18 +16,20 @@ export type RenewalsOptions = {
 export type Lease = {
   readonly transactionId: string
   readonly owner: string
-  /** Undefined if the store hands out none. */
+  /** Undefined if the store issues no fences. */
   readonly fence: number | undefined
-  /** By `performance.now()`, when it was asked for. */
+  /** When the lease was requested, by `performance.now()`. */
   readonly startMs: number
-  /** By `performance.now()`: until then no other request can get the claim, whatever the store does. */
+  /**
+   * The end of the lease, by `performance.now()`. No other request can get the claim before, even if the store fails.
+   */
   endMs: number
 }
 
 const defaultLeaseMs = 30_000
 /** A lease can be renewed twice more if one renewal fails. */
 const renewalsPerLease = 3
-/** How soon a renewal is tried again, as a part of the lease. */
+/** How soon a failed renewal is retried, as a fraction of the lease. */
 const retriesPerLease = 15
 const maxBatch = 500
 
@@ -35,7 +37,7 @@ export class Renewals {
   readonly #claims: ClaimStore
   readonly #onError: (error: unknown) => void
   readonly #leaseMs: number
-  /** Those that are renewed, by owner, with the time after which they are not. */
+  /** The leases to renew, by owner, with the time after which they are not renewed. */
   readonly #held = new Map<string, { readonly lease: Lease; readonly lastMs: number }>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isFailing = false
@@ -46,7 +48,7 @@ export class Renewals {
     this.#leaseMs = leaseMs
   }
 
-  /** Claims a payment. `leaseMs` is the longest that its request can take: the lease is not renewed after that. */
+  /** Claims a payment. `leaseMs` is the longest time that its request can take. The lease is not renewed after that. */
   async claim(transactionId: string, on: ClaimLease): Promise<{ result: ClaimResult; lease: Lease }> {
     const startMs = performance.now()
     const isRenewed = this.#claims.renewals !== undefined
@@ -68,9 +70,9 @@ export class Renewals {
   }
 
   /**
-   * Records that a handler begins that must not run twice.
+   * Records the start of a handler that must not run twice.
    *
-   * @returns false if another request has the claim: the handler must not run
+   * @returns false if another request has the claim; the handler must then not run
    */
   async begin({ transactionId, owner, fence }: Lease): Promise<boolean> {
     const { renewals } = this.#claims
@@ -78,12 +80,12 @@ export class Renewals {
     return renewals.begin({ transactionId, owner, fence })
   }
 
-  /** Renews it no longer: the claim has ended. */
+  /** Stops renewing the lease, because the claim has ended. */
   release({ owner }: Lease): void {
     this.#held.delete(owner)
   }
 
-  /** One timer for all: most requests end before it. */
+  /** Uses one timer for all leases, because most requests end before it fires. */
   #schedule(ms: number): void {
     if (this.#timer !== undefined) return
     this.#timer = setTimeout(async () => {
@@ -95,7 +97,7 @@ export class Renewals {
     this.#timer.unref?.()
   }
 
-  /** Never throws: a lease that is not renewed ends. */
+  /** Never throws. A lease that is not renewed ends. */
   async #renewAll(): Promise<boolean> {
     const nowMs = performance.now()
     for (const [owner, { lastMs }] of this.#held) if (lastMs <= nowMs) this.#held.delete(owner)
@@ -106,7 +108,7 @@ export class Renewals {
       this.#isFailing = false
       return true
     } catch (error) {
-      // Once, until it works again.
+      // Reported once, until renewals work again.
       if (!this.#isFailing) this.#onError(error)
       this.#isFailing = true
       return false
@@ -121,7 +123,7 @@ export class Renewals {
     const held = new Set(await this.#claims.renewals!.renew(claims, this.#leaseMs, Date.now()))
     for (const lease of leases) {
       if (held.has(lease.owner)) lease.endMs = endMs
-      // It may have been ended meanwhile, by this gate.
+      // This gate may have ended the claim meanwhile.
       else if (this.#held.delete(lease.owner)) lease.endMs = Number.NEGATIVE_INFINITY
     }
   }

@@ -58,7 +58,7 @@ test('builds requirements from dollars, base units and functions', async () => {
 
 test('a price in dollars is paid in extra.asset, with its decimals', async () => {
   const given = await requirements()
-  // ALGO has six decimals, as the dollar; extra.asset itself is not sent to the buyer.
+  // ALGO has six decimals, like the dollar. `extra.asset` itself is not sent to the buyer.
   const built = (await given.build({ ...price, price: '1.5', extra: { asset: 0 } }, request, ''))!
   assert.deepEqual([built.asset, built.amount, built.extra], ['0', '1500000', { feePayer }])
   await assert.rejects(
@@ -110,7 +110,7 @@ test('matches a payment by all terms', async () => {
   for (const other of others) assert.equal(find(other), undefined, JSON.stringify(other))
 })
 
-test('A15 offers both ids of the network, the older one first, whichever the facilitator lists', async () => {
+test('A15 offers both ids of the network, the older one first, for either id that the facilitator lists', async () => {
   const older = `algorand:${Network.testnet.genesisHash}`
   for (const listed of [older, network]) {
     const given = await requirements(undefined, listed)
@@ -126,7 +126,7 @@ test('A15 offers both ids of the network, the older one first, whichever the fac
   }
 })
 
-test('A15 a quote holds for both ids of its network', async () => {
+test('A15 a quote is valid for both ids of its network', async () => {
   const given = await requirements()
   const quoted = (await given.build({ ...price, price: () => '$0.01' }, request, 'GET /a'))!
   for (const one of given.inBothIds([quoted])) {

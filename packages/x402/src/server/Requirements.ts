@@ -1,4 +1,4 @@
-/** The payment requirements of a route: prices resolved to base units, and payments matched to requirements. */
+/** The payment requirements of a route. Resolves prices to base units, and matches payments to requirements. */
 import { Bytes, Hash, Json, Network } from '@latchkey/algorand'
 import { type Chain, ChainError, checkAddress, isLocalName, isUnset, parseAssetId } from '../chain/Chain.js'
 import { OptionsError } from '../errors.js'
@@ -21,25 +21,25 @@ export type Accept = {
    * @default the network of the only chain
    */
   readonly network?: string | undefined
-  /** Dollars (`"$0.01"`), or base units of an asset. */
+  /** The price in dollars (`"$0.01"`) or in base units of an asset. */
   readonly price: Dynamic<Price>
   /** The address that is paid. */
   readonly payTo: Dynamic<string>
   /**
-   * How long the handler may take; the payment is valid for about as long.
+   * How long the handler may take. The payment is valid for about as long.
    *
    * @default 300
    */
   readonly maxTimeoutSeconds?: number | undefined
   /**
-   * `asset` is the id of the asset in which a price in dollars is paid; other members are sent to the buyer.
+   * `asset` is the id of the asset used to pay a price in dollars. Other members are sent to the buyer.
    *
    * @default {}
    */
   readonly extra?: { readonly asset?: string | number | bigint; readonly [name: string]: unknown } | undefined
   /**
-   * `authorization` settles after the handler has succeeded. `upfront` settles before it runs, and sends its response as it
-   * is made; the buyer is charged even if it fails, and may then send the payment again.
+   * `authorization` settles after the handler has succeeded. `upfront` settles before the handler runs and streams its
+   * response. The buyer is then charged even if the handler fails, and may send the payment again.
    *
    * @default 'authorization' for GET and HEAD; other methods settle before the handler runs, and hold its response
    */
@@ -47,7 +47,7 @@ export type Accept = {
 }
 
 const defaultTimeoutSeconds = 300
-/** A payment is valid for at most 1,000 rounds; this is how long they take at their fastest. */
+/** A payment is valid for at most 1,000 rounds. This is how long they take at their fastest. */
 const maxTimeoutSecondsAllowed = 2_400
 const minSecretLength = 16
 /** Members of `extra` that only the gate sets. */
@@ -91,17 +91,17 @@ export class Requirements {
     throw new ChainError('unsupported_network', message, { hint: chainIdHint })
   }
 
-  /** The chains that a network may mean; a CAIP-2 id, which is all that buyers send, means one at most. */
+  /** The chains that a network may refer to. A CAIP-2 id, which is all that buyers send, refers to at most one. */
   #candidates(network: string | undefined): readonly Chain[] {
     if (network === undefined) return this.#chains
-    // Left empty in the environment is not left out of the program.
+    // An empty environment variable is not the same as an omitted option.
     if (isUnset(network)) throw new ChainError('unsupported_network', 'network is empty', { hint: chainIdHint })
     if (network === 'local') return this.#chains.filter(({ isLocal }) => isLocal)
     const id = networkId(String(network))
     return this.#chains.filter((one) => one.matches(id)).slice(0, 1)
   }
 
-  /** Throws for what is wrong whatever the request is. */
+  /** Throws for options that are wrong for every request. */
   check(accept: Accept): void {
     const { scheme = 'exact', paymentFlow = 'authorization', extra = {} } = accept
     if (scheme !== 'exact') throw new OptionsError(`scheme cannot be ${JSON.stringify(scheme)}`, 'Use "exact".')
@@ -138,8 +138,8 @@ export class Requirements {
   }
 
   /**
-   * The requirement for one request; undefined if no facilitator serves its network now. `binding` holds everything of the
-   * request that the price may depend on.
+   * Builds the requirement for one request; undefined if no facilitator serves its network now. `binding` contains
+   * everything in the request that the price may depend on.
    */
   async build(
     accept: Accept,
@@ -172,7 +172,7 @@ export class Requirements {
     return isDynamic ? this.#quoted(requirement, binding) : requirement
   }
 
-  /** What a handler did for an unsafe method cannot be undone, so that it is paid for first. */
+  /** The work of a handler for an unsafe method cannot be undone, so it is paid for first. */
   async #isSettledFirst(
     accept: Accept,
     { settleFirstAbove }: SettleFirstOptions,
@@ -187,17 +187,17 @@ export class Requirements {
     return accept.paymentFlow === undefined && !isSafe(request)
   }
 
-  /**
-   * The requirements as buyers get them: each with both ids of its network, whichever the facilitator lists. Published
-   * buyers compare the strings.
-   */
+  /** The requirements for buyers, each with both ids of its network. Published buyers compare the strings. */
   inBothIds(requirements: readonly PaymentRequirements[]): PaymentRequirements[] {
     return requirements.flatMap((requirement) =>
       this.chainOf(requirement).ids.map((id) => ({ ...requirement, network: id as PaymentRequirements['network'] })),
     )
   }
 
-  /** The requirement that a payment was made for, with the network id of the buyer: one of the current ones, or one that was quoted for the same request. */
+  /**
+   * Finds the requirement that a payment was made for, with the buyer's network id: a current one, or one that was
+   * quoted for the same request.
+   */
   find(
     { accepted }: PaymentPayload,
     current: readonly PaymentRequirements[],
@@ -211,14 +211,16 @@ export class Requirements {
     return { ...same, network, extra: feePayer === undefined ? same.extra : { ...same.extra, feePayer } }
   }
 
-  /** What a payment says that it was made for, bounded; undefined if no chain was passed for its network. */
+  /**
+   * The requirement that a payment claims, with a limited timeout; undefined if no chain was passed for its network.
+   */
   claimed({ accepted }: PaymentPayload): PaymentRequirements | undefined {
     if (!this.#chains.some((chain) => chain.matches(accepted.network))) return undefined
     const maxTimeoutSeconds = Math.max(1, Math.min(accepted.maxTimeoutSeconds, maxTimeoutSecondsAllowed))
     return { ...accepted, maxTimeoutSeconds }
   }
 
-  /** All terms are the same. The fee payer may be any that was ever named. */
+  /** Whether all terms are the same. The fee payer may be any that was ever named. */
   #matches(accepted: PaymentRequirements, current: PaymentRequirements): boolean {
     const isSame =
       accepted.scheme === current.scheme &&
@@ -236,7 +238,7 @@ export class Requirements {
     )
   }
 
-  /** A price that may change before it is paid carries a MAC, so that it is accepted until it expires. */
+  /** Adds a MAC to a price that may change before it is paid, so that the price is accepted until it expires. */
   #quoted(requirement: PaymentRequirements, binding: string): PaymentRequirements {
     const until = Math.floor(Date.now() / 1000) + requirement.maxTimeoutSeconds
     const quote = `${until}.${this.#mac(requirement, until, binding)}`
@@ -261,11 +263,11 @@ export class Requirements {
 }
 
 function isSameExtra(name: string, current: unknown, accepted: unknown): boolean {
-  // The fee payer is checked above, and a buyer may pay its own fees; a quote is of an earlier price.
+  // The fee payer is checked above, and a buyer may pay its own fees. A quote belongs to an earlier price.
   return name === 'quote' || name === 'feePayer' || canonical(current) === canonical(accepted)
 }
 
-/** The same text for the same value, in whatever order its members are. */
+/** Equal values produce equal texts, in any order of members. */
 function canonical(value: unknown): string {
   const text = JSON.stringify(value, (_, inner: unknown) => {
     if (!Json.isObject(inner)) return inner
@@ -274,12 +276,12 @@ function canonical(value: unknown): string {
   return text ?? 'undefined'
 }
 
-/** The CAIP-2 id of a network that is given by its name. */
+/** The CAIP-2 id of a network given by name. */
 function networkId(network: string): string {
   return Network.known.find(({ name }) => name === network)?.caip2 ?? network
 }
 
-/** The suggestion for a misspelt network, if there is one. */
+/** The suggestion for a misspelled network, if there is one. */
 function networkHint(network: string): string | undefined {
   if (network === 'local') return localHint
   if (isLocalName(network)) return 'Write `network: "local"`, or leave it out if there is one chain.'

@@ -1,7 +1,7 @@
 /**
- * Captures the response of a handler on the response object of `node:http` or `node:http2`. From the start until
- * {@link ResponseCapture.release} every way to the connection that the object offers is replaced, so that nothing of it
- * leaves, in whatever order they are called; then all of them are restored before anything is sent.
+ * Captures the response of a handler on the response object of `node:http` or `node:http2`. From the start until {@link
+ * ResponseCapture.release}, every method of the object that reaches the connection is replaced, so that nothing is sent
+ * in any order of calls. All of them are restored before anything is sent.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
@@ -14,10 +14,10 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest
 /** A response of `node:http` or `node:http2`. */
 export type NodeResponse = ServerResponse | Http2ServerResponse
 
-/** All that a handler made, as of the moment it ended its response. */
+/** The complete response, as of the moment the handler ended it. */
 export type CapturedAnswer = {
   readonly status: number
-  /** Only with HTTP/1.1. */
+  /** Set only with HTTP/1.1. */
   readonly message: string | undefined
   readonly headers: readonly (readonly [string, number | string | string[]])[]
   readonly trailers: readonly OutgoingHttpHeaders[]
@@ -28,11 +28,14 @@ export type CaptureOptions = {
   readonly request: NodeRequest
   readonly response: NodeResponse
   readonly maxBytes: number
-  /** Called once: the handler has ended its response. */
+  /** Called once, when the handler has ended its response. */
   readonly onEnd: (answer: CapturedAnswer) => void
-  /** Called once, in place of `onEnd`: there will be no whole response. */
+  /** Called once instead of `onEnd`, if there will be no complete response. */
   readonly onFailure: (why: string) => void
-  /** Called when the client disconnects, which the handler does not see then; without it, the handler sees it. */
+  /**
+   * Called when the client disconnects, which is then hidden from the handler. Without this function, the handler sees
+   * it.
+   */
   readonly onClose?: (() => void) | undefined
 }
 
@@ -48,19 +51,19 @@ export class ResponseCapture {
   readonly #chunks: Buffer[] = []
   readonly #trailers: OutgoingHttpHeaders[] = []
   #bytes = 0
-  /** The status when the body started, after which it cannot change. */
+  /** The status when the body started. The status cannot change afterwards. */
   #startedStatus: number | undefined
   #isOpen = true
   #hasEnded = false
   #isReleased = false
-  /** Programs around the handler may defer the end of what is sent, and then its head is made later. */
+  /** Programs around the handler may defer the end of the response, and its head is then created later. */
   #releasedStatus: number | undefined
   readonly #ownWriteHead: ServerResponse['writeHead']
 
   constructor(options: CaptureOptions) {
     const { request, response, onClose } = options
     this.#options = options
-    // What is used of them is the same with HTTP/2.
+    // The members used here are the same with HTTP/2.
     this.#response = response as ServerResponse
     this.#ownWriteHead = this.#response.writeHead
     this.#hiddenClose = onClose && new HiddenClose(this.#response, onClose, request)
@@ -79,7 +82,7 @@ export class ResponseCapture {
     this.#requestState = new Overlay(request, { ...socketOf(false), ...streams })
   }
 
-  /** Restores the response and has it sent in one step; what the handler still writes is dropped. */
+  /** Restores the response and sends it in one step. Later writes of the handler are dropped. */
   release(send: (response: ServerResponse) => void): void {
     this.#close()
     this.#isReleased = true
@@ -93,7 +96,7 @@ export class ResponseCapture {
     }
   }
 
-  /** Restores the response for a program that sends another; says whether the handler had used it. */
+  /** Restores the response for a program that sends another. Returns whether the handler had used it. */
   remove(): boolean {
     const isUsed = this.#startedStatus !== undefined || !this.#isOpen
     this.#isReleased = true
@@ -107,12 +110,12 @@ export class ResponseCapture {
     this.#hiddenClose?.restore()
   }
 
-  /** Restores the response, and cuts its connection. */
+  /** Restores the response and closes its connection. */
   abort(): void {
     this.release((response) => response.destroy())
   }
 
-  /** Nothing is captured any more. */
+  /** Ends the capture. */
   #close(): void {
     this.#isOpen = false
     this.#chunks.length = 0
@@ -142,7 +145,7 @@ export class ResponseCapture {
     const status = this.#startedStatus!
     const body = Buffer.concat(this.#chunks)
     if (status < 400 && response.statusCode >= 400) {
-      // The part that it wrote before it failed is not sent.
+      // The part written before the failure is not sent.
       this.fail('the handler failed after it had started to respond')
     } else if (!hasItsLength(response, status, body.length)) {
       this.fail('the response does not have its Content-Length')
@@ -189,14 +192,14 @@ export class ResponseCapture {
       },
       addTrailers: (headers: OutgoingHttpHeaders) => void this.#trailers.push(headers),
       setTrailer: (name: string, value: string) => void this.#trailers.push({ [name]: value }),
-      // After the end it has no part in the response any more.
+      // After the end, this has no effect on the response.
       destroy: (): ServerResponse => {
         this.fail('the handler destroyed its response')
         return response
       },
       cork: ignore,
       uncork: ignore,
-      // Hints and pushes are never needed, and tell of what is not paid for.
+      // Early hints and pushes are optional, and would reveal content that is not paid for.
       writeEarlyHints: (_: unknown, done?: Callback) => done?.(),
       writeProcessing: ignore,
       writeInformation: ignore,
@@ -204,7 +207,7 @@ export class ResponseCapture {
     }
   }
 
-  /** What handlers use a socket for but to write to it. */
+  /** A socket for everything that handlers use it for except writing. */
   #socket(socket: NodeRequest['socket'], isHiding: boolean): NodeRequest['socket'] {
     const members = this.#refusing(socket, ['write', 'end', 'destroy', 'destroySoon', 'resetAndDestroy'])
     const hidden = isHiding && !('stream' in this.#response) ? this.#hiddenClose?.socketMembers(socket) : undefined
@@ -221,7 +224,7 @@ export class ResponseCapture {
     })
   }
 
-  /** Methods by which a response would go around the capture. */
+  /** Methods that would bypass the capture. */
   #refusing(target: object, names: readonly string[]): { [name: string]: unknown } {
     const entries = names.map((name) => {
       const refuse = (...args: unknown[]): unknown => {
@@ -235,12 +238,12 @@ export class ResponseCapture {
   }
 }
 
-/** `client` is an own property of a request; the getter of `connection` may not go by way of `socket`. */
+/** `client` is an own property of a request. The getter of `connection` may not use `socket`. */
 function connectionNames(socket: PropertyDescriptor): PropertyDescriptorMap {
   return { socket, connection: { ...socket }, client: { ...socket } }
 }
 
-/** A property that is made when it is first read: most handlers never do. */
+/** A property that is created when it is first read, which most handlers never do. */
 function lazily<T>(make: () => T): PropertyDescriptor {
   let made: { value: unknown } | undefined
   return {
@@ -254,7 +257,7 @@ function lazily<T>(make: () => T): PropertyDescriptor {
   }
 }
 
-/** As they were written, where that is known. */
+/** The header names as written, if they are known. */
 function namesOf(response: ServerResponse & { getRawHeaderNames?: () => string[] }): string[] {
   return response.getRawHeaderNames?.() ?? response.getHeaderNames()
 }
@@ -263,7 +266,7 @@ function noPush(): Error {
   return new Error('a response that is not paid for yet cannot push another')
 }
 
-/** A client waits for the missing bytes, or sees a protocol error. */
+/** Otherwise a client would wait for the missing bytes, or see a protocol error. */
 export function hasItsLength(response: ServerResponse, status: number, bytes: number): boolean {
   const length = response.getHeader('content-length')
   const hasNone = response.req?.method === 'HEAD' || status === 204 || status === 304

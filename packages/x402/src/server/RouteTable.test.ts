@@ -51,7 +51,7 @@ test('HEAD matches GET, in any case', () => {
   for (const method of ['HEAD', 'get', 'head']) assert.equal(keyOf(['GET /a'], method, '/a'), 'GET /a')
 })
 
-test('another method of a path is told from another path', () => {
+test('distinguishes another method of a path from another path', () => {
   const table = new RouteTable({ 'GET /a': 1, 'PUT /a': 2, 'DELETE /b/*': 3, '/c': 4 })
   const allowed = (method: string, path: string) => {
     const match = table.match(method, path)
@@ -66,7 +66,7 @@ test('another method of a path is told from another path', () => {
   assert.deepEqual(allowed('HEAD', '/b/x'), ['DELETE, OPTIONS', [3]])
 })
 
-test('keys match the whole path, and the path below each segment of the place where the gate is mounted', () => {
+test('matches keys with the whole path, and with the path below each segment of the mount point', () => {
   const keys = ['GET /api/v1/a', 'GET /v1/b', 'GET /c', 'GET /d/:id', '/api/v1']
   const table = new RouteTable(Object.fromEntries(keys.map((key) => [key, true])))
   const keyAt = (path: string, depth?: number) => {
@@ -77,7 +77,7 @@ test('keys match the whole path, and the path below each segment of the place wh
   for (const path of ['/api/v1/b', '//api//v1/b']) assert.equal(keyAt(path, 2), 'GET /v1/b', path)
   for (const path of ['/api/v1/c', '/api/v1//c/', '/%61pi/v1/%63']) assert.equal(keyAt(path, 2), 'GET /c', path)
   assert.equal(keyAt('/api/v1/d/7', 2), 'GET /d/:id')
-  // Two slashes start a host where a program reads what is left as a URL.
+  // Two slashes start a host if a program reads the rest as a URL.
   for (const path of ['/api/v1//x/c', '/api/v1/\\\\x/%63']) assert.equal(keyAt(path, 2), 'GET /c', path)
   for (const path of ['/api/v1/../a', '/api/v1/%2e%2e/a', '/%61pi/v1/../%61'])
     assert.equal(keyAt(path, 2), 'GET /api/v1/a', path)
@@ -88,13 +88,13 @@ test('keys match the whole path, and the path below each segment of the place wh
   assert.equal(keyAt('/api/v1/x/c', 2), undefined)
 })
 
-test('the first key counts, whichever form of the path it matches', () => {
+test('the first key wins, for any matching form of the path', () => {
   const dear = new RouteTable({ 'GET /dear': 1, '*': 2 })
   const match = dear.match('GET', '/api/dear', 1)
   assert.equal(match?.type === 'route' && match.key, 'GET /dear')
 })
 
-test('whether a route of a framework may be paid for is known before there is a request', () => {
+test('determines before any request whether a framework’s route may be paid for', () => {
   const table = new RouteTable({ 'GET /api/a': 1, 'GET /items/:id/parts': 2, 'GET /files/*': 3 })
   const may = [
     '/api/a',
@@ -113,7 +113,7 @@ test('whether a route of a framework may be paid for is known before there is a 
   assert.equal(strict.mayMatch('/api/a', 1), true)
 })
 
-test('a path that may have lost a prefix is told from one that is free', () => {
+test('distinguishes a path that may have lost a prefix from a free one', () => {
   const table = new RouteTable({ 'GET /api/v1/a': 1, 'POST /shop/:id': 2, 'GET /files/*': 3, 'GET /:any/x': 4 })
   assert.equal(table.keyWithPrefix('GET', '/v1/a'), 'GET /api/v1/a')
   assert.equal(table.keyWithPrefix('POST', '/7'), 'POST /shop/:id')
@@ -123,7 +123,7 @@ test('a path that may have lost a prefix is told from one that is free', () => {
   for (const path of ['/7', '/x', '/v2/a', '/api/v1']) assert.equal(few.keyWithPrefix('GET', path), undefined, path)
 })
 
-test('every reading of a path is matched', () => {
+test('matches every reading of a path', () => {
   const keys = ['GET /weekly', 'GET /files/*', 'GET /:shop/prices']
   const spellings = [
     '/WEEKLY',
@@ -165,12 +165,12 @@ test('every reading of a path is matched', () => {
   }
 })
 
-test('a path that matches two routes in two readings is ambiguous', () => {
+test('a path whose readings match two routes is ambiguous', () => {
   assert.equal(keyOf(['GET /cheap/*', 'GET /dear'], 'GET', '/cheap/../dear'), 'ambiguous')
   assert.equal(keyOf(['GET /cheap/*', 'GET /dear'], 'GET', '/cheap/%2e%2e/dear'), 'ambiguous')
 })
 
-test('a key that no request can match is an error', () => {
+test('rejects a key that no request can match', () => {
   const bad = [
     'weather',
     'GET weather',
@@ -197,7 +197,7 @@ test('a key that no request can match is an error', () => {
   assert.throws(() => new RouteTable({}), /routes is empty/)
 })
 
-test('a shadowed key is an error', () => {
+test('rejects a shadowed key', () => {
   for (const [first, second] of [
     ['GET /a/*', 'GET /a/:id'],
     ['/a', 'POST /a'],
@@ -240,7 +240,7 @@ test('a path that is a route when read as a URL is not free', () => {
     fc.property(path, (target) => {
       if (!URL.canParse(target, 'http://localhost')) return
       const { pathname } = new URL(target, 'http://localhost')
-      // Routers decode what they have read, and most resolve nothing afterwards.
+      // Routers decode the path that they have read, and most resolve nothing afterwards.
       if (![pathname, decodeURIComponent(pathname)].some((read) => /^\/files(\/|$)/.test(read))) return
       routes++
       assert.notEqual(table.match('GET', target), undefined, target)
@@ -250,7 +250,7 @@ test('a path that is a route when read as a URL is not free', () => {
   assert.ok(routes > 500, `only ${routes}`)
 })
 
-test('a path with too many readings is refused if one of them may be a route, and free otherwise', () => {
+test('refuses a path with too many readings if one of them may be a route, and lets it pass otherwise', () => {
   const keys = ['GET /files/*', 'POST /other/:id']
   const odd = '/%252e%252e;/..;/%2e%252f..\\%5c;x//..%2f%2e./;y#/..;/%23/../'
   for (const end of ['files', 'FILE%73', '%2566iles', 'x;files', 'files'.replace('s', '\u{17f}')]) {
@@ -266,7 +266,7 @@ test('a path with too many readings is refused if one of them may be a route, an
   assert.equal(keyOf(keys, 'GET', `/x${'%20'.repeat(1_000)}`), 'ambiguous', 'too long to be read')
 })
 
-test('what is made of a path is bounded, with any number of mounts, and most paths need nothing of it', () => {
+test('limits the texts derived from a path for any number of mounts, and needs none for most paths', () => {
   const table = new RouteTable({ 'GET /files/*': 1, 'GET /a/:b': 2, 'POST /:c': 3 })
   const piece = fc.constantFrom(
     '%252e',
@@ -307,7 +307,7 @@ test('what is made of a path is bounded, with any number of mounts, and most pat
   assert.equal(none.used, 0)
 })
 
-test('slashes are trimmed from the end of a path, and passed within it in linear time', () => {
+test('trims slashes at the end of a path, and skips those within it in linear time', () => {
   assert.deepEqual(['/a//', '//', '', '/a//b'].map(trimSlashes), ['/a', '/', '/', '/a//b'])
   const startedAt = performance.now()
   const path = `${'/'.repeat(100_000)}a`
@@ -315,7 +315,7 @@ test('slashes are trimmed from the end of a path, and passed within it in linear
   assert.ok(performance.now() - startedAt < 5_000, 'takes too long')
 })
 
-test('any path is matched without an error', () => {
+test('matches any path without an error', () => {
   const table = new RouteTable({ 'GET /a/:b/*': true, 'POST *': true })
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (path) => void table.match('GET', path)),

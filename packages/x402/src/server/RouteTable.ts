@@ -1,7 +1,7 @@
 /**
- * Which requests have to be paid for. A path that two programs could read differently is matched in every reading: escapes,
- * double slashes, dots, another case or a trailing slash never open a paid route, nor an expensive one for the price of a
- * cheap one.
+ * Decides which requests require payment. A path that two programs could read differently is matched in every reading.
+ * Escapes, double slashes, dots, another case or a trailing slash therefore never open a paid route for free, nor an
+ * expensive one for the price of a cheap one.
  */
 import { X402Error } from '../errors.js'
 import {
@@ -26,9 +26,9 @@ type Compiled<T> = {
   readonly pattern: RegExp
   /** Matches the path only in the spelling of the key. */
   readonly exact: RegExp
-  /** The texts, in folded case, that are in every path that it matches. */
+  /** The texts, in folded case, that occur in every path that the route matches. */
   readonly literals: readonly string[]
-  /** What is left of the path where a prefix of it was removed. */
+  /** Patterns for the rest of the path after a prefix was removed. */
   readonly suffixes: readonly RegExp[]
   readonly value: T
 }
@@ -40,14 +40,14 @@ const maxLatest = 2
 
 export type Match<T> =
   | { readonly type: 'route'; readonly key: RouteKey; readonly value: T }
-  /** Two readings are different routes, or there are too many readings: what would be served is not known. */
+  /** Two readings are different routes, or there are too many readings. The gate cannot know what would be served. */
   | { readonly type: 'ambiguous' }
   /** The path is paid for with other methods. */
   | { readonly type: 'method'; readonly allowed: readonly string[]; readonly values: readonly T[] }
 
 export class RouteTable<T> {
   readonly #routes: readonly Compiled<T>[]
-  /** The readings of the latest paths: of a request as it was sent, and as the router has it. */
+  /** The readings of the latest paths: as the request was sent, and as the router has it. */
   readonly #latest = new Map<string, Readings | undefined>()
 
   /** @throws RouteError for a key that no request can match */
@@ -65,9 +65,9 @@ export class RouteTable<T> {
   }
 
   /**
-   * The first route for a reading of a path; `undefined` if there is none for any.
+   * Returns the first route for a reading of a path; `undefined` if no reading has one.
    *
-   * @param depth how many segments of the path are before the place where the gate is mounted: keys are matched with the
+   * @param depth how many segments of the path precede the place where the gate is mounted; keys are matched with the
    * whole path, and with the path without those segments
    */
   match(method: string, path: string, depth = 0, budget = new ReadingBudget()): Match<T> | undefined {
@@ -91,7 +91,7 @@ export class RouteTable<T> {
     return others.size === 0 ? undefined : otherMethods([...others])
   }
 
-  /** A request is matched once for its own method, and once for each that a program may use instead. */
+  /** Cached, because a request is matched for its own method and for each method that a program may use instead. */
   #readings(path: string, depth: number, budget: ReadingBudget): Readings | undefined {
     const key = `${depth} ${path}`
     if (this.#latest.has(key)) return this.#latest.get(key)
@@ -110,7 +110,7 @@ export class RouteTable<T> {
     return this.#routes.filter(({ literals }) => literals.every((literal) => content.includes(literal)))
   }
 
-  /** Whether a path is spelled like a key that it matches: in the same case, and without further slashes. */
+  /** Whether a path is spelled like a key that it matches: in the same case, and without additional slashes. */
   isExact(key: RouteKey, path: string, depth = 0): boolean {
     const route = this.#routes.find((one) => one.key === key)
     const forms = formsOf(decodeOnce(path.replace(/\?.*$/s, '')), depth)
@@ -130,7 +130,7 @@ export class RouteTable<T> {
     return undefined
   }
 
-  /** The first key of which a part without its prefix may be in a path that has too many readings. */
+  /** The first key whose part after a prefix may be in a path that has too many readings. */
   #keyWithin(candidates: readonly Compiled<T>[], path: string): RouteKey | undefined {
     const content = foldedContent(path.replace(/\?.*$/s, ''))
     const isWithin = (suffix: string): boolean => literalsOf(suffix).every((literal) => content.includes(literal))
@@ -138,8 +138,8 @@ export class RouteTable<T> {
   }
 
   /**
-   * Whether a request to a route of a framework, like `/items/:id`, may match a key: also a longer one, since the path may be
-   * another before the framework has it.
+   * Whether a request to a framework's route, such as `/items/:id`, may match a key. Includes longer keys, because the
+   * path may be different before the framework gets it.
    */
   mayMatch(url: string, depth = 0): boolean {
     const forms = formsOf(url, depth).map(segmentsOf)
@@ -158,8 +158,9 @@ function decodeOnce(path: string): string {
 }
 
 /**
- * The readings of a path, and how many of their first segments may be removed; undefined if there are too many. A program that
- * is mounted reads what is left of the path on its own: it may start with two slashes, and its dots do not leave the prefix.
+ * The readings of a path, and how many of their first segments may be removed; undefined if there are too many. A
+ * mounted program reads the rest of the path separately: the rest may start with two slashes, and its dots do not leave
+ * the prefix.
  */
 function mountedReadings(target: string, depth: number, budget: ReadingBudget): Readings | undefined {
   const path = target.replace(/\?.*$/s, '')
@@ -182,7 +183,7 @@ function mountedReadings(target: string, depth: number, budget: ReadingBudget): 
   return readings
 }
 
-/** The path, and without its first segments. */
+/** The path, and the path without its first segments. */
 function formsOf(path: string, depth: number): string[] {
   const forms = [path]
   for (let rest = path; forms.length <= depth && rest !== '/'; ) {
@@ -244,7 +245,7 @@ function exactOf(path: string): RegExp {
   return path === '*' ? /^/ : new RegExp(`^${sourceOf(path)}${end}$`, 'su')
 }
 
-/** What is between parameters, wildcards and slashes. */
+/** The texts between parameters, wildcards and slashes. */
 function literalsOf(path: string): string[] {
   const segments = trimSlashes(path)
     .split('/')
@@ -264,7 +265,7 @@ function sourceOf(path: string): string {
   return source.replace(/\/\.\*$/, '(?:/.*)?')
 }
 
-/** The path without its first segments, as long as those are plain: frameworks remove no other prefixes. */
+/** The path without its first segments, as long as those are plain, because frameworks remove no other prefixes. */
 function suffixesOf(path: string): string[] {
   const segments = trimSlashes(path).split('/').slice(1)
   const end = segments.findIndex((segment) => isParameter(segment) || segment.includes('*'))
@@ -276,7 +277,7 @@ function segmentsOf(path: string): string[] {
   return path.split('/').filter((segment) => segment !== '')
 }
 
-/** Whether some path matches both patterns. */
+/** Whether any path matches both patterns. */
 function overlap(key: readonly string[], route: readonly string[]): boolean {
   const [first, ...keyRest] = key
   const [other, ...routeRest] = route
@@ -287,7 +288,7 @@ function overlap(key: readonly string[], route: readonly string[]): boolean {
   return (isOpen || first.toLowerCase() === other.toLowerCase()) && overlap(keyRest, routeRest)
 }
 
-/** Some routers write `*name` for `*`. */
+/** Some routers write `*name` instead of `*`. */
 function wildcards(segment: string): string {
   return /^\*\w*$/.test(segment) ? '.*' : segment.split('*').map(escapeText).join('.*')
 }
@@ -296,7 +297,7 @@ function escapeText(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 }
 
-/** Whether every request of the later route matches the earlier one, tried with segments that no route names. */
+/** Whether every request of the later route matches the earlier one, tested with segments that no route names. */
 function covers<T>(earlier: Compiled<T>, later: Compiled<T>): boolean {
   if (earlier.method !== undefined && earlier.method !== later.method) return false
   const sample = later.path

@@ -23,7 +23,7 @@ async function outcomes(claims: MemoryClaims): Promise<string[]> {
     .sales.map(({ outcome, code }) => (code === '' ? outcome : `${outcome} ${code}`))
 }
 
-test('a gate records what is sold, with the claim, and how it ends', async () => {
+test('a gate records sales with the claim, and their outcome', async () => {
   const claims = new MemoryClaims()
   const world = await stubGate({ claims })
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
@@ -58,7 +58,7 @@ test('a gate records what is sold, with the claim, and how it ends', async () =>
   )
 })
 
-test('handlers that fail, refusals and undecided payments are recorded as such', async () => {
+test('records failed handlers, refusals and undecided payments with their outcome', async () => {
   const claims = new MemoryClaims()
   const ledger = newLedger()
   let answerOf: 'fail' | 'lost' | 'invalid' = 'fail'
@@ -86,7 +86,7 @@ test('handlers that fail, refusals and undecided payments are recorded as such',
   ])
 })
 
-test('a payment that was settled elsewhere is refused, and is no sale', async () => {
+test('a payment that was settled elsewhere is refused, and is not a sale', async () => {
   const claims = new MemoryClaims()
   const ledger = newLedger()
   const world = await stubGate({ claims }, ledger)
@@ -98,7 +98,7 @@ test('a payment that was settled elsewhere is refused, and is no sale', async ()
   assert.deepEqual(claims.sales.open('undecided', Number.MAX_SAFE_INTEGER, 10), [])
 })
 
-test('a payment whose repeat fails may be on the ledger: it is not recorded as one that was not charged', async () => {
+test('does not record a payment as not charged if its repeat fails, because it may be on the ledger', async () => {
   for (const isOnLedger of [true, false]) {
     const claims = new MemoryClaims({ maxHeldBytes: 1 })
     const ledger = newLedger()
@@ -113,7 +113,7 @@ test('a payment whose repeat fails may be on the ledger: it is not recorded as o
   }
 })
 
-test('a payment that no ledger takes for a long time is refused, before it is claimed', async () => {
+test('refuses a payment that no ledger accepts for a long time, before it is claimed', async () => {
   const claims = new MemoryClaims()
   const facilitators = stubFacilitator(newLedger(), { settle: () => Promise.reject(new Error('lost')) })
   const world = await stubGate({ claims, facilitators, routes: { 'POST /a': { accepts: price } } })
@@ -146,8 +146,8 @@ function bound(store: SaleStore): SaleStore {
   }
 }
 
-test('writes again what a store refused, in order, and reports it once', async (t) => {
-  // Waiting for the next write keeps no process alive.
+test('retries rejected writes in order, and reports the failure once', async (t) => {
+  // Waiting for the next write does not keep a process alive.
   const alive = setInterval(() => {}, 1_000)
   t.after(() => clearInterval(alive))
   const memory = new MemoryClaims().sales
@@ -168,7 +168,7 @@ test('writes again what a store refused, in order, and reports it once', async (
   )
 })
 
-test('close gives up on a store that fails, and says what is not recorded', async () => {
+test('close gives up on a failing store, and reports the unrecorded outcomes', async () => {
   const errors: Error[] = []
   const { store } = failing(new MemoryClaims().sales, Number.POSITIVE_INFINITY)
   const log = new SalesLog(store, (error) => void errors.push(error as Error))
@@ -177,7 +177,7 @@ test('close gives up on a store that fails, and says what is not recorded', asyn
   assert.equal(errors.at(-1)?.message, '1 outcomes of payments could not be recorded')
 })
 
-test('a flood of failures leaves room for what was paid', async () => {
+test('a flood of failures leaves room for payments', async () => {
   const memory = new MemoryClaims().sales
   const log = new SalesLog(memory, () => {})
   for (let count = 0; count < 3_000; count++) log.add(recorded(`F${'ABCDEFGHIJ'[count % 10]}${count}`, 'refused'))

@@ -1,13 +1,16 @@
-/** Records what a gate sells, beside the response: many outcomes in one write, again where the store fails. */
+/**
+ * Records the sales of a gate in parallel with the response. Writes many outcomes at once, and retries if the store
+ * fails.
+ */
 import { X402Error } from '../errors.js'
 import type { Sale, SaleStore } from '../store/Sales.js'
 import { isFailure } from '../store/Sales.js'
 
-/** So that outcomes which come together share a write. */
+/** Lets concurrent outcomes share a write. */
 const batchMs = 20
 const maxBatch = 500
 const maxQueued = 20_000
-/** Anyone can cause failures: those have a tenth of the queue. */
+/** Anyone can cause failures, so they may use only a tenth of the queue. */
 const maxQueuedFailures = 2_000
 const firstWaitMs = 500
 const maxWaitMs = 30_000
@@ -43,14 +46,16 @@ export class SalesLog {
     this.#schedule()
   }
 
-  /** Notes that a hook was told of a settlement. */
+  /** Records that a settlement was reported to a hook. */
   delivered(transactionId: string): void {
     if (this.#store === undefined || this.#delivered.length >= maxQueued) return
     this.#delivered.push(transactionId)
     this.#schedule()
   }
 
-  /** Writes what is queued, as far as the store lets it; what cannot be written goes to `onError`. */
+  /**
+   * Writes the queued outcomes if the store accepts them. Outcomes that cannot be written are reported to `onError`.
+   */
   async close(timeoutMs: number): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -75,7 +80,7 @@ export class SalesLog {
       this.#timer = undefined
       void this.#write()
     }, this.#waitMs)
-    // A first write keeps the process; one that waits for a store that fails does not.
+    // A first write keeps the process running. A retry for a failing store does not.
     if (this.#waitMs !== batchMs) this.#timer.unref?.()
   }
 
@@ -104,7 +109,7 @@ export class SalesLog {
     if (this.#sales.length + this.#delivered.length > 0) this.#schedule()
   }
 
-  /** A disk that is full must not fill the log, too. */
+  /** A full disk must not fill the log too. */
   #reportNow(error: unknown): void {
     if (performance.now() < this.#reportedMs + reportEveryMs) return
     this.#reportedMs = performance.now()
@@ -125,7 +130,7 @@ export class SalesLog {
   }
 }
 
-/** Outcomes of payments that are not in the store; passed to `onError`. */
+/** Outcomes of payments that are not in the store. Passed to `onError`. */
 export class SalesError extends X402Error<'sales_not_recorded'> {
   override name = 'SalesError'
 }

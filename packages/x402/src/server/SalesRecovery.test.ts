@@ -38,7 +38,7 @@ async function recovery(sales: readonly Sale[], { hasHook = true } = {}) {
   return { recover, finish, store, ledger, told, errors }
 }
 
-test('tells the hook of settlements that it was not told of, once', async () => {
+test('reports missed settlements to the hook, once', async () => {
   const world = await recovery([
     sale('A', { outcome: 'settled', isDue: true, round: 7 }),
     sale('B', { outcome: 'settled', isDue: false }),
@@ -55,7 +55,7 @@ test('tells the hook of settlements that it was not told of, once', async () => 
   assert.deepEqual(world.errors, [])
 })
 
-test('records what the ledger says about payments that a process left', async () => {
+test('records the ledger’s outcome of payments that a process left', async () => {
   const world = await recovery([
     sale('SETTLED', {}),
     sale('NEVER', { outcome: 'pending' }),
@@ -91,7 +91,7 @@ test('records what the ledger says about payments that a process left', async ()
   )
 })
 
-test('a node that does not answer leaves everything as it is', async () => {
+test('changes nothing if a node does not answer', async () => {
   const world = await recovery([sale('A', {})])
   world.ledger.isDown = true
   await world.recover.run()
@@ -103,7 +103,7 @@ test('a node that does not answer leaves everything as it is', async () => {
   assert.deepEqual(world.errors, [])
 })
 
-test('without a hook nothing is told, and what is settled is recorded', async () => {
+test('reports nothing without a hook, and records settlements', async () => {
   const world = await recovery([sale('A', { isDue: false })], { hasHook: false })
   world.ledger.transactions.set('A', { type: 'confirmed', round: 950n })
   await world.recover.run()
@@ -112,7 +112,7 @@ test('without a hook nothing is told, and what is settled is recorded', async ()
   assert.deepEqual([recorded!.outcome, recorded!.isDue], ['settled', false])
 })
 
-test('a payment of another gate with the same store stays due for the hook of that one', async () => {
+test('leaves a payment due for the hook of another gate with the same store', async () => {
   const world = await recovery([sale('A', {})], { hasHook: false })
   world.ledger.transactions.set('A', { type: 'confirmed', round: 950n })
   await world.recover.run()
@@ -123,7 +123,7 @@ test('a payment of another gate with the same store stays due for the hook of th
   )
 })
 
-test('payments that stay open keep no later ones waiting', async () => {
+test('payments that stay open do not delay later ones', async () => {
   const digits = (count: number): string => [...String(count)].map((digit) => 'ABCDEFGHIJ'[Number(digit)]).join('')
   const elsewhere = Array.from({ length: 450 }, (_, count) =>
     sale(`X${digits(count)}`, { network: 'algorand:other', timeMs: Date.now() - 2 * hourMs + count }),

@@ -1,6 +1,6 @@
 /**
- * Finishes what an earlier process left: settlements that no hook was told of, and payments whose outcome is not recorded.
- * Runs when a gate opens and every minute, beside the requests.
+ * Finishes the work of an earlier process: settlements that were not reported to a hook, and payments whose outcome is
+ * not recorded. Runs when a gate opens and every minute, in parallel with requests.
  */
 import { AlgodError } from '@latchkey/algod'
 import { BoundedMap, Network } from '@latchkey/algorand'
@@ -17,27 +17,32 @@ export type SalesRecoveryOptions = {
   readonly events: GateEvents
   readonly log: SalesLog
   readonly onError: (error: unknown) => void
-  /** Whether there is a hook to be told. */
+  /** Whether there is a hook to call. */
   readonly hasHook: boolean
 }
 
 const everyMs = 60_000
-/** A hook is tried for about a minute by the process that had the payment settled; this is well after. */
+/** The process that had the payment settled retries a hook for about a minute. This is well after that. */
 const dueAfterMs = 180_000
-/** Before that a request is being served, most likely. To look up one that is does no harm: the ledger decides. */
+/**
+ * Before this time, a request is most likely still being served. Looking up its payment does no harm, because the
+ * ledger decides.
+ */
 const undecidedAfterMs = 120_000
-/** Nodes find a transaction by its id for about as many rounds; before that they cannot tell. */
+/** Nodes find a transaction by its id for about this many rounds. Older transactions cannot be decided. */
 const lookupRounds = 900n
 const batch = 200
-/** A hook that fails for good is called again this often, and each time reported. */
+/** A hook that keeps failing is called again at this interval, and each failure is reported. */
 const againMs = 600_000
 const maxTold = 10_000
 
 export class SalesRecovery {
   readonly #options: SalesRecoveryOptions
-  /** When the hook was last told of a settlement. */
+  /** When each settlement was last reported to the hook. */
   readonly #told = new BoundedMap<string, number>(maxTold)
-  /** Where the next run goes on: some that stay open, such as those of another network, keep no others waiting. */
+  /**
+   * Where the next run continues, so that sales that stay open, such as those of another network, do not block others.
+   */
   readonly #next: { due: string | undefined; undecided: string | undefined } = { due: undefined, undecided: undefined }
   #timer: ReturnType<typeof setInterval> | undefined
   #isStopped = false
@@ -58,7 +63,7 @@ export class SalesRecovery {
     clearInterval(this.#timer)
   }
 
-  /** Never throws. One at a time. */
+  /** Never throws. Runs do not overlap. */
   run(nowMs = Date.now()): Promise<void> {
     this.#running ??= this.#recover(nowMs).finally(() => {
       this.#running = undefined
@@ -69,7 +74,7 @@ export class SalesRecovery {
   async #recover(nowMs: number): Promise<void> {
     const { events, hasHook, onError } = this.#options
     try {
-      // Without a hook there is nothing to tell.
+      // Without a hook, nothing is reported.
       const due = hasHook ? await this.#open('due', nowMs - dueAfterMs) : []
       for (const sale of due) {
         if ((this.#told.get(sale.transactionId) ?? 0) > nowMs - againMs) continue
@@ -96,7 +101,7 @@ export class SalesRecovery {
     return sales
   }
 
-  /** What the ledger says about a payment that a process left. */
+  /** Asks the ledger about a payment that a process left. */
   async #decide(sale: Sale): Promise<void> {
     const chain = this.#options.chains.find(({ caip2 }) => caip2 === sale.network)
     if (chain === undefined) return
@@ -107,7 +112,7 @@ export class SalesRecovery {
       if (state === 'settled') this.#settled(sale, Number(settledRound))
       else if (state === 'expired') this.#expired(sale, round - BigInt(firstValid) < lookupRounds)
     } catch (error) {
-      // The next run asks again.
+      // The next run tries again.
       if (!(error instanceof AlgodError || error instanceof ChainError)) throw error
     }
   }
@@ -116,11 +121,11 @@ export class SalesRecovery {
     const { log, events } = this.#options
     const settled: Sale = { ...sale, outcome: 'settled', code: '', round, timeMs: Date.now() }
     log.add(settled)
-    // If the hook is another gate's, that one is told by its own recovery.
+    // If the hook belongs to another gate, that gate's own recovery calls it.
     if (sale.isDue) events.tellSettled(eventOf(settled))
   }
 
-  /** One that is too old to be looked up may have been settled: that is not called a failure. */
+  /** A payment that is too old to be looked up may have been settled, so it is not recorded as a failure. */
   #expired(sale: Sale, isCertain: boolean): void {
     if (isCertain) this.#options.log.add({ ...sale, outcome: 'cancelled', code: 'not_settled', timeMs: Date.now() })
     else this.#options.log.add({ ...sale, outcome: 'unknown', timeMs: Date.now() })

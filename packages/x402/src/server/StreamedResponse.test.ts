@@ -8,7 +8,7 @@ import { StreamedResponse } from './StreamedResponse.js'
 
 type Handler = (response: ServerResponse, message: IncomingMessage) => void
 
-/** A server with one streamed response, and what its admission is told. */
+/** A server with one streamed response, and a log of the calls to its admission. */
 async function open(t: TestContext, handler: Handler, pass?: Admission['pass']) {
   const log: string[] = []
   let onOver = (): void => {}
@@ -54,7 +54,7 @@ async function open(t: TestContext, handler: Handler, pass?: Admission['pass']) 
   return { response, log, over, left, timeUp: () => timeUp() }
 }
 
-test('a response that was sent has the receipt, and is settled with a copy', async (t) => {
+test('a sent response has the receipt, and is settled with a copy', async (t) => {
   const { response, log, over } = await open(t, (own) => {
     own.write('a')
     own.end(Buffer.from('b'))
@@ -66,7 +66,7 @@ test('a response that was sent has the receipt, and is settled with a copy', asy
   assert.deepEqual([body, log], ['ab', ['settle ab']])
 })
 
-test('a handler that destroys its response, or ends it before its Content-Length, cancels', async (t) => {
+test('cancels if a handler destroys its response, or ends it before its Content-Length', async (t) => {
   const cuts: Handler[] = [
     (own) => {
       own.write('a')
@@ -94,7 +94,7 @@ test('a handler that destroys its response, or ends it before its Content-Length
   }
 })
 
-test('a handler whose client leaves does not see it before its end, and goes on', async (t) => {
+test('a handler continues and does not see that its client left before the end', async (t) => {
   const events: string[] = []
   let own!: ServerResponse
   const { response, log, over, left } = await open(t, (made, message) => {
@@ -116,7 +116,7 @@ test('a handler whose client leaves does not see it before its end, and goes on'
   assert.deepEqual(events.sort(), ['aborted', 'request', 'response'])
 })
 
-test('a handler that waits for a client that leaves goes on', async (t) => {
+test('a handler that waits for a client that leaves continues', async (t) => {
   let own!: ServerResponse
   const { response, left } = await open(t, (made) => {
     own = made
@@ -129,7 +129,7 @@ test('a handler that waits for a client that leaves goes on', async (t) => {
   own.end()
 })
 
-test('a handler is told that its client has left when its time is up, or its response cannot be held', async (t) => {
+test('a handler sees that its client has left when its time is up, or its response cannot be held', async (t) => {
   const timed = await open(t, (own) => void own.write('a'))
   timed.response.destroy()
   await timed.left
@@ -149,7 +149,7 @@ test('a handler is told that its client has left when its time is up, or its res
   assert.deepEqual(long.log, ['cancel'])
 })
 
-test('a request of a pass is used up by a client that leaves, and given back by a handler that fails', async (t) => {
+test('a pass request is used up if the client leaves, and returned if the handler fails', async (t) => {
   const pass = { untilMs: 0, requestsLeft: 1 }
   const left = await open(t, (own) => void own.write('a'), pass)
   left.response.destroy()

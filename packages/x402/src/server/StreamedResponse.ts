@@ -1,8 +1,8 @@
 /**
- * Sends the response of a handler as it is made, on the response objects of `node:http` and `node:http2`, for a payment that
- * was settled before. The payment is used up once the client has all of the response. If the client leaves before, the handler
- * goes on, and its response is held for the next request with the payment; if the handler fails, or the response is too long to
- * be held, the next request makes it again.
+ * Streams the response of a handler on the response objects of `node:http` and `node:http2`, for a payment that was
+ * settled before. The payment is used up when the client has the whole response. If the client leaves before, the
+ * handler continues, and its response is held for the next request with the payment. If the handler fails, or the
+ * response is too long to be held, the next request produces it again.
  */
 import type { ServerResponse } from 'node:http'
 import type { Admission } from './Admission.js'
@@ -25,18 +25,20 @@ export class StreamedResponse {
   readonly #response: ServerResponse
   readonly #own: Pick<ServerResponse, 'write' | 'end' | 'destroy'>
   readonly #copy = new StreamCopy()
-  /** Undefined for what a pass opens, which is sent once: its handler sees that the client has left. */
+  /**
+   * Undefined for a request opened by a pass. Its response is sent once, and its handler sees that the client has left.
+   */
   readonly #hidden: HiddenClose | undefined
   readonly #bytesBefore: number
   #head: { readonly status: number; readonly headers: HeaderList } | undefined
   #isGone = false
   #needsDrain = false
-  /** The handler has ended, has failed or was given up. */
+  /** The handler has ended, has failed or was abandoned. */
   #isOver = false
 
   constructor(options: StreamOptions) {
     const { request, response: nodeResponse, admission } = options
-    // What is used of it is the same with HTTP/2.
+    // The members used here are the same with HTTP/2.
     const response = nodeResponse as ServerResponse
     this.#options = options
     this.#response = response
@@ -58,13 +60,13 @@ export class StreamedResponse {
       if (status >= 400) this.#cancel()
     })
     sendBeforeDestroy(request, response, () => {
-      // Node destroys the socket of a request whose client is leaving; later on, it is the handler that fails.
+      // Node destroys the socket of a request whose client is leaving. Later, it is the handler that fails.
       if (this.#isGone || !(this.#hidden?.isAborted ?? request.aborted)) this.#fail()
     })
   }
 
   #write(chunk: unknown, rest: unknown[]): boolean {
-    // With HTTP/2 `end` calls `write`.
+    // With HTTP/2, `end` calls `write`.
     if (this.#isOver) return this.#own.write(chunk as never, ...(rest as never[]))
     this.#take(chunk, rest[0])
     if (!this.#isGone) {
@@ -113,7 +115,7 @@ export class StreamedResponse {
     return this.#response
   }
 
-  /** The handler cuts its response. */
+  /** The handler breaks off its response. */
   #fail(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -122,7 +124,7 @@ export class StreamedResponse {
     process.nextTick(() => this.#hidden?.tell())
   }
 
-  /** The client has left, and what the handler makes from here on cannot be held. */
+  /** The client has left, and the rest of the response cannot be held. */
   #giveUp(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -137,7 +139,7 @@ export class StreamedResponse {
     const { admission, onError } = this.#options
     this.#isGone = true
     const direct = this.#directOutput()
-    // What a pass opens is sent once.
+    // A response to a pass is sent once.
     if (direct === 'sent' || admission.pass !== undefined) {
       this.#isOver = true
       admission.settle(undefined).catch(onError)
@@ -149,12 +151,15 @@ export class StreamedResponse {
       this.#giveUp()
       return
     }
-    // The handler waits for a connection that takes nothing any more.
+    // The handler waits for a connection that accepts no more data.
     if (this.#needsDrain) process.nextTick(() => this.#response.emit('drain'))
     admission.disconnected().then(() => this.#giveUp(), onError)
   }
 
-  /** Whether the handler itself closed the connection, or wrote to it around its response, of which there is no copy. */
+  /**
+   * Whether the handler closed the connection itself, or wrote to it directly, bypassing the response, so that there is
+   * no copy.
+   */
   #directOutput(): 'sent' | 'cut' | undefined {
     const { request, response } = this.#options
     if ('stream' in response) {
@@ -163,7 +168,7 @@ export class StreamedResponse {
       return aborted || rstCode !== 0 ? 'cut' : 'sent'
     }
     const { readableEnded, errored, bytesWritten } = request.socket
-    // Else the client did.
+    // Otherwise, the client closed it.
     if (readableEnded || errored !== null) return undefined
     return this.#head === undefined && bytesWritten > this.#bytesBefore ? 'sent' : 'cut'
   }

@@ -1,6 +1,6 @@
 /**
- * Ends claims, and tries again where the store fails: a settled payment is answered even if the disk is full. An answer that
- * could not be stored waits here, and is stored before its claim ends.
+ * Ends claims, and retries if the store fails, so that a settled payment is answered even if the disk is full. An
+ * answer that could not be stored waits here, and is stored before its claim ends.
  */
 import type { ClaimEnd, ClaimStore } from '../store/Claims.js'
 import type { HeldAnswer } from '../store/HeldAnswer.js'
@@ -10,17 +10,19 @@ const firstWaitMs = 1_000
 const maxWaitMs = 60_000
 /** About as long as the longest lease, after which the claim counts as abandoned. */
 const maxTries = 50
-/** Of answers that wait for the store. */
+/** The total size of answers that wait for the store. */
 const maxWaitingBytes = 64 * 1024 * 1024
 
-/** What could not be stored yet. */
+/** The end and the answer of a claim that could not be stored yet. */
 type Waiting = { end: ClaimEnd | undefined; answer: WaitingAnswer | undefined }
 
 export type WaitingAnswer = {
   readonly answer: HeldAnswer
-  /** By `performance.now()`: then its claim may be another's, and it is given up. */
+  /**
+   * The time, by `performance.now()`, after which the claim may belong to another request and the answer is dropped.
+   */
   readonly untilMs: number
-  /** Called when it is given up: it must not be made again, and its claim ends as served. */
+  /** Called when the answer is dropped. The answer must not be produced again, and its claim ends as served. */
   readonly onLost: () => void
 }
 
@@ -28,7 +30,7 @@ export class Unfinished {
   readonly #claims: ClaimStore
   readonly #renewals: Renewals
   readonly #onError: (error: unknown) => void
-  /** By owner. */
+  /** Keyed by owner. */
   readonly #waiting = new Map<string, Waiting>()
   #bytes = 0
 
@@ -39,12 +41,12 @@ export class Unfinished {
   }
 
   /**
-   * Ends a claim; later, if the store fails now, or if its answer is still to be stored. Never throws.
+   * Ends a claim, or ends it later if the store fails now or the answer is not stored yet. Never throws.
    *
    * @returns false if another request has the claim, or may have it
    */
   async finish(lease: Lease, end: ClaimEnd): Promise<boolean> {
-    // The last one counts: an earlier end that is still to be stored is replaced.
+    // The last end counts. An earlier end that is not stored yet is replaced.
     const waiting = this.#waiting.get(lease.owner)
     if (waiting !== undefined) {
       waiting.end = end
@@ -60,7 +62,7 @@ export class Unfinished {
     }
   }
 
-  /** Stores an answer later; its claim is not ended before. Too many at once are given up. */
+  /** Stores an answer later. Its claim does not end before. Answers beyond the size limit are dropped. */
   holdLater(lease: Lease, answer: WaitingAnswer): void {
     const { length } = answer.answer.body
     if (this.#bytes + length > maxWaitingBytes) {
@@ -88,7 +90,7 @@ export class Unfinished {
         await this.#store(lease, waiting)
         const { end } = waiting
         if (end !== undefined) await this.#end(lease, end)
-        // It may have changed meanwhile.
+        // The end may have changed meanwhile.
         if (waiting.end === end) this.#waiting.delete(owner)
         else this.#retry(lease, firstWaitMs, tries)
       } catch (error) {

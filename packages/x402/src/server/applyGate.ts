@@ -1,4 +1,4 @@
-/** Applies a gate to a request of `node:http` or `node:http2`: what the adapters for Node, Express and Fastify share. */
+/** Applies a gate to a request of `node:http` or `node:http2`. Shared by the adapters for Node, Express and Fastify. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Admission } from './Admission.js'
 import {
@@ -25,20 +25,20 @@ export type GatedRequest = {
   response: NodeResponse
   path: RequestPath
   options: BufferOptions
-  /** Headers that are not on the response yet, and are sent whatever the handler does. */
+  /** Headers that are not on the response yet, and are always sent. */
   outerHeaders?: OutgoingHttpHeaders | undefined
-  /** Whether a WebSocket is open already: then the status of the response says nothing of what it was used for. */
+  /** Whether a WebSocket is already open. The status of the response then does not show how the socket was used. */
   isOpen?: boolean | undefined
 }
 
 export type GateResult =
-  /** The handler runs; its response is buffered if `buffered` is set. */
+  /** The handler runs. Its response is buffered if `buffered` is set. */
   | { readonly type: 'next'; readonly buffered: BufferedResponse | undefined; readonly run?: Admission['run'] }
-  /** To be sent instead of the handler's. */
+  /** Send this response instead of the handler's. */
   | {
       readonly type: 'response'
       readonly response: Response
-      /** Whether it is the whole response that the handler made for an earlier request. */
+      /** Whether this is the complete response that the handler created for an earlier request. */
       readonly isHeld: boolean
     }
   /** The client has disconnected. */
@@ -89,12 +89,12 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
   }
 }
 
-/** What Express, and programs like it, note on a request that they pass to a part of them. */
+/** The properties that Express and similar programs set on a request that they pass to a mounted app. */
 type MountedRequest = { readonly url?: string | undefined; readonly baseUrl?: string; readonly originalUrl?: string }
 
-/** The path of a request, also where a program has removed a prefix from its URL, or has changed it. */
+/** The path of a request, even if a program has removed a prefix from its URL or changed it. */
 export function mountedPath({ url = '/', baseUrl = '', originalUrl = url }: MountedRequest): RequestPath {
-  // As the router has it now, and as it was sent.
+  // The path as the router has it now, and as it was sent.
   const target = url.startsWith('/') ? `${baseUrl}${url}` : url
   const [path, sent] = [`${baseUrl}${pathOf(url)}`, pathOf(originalUrl)]
   return { path, depth: depthOf(baseUrl), sent, targets: [target, originalUrl] }

@@ -40,7 +40,7 @@ function admission(log: Log, replacement?: Response): Admission {
 
 type Options = BufferOptions & { replacement?: Response; before?: (response: ServerResponse) => void }
 
-/** What a client receives of a buffered response. */
+/** The part of a buffered response that a client receives. */
 async function received(
   t: TestContext,
   handler: (response: ServerResponse) => void,
@@ -91,7 +91,7 @@ test('the response is sent unchanged after the settlement', async (t) => {
   assert.equal(got.headers['payment-response'], 'receipt')
 })
 
-test('a replacement drops what the handler set, and keeps earlier headers', async (t) => {
+test('a replacement drops the handler’s headers, and keeps earlier ones', async (t) => {
   const replacement = new Response('no', { status: 402, headers: { 'X-Gate': 'x' } })
   const got = await received(
     t,
@@ -121,10 +121,10 @@ test('an error response is not charged and has no receipt', async (t) => {
   assert.equal(got.headers['access-control-allow-origin'], '*')
 })
 
-test('a handler that fails midway is not charged, and its part is not sent', async (t) => {
+test('a handler that fails midway is not charged, and its partial response is not sent', async (t) => {
   const got = await received(t, (response) => {
     response.write('half of the goods')
-    // Nothing was sent, and error handlers may write their page instead of cutting the connection.
+    // Nothing was sent, and error handlers may write their page instead of closing the connection.
     assert.equal(response.headersSent, false)
     response.statusCode = 500
     response.end('error')
@@ -149,7 +149,7 @@ test('a response above the limit fails', async (t) => {
   assert.match(got.body, /more than 8 bytes/)
 })
 
-test('the answer is settled and held although the client has disconnected, which its handler sees afterwards', async (t) => {
+test('settles and holds the answer although the client has disconnected, which the handler sees afterwards', async (t) => {
   const log: Log = []
   const server = createServer().listen(0, '127.0.0.1')
   t.after(() => server.close())
@@ -164,7 +164,7 @@ test('the answer is settled and held although the client has disconnected, which
   sent.destroy()
   await once(socket, 'close')
   assert.deepEqual([response.closed, response.destroyed, response.socket!.writable], [false, false, true])
-  // Pipes and pipelines stop where the response is closed: then nothing would be settled.
+  // Pipes and pipelines stop if the response is closed, and nothing would be settled.
   const closed = once(response, 'close')
   pipeline(Readable.from(['too ', 'late']), response, () => {})
   await closed
@@ -173,7 +173,7 @@ test('the answer is settled and held although the client has disconnected, which
   assert.deepEqual([response.closed, response.destroyed], [true, true])
 })
 
-test('a response to a pipelined request that arrived is not held as one that did not', async (t) => {
+test('does not treat a delivered response to a pipelined request as undelivered', async (t) => {
   const log: Log = []
   const first: ServerResponse[] = []
   const server = createServer((message, response) => {
@@ -182,7 +182,7 @@ test('a response to a pipelined request that arrived is not held as one that did
     response.end('second')
     response.once('finish', () => log.push('finish'))
     response.once('close', () => setImmediate(() => log.push('end')))
-    // It has no socket yet.
+    // The response has no socket yet.
     setImmediate(() => setImmediate(() => first[0]!.end('first')))
   }).listen(0, '127.0.0.1')
   t.after(() => server.close())
@@ -214,7 +214,7 @@ test('a streamed response has the receipt', async (t) => {
   )
 })
 
-test('list headers are joined, and Cache-Control becomes private', () => {
+test('joins list headers, and makes Cache-Control private', () => {
   assert.equal(mergeHeader('Cache-Control', 'Public, s-maxage=9, max-age=1', 'private'), 'private, max-age=1')
   assert.equal(mergeHeader('cache-control', 'no-store', 'private'), 'private, no-store')
   assert.equal(mergeHeader('Vary', 'Accept, origin', 'Origin'), 'Accept, origin')
@@ -222,7 +222,7 @@ test('list headers are joined, and Cache-Control becomes private', () => {
   assert.equal(mergeHeader('X-Other', 'a', 'b'), 'b')
 })
 
-test('a body arrives as it is by a host whose sockets take every string for UTF-8', async () => {
+test('a body arrives unchanged through a host whose sockets treat every string as UTF-8', async () => {
   for (const body of ['sunny', 'bewölkt', Buffer.from([0xff, 0x00, 0x89, 0x50])]) {
     const message = new IncomingMessage(new Socket())
     const response = new ServerResponse(message)

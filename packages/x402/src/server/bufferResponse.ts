@@ -1,6 +1,7 @@
 /**
- * Buffers the response of a handler until its payment is settled, on the response objects of `node:http` and `node:http2`
- * that Express and Fastify use as well. If it is not settled, nothing of the handler's response is sent, not even a header.
+ * Buffers the response of a handler until its payment is settled, on the response objects of `node:http` and
+ * `node:http2`, which Express and Fastify use as well. If the payment is not settled, nothing of the handler's response
+ * is sent, not even a header.
  */
 import { isAscii } from 'node:buffer'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
@@ -23,19 +24,22 @@ export type BufferOptions = {
   /**
    * Called with errors that are not the buyer's fault.
    *
-   * @default a warning of the process
+   * @default a process warning
    */
   onError?: ((error: unknown) => void) | undefined
 }
 
 export type BufferedResponse = {
-  /** The handler threw: nothing is charged and the response is 500, unless the handler had ended its response before. */
+  /**
+   * Call it if the handler threw. Nothing is charged and the response is 500, unless the handler had already ended its
+   * response.
+   */
   readonly fail: () => void
 }
 
 const defaultMaxBytes = 10 * 1024 * 1024
 
-/** `outerHeaders` were set before the handler ran; they are kept if the gate responds instead. */
+/** `outerHeaders` were set before the handler ran. These headers are kept if the gate responds instead. */
 export function bufferResponse(
   request: NodeRequest,
   response: NodeResponse,
@@ -90,7 +94,7 @@ export function bufferResponse(
     onFailure: (why) => conclude(fail(why)),
     onClose: () => void giveUp().catch(onError),
   })
-  // The handler may have done its work, so that its success is settled, and its answer held for the same buyer.
+  // The handler may have done its work, so its success is settled, and its answer held for the same buyer.
   const giveUp = async (): Promise<void> => {
     if (!isConcluded) await admission.disconnected()
     if (!isConcluded) capture.abort()
@@ -98,7 +102,10 @@ export function bufferResponse(
   return { fail: () => capture.fail('the handler failed') }
 }
 
-/** Adds headers to a response that streams: last, so that the handler cannot remove them. `onHead` gets the handler's own. */
+/**
+ * Adds headers to a streamed response last, so that the handler cannot remove them. `onHead` gets the handler's own
+ * headers.
+ */
 export function addHeadersOnSend(
   nodeResponse: NodeResponse,
   headers: HeaderList,
@@ -108,7 +115,7 @@ export function addHeadersOnSend(
   const own = { writeHead: response.writeHead.bind(response), end: response.end.bind(response) }
   const add = (): void => {
     overlay.remove()
-    // Programs around the handler change them from here on, as to compress the body.
+    // Programs around the handler may change the headers from here on, for example to compress the body.
     const own = headersOf(response)
     addHeaders(response, headers)
     onHead(response.statusCode, own)
@@ -119,7 +126,7 @@ export function addHeadersOnSend(
     add()
     return own.writeHead(status)
   }
-  // With HTTP/2 a response without a body ends without `writeHead`.
+  // With HTTP/2, a response without a body ends without `writeHead`.
   const end = (...args: never[]): ServerResponse => {
     add()
     return own.end(...args)
@@ -131,8 +138,8 @@ export function addHeadersOnSend(
 }
 
 /**
- * A framework that gets an error cuts the connection: what the handler has ended, and the buyer has paid for, is sent first.
- * `onCut` is called if the handler has not ended.
+ * A framework that gets an error closes the connection. A response that the handler has ended, and the buyer has paid
+ * for, is sent first. `onCut` is called if the handler has not ended.
  */
 export function sendBeforeDestroy(request: NodeRequest, response: NodeResponse, onCut: () => void): void {
   const { socket } = request
@@ -149,9 +156,9 @@ export function sendBeforeDestroy(request: NodeRequest, response: NodeResponse, 
 /** RFC 9113, 7: INTERNAL_ERROR. */
 const internalError = 2
 
-/** Cuts a response that has not ended, so that its client does not take the part for the whole. */
+/** Breaks off an unfinished response, so that its client does not take a part for the whole. */
 export function cutResponse(response: NodeResponse, destroy: () => void): void {
-  // Destroyed without an error, a stream of HTTP/2 ends as if it were whole.
+  // A destroyed HTTP/2 stream without an error ends as if it were complete.
   if ('stream' in response) response.stream.close(internalError)
   else destroy()
 }
@@ -161,16 +168,18 @@ export async function send(response: NodeResponse, webResponse: Response): Promi
   sendWhole(response as ServerResponse, await readResponse(webResponse))
 }
 
-/** Calls `undelivered` if the connection closes before all of a response was sent. Call it before the response ends. */
+/**
+ * Calls `undelivered` if the connection closes before the whole response was sent. Call it before the response ends.
+ */
 export function onUndelivered(
   response: NodeResponse,
   undelivered: () => Promise<void>,
   onError: (error: unknown) => void,
 ): void {
-  // With HTTP/2 the response emits `finish` also where its stream was reset.
+  // With HTTP/2, the response emits `finish` even if its stream was reset.
   const output = 'stream' in response ? response.stream : response
-  // `finish` comes, and `writableFinished` is true, also where the socket was gone before the end. That of the request: the
-  // response to a pipelined one has none yet.
+  // `finish` is emitted, and `writableFinished` is true, even if the socket was gone before the end. Uses the request's
+  // socket, because the response to a pipelined request has none yet.
   const { socket } = response.req
   let isSent = false
   const check = (): void => {
@@ -189,7 +198,7 @@ export function onUndelivered(
 type WholeResponse = { status: number; headers: HeaderList; body: Buffer }
 
 async function readResponse(response: Response): Promise<WholeResponse> {
-  // Before its body: where `Response` is replaced, headers that were set later are lost by reading it.
+  // Read before the body: if `Response` is replaced, reading the body loses headers that were set later.
   const { status } = response
   const headers = [...response.headers]
   return { status, headers, body: Buffer.from(await response.arrayBuffer()) }
@@ -211,10 +220,10 @@ function sendAnswer(response: ServerResponse, answer: CapturedAnswer, headers: H
   end(response, answer.body)
 }
 
-/** A short body goes out in one write with the head, which Node does for strings only. */
+/** A short body is sent in one write with the head, which Node does only for strings. */
 const maxJoinedBytes = 16 * 1024
 
-/** Of ASCII, since some hosts have sockets and responses of their own, which take every string for UTF-8. */
+/** Only for ASCII, because some hosts have their own sockets and responses, which treat every string as UTF-8. */
 function end(response: ServerResponse, body: Buffer): void {
   if (body.length > maxJoinedBytes || !isAscii(body)) response.end(body)
   else response.end(body.toString('latin1'), 'latin1')

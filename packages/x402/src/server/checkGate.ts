@@ -2,7 +2,7 @@ import { OptionsError } from '../errors.js'
 import type { Gate } from './Gate.js'
 
 /**
- * A promise of a gate would fail with every request.
+ * Rejects a promise of a gate, which would fail with every request.
  *
  * @throws OptionsError
  */

@@ -10,9 +10,9 @@ export { paymentOf } from './paymentOf.js'
 export { type SalesListener, salesListener } from './salesListener.js'
 export type { SalesPageOptions } from './salesPage.js'
 
-/** A request of Express, as far as the gate uses it. */
+/** The part of an Express request that the gate uses. */
 export type ExpressRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }
-/** A middleware of Express, 4 or 5. */
+/** A middleware for Express 4 or 5. */
 export type ExpressMiddleware = (
   request: ExpressRequest,
   response: ServerResponse,
@@ -23,10 +23,11 @@ export type ExpressMiddleware = (
 type AcceptedSocket = { close: (code: number, reason: string) => void }
 
 /**
- * The gate as a middleware of Express, 4 or 5. Routes are whole paths, or relative to where it is mounted. A WebSocket route
- * of `express-ws` is settled before its handler runs; a connection that is not paid for is closed with the code 4402.
+ * The gate as a middleware for Express 4 or 5. Routes are whole paths, or relative to where it is mounted. A WebSocket
+ * route of `express-ws` is settled before its handler runs. A connection that is not paid for is closed with the code
+ * 4402.
  *
- * @throws OptionsError for something else than a gate
+ * @throws OptionsError if `gate` is not a gate
  * @example
  * app.use(paymentGate(gate))
  */
@@ -42,14 +43,14 @@ export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMid
   const passWebSocket = async (request: ExpressRequest, response: ServerResponse, ws: AcceptedSocket) => {
     const { url, originalUrl = url, baseUrl = '' } = request
     const path = mountedPath({ url: withoutSuffix(url), baseUrl, originalUrl: withoutSuffix(originalUrl) })
-    // Messages that come before the handler listens would be lost.
+    // Messages that arrive before the handler listens would be lost.
     request.socket.pause()
     try {
       const result = await applyGate({ gate, request, response, path, options, isOpen: true })
       if (result.type === 'response') ws.close(4402, `${result.response.status}: see the response to a plain GET`)
       return result
     } finally {
-      // Also where it is refused, so that the closing handshake is read.
+      // Resumed for refused connections too, so that the closing handshake is read.
       setImmediate(() => request.socket.resume())
     }
   }

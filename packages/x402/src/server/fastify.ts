@@ -12,9 +12,9 @@ export type { BufferOptions } from './bufferResponse.js'
 export type { Payment } from './Payment.js'
 export { paymentOf } from './paymentOf.js'
 
-/** A request of Fastify, as far as the gate uses it. */
+/** The part of a Fastify request that the gate uses. */
 export type FastifyRequest = { raw: NodeRequest; originalUrl?: string; params?: unknown }
-/** A reply of Fastify, as far as the gate uses it. */
+/** The part of a Fastify reply that the gate uses. */
 export type FastifyReply = {
   raw: NodeResponse
   getHeaders: () => { [name: string]: number | string | string[] | undefined }
@@ -24,7 +24,7 @@ export type FastifyReply = {
   hijack: () => unknown
   callNotFound: () => unknown
 }
-/** A Fastify app or plugin, as far as the gate uses it. */
+/** The part of a Fastify app or plugin that the gate uses. */
 export type FastifyApp = {
   prefix: string
   hasRoute: (route: { method: 'OPTIONS'; url: string }) => boolean
@@ -39,11 +39,11 @@ type Hooks = {
 }
 
 /**
- * The gate as a hook of Fastify, on the app or on one of its plugins. Call it before the routes are added. Keys are whole
- * paths, or relative to the prefix of the plugin. WebSocket routes of `@fastify/websocket` are settled before their handlers
- * run. The app does not start if no key can match a route that the gate is for.
+ * The gate as a Fastify hook, on the app or on one of its plugins. Call it before the routes are added. Keys are whole
+ * paths, or relative to the prefix of the plugin. WebSocket routes of `@fastify/websocket` are settled before their
+ * handlers run. The app does not start if no key can match a route that the gate covers.
  *
- * @throws OptionsError for something else than a gate
+ * @throws OptionsError if `gate` is not a gate
  * @example
  * paymentGate(app, gate)
  * app.get('/weather', () => ({ weather: 'sunny' }))
@@ -77,7 +77,7 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
     else await sendReply(reply, result.response)
     return result
   }
-  // With a callback, and not a promise: what follows runs where it is called.
+  // A callback instead of a promise, so that the following code runs where it is called.
   addHook('onRequest', (request, reply, done) => {
     pass(request, reply).then((result) => {
       if (result.type !== 'next') return
@@ -85,13 +85,13 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
       else result.run(done)
     }, done)
   })
-  // Hooks of a plugin run for its routes only, and a browser's preflight has a method without a route.
+  // Hooks of a plugin run only for its routes, and a browser's preflight has a method without a route.
   if (gate.hasCors && app.prefix !== '' && !app.hasRoute({ method: 'OPTIONS', url: `${app.prefix}/*` })) {
     app.options('/*', (_, reply) => reply.callNotFound())
   }
 }
 
-/** Its router takes an empty segment for a parameter, as no other does: `/items/` is for `/items/:id`. */
+/** Fastify's router accepts an empty segment as a parameter, as no other does: `/items/` matches `/items/:id`. */
 function hasEmptyParameter({ params }: FastifyRequest): boolean {
   return Object.entries(params ?? {}).some(([name, value]) => name !== '*' && value === '')
 }
@@ -100,7 +100,7 @@ function fillSegments(path: string): string {
   return path.replace(/\/(?=[/?#;]|$)/g, '/-')
 }
 
-/** Hooks like `onSend` had a part in it when it was made, and would change it again. */
+/** Hooks such as `onSend` already processed the response when it was created, and would change it again. */
 async function sendHeld(reply: FastifyReply, outerHeaders: OutgoingHttpHeaders, response: Response): Promise<void> {
   reply.hijack()
   for (const [name, value] of Object.entries(outerHeaders)) {

@@ -1,4 +1,4 @@
-/** What a gate tells its hooks, and a handler by `paymentOf`. */
+/** The events that a gate reports to its hooks, and the payment that a handler gets from `paymentOf`. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Network } from '@latchkey/algorand'
@@ -38,7 +38,7 @@ async function hookedGate(options: Partial<GateOptions> = {}, ledger = newLedger
   return { ...world, told }
 }
 
-test('tells of the price, the verified and the settled payment, in order', async () => {
+test('reports the price, the verified and the settled payment, in order', async () => {
   const world = await hookedGate()
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
   const request = ask('/a', header)
@@ -79,7 +79,7 @@ test('tells of the price, the verified and the settled payment, in order', async
   assert.doesNotThrow(() => JSON.stringify(settled))
 })
 
-test('tells of a settlement once, however often the answer is sent', async () => {
+test('reports a settlement once, even if the answer is sent several times', async () => {
   const world = await hookedGate()
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
@@ -93,7 +93,7 @@ test('tells of a settlement once, however often the answer is sent', async () =>
   assert.equal(world.told.filter(({ name }) => name === 'settled').length, 1)
 })
 
-test('a payment that is settled first is settled in the handler, with its round', async () => {
+test('a payment of a route that settles first is settled in the handler, with its round', async () => {
   const world = await hookedGate({ routes: { 'POST /a': { accepts: price } } })
   const required = responseOf(await world.gate.decide(ask('/a', undefined, { method: 'POST' })))
   const { header } = paymentFor(
@@ -112,7 +112,7 @@ test('a payment that is settled first is settled in the handler, with its round'
   )
 })
 
-test('tells of refusals, with the payment where it could be read', async () => {
+test('reports refusals, with the payment if it could be read', async () => {
   const ledger = newLedger()
   const facilitators = stubFacilitator(ledger, {
     verify: async () => ({ isValid: false, invalidReason: 'insufficient_funds', invalidMessage: 'has 0' }),
@@ -132,7 +132,7 @@ test('tells of refusals, with the payment where it could be read', async () => {
   assert.deepEqual([unreadable!.code, unreadable!.payment], ['invalid_payload', undefined])
 })
 
-test('tells of a payment that was not settled, and not of one whose handler failed', async () => {
+test('reports a payment that was not settled, and not one whose handler failed', async () => {
   const ledger = newLedger()
   const facilitators = stubFacilitator(ledger, {
     settle: async (_, { network }) => ({ success: false, errorReason: 'bad', transaction: '', network }),
@@ -189,7 +189,7 @@ test('a reporter that throws or rejects changes no response', async () => {
   }
 })
 
-test('a free route, a stranger and a forged property have no payment', async () => {
+test('a free route, an unknown object and a forged property have no payment', async () => {
   const world = await stubGate()
   const free = ask('/b', undefined, { headers: { payment: '{"payer":"X"}', 'X-Payment': 'X' } })
   await world.gate.decide(free)

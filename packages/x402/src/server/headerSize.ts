@@ -1,14 +1,14 @@
-/** Whether the price of a route fits into the header that carries it, behind proxies with small buffers. */
+/** Checks whether the price of a route fits into the header that carries it, behind proxies with small buffers. */
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired } from '../wire/types.js'
 
 /**
- * By default, nginx reads the head of a response into one page of memory, 4,096 bytes on most machines, and responds with 502
- * if it is larger. Other headers of a 402 take up to 600 bytes.
+ * By default, nginx reads the head of a response into one page of memory, 4,096 bytes on most machines, and responds
+ * with 502 if the head is larger. Other headers of a 402 take up to 600 bytes.
  */
 const maxHeaderBytes = 3_500
 
-/** What is said at the start of a gate about a route whose 402 may not pass a proxy; undefined if it does. */
+/** The startup warning about a route whose 402 may not pass a proxy; undefined if it does. */
 export function headerWarning(key: string, required: PaymentRequired): string | undefined {
   const bytes = Headers.encode(required).length
   if (bytes <= maxHeaderBytes) return undefined

@@ -1,4 +1,4 @@
-/** The gate as a middleware of Hono, wherever Hono runs. */
+/** The gate as a Hono middleware, for every runtime of Hono. */
 
 import { Bytes } from '@latchkey/algorand'
 import { captureDirect, cutDirect, watchDelivery } from '#node-response'
@@ -20,7 +20,7 @@ import { webStream } from './webStream.js'
 export type { HonoContext } from './honoContext.js'
 export type { Payment } from './Payment.js'
 export { paymentOf } from './paymentOf.js'
-/** A middleware of Hono. */
+/** A Hono middleware. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
 /** Options of {@link paymentGate}. */
@@ -36,11 +36,11 @@ export type HonoGateOptions = {
 const defaultMaxBytes = 10 * 1024 * 1024
 
 /**
- * The gate as a middleware of Hono. Keys are whole paths, or relative to where the gate is mounted: by `route()`,
- * `basePath()`, `use(path)`, and on Node by `mount()`. Elsewhere an app that is mounted by `mount()` needs the option
- * `basePath` of the gate. WebSockets are settled before their handlers run.
+ * The gate as a Hono middleware. Keys are whole paths, or relative to where the gate is mounted: by `route()`,
+ * `basePath()`, `use(path)`, and on Node by `mount()`. On other runtimes, an app mounted by `mount()` needs the gate's
+ * option `basePath`. WebSockets are settled before their handlers run.
  *
- * @throws OptionsError for something else than a gate
+ * @throws OptionsError if `gate` is not a gate
  * @example
  * const app = new Hono().use(paymentGate(gate)).get('/weather', (context) => context.json({ weather: 'sunny' }))
  */
@@ -59,13 +59,13 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     const request = tryNewRequest(url, { method, headers, signal })
     if (request === undefined) return json(400, { error: 'the request has no valid URL' })
     const decision = await gate.decide(request, path, bindings?.incoming.socket?.remoteAddress)
-    // Others may replace the request, as those do that limit bodies; the context stays.
+    // Other middleware may replace the request, for example to limit bodies. The context stays.
     sharePayment(request, [raw, context, bindings?.incoming])
     if (decision.type === 'free') {
       await next()
       return undefined
     }
-    // Headers that were set before the handler runs; Hono adds them to whatever is returned from here.
+    // Headers set before the handler runs. Hono adds them to any response returned from here.
     const outerHeaders = new Headers(context.res.headers)
     if (decision.type === 'response') {
       watchDelivery(bindings, decision.undelivered)
@@ -73,16 +73,16 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     }
     const { admission } = decision
     notePassed(raw, gate, target)
-    // A handler may write to the response of Node itself, around the app.
+    // A handler may write to Node's response directly, bypassing the app.
     const direct = admission.isStreamed ? undefined : captureDirect(bindings)
-    // Whether it was opened is not known here, and a payment opens one.
+    // The adapter cannot tell whether the connection was opened, and a payment opens only one.
     const isUpgrade = isUpgradeRequest(raw)
     const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
     const isHeld = admission.isStreamed && admission.pass === undefined && !isUpgrade
     const givenUp = new AbortController()
-    // A handler that stops when its client leaves would have the payment for a part.
+    // A handler that stops when its client leaves would otherwise be paid for a partial response.
     if (isHeld) new Overlay(raw, { signal: { get: () => givenUp.signal } })
-    // A handler that never responds is given up in time.
+    // A handler that never responds is abandoned when its time is up.
     const onAbort = (): void => void admission.disconnected().then(() => givenUp.abort(signal.reason), warn)
     signal.addEventListener('abort', onAbort, { once: true })
     try {
@@ -117,14 +117,14 @@ type PaidOptions = {
   readonly maxBytes: number
   readonly outerHeaders: Headers
   readonly signal: AbortSignal
-  /** Tells a handler that streams that nothing more is needed of it. */
+  /** Signals to a streaming handler that no more output is needed. */
   readonly givenUp: AbortController
   readonly direct: DirectOutput | undefined
   readonly bindings: NodeBindings | undefined
   readonly method: string
 }
 
-/** The handler's response once its payment is settled, or that of the gate. */
+/** The handler's response after its payment is settled, or the gate's response. */
 async function paidResponse(admission: Admission, response: Response, options: PaidOptions): Promise<Response> {
   const { maxBytes, outerHeaders, signal, direct, bindings } = options
   const withOuterHeaders = (replacement: Response): Response =>
@@ -132,9 +132,9 @@ async function paidResponse(admission: Admission, response: Response, options: P
       for (const [name, value] of outerHeaders) if (!replacement.headers.has(name)) own.append(name, value)
     })
   if (admission.isStreamed) return streamed(admission, response, options)
-  // Before its body: see `changed`.
+  // Copied before the body is read: see `changed`.
   const headers = new Headers(response.headers)
-  // Others are read to their end first, since they may fail until then.
+  // Buffered responses are read to their end first, because they may fail until then.
   const body = await readBody(admission, response, maxBytes, signal)
   const why = direct?.remove() ? 'the handler wrote to the response of Node, which cannot be buffered' : body
   if (typeof why === 'string') {
@@ -156,7 +156,7 @@ type StreamOptions = Pick<PaidOptions, 'signal' | 'givenUp' | 'bindings' | 'meth
 
 function streamed(admission: Admission, response: Response, options: StreamOptions): Response {
   const { signal, givenUp, bindings, method } = options
-  // It carries a connection, and cannot be made again.
+  // The response carries a connection and cannot be recreated.
   const { webSocket } = response as { webSocket?: unknown }
   if (response.status === 101 || (webSocket !== undefined && webSocket !== null)) return response
   const { status } = response
@@ -190,13 +190,13 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       else cancel()
     },
     onFailure: (isGone) => {
-      // What a pass opens is sent once.
+      // A response to a pass is sent once.
       if (isGone && admission.pass !== undefined) {
         settle(undefined)
         return
       }
       cancel()
-      // Of a body that fails at its start, `@hono/node-server` sends the part as if it were the whole.
+      // If a body fails at its start, `@hono/node-server` sends the part as if it were complete.
       cutDirect(bindings)
     },
     onLeave: async () => {
@@ -206,12 +206,15 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
   // Hono does not read the body of a response to HEAD.
   if (method === 'HEAD') stream.drain()
   if (!signal.aborted) return remade(response, stream.body, headers)
-  // Nothing was sent yet, and nothing will be: the client has disconnected.
+  // The client has disconnected, so nothing was sent and nothing will be.
   stream.leave()
   return remade(response, null, headers)
 }
 
-/** The body; or why there is none: it is too long, it failed, or its time is up and the client has disconnected. */
+/**
+ * Returns the body, or the reason why there is none: it is too long, it failed, or its time is up and the client has
+ * disconnected.
+ */
 async function readBody(
   admission: Admission,
   response: Response,
@@ -222,7 +225,7 @@ async function readBody(
   const reader = response.body.getReader()
   const stop = (): void => void reader.cancel().catch(() => {})
   let isStopped = false
-  // The handler may have done its work, so that its success is settled although the client has disconnected.
+  // The handler may have done its work, so its success is settled although the client has disconnected.
   const onAbort = async (): Promise<void> => {
     await admission.disconnected()
     isStopped = true

@@ -18,13 +18,13 @@ function pathOf({ sent, path, url = path, route = '*', basePath = '/' }: Given) 
   return pathOfContext(context as unknown as HonoContext)
 }
 
-test('a path that was left whole is relative to where the middleware is used', () => {
+test('a whole path is relative to where the middleware is used', () => {
   const at = (route: string, basePath: string) =>
     pathOf({ sent: '/api/v1/a?x', path: '/api/v1/a', url: '/api/v1/a?x', route, basePath }).path.depth
   assert.deepEqual([at('*', '/'), at('/api/*', '/api'), at('/api/v1/*', '/api'), at('/api/v1/a', '/')], [0, 1, 2, 0])
 })
 
-test('a prefix that was removed is known from the connection', () => {
+test('finds a removed prefix from the connection', () => {
   const { path, url } = pathOf({ sent: '/api/v1/a?x=1', path: '/a', url: '/a?x=1' })
   assert.deepEqual([path.path, path.depth, path.isPrefixUnknown], ['/api/v1/a', 2, undefined])
   assert.equal(url, 'http://shop.example/api/v1/a?x=1')

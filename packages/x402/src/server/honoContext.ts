@@ -1,13 +1,13 @@
-/** What the gate uses of a context of Hono, and where in an app it is. */
+/** The part of a Hono context that the gate uses, and the position of the gate in an app. */
 import { depthOf, type RequestPath } from './PaidRoutes.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 
-/** A context of Hono, as far as the gate uses it. */
+/** The part of a Hono context that the gate uses. */
 export type HonoContext = {
   req: {
     raw: Request
     path: string
-    /** The routes of the app that match the request, and which of them runs. */
+    /** The routes of the app that match the request, and the index of the one that runs. */
     matchedRoutes?: readonly { path: string; basePath?: string }[]
     routeIndex?: number
   }
@@ -16,7 +16,7 @@ export type HonoContext = {
   error?: Error | undefined
 }
 
-/** The objects of Node behind a request, if Hono runs in `@hono/node-server`. */
+/** Node's objects behind a request, if Hono runs in `@hono/node-server`. */
 export type NodeBindings = {
   readonly incoming: NodeRequest & { originalUrl?: string }
   readonly outgoing?: NodeResponse
@@ -28,9 +28,9 @@ export function nodeBindings({ env }: HonoContext): NodeBindings | undefined {
 }
 
 /**
- * The path of a request, and the URL that its client used. `route()`, `basePath()` and `use(path)` leave the path whole, and
- * a context tells where its middleware is mounted. `mount()` removes its prefix from the URL: on Node the whole path is known
- * from the connection, elsewhere it is not known whether a prefix was removed.
+ * The path of a request, and the URL that its client used. `route()`, `basePath()` and `use(path)` keep the path whole,
+ * and a context shows where its middleware is mounted. `mount()` removes its prefix from the URL. On Node the
+ * connection has the whole path; on other runtimes it is not known whether a prefix was removed.
  */
 export function pathOfContext(context: HonoContext): { path: RequestPath; url: string } {
   const { path, raw } = context.req
@@ -52,19 +52,19 @@ export function pathOfContext(context: HonoContext): { path: RequestPath; url: s
   return { path: mounted, url: url.href }
 }
 
-/** What was removed from the start of a path; undefined if something else was done to it. */
+/** The prefix that was removed from a path; undefined if the path was changed in another way. */
 function removedPrefix(whole: string, rest: string): string | undefined {
   if (whole.endsWith(rest)) return whole.slice(0, whole.length - rest.length)
   return rest === '/' ? whole : undefined
 }
 
-/** How many segments are before the place where the middleware is used. */
+/** How many segments precede the place where the middleware is used. */
 function mountDepth({ req }: HonoContext): number {
   const { path = '', basePath = '' } = req.matchedRoutes?.[req.routeIndex ?? 0] ?? {}
   return Math.max(depthOf(basePath), path.endsWith('*') ? depthOf(path.slice(0, -1)) : 0)
 }
 
-/** As a URL writes it: dots are resolved. */
+/** Normalizes a path as a URL does: dots are resolved. */
 function normalPath(target: string): string {
   const path = pathOf(target)
   return URL.canParse(`http://localhost${path}`) ? new URL(`http://localhost${path}`).pathname : path

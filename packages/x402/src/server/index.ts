@@ -1,4 +1,4 @@
-/** Selling: a gate in front of routes. Runs in Node and edge runtimes. */
+/** The seller's API: a gate in front of routes. Runs in Node and edge runtimes. */
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { PaywallError } from '@latchkey/pages/paywall'

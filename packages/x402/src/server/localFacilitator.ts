@@ -3,9 +3,9 @@ import type { Facilitator } from '../facilitator/Facilitator.js'
 import type { FacilitatorClient } from './FacilitatorClient.js'
 
 /**
- * A facilitator in this process, without HTTP.
+ * Creates a client for a facilitator in this process, without HTTP.
  *
- * @throws OptionsError without a facilitator
+ * @throws OptionsError if no facilitator is passed
  */
 export function localFacilitator(facilitator: Facilitator): FacilitatorClient {
   if (facilitator === undefined) throw new OptionsError('facilitator is not set', 'Pass a `Facilitator`.')

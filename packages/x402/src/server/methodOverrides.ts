@@ -1,11 +1,12 @@
 const overrideHeaders = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']
 
-/** No program sends more; each is compared with every route. */
+/** No program sends more. Each one is compared with every route. */
 export const maxOverrides = 4
 
 /**
- * Methods that a program behind the gate may use in place of the request's own, each once; more than {@link maxOverrides} are
- * not all read. The query is decoded first: `%5Fmethod` is the same parameter, and `_method[]` is for parsers of lists.
+ * Methods that a program behind the gate may use instead of the request's own, without duplicates. If there are more
+ * than {@link maxOverrides}, not all are read. The query is decoded first, because `%5Fmethod` is the same parameter.
+ * `_method[]` is for parsers of lists.
  */
 export function overridesOf(request: Request): string[] {
   const methods = new Set<string>()
@@ -20,7 +21,7 @@ function ofHeaders({ headers }: Request): string[] {
   return overrideHeaders.map((name) => headers.get(name) ?? '')
 }
 
-/** Names that have to be decoded, since they may be `_method`; no honest query has more. */
+/** The limit on parameter names that must be decoded because they may be `_method`. No honest query has more. */
 const maxDecodedNames = 50
 
 function ofQuery({ url }: Request): string[] {
@@ -31,7 +32,7 @@ function ofQuery({ url }: Request): string[] {
     .slice(start + 1)
     .split(/[&;#?]/)
     .filter((parameter) => /^(?:[\s+_]|%[25])/.test(parameter))
-  // More than can be allowed, so that the request is refused.
+  // More than allowed, so that the request is refused.
   if (candidates.length > maxDecodedNames)
     return Array.from({ length: maxOverrides + 1 }, (_, index) => `UNKNOWN${index}`)
   return candidates

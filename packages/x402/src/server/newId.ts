@@ -1,4 +1,7 @@
-/** A random id of 32 hexadecimal digits. Node makes those of 128 calls at a time, and bytes by themselves for each. Not a secret. */
+/**
+ * A random id of 32 hexadecimal digits, not a secret. Node generates UUIDs for 128 calls at a time, but random bytes
+ * for each call.
+ */
 export function newId(): string {
   return crypto.randomUUID().replaceAll('-', '')
 }

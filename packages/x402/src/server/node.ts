@@ -26,10 +26,10 @@ export type GateListener<Request extends NodeRequest, Response extends NodeRespo
 export type GatedListener = (request: NodeRequest, response: NodeResponse) => Promise<void>
 
 /**
- * Puts the gate in front of a listener of `node:http` or `node:http2`. If the listener throws, or its promise rejects, before
- * it has ended its response, the response is 500 and nothing is charged.
+ * Puts the gate in front of a listener of `node:http` or `node:http2`. If the listener throws, or its promise rejects,
+ * before it has ended its response, the response is 500 and nothing is charged.
  *
- * @throws OptionsError for something else than a gate
+ * @throws OptionsError if `gate` is not a gate
  * @example
  * const server = createServer(
  *   paymentGate(gate, (request, response) => {
@@ -70,7 +70,7 @@ export function paymentGate<
 }
 
 async function sendFailure(response: NodeResponse): Promise<void> {
-  // A response that has ended is on its way, and whole.
+  // A response that has ended is complete and on its way.
   if (response.writableEnded) return
   if (response.headersSent) (response as ServerResponse).destroy()
   else await send(response, json(500, { error: 'the handler failed' }))

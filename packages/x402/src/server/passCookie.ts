@@ -1,26 +1,26 @@
-/** Passes in cookies, for browsers: a page that is opened again sends no header of its own. */
+/** Passes in cookies, for browsers, because a page that is opened again sends no custom header. */
 
-/** Where a cookie of a pass belongs. */
+/** The place that a pass cookie belongs to. */
 export type CookiePlace = {
   /** The public URL of the request. */
   readonly url: URL
-  /** The digest of what the pass opens. */
+  /** The digest of the requests that the pass opens. */
   readonly scope: string
-  /** Whether the pass opens all paths of a route, and not one path. */
+  /** Whether the pass opens all paths of a route instead of one path. */
   readonly isForRoute: boolean
 }
 
-/** Beyond it older ones are removed: servers refuse requests with too many bytes of headers. */
+/** Older cookies beyond this number are removed, because servers refuse requests with too many header bytes. */
 const maxCookies = 10
-/** Other cookies of the name may come from subdomains, also in front of the right one. */
+/** Subdomains may set other cookies with the same name, even before the right one. */
 const maxCandidates = 4
 const maxHeaderLength = 32_768
 const maxPathLength = 1_024
 const anyName = /^(?:__Host-|__Secure-)?x402-pass-[A-Za-z0-9_-]{8}$/
-/** What a path may have that is written into an attribute. */
+/** The characters of a path that can be written into an attribute. */
 const plainPath = /^\/[A-Za-z0-9_.~!$&'()*+:=@%/-]*$/
 
-/** The values of the cookies of a pass in a request. */
+/** The values of a pass's cookies in a request. */
 export function readCookies({ headers }: Request, place: CookiePlace): string[] {
   const name = nameOf(place)
   return pairsOf(headers.get('Cookie'))
@@ -30,8 +30,8 @@ export function readCookies({ headers }: Request, place: CookiePlace): string[] 
 }
 
 /**
- * The values of Set-Cookie that give a pass to a browser; none where it could not be sent back. Only requests of the same
- * origin carry it, navigations from elsewhere aside; scripts do not see it.
+ * The Set-Cookie values that give a pass to a browser; none if the browser could not send it back. Apart from
+ * navigations from elsewhere, only requests of the same origin carry the cookie. Scripts do not see it.
  */
 export function setCookies({ headers }: Request, place: CookiePlace, value: string, maxAgeSeconds: number): string[] {
   const path = pathOf(place)
@@ -45,7 +45,7 @@ export function setCookies({ headers }: Request, place: CookiePlace, value: stri
   return [`${name}=${value}; ${attributes(path, name)}; Max-Age=${maxAgeSeconds}`, ...removed]
 }
 
-/** A Cookie header without passes: they come and go, and are no part of what a price or a claim depends on. */
+/** A Cookie header without passes. Passes come and go, and neither a price nor a claim depends on them. */
 export function withoutPasses(cookies: string | null): string | null {
   if (cookies === null || !cookies.includes('x402-pass-')) return cookies
   const others = cookies.split(';').filter((pair) => !anyName.test(pair.split('=')[0]!.trim()))
@@ -61,8 +61,8 @@ function pairsOf(cookies: string | null): [string, string][] {
 }
 
 /**
- * `__Host-` is a cookie that no subdomain can have set, and belongs to all paths: for routes, of which a seller has few.
- * Passes for single paths are sent to those paths only.
+ * No subdomain can set a `__Host-` cookie, and it belongs to all paths. Used for routes, of which a seller has few.
+ * Passes for single paths are sent only to those paths.
  */
 function nameOf({ url, scope, isForRoute }: CookiePlace): string {
   const prefix = isForRoute ? '__Host-' : '__Secure-'

@@ -1,4 +1,4 @@
-/** What the options of a route and its gate say about passes. */
+/** Reads the pass options of a route and its gate. */
 import { OptionsError } from '../errors.js'
 import { maxPassMinutes, maxPassRequests, type PassScope } from '../wire/PaymentPass.js'
 import type { PassOptions, Route } from './GateOptions.js'
@@ -9,9 +9,9 @@ import { hasDynamicPrice, pricedBy } from './pricedBy.js'
 export type PassPlan = {
   readonly opens: PassScope
   readonly minutes: number
-  /** Undefined if they are not counted. */
+  /** Undefined if requests are not counted. */
   readonly requests: number | undefined
-  /** What of a request, besides route and method, decides whether a pass opens it. */
+  /** The parts of a request, in addition to route and method, that decide whether a pass opens it. */
   readonly parts: (request: Request, path: RequestPath) => readonly unknown[]
 }
 
@@ -44,12 +44,12 @@ const parts: { readonly [opens in PassScope]: (route: Route) => PassPlan['parts'
   request: (route) => (request, path) => [...targetsOf(path), pricedBy(request, route)],
 }
 
-/** As they were sent: a handler may read a path with dots in it otherwise than a URL does. */
+/** The targets as sent, because a handler may read a path with dots differently than a URL does. */
 export function targetsOf({ path, sent = path }: RequestPath): [string, string] {
   return [path, sent]
 }
 
-/** A price that a function chooses is of one request, and so is what was bought for it. */
+/** A price that a function chooses is for one request, and so is its pass. */
 function scopeOf(key: string, route: Route, { scope }: PassOptions): PassScope {
   const isDynamic = hasDynamicPrice(route)
   if (scope !== undefined && scope !== 'route' && scope !== 'path') {

@@ -1,9 +1,12 @@
-/** Which gates a request has paid at: one that is mounted twice, for an app and for its route, takes one payment. */
+/**
+ * Remembers which gates a request has paid at. A gate that is mounted twice, for an app and for its route, takes one
+ * payment.
+ */
 import type { Gate } from './Gate.js'
 
 const passed = new WeakMap<object, Map<Gate, string>>()
 
-/** Whether the request has passed the gate, for the same method and path. */
+/** Whether the request has passed the gate for the same method and path. */
 export function hasPassed(request: object, gate: Gate, target: string): boolean {
   return passed.get(request)?.get(gate) === target
 }

@@ -1,4 +1,4 @@
-/** A gate with passes, and buyers who pay at it and show what they got. */
+/** A gate with passes, and buyers who pay and present their passes. */
 import assert from 'node:assert/strict'
 import { Bytes } from '@latchkey/algorand'
 import * as Headers from '../wire/Headers.js'
@@ -29,7 +29,7 @@ export function passGate(options: Partial<GateOptions> = {}, ledger?: Ledger): P
 
 export type Bought = {
   headers: globalThis.Headers
-  /** The pass with the buyer's secret, as it is shown in the header. */
+  /** The pass with the buyer's secret, as sent in the header. */
   shown: string
   pass: string | null
   transactionId: string
@@ -39,7 +39,7 @@ export type Bought = {
 
 export type BuyOptions = { init?: RequestInit; hasSecret?: boolean; origin?: string }
 
-/** Pays as our buyer does. */
+/** Pays like our buyer. */
 export async function buy(
   { gate, chain }: World,
   path = '/a',

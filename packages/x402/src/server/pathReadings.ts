@@ -3,27 +3,30 @@
 const maxDecodings = 3
 /** No honest path with escapes is longer. */
 export const maxEscapedLength = 2_048
-/** Nor one in which programs see different segments; each of its readings takes time in proportion to its length. */
+/**
+ * No honest path is longer if programs see different segments in it. Each reading takes time in proportion to its
+ * length.
+ */
 const maxUnusualLength = 256
-/** Nor one with more places that programs read differently: each of them multiplies the readings. */
+/** No honest path has more places that programs read differently. Each of them multiplies the readings. */
 const maxOddities = 8
 /** Replaces an escaped slash where it does not end a segment. */
 const innerSlash = '\u{2215}'
 
 /**
- * How many characters the texts may have that are made of one path. Time goes by it: a client that has not paid must not cost
- * the server much more than others.
+ * The total number of characters of all texts derived from one path. The time is proportional to it, and a client that
+ * has not paid must not cost the server much more than others.
  */
 export class ReadingBudget {
   static readonly maxCharacters = 2_000
   #left = ReadingBudget.maxCharacters
 
-  /** How many characters were made. */
+  /** How many characters were used. */
   get used(): number {
     return ReadingBudget.maxCharacters - this.#left
   }
 
-  /** Whether one more text may be made. */
+  /** Whether one more text may be created. */
   take({ length }: string): boolean {
     if (this.#left < length) return false
     this.#left -= length
@@ -31,12 +34,14 @@ export class ReadingBudget {
   }
 }
 
-/** Whether every program reads a path as it is: most are, and cost nothing. */
+/** Whether every program reads the path unchanged. Most paths are plain and cost nothing. */
 export function isPlainPath(path: string): boolean {
   return /^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)
 }
 
-/** Whether every program sees the same segments in a path, since none of its escapes is a separator, a dot or a percent sign. */
+/**
+ * Whether every program sees the same segments, because none of the escapes is a separator, a dot or a percent sign.
+ */
 function hasPlainSegments(path: string): boolean {
   const pattern = /^(?:[\w/.~!$&'()*+,=:@-]|%(?!2[35ef]|3[bf]|5c|7f|[01][0-9a-f])[0-9a-f]{2})*$/i
   return pattern.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)
@@ -48,8 +53,9 @@ function simpleReadings(path: string): Iterable<string> {
 }
 
 /**
- * All that a reading of a path can contain: the path in each decoding, with its case folded. A reading is made by decoding a
- * path and by removing parts of it between separators, so that each of its segments is a part of this text.
+ * Everything that a reading of a path can contain: the path in each decoding, with its case folded. A reading is
+ * created by decoding a path and removing parts of it between separators, so each of its segments is a part of this
+ * text.
  */
 export function foldedContent(path: string): string {
   const texts = [path]
@@ -62,12 +68,12 @@ export function foldedContent(path: string): string {
   return foldCase(texts.join('\n'))
 }
 
-/** Equal for texts that a regular expression takes for equal with the flags `i` and `u`. */
+/** Equal for texts that a regular expression with the flags `i` and `u` treats as equal. */
 export function foldCase(text: string): string {
   return text.toUpperCase().toLowerCase().replaceAll('\u{3c2}', '\u{3c3}')
 }
 
-/** A path as it was sent, and as programs may read it; undefined if there are too many readings. */
+/** The path as it was sent, and as programs may read it; undefined if there are too many readings. */
 export function readingsOf(target: string, budget = new ReadingBudget()): Iterable<string> | undefined {
   const path = target.replace(/\?.*$/s, '')
   if (isPlainPath(path)) return [trimSlashes(path)]
@@ -77,7 +83,7 @@ export function readingsOf(target: string, budget = new ReadingBudget()): Iterab
   const readings = new Set<string>()
   const spelled = new Set<string>()
   const runs = new Map<string, string>()
-  // Two slashes at the start begin a host where the path is read as a URL.
+  // Two slashes at the start begin a host if the path is read as a URL.
   let texts = new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, '')].flatMap(endings))
   for (let round = 0; round <= maxDecodings; round++) {
     // Some programs resolve dots before they decode, some afterwards, some never.
@@ -102,7 +108,7 @@ function countOddities(path: string): number {
   return path.match(/%(?:2[35ef]|3[bf]|5c|7f|[01][0-9a-f])|[;\\#]|\/(?=\/)|\/\.{1,2}(?=\/|$)/gi)?.length ?? 0
 }
 
-/** Programs disagree on where a path ends, and on parameters of its segments. */
+/** Programs disagree about where a path ends, and about parameters of its segments. */
 function endings(text: string): string[] {
   if (!/[?#;]/.test(text)) return [text]
   return [text, text.replace(/[?#].*$/s, ''), text.replace(/;.*$/s, ''), text.replace(/;[^/]*/g, '')]
@@ -119,7 +125,7 @@ function hasDots(text: string): boolean {
   return /[/\\](?:\.|%2e|[/\\]|$)/i.test(text)
 }
 
-/** In a URL two dots remove an empty segment too: `/files//../a` is `/files/a`. */
+/** In a URL, two dots also remove an empty segment: `/files//../a` is `/files/a`. */
 function resolutions(text: string): string[] {
   if (!hasDots(text)) return [text]
   return [text, withoutDots(text), asUrlPath(text.replaceAll('\\', '/'))]
@@ -137,7 +143,7 @@ function addNormal(readings: Set<string>, text: string): void {
   readings.add(withoutDots(text))
 }
 
-/** Not by a regular expression, which would try again at each of many slashes that are not at the end. */
+/** Without a regular expression, which would retry at each of many slashes that are not at the end. */
 export function trimSlashes(path: string): string {
   let end = path.length
   while (end > 0 && path[end - 1] === '/') end--
@@ -147,8 +153,8 @@ export function trimSlashes(path: string): string {
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /**
- * Each run of escapes on its own: an invalid one does not keep the others from being decoded. `runs` has what was decoded
- * before.
+ * Decodes each run of escapes separately, so that an invalid one does not keep the others from being decoded. `runs`
+ * caches decoded runs.
  */
 function decode(text: string, slash: string, runs = new Map<string, string>()): string {
   if (!text.includes('%')) return text
@@ -159,7 +165,7 @@ function decode(text: string, slash: string, runs = new Map<string, string>()): 
   })
 }
 
-/** As UTF-8, or else as Latin-1. Without `decodeURIComponent`, whose errors take longer than all the rest. */
+/** Decodes as UTF-8, or else as Latin-1. Avoids `decodeURIComponent`, whose errors take longer than everything else. */
 function decodeRun(escapes: string): string {
   const bytes = new Uint8Array(escapes.length / 3)
   for (let index = 0; index < bytes.length; index++) {
@@ -167,7 +173,7 @@ function decodeRun(escapes: string): string {
   }
   if (bytes.every((byte) => byte < 0x80)) return String.fromCharCode(...bytes)
   const decoded = utf8.decode(bytes)
-  // The decoder writes a replacement character for what is invalid, and for the character itself.
+  // The decoder writes a replacement character for invalid bytes, and for the character itself.
   const replaced = decoded.split('\u{fffd}').length
   return replaced === escapes.split(/%ef%bf%bd/i).length ? decoded : String.fromCharCode(...bytes)
 }
@@ -181,7 +187,7 @@ function withoutDots(path: string): string {
   return `/${kept.join('/')}`
 }
 
-/** As the URL standard resolves a path: an escaped dot is a dot, and nothing else is decoded. */
+/** Resolves a path as the URL standard does: an escaped dot is a dot, and nothing else is decoded. */
 function asUrlPath(path: string): string {
   const kept: string[] = []
   for (const segment of path.replace(/^\//, '').split('/')) {

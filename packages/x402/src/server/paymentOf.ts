@@ -1,14 +1,17 @@
-/** Which payment opened a request. Noted by the gate on the request itself: nothing that a client sends can set it. */
+/**
+ * Finds the payment that opened a request. The gate stores the payment for the request object itself, so that nothing a
+ * client sends can set it.
+ */
 import type { Payment, PaymentStatus } from './Payment.js'
 
 const payments = new WeakMap<object, PaymentStatus>()
 
-/** Notes what a request was paid with. */
+/** Stores the payment of a request. */
 export function notePayment(request: object, status: PaymentStatus): void {
   payments.set(request, status)
 }
 
-/** Notes the payment of a request, if it has one, on what a framework makes of the request. */
+/** Stores the payment of a request, if there is one, for the objects that a framework derives from the request. */
 export function sharePayment(request: object, others: readonly (object | undefined)[]): void {
   const status = payments.get(request)
   if (status === undefined) return
@@ -16,12 +19,12 @@ export function sharePayment(request: object, others: readonly (object | undefin
 }
 
 /**
- * The payment that opened a request: who paid, how much, in which transaction. Undefined where nothing was paid: on a free
- * route, and before the gate.
+ * The payment that opened a request: the payer, the amount and the transaction. Undefined if nothing was paid: on a
+ * free route, and before the gate.
  *
- * In a handler a payment is `verified`, or `settled` where the route settles first. Called again after the response, it
- * tells how that ended. When a buyer repeats a paid request to get the same response again, the handler does not run, and
- * a middleware around the gate sees the same payment.
+ * In a handler a payment is `verified`, or `settled` if the route settles first. Call `paymentOf` again after the
+ * response to get the outcome. When a buyer repeats a paid request to get the same response again, the handler does not
+ * run, and middleware around the gate sees the same payment.
  *
  * @param request the request of `node:http`, Express or Fastify, the context or request of Hono, or the `Request` that was
  * passed to `gate.decide`
@@ -36,7 +39,7 @@ export function paymentOf(request: object): Payment | undefined {
   return find(request)?.current
 }
 
-/** Frameworks wrap requests: Fastify in `raw`, Hono in `req.raw`, and its server on Node in `env.incoming`. */
+/** Frameworks wrap requests: Fastify in `raw`, Hono in `req.raw`, and Hono's server on Node in `env.incoming`. */
 function find(request: object | undefined | null, depth = 0): PaymentStatus | undefined {
   if (typeof request !== 'object' || request === null) return undefined
   const known = payments.get(request)

@@ -1,4 +1,4 @@
-/** Reads the options of a gate, and says what is wrong with them. */
+/** Reads and validates the options of a gate. */
 import { LatchkeyError } from '@latchkey/algorand'
 import { isUnset } from '../chain/Chain.js'
 import { OptionsError, X402Error } from '../errors.js'

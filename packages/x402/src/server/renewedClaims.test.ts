@@ -25,7 +25,7 @@ const isDown = (): never => {
   throw new StoreError('store_failed', 'the database is away')
 }
 
-/** The claims as one gate sees them. */
+/** One gate's view of the claims. */
 function viewOf(claims: MemoryClaims, changes: Partial<ClaimStore> = {}): ClaimStore {
   const view: ClaimStore = {
     id: claims.id,
@@ -39,7 +39,7 @@ function viewOf(claims: MemoryClaims, changes: Partial<ClaimStore> = {}): ClaimS
   return Object.assign(view, changes)
 }
 
-/** Two gates, and how often each asked for a settlement. */
+/** Two gates, and how often each requested a settlement. */
 async function twoGates(method: 'GET' | 'POST', changes: Partial<ClaimStore> = {}) {
   const [claims, ledger] = [new MemoryClaims(), newLedger()]
   const settled = { first: 0, second: 0 }
@@ -65,13 +65,13 @@ async function twoGates(method: 'GET' | 'POST', changes: Partial<ClaimStore> = {
   }
 }
 
-/** Time passes for the store alone: the timers of a gate that was killed do not run. */
+/** Advances time only for the store: the timers of a killed gate do not run. */
 function storeClock(t: TestContext): (ms: number) => void {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
   return (ms) => t.mock.timers.tick(ms)
 }
 
-/** Time passes for all, second by second. */
+/** Advances time for everything, second by second. */
 function worldClock(t: TestContext): (ms: number) => Promise<void> {
   t.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: Date.now() })
   const [startMs, startDate] = [performance.now(), Date.now()]
@@ -89,7 +89,7 @@ async function errorIn(decision: Decision): Promise<[number, string]> {
   return [response.status, ((await response.json()) as { error: string }).error]
 }
 
-test('a request that a killed gate served is served by another within half a minute, and charged once', async (t) => {
+test('another gate serves the request of a killed one within half a minute, and charges it once', async (t) => {
   const { toFirst, toSecond, ledger, transactionId } = await twoGates('GET')
   const pass = storeClock(t)
   admitted(await toFirst())
@@ -102,7 +102,7 @@ test('a request that a killed gate served is served by another within half a min
   assert.deepEqual([...ledger.transactions.keys()], [transactionId])
 })
 
-test('an order that a killed gate had begun never runs again: its buyer gets response_lost, its seller answer_lost', async (t) => {
+test('an order begun by a killed gate never runs again: its buyer gets response_lost, its seller answer_lost', async (t) => {
   const { toFirst, toSecond, ledger, errors, transactionId } = await twoGates('POST')
   const pass = storeClock(t)
   assert.equal(admitted(await toFirst()).settled?.transaction, transactionId)
@@ -117,14 +117,14 @@ test('an order that a killed gate had begun never runs again: its buyer gets res
     ['answer_lost'],
   )
   assert.match(String(errors[0]), new RegExp(transactionId))
-  // It did not arrive.
+  // The response did not arrive.
   await (lost as { undelivered: () => Promise<void> }).undelivered()
   pass(3_600_000)
   assert.deepEqual(await errorIn(await toSecond()), [500, 'response_lost'])
   assert.deepEqual([...ledger.transactions.keys()], [transactionId])
 })
 
-test('an order whose gate was killed before its handler began runs at another', async (t) => {
+test('an order whose gate was killed before its handler began runs at another gate', async (t) => {
   const never = new Promise<boolean>(() => {})
   const { toFirst, toSecond, own, ledger, transactionId } = await twoGates('POST')
   const begun = new Promise<void>((resolve) => {
@@ -146,7 +146,7 @@ test('an order whose gate was killed before its handler began runs at another', 
   assert.ok('headers' in (await admitted(await toSecond()).settle(answer)))
 })
 
-test('a gate that lives renews its leases: a handler of minutes is neither run again nor lost', async (t) => {
+test('a live gate renews its leases, so that a handler of minutes is neither run again nor lost', async (t) => {
   for (const method of ['GET', 'POST'] as const) {
     await t.test(method, async (t) => {
       const { toFirst, toSecond, ledger, transactionId } = await twoGates(method)
@@ -162,7 +162,7 @@ test('a gate that lives renews its leases: a handler of minutes is neither run a
   }
 })
 
-test('a gate that was cut off neither settles nor answers what another took over', async (t) => {
+test('a gate that was cut off neither settles nor answers a request that another took over', async (t) => {
   const { toFirst, toSecond, settled } = await twoGates('GET', {
     renewals: { renew: isDown, begin: isDown },
   })
@@ -188,7 +188,7 @@ test('a gate that was cut off does not answer an order that another reported as 
   assert.ok('response' in late && late.response.status === 503)
 })
 
-test('a gate that cannot reach the store answers a settled order as long as it has the lease, and not after', async (t) => {
+test('a gate that cannot reach the store answers a settled order only while it has the lease', async (t) => {
   for (const [seconds, isAnswered] of [
     [10, true],
     [40, false],
@@ -202,7 +202,7 @@ test('a gate that cannot reach the store answers a settled order as long as it h
       await pass(seconds * 1_000)
       const result = await slow.settle(answer)
       assert.equal('headers' in result, isAnswered)
-      // The answer is stored as soon as the store can be reached, if no other gate has taken over.
+      // The answer is stored when the store can be reached again, if no other gate has taken over.
       Object.assign(own, { hold, finish, renewals })
       await slow.undelivered()
       await pass(40_000)
@@ -212,7 +212,7 @@ test('a gate that cannot reach the store answers a settled order as long as it h
   }
 })
 
-test('an order does not run if it cannot be recorded that it begins, and can be sent again', async () => {
+test('an order does not run if its start cannot be recorded, and can be sent again', async () => {
   const { toFirst, toSecond, own, transactionId, ledger } = await twoGates('POST')
   Object.assign(own, { renewals: { ...own.renewals!, begin: isDown } })
   assert.equal(responseOf(await toFirst()).status, 503)
@@ -228,7 +228,7 @@ test('an order whose handler failed may be sent again, and runs again', async ()
   assert.ok('headers' in (await admitted(await toSecond()).settle(answer)))
 })
 
-test('a payment that is sent again while the facilitator is down is free at once', async () => {
+test('a payment repeated while the facilitator is down is released immediately', async () => {
   const ledger = newLedger()
   const honest = stubFacilitator(ledger)
   let isAway = false
@@ -238,7 +238,7 @@ test('a payment that is sent again while the facilitator is down is free at once
   }
   const { gate, chain } = await stubGate({ routes, facilitators: { ...honest, verify } }, ledger)
   const { header } = paymentFor(requiredIn(responseOf(await gate.decide(ask('/a')))), chain)
-  // Its claim is open.
+  // The claim of the payment is open.
   await admitted(await gate.decide(ask('/a', header))).undelivered()
   isAway = true
   assert.equal(responseOf(await gate.decide(ask('/a', header))).status, 503)
@@ -246,7 +246,7 @@ test('a payment that is sent again while the facilitator is down is free at once
   assert.ok('headers' in (await admitted(await gate.decide(ask('/a', header))).settle(answer)))
 })
 
-test('the leases of a store that cannot renew them last as long as a request can take', async (t) => {
+test('leases of a store without renewals last as long as a request can take', async (t) => {
   const claims = new MemoryClaims()
   const { gate, chain } = await stubGate({ claims: viewOf(claims, { renewals: undefined }), routes })
   const { header } = paymentFor(requiredIn(responseOf(await gate.decide(ask('/a')))), chain)

@@ -7,7 +7,7 @@ const fixed = (target: string) => targetProblem(target, origin, { isPricedByFunc
 const byFunction = (target: string, allowsRepeated = false) =>
   targetProblem(target, origin, { isPricedByFunction: true, allowsRepeated })
 
-test('a target that the URL standard and handlers read differently is named, whatever chooses the price', () => {
+test('names targets that the URL standard and handlers read differently, for fixed and dynamic prices', () => {
   const problems: { [target: string]: RegExp } = {
     '/a?x=1#&y=2': /fragment/,
     '/a#': /fragment/,
@@ -40,7 +40,7 @@ test('a target that the URL standard and handlers read differently is named, wha
   }
 })
 
-test('an ordinary target has no problem', () => {
+test('finds no problem in an ordinary target', () => {
   const targets = [
     '/',
     '/a?',
@@ -57,7 +57,7 @@ test('an ordinary target has no problem', () => {
   }
 })
 
-test('where a function chooses the price, spellings and parameters that parsers read differently are named', () => {
+test('names spellings and parameters that parsers read differently if a function chooses the price', () => {
   const problems: { [target: string]: RegExp } = {
     '/%61': /escapes a letter/,
     '/a?%62=1': /escapes a letter/,

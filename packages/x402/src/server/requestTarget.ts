@@ -1,13 +1,13 @@
 /**
- * The request target as every program behind the gate reads it. RFC 9112, section 3.2, allows no fragment, and a target is
- * ambiguous wherever the URL standard, the routers and the query parsers of the frameworks read it differently: then a client
- * would be shown the price of one resource and be served another.
+ * Checks that every program behind the gate reads the request target in the same way. RFC 9112, section 3.2, allows no
+ * fragment. A target is ambiguous if the URL standard, the routers and the frameworks' query parsers read it
+ * differently. A client could then be shown the price of one resource and be served another.
  */
 
 export type TargetRules = {
-  /** Whether a function chooses the price or the payee: then every parameter counts, and its spelling too. */
+  /** Whether a function chooses the price or the payee. Every parameter then counts, including its spelling. */
   readonly isPricedByFunction: boolean
-  /** Whether a parameter may be repeated nevertheless. */
+  /** Whether a parameter may still be repeated. */
   readonly allowsRepeated: boolean
 }
 
@@ -17,7 +17,10 @@ const maxParameters = 100
 /** Matches the scheme and the authority of a target in absolute form. */
 const absoluteForm = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
 
-/** Why programs may read a target differently; undefined if all of them read the same. `origin` is that of the Host header. */
+/**
+ * The reason why programs may read a target differently; undefined if all read the same. `origin` is that of the Host
+ * header.
+ */
 export function targetProblem(target: string, origin: string, rules: TargetRules): string | undefined {
   const [start = ''] = absoluteForm.exec(target) ?? []
   if (start !== '' && !isOrigin(start, origin)) return 'names another host than the Host header'
@@ -38,7 +41,7 @@ function characterProblem(own: string, path: string, query: string): string | un
   if (own.includes('#')) return 'has a fragment'
   if (own.includes('\\')) return 'has a backslash'
   if (!path.startsWith('/')) return 'does not start with a slash'
-  // `new URL(target, base)` takes what follows for a host.
+  // `new URL(target, base)` reads the following text as a host.
   if (path.startsWith('//')) return 'starts with two slashes'
   // Some routers end the path at a semicolon, and read a query after it.
   if (path.includes(';')) return 'has a semicolon in its path'
@@ -48,7 +51,7 @@ function characterProblem(own: string, path: string, query: string): string | un
   return undefined
 }
 
-/** Query parsers keep what they cannot decode, replace it, or throw. */
+/** Query parsers keep text that they cannot decode, replace it, or throw. */
 function isDecodable(text: string): boolean {
   if (!text.includes('%')) return true
   try {
@@ -59,11 +62,13 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** Whether the URL standard reads the target as it is written: the price function gets a URL, handlers the text itself. */
+/**
+ * Whether the URL standard reads the target as written. The price function gets a URL, handlers get the text itself.
+ */
 function isUnchanged(path: string, query: string): boolean {
   if (/^[\w/~-]*$/.test(path) && /^[\w&=~.,:*()!$@/?%+-]*$/.test(query)) return true
   const { pathname, search } = new URL(`http://localhost${path}${query === '' ? '' : `?${query}`}`)
-  // An apostrophe is the one allowed character that a URL escapes; every parser decodes it.
+  // An apostrophe is the one allowed character that a URL escapes. Every parser decodes it.
   return pathname === path && search.slice(1) === query.replaceAll("'", '%27')
 }
 
@@ -75,11 +80,11 @@ function spellingProblem(own: string, path: string): string | undefined {
   return path.includes('//') ? 'has an empty segment in its path' : undefined
 }
 
-/** Parsers disagree on which of several values counts, and on which names are names. */
+/** Parsers disagree about which of several values counts, and which names are valid. */
 function parameterProblem(query: string, allowsRepeated: boolean): string | undefined {
   if (query === '') return undefined
   if (query.includes(';')) return 'has a semicolon in its query'
-  // The parser of Express 4 ends a name at the first `]=`, although it is behind another `=`.
+  // The parser of Express 4 ends a name at the first `]=`, even after another `=`.
   if (/(?:\]|%5d)=/i.test(query)) return 'has a parameter with brackets'
   if (query.split('&', maxParameters + 1).length > maxParameters) return `has more than ${maxParameters} parameters`
   // The constructor removes the first question mark.

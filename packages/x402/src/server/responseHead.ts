@@ -1,8 +1,8 @@
-/** Status and headers on a response object of `node:http` or `node:http2`. */
+/** Sets the status and headers of a response object of `node:http` or `node:http2`. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { type HeaderList, mergeHeader, sharedCacheHeaders } from './responses.js'
 
-/** Sets the arguments of `writeHead` after the status: a message, or headers in one of three forms, or both. */
+/** Applies the arguments of `writeHead` after the status: a message, headers in one of three forms, or both. */
 export function setHead(response: ServerResponse, rest: readonly unknown[]): void {
   const [message] = rest
   if (typeof message === 'string') setMessage(response, message)
@@ -20,12 +20,12 @@ export function setHead(response: ServerResponse, rest: readonly unknown[]): voi
   for (const [name, value] of pairs) response.appendHeader(name, value)
 }
 
-/** HTTP/2 has no status text, and Node warns where one is set. */
+/** HTTP/2 has no status text, and Node warns if one is set. */
 export function setMessage(response: ServerResponse, message: string): void {
   if (!('stream' in response)) response.statusMessage = message
 }
 
-/** Leaves exactly these headers. */
+/** Sets exactly these headers and removes all others. */
 export function setHeaders(
   response: ServerResponse,
   headers: readonly (readonly [string, number | string | readonly string[]])[],
@@ -34,11 +34,11 @@ export function setHeaders(
   const names = new Set(headers.map(([name]) => name.toLowerCase()))
   for (const name of response.getHeaderNames()) if (!names.has(name.toLowerCase())) response.removeHeader(name)
   for (const [name, value] of headers) response.setHeader(name, value)
-  // Removing a Date means to Node that there shall be none.
+  // Node takes the removal of a Date header as a request to send none.
   response.sendDate = sendDate
 }
 
-/** The headers of a response, as they are now. */
+/** The current headers of a response. */
 export function headersOf(response: ServerResponse): [string, string][] {
   return Object.entries(response.getHeaders()).flatMap(([name, value]) =>
     [value ?? []].flat().map((one): [string, string] => [name, String(one)]),

@@ -18,13 +18,13 @@ export function notSettled(receipt: SettleResponse, required: PaymentRequired): 
   return paymentRequired({ ...required, error }, message, [[Headers.paymentResponse, Headers.encode(receipt)]])
 }
 
-/** Not a 402: a buyer that is asked to pay again might do it. */
+/** Not a 402, because a buyer that is asked to pay again might do so. */
 export function pending(receipt: SettleResponse, status: 502 | 503): Response {
   const { errorReason: error, errorMessage: message, transaction } = receipt
   return retryLater(status, { error, message, transaction }, [[Headers.paymentResponse, Headers.encode(receipt)]])
 }
 
-/** For errors after which it is not known whether a payment that came with the request was settled before. */
+/** For errors after which it is not known whether a payment in the request was already settled. */
 export const sendAgain = 'a payment that was sent can be sent again, it is not charged twice'
 
 /** 503: the facilitator or the node does not respond. 502: the facilitator does not follow the protocol. */
@@ -47,8 +47,8 @@ export function json(status: number, value: object, more: HeaderList = []): Resp
 }
 
 /**
- * The same response with other headers, all of them given when it is made: some servers replace `Response` by a class that
- * forgets headers which are set later (`@hono/node-server` 1.x, once its body is read).
+ * The same response with other headers, all passed at construction: some servers replace `Response` by a class that
+ * loses headers set later (`@hono/node-server` 1.x, after its body is read).
  */
 export function changed(response: Response, change: (headers: globalThis.Headers) => void): Response {
   const headers = new globalThis.Headers(response.headers)
@@ -65,7 +65,7 @@ export function remade(
   return new Response(body, { status, statusText, headers })
 }
 
-/** What is added to a response that was paid for: the receipt, and that it is for its buyer only. */
+/** The headers of a paid response: the receipt, and the restriction to its buyer. */
 export function paidHeaders(receipt: SettleResponse): HeaderList {
   return [
     [Headers.paymentResponse, Headers.encode(receipt)],
@@ -73,20 +73,20 @@ export function paidHeaders(receipt: SettleResponse): HeaderList {
   ]
 }
 
-/** Headers of one connection or one delivery, which are made again with the next. */
+/** Headers of one connection or one delivery, which are created again for the next. */
 const ofDelivery =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|date|payment-response)$/i
 
-/** The headers of an answer that are held with it. */
+/** The headers that are held with an answer. */
 export function heldHeaders(headers: HeaderList): HeaderList {
   return headers.filter(([name]) => !ofDelivery.test(name))
 }
 
-/** An answer that was held, with the headers of its payment. */
+/** A response from a held answer, with the headers of its payment. */
 export function held({ status, headers, body }: HeldAnswer, paid: HeaderList): Response {
   const own = new globalThis.Headers(headers as [string, string][])
   addTo(own, paid)
-  // Before it is made: where `Response` is replaced, headers that are set later are lost or joined.
+  // Set before construction: if `Response` is replaced, headers that are set later are lost or joined.
   const isEmpty = body.length === 0 || [204, 205, 304].includes(status)
   return new Response(isEmpty ? null : (body as Uint8Array<ArrayBuffer>), { status, headers: own })
 }
@@ -99,14 +99,14 @@ export function addTo(target: globalThis.Headers, headers: HeaderList): void {
   }
 }
 
-/** Headers that shared caches obey in place of Cache-Control, with the value by which they store nothing. */
+/** Headers that shared caches obey instead of Cache-Control, with the value that prevents caching. */
 const sharedCache: readonly (readonly [RegExp, string])[] = [
   [/^([a-z0-9-]+-)?cdn-cache-control$/i, 'no-store'],
   [/^(surrogate|edge|x-litespeed-cache|akamai-cache)-control$/i, 'no-store'],
   [/^(x-accel-expires|expires)$/i, '0'],
 ]
 
-/** What replaces such headers of a handler, if `headers` make the response private. */
+/** Replacements for such headers of a handler, if `headers` make the response private. */
 export function sharedCacheHeaders(names: readonly string[], headers: HeaderList): HeaderList {
   if (!headers.some(([name, value]) => name === 'Cache-Control' && value === 'private')) return []
   return names.flatMap((name) =>
@@ -114,7 +114,7 @@ export function sharedCacheHeaders(names: readonly string[], headers: HeaderList
   )
 }
 
-/** What a browser needs in order to pay: it may send and read the headers of payments and passes. */
+/** The headers that a browser needs in order to pay: it may send and read the headers of payments and passes. */
 export function corsHeaders(request: Request, cors: boolean | readonly string[]): HeaderList {
   const origin = request.headers.get('Origin')
   if (origin === null || cors === false) return []
@@ -134,7 +134,7 @@ export function corsHeaders(request: Request, cors: boolean | readonly string[])
   return headers
 }
 
-/** What a script of another origin may read: the price, the receipt, and a pass. */
+/** The headers that a script of another origin may read: the price, the receipt, and a pass. */
 const exposed = [Headers.paymentRequired, Headers.paymentResponse, passHeader, passStatusHeader].join(', ')
 const maxHeaders = 50
 
@@ -149,7 +149,7 @@ function allowedHeaders(request: Request): string {
   return [...new Set(names.filter((name) => /^[A-Za-z0-9-]{1,64}$/.test(name)))].join(', ')
 }
 
-/** Combines two values of a header: lists are joined, others are replaced. */
+/** Combines two values of a header: lists are joined, other values are replaced. */
 export function mergeHeader(name: string, before: string | undefined, value: string): string {
   if (before === undefined || before === '') return value
   if (/^cache-control$/i.test(name)) return makePrivate(before)
@@ -159,11 +159,11 @@ export function mergeHeader(name: string, before: string | undefined, value: str
   return [...list, ...value.split(', ').filter((one) => !has(one))].join(', ')
 }
 
-/** A shared cache must not hand a paid response to other clients. */
+/** A shared cache must not send a paid response to other clients. */
 function makePrivate(cacheControl: string): string {
   const kept = (cacheControl.match(/(?:[^,"]|"[^"]*"?)+/g) ?? [])
     .map((one) => one.trim())
-    // With a list of fields, `private` is about those alone.
+    // With a list of fields, `private` applies only to those.
     .filter((one) => one !== '' && !/^(public|private|s-maxage)(\s*=.*)?$/is.test(one))
   return ['private', ...kept].join(', ')
 }

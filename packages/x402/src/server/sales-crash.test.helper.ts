@@ -1,4 +1,4 @@
-/** A seller that is killed as soon as a payment is settled, before anything else is recorded or told. */
+/** A seller that is killed as soon as a payment is settled, before anything else is recorded or reported. */
 import { SqliteClaims } from '../store/SqliteClaims.js'
 import { admitted, answer, ask, paymentFor, priced, stubGate } from './stubs.test.helper.js'
 

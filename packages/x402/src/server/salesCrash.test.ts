@@ -9,7 +9,7 @@ import * as Sqlite from '@latchkey/system/sqlite'
 import { SqliteClaims } from '../store/SqliteClaims.js'
 import { newLedger, stubGate } from './stubs.test.helper.js'
 
-test('what a process that was killed had settled is counted once, and its hook is told by the next one', async (t) => {
+test('counts the settlements of a killed process once, and the next process calls its hook', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'sales-crash-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const path = join(directory, 'claims.db')

@@ -1,4 +1,6 @@
-/** Sales as CSV (RFC 4180), for spreadsheets: exact decimals, and no text of a stranger that a spreadsheet would compute. */
+/**
+ * Sales as CSV (RFC 4180), for spreadsheets: exact decimals, and no text from others that a spreadsheet would evaluate.
+ */
 import { Amount, Network } from '@latchkey/algorand'
 import type { Revenue, Sale, SaleQuery, SaleStore } from '../store/Sales.js'
 import { earlier, maxPage } from '../store/Sales.js'
@@ -37,7 +39,7 @@ const revenueColumns: readonly Column<Revenue>[] = [
   ['network_id', ({ network }) => network],
 ]
 
-/** Sales as lines of CSV, the latest first, a page of the store at a time. */
+/** Sales as CSV lines, the latest first, read from the store page by page. */
 export async function* salesCsv(store: SaleStore, query: Omit<SaleQuery, 'limit' | 'after'>): AsyncGenerator<string> {
   yield header(saleColumns)
   let after: string | undefined
@@ -45,7 +47,7 @@ export async function* salesCsv(store: SaleStore, query: Omit<SaleQuery, 'limit'
     const page = await store.list({ ...query, after, limit: maxPage })
     yield lines(saleColumns, page.sales)
     after = page.next
-    // A store that answers at once would keep the process from everything else until the last page.
+    // Yields to the event loop: a store that answers immediately would block the process until the last page.
     await new Promise((resolve) => setTimeout(resolve, 0))
   } while (after !== undefined)
 }
@@ -55,7 +57,7 @@ export function revenueCsv(revenue: readonly Revenue[]): string {
   return header(revenueColumns) + lines(revenueColumns, revenue)
 }
 
-/** Empty where the decimals are not known; `base_units` has the amount then. */
+/** Empty if the decimals are not known. `base_units` then has the amount. */
 function decimal({ amount, decimals }: { amount: string; decimals: number | undefined }): string {
   return decimals === undefined ? '' : Amount.format(BigInt(amount), decimals)
 }
@@ -68,10 +70,13 @@ function lines<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): stri
   return rows.map((row) => `${columns.map(([, read]) => field(read(row))).join(',')}\r\n`).join('')
 }
 
-/** Where a cell begins: many spreadsheets are set to separate by semicolons or tabs, and then read a quote as text. */
+/** The start of a cell. Many spreadsheets separate cells by semicolons or tabs, and then read a quote as text. */
 const cellStart = /(?<=^|[;\t\r\n])(?=[\s\p{C}"]*[=+\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])/gu
 
-/** Spreadsheets run what begins like a formula, also after blanks and in full-width forms: an apostrophe makes it text. */
+/**
+ * Spreadsheets run text that begins like a formula, even after blanks and in full-width forms. An apostrophe makes it
+ * plain text.
+ */
 function field(value: string | number | undefined): string {
   const plain = (value === undefined ? '' : String(value)).replace(cellStart, "'")
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain

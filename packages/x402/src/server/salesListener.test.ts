@@ -24,7 +24,7 @@ function sale(transactionId: string): Sale {
   return { transactionId, timeMs: Date.now(), outcome: 'settled', code: '', isDue: false, ...what, ...where }
 }
 
-/** A store whose pages never end. */
+/** A store with endless pages. */
 function endless(onPage: () => void): SaleStore {
   const { sales } = new MemoryClaims()
   const page = Array.from({ length: 1_000 }, () => sale('A'))
@@ -59,7 +59,7 @@ test('serves the page, and nothing without the token', async (t) => {
   assert.match(await (await fetch(`${url}?csv=payments`, { headers })).text(), /,GET \/a,/)
 })
 
-test('a file of payments is sent as it is read, beside other requests, and no longer than its reader stays', async (t) => {
+test('streams a file of payments in parallel with other requests, and stops when its reader leaves', async (t) => {
   let pages = 0
   const errors: unknown[] = []
   const url = await serve(
@@ -73,7 +73,7 @@ test('a file of payments is sent as it is read, beside other requests, and no lo
   // Another request is answered meanwhile.
   assert.equal((await fetch(url)).status, 401)
   response.destroy()
-  // One page may be on its way.
+  // One page may be in transit.
   let before: number
   do {
     before = pages

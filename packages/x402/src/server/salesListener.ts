@@ -1,4 +1,4 @@
-/** The seller's page for `node:http`, Express and others like it. */
+/** The seller's page for `node:http`, Express and similar frameworks. */
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -43,7 +43,7 @@ export function salesListener(options: SalesPageOptions): SalesListener {
   }
 }
 
-/** A file of all payments is sent as it is read: it may have tens of megabytes. */
+/** Streams the file of all payments, which may have tens of megabytes. */
 async function stream(
   response: ServerResponse,
   { status, headers, body }: Response,

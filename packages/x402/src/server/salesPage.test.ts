@@ -61,7 +61,7 @@ test('refuses a token that a request cannot carry', () => {
   }
 })
 
-test('shows nothing without the token, and takes it as a bearer or as a password', async () => {
+test('shows nothing without the token, and accepts it as a bearer token or as a password', async () => {
   const open = shop([sale(1)])
   const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString('base64')}` })
   const refused: { [name: string]: string }[] = [
@@ -86,7 +86,7 @@ test('shows nothing without the token, and takes it as a bearer or as a password
   }
 })
 
-test('a guard decides by exactly true; one that throws refuses', async () => {
+test('a guard must return exactly true, and one that throws refuses', async () => {
   for (const [answer, status] of [
     [() => true, 200],
     [async () => true, 200],
@@ -103,7 +103,7 @@ test('a guard decides by exactly true; one that throws refuses', async () => {
   assert.equal((await both()).status, 401)
 })
 
-test('can only be read, without CORS, cached nowhere, framed nowhere, without scripts', async () => {
+test('is read-only, without CORS, caching, framing or scripts', async () => {
   const open = shop([sale(1)])
   assert.equal((await open('', undefined, 'POST')).status, 405)
   const { headers } = await open('', { Authorization: `Bearer ${token}`, Origin: 'https://other.example' })
@@ -116,7 +116,7 @@ test('can only be read, without CORS, cached nowhere, framed nowhere, without sc
   assert.equal(await (await open('', undefined, 'HEAD')).text(), '')
 })
 
-test('shows revenue, payments and failures, and escapes what others wrote', async () => {
+test('shows revenue, payments and failures, and escapes texts of others', async () => {
   const open = shop(
     [
       sale(1),
@@ -133,7 +133,7 @@ test('shows revenue, payments and failures, and escapes what others wrote', asyn
   assert.doesNotMatch(text, /<script|\u202e|alert\(1\)<\/script>/)
 })
 
-test('lists are paged, and nonsense in the query is harmless', async () => {
+test('pages lists, and ignores an invalid query', async () => {
   const open = shop(Array.from({ length: 35 }, (_, index) => sale(index)))
   const first = await (await open()).text()
   const rows = (text: string) => text.match(/class="settled"/g)?.length
@@ -163,7 +163,7 @@ test('CSV has exact decimals, every row, and no formula', async () => {
   assert.match(lines[2]!, /,,USDC,10000,/)
   const codes = lines.slice(3, 12).map((line) => line.split(',')[2])
   const first = ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t'=1", "' =1", "'＝1"]
-  // Where semicolons separate cells, as in much of Europe, a text must not begin another one.
+  // If semicolons separate cells, as in much of Europe, a text must not begin another cell.
   assert.deepEqual(codes, [...first, "x;'=cmd|'/C calc'!A0", `"x;'""@1"`])
   assert.match(text, /,"a""b,c\n'=d",/)
   const revenue = await (await open('?csv=revenue')).text()

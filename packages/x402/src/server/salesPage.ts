@@ -8,26 +8,26 @@ import { json } from './responses.js'
 import { revenueCsv, salesCsv } from './salesCsv.js'
 import { warn } from './warn.js'
 
-/** Options of {@link salesPage}: a `token` or a function `authorize` is needed; with both, both must agree. */
+/** Options of {@link salesPage}. Set `token` or `authorize`; with both, a request must pass both. */
 export type SalesPageOptions = {
   /** The store of the gate's claims. */
   readonly claims: ClaimStore
   /**
-   * At least 16 visible ASCII characters without spaces, from a generator. Browsers ask for it as a password, with any user name; programs send it as
-   * `Authorization: Bearer`.
+   * At least 16 visible ASCII characters without spaces, from a generator. Browsers ask for the token as a password,
+   * with any user name. Programs send it as `Authorization: Bearer`.
    *
    * @default none
    */
   readonly token?: string | undefined
   /**
-   * Decides for each request whether its sender may see the page, such as by the session of your own login. Anything but
-   * `true` refuses.
+   * Decides for each request whether its sender may see the page, for example by the session of your own login. Any
+   * result other than `true` refuses the request.
    *
    * @default none
    */
   readonly authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined
   /**
-   * The name of the shop, on the page.
+   * The name of the shop on the page.
    *
    * @default 'Shop'
    */
@@ -35,7 +35,7 @@ export type SalesPageOptions = {
   /**
    * Called with errors of the store and of `authorize`.
    *
-   * @default a warning of the process
+   * @default a process warning
    */
   readonly onError?: ((error: unknown) => void) | undefined
 }
@@ -44,7 +44,7 @@ export type SalesPageOptions = {
 export type SalesHandler = (request: Request) => Promise<Response>
 
 const minTokenLength = 16
-/** What a bearer, and a password of which a header has the base64, can be. */
+/** The characters allowed in a bearer token, and in a password that a header carries in base64. */
 const carriable = /^[!-~]{1,700}$/
 const defaultDays = 30
 const rowsPerPage = 25
@@ -53,8 +53,8 @@ const paid: readonly SaleOutcome[] = ['settled', 'pending', 'verified']
 const failed: readonly SaleOutcome[] = ['refused', 'cancelled', 'unknown']
 
 /**
- * The page of a seller, to be mounted at any path: `?days=90` chooses the period, `?csv=payments` and `?csv=revenue`
- * download. Refuses requests without the token, and those that `authorize` does not let in.
+ * The seller's page, for any path: `?days=90` chooses the period, `?csv=payments` and `?csv=revenue` download. Refuses
+ * requests without the token, and those that `authorize` does not accept.
  *
  * @throws OptionsError if there is neither a token nor a function, or the store keeps no sales
  * @example
@@ -116,7 +116,7 @@ function hasToken({ headers }: Request, token: string): boolean {
   const [, scheme, value] = /^(basic|bearer) +([!-~]{1,1000})$/i.exec(headers.get('Authorization') ?? '') ?? []
   if (scheme === undefined || value === undefined) return false
   const shown = scheme.toLowerCase() === 'bearer' ? value : passwordOf(value)
-  // Of digests, so that neither length nor content can be timed.
+  // Compares digests, so that timing reveals neither length nor content.
   const digest = (text: string): Uint8Array => Hash.sha256(Bytes.fromUtf8(text))
   return Bytes.equalConstantTime(digest(shown), digest(token))
 }
@@ -198,7 +198,7 @@ function download(file: string, body: string | ReadableStream): Response {
   })
 }
 
-/** Pages are read as they are sent. */
+/** Reads each page of the store when the client is ready for it. */
 function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   return new ReadableStream({

@@ -1,7 +1,7 @@
 import { Address, Bytes } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 
-/** The settings of a seller in the environment. */
+/** A seller's settings from the environment. */
 export type SellerSettings = {
   /** AVM_ADDRESS: the address that is paid. */
   readonly payTo: string
@@ -13,7 +13,7 @@ export type SellerSettings = {
  * Reads AVM_ADDRESS and FACILITATOR_URL.
  *
  * @param environment by default that of the process
- * @throws {@link SettingsError} that names what is missing or wrong
+ * @throws {@link SettingsError} that names the missing or invalid variable
  */
 export function sellerSettings(
   environment: { readonly [name: string]: string | undefined } = globalThis.process?.env ?? {},

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type SettlePaymentOptions, settlePayment } from './settlePayment.js'
 
-/** What a gate makes of the answer of a facilitator that it trusts. */
+/** The gate's result for the answer of a trusted facilitator. */
 async function stateFor(errorReason: string): Promise<string> {
   const response = { success: false, errorReason, transaction: 'T', network: 'algorand:x' }
   const facilitators = { settle: async () => ({ response, isTrusted: true }) }
@@ -14,7 +14,7 @@ async function stateFor(errorReason: string): Promise<string> {
   return (await settlePayment({ facilitators, ...rest } as unknown as SettlePaymentOptions)).state
 }
 
-test('a payment is not failed where a trusted facilitator does not know what became of it', async () => {
+test('a payment has not failed if a trusted facilitator does not know its outcome', async () => {
   assert.equal(await stateFor('settlement_pending'), 'pending')
   assert.equal(await stateFor('unexpected_settle_error'), 'pending')
   assert.equal(await stateFor('invalid_exact_avm_settlement_failed'), 'failed')

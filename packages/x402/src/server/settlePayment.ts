@@ -1,4 +1,4 @@
-/** Has a payment settled by a facilitator, and checks the result against the ledger where the facilitator is not trusted. */
+/** Has a payment settled by a facilitator. If the facilitator is not trusted, checks the result against the ledger. */
 import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '../wire/types.js'
@@ -15,9 +15,9 @@ export type SettlePaymentOptions = {
   /** Identifies this gate and the resource to the facilitator. */
   readonly claimant: string
   readonly requestId: string
-  /** Whether the ledger has the payment already: then the facilitator only says whose it is. */
+  /** Whether the payment is already on the ledger. The facilitator then only decides whose it is. */
   readonly isOnLedger: boolean
-  /** The round that the ledger has it in. */
+  /** The round of the payment on the ledger. */
   readonly settledRound?: bigint | undefined
   readonly onError: (error: unknown) => void
 }
@@ -26,15 +26,15 @@ export type SettlementResult =
   | {
       readonly state: 'settled'
       readonly receipt: SettleResponse
-      /** Undefined if the ledger was not asked, and a trusted facilitator did not tell. */
+      /** Undefined if the ledger was not queried, and a trusted facilitator did not report the round. */
       readonly round?: bigint | undefined
     }
-  /** It will not be settled. */
+  /** The payment will not be settled. */
   | { readonly state: 'failed'; readonly receipt: SettleResponse; readonly isClaimedElsewhere: boolean }
-  /** Not decided yet; the buyer may send the same payment again. */
+  /** Not decided yet. The buyer may send the same payment again. */
   | { readonly state: 'pending'; readonly receipt: SettleResponse; readonly status: 502 | 503 }
 
-/** What a facilitator says about a payment that another gate, or another resource, has claimed. */
+/** The facilitator's code for a payment that another gate or another resource has claimed. */
 export const alreadyClaimed = 'payment_already_claimed'
 export const maxCodeLength = 100
 export const maxMessageLength = 500
@@ -43,13 +43,13 @@ export async function settlePayment(options: SettlePaymentOptions): Promise<Sett
   const { facilitators, payload, requirement, claimant, requestId, isOnLedger, settledRound, onError } = options
   try {
     const { response, isTrusted } = await facilitators.settle(payload, requirement, { claimant, requestId })
-    // The ledger has such a payment, too, so that it must not be asked.
+    // The ledger has such a payment too, so it must not be consulted.
     if (!response.success && response.errorReason === alreadyClaimed) return claimedElsewhere(options)
     if (isOnLedger) return settled(options, settledRound)
     if (isTrusted) return resultOf(options, response)
     return await (response.success ? checkSuccess(options) : checkFailure(options, response))
   } catch (error) {
-    // It may be settled although the response was lost; only the id is known then.
+    // The payment may be settled although the response was lost. Only its id is then known.
     onError(error)
     if (isOnLedger) return settled(options, settledRound)
     const isProtocolError = error instanceof FacilitatorError && error.code === 'facilitator_protocol_error'
@@ -69,12 +69,13 @@ export function settled(
 function resultOf(options: SettlePaymentOptions, response: SettleResponse): SettlementResult {
   if (response.success) return settled(options, toldRound(response))
   if (response.errorReason === 'settlement_pending') return pending(options, 503, 'the ledger has not decided')
-  // Its store broke off, for example: it may have recorded the payment, and another replica may submit it.
+  // For example, the facilitator's store failed. The store may have recorded the payment, and another replica may
+  // submit it.
   if (response.errorReason === 'unexpected_settle_error') return pending(options, 503, 'the facilitator failed')
   return failed(options, response)
 }
 
-/** A facilitator that is not trusted reports success: the ledger must have the payment. */
+/** An untrusted facilitator reports success, so the ledger must have the payment. */
 async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementResult> {
   const { chain, payment, onError } = options
   const round = await LedgerPayment.confirm(chain, payment)
@@ -84,7 +85,7 @@ async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementRe
   return pending(options, 502, 'the facilitator reports it as settled, and it is not on the ledger')
 }
 
-/** Some facilitators report a failure where they did not see it confirmed, or found it settled already. */
+/** Some facilitators report a failure if they did not see the confirmation, or found the payment already settled. */
 async function checkFailure(options: SettlePaymentOptions, response: SettleResponse): Promise<SettlementResult> {
   try {
     const { state, settledRound } = await LedgerPayment.lookUp(options.chain, options.payment)
@@ -99,7 +100,7 @@ async function checkFailure(options: SettlePaymentOptions, response: SettleRespo
   return isUndecided ? pending(options, 503, 'the ledger has not decided') : failed(options, response)
 }
 
-/** Our facilitator tells the round, in a member that others leave out. */
+/** Our facilitator reports the round, in a member that others leave out. */
 function toldRound({ extra }: SettleResponse): bigint | undefined {
   const round = extra?.['round']
   return Number.isSafeInteger(round) && Number(round) > 0 ? BigInt(round as number) : undefined
@@ -144,7 +145,7 @@ export function pendingReceipt(
   }
 }
 
-/** A text of a facilitator, short enough for a header; undefined if there is none. */
+/** A facilitator's text, short enough for a header; undefined if there is none. */
 export function truncate(text: unknown, length: number): string | undefined {
   return typeof text === 'string' && text !== '' ? text.slice(0, length) : undefined
 }

@@ -1,4 +1,4 @@
-/** What becomes of the payment for a response that streams. */
+/** The payment for a streamed response. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { MemoryClaims } from '../store/Claims.js'
@@ -22,7 +22,7 @@ async function open(method: string, claims = new MemoryClaims()) {
 }
 
 for (const method of ['GET', 'POST']) {
-  test(`${method}: the payment is busy while its response streams, and used up once it was sent`, async () => {
+  test(`${method}: the payment is busy while its response streams, and used up after it was sent`, async () => {
     const { first, send } = await open(method)
     assert.equal(await send(), '503')
     await first.settle(answer)
@@ -38,7 +38,7 @@ for (const method of ['GET', 'POST']) {
     assert.equal(await send(), '402 payment_already_used')
   })
 
-  test(`${method}: an answer that did not arrive is sent again, and made again if it could not be held`, async () => {
+  test(`${method}: an undelivered answer is sent again, or produced again if it could not be held`, async () => {
     const held = await open(method)
     await held.first.settle(answer)
     await held.first.undelivered()
@@ -53,7 +53,7 @@ for (const method of ['GET', 'POST']) {
     assert.equal(typeof (await noRoom.send()), 'object')
   })
 
-  test(`${method}: a handler whose client has left is given up in time`, async (t) => {
+  test(`${method}: a handler whose client has left is abandoned in time`, async (t) => {
     const { first, send } = await openAt(t, method)
     const over = first.disconnected()
     t.mock.timers.tick(360_001)
@@ -61,7 +61,7 @@ for (const method of ['GET', 'POST']) {
     assert.equal(typeof (await send()), 'object')
   })
 
-  test(`${method}: a stream that goes on for longer than its claim opens no second one`, async (t) => {
+  test(`${method}: a stream that outlasts its claim opens no second one`, async (t) => {
     const { first, send } = await openAt(t, method)
     t.mock.timers.tick(3_600_000)
     assert.equal(await send(), '402 payment_already_used')
@@ -70,7 +70,7 @@ for (const method of ['GET', 'POST']) {
   })
 }
 
-/** With a clock that the test sets. */
+/** Opens with a clock that the test sets. */
 async function openAt(t: TestContext, method: string) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
   return open(method)

@@ -57,7 +57,7 @@ export async function stubChain(ledger: Ledger): Promise<Chain> {
   })
 }
 
-/** A network of its own, on a fake node that has every account and no dollar. */
+/** A separate network, on a fake node that has every account and no dollar. */
 export function localChain(seed: number): Promise<Chain> {
   return Chain.open({
     network: 'local',
@@ -87,7 +87,7 @@ export function newLedger(): Ledger {
   return { round: 1_000n, transactions: new Map(), isDown: false }
 }
 
-/** Says yes to everything, and puts what it settles into the ledger. */
+/** Accepts everything, and puts settled payments into the ledger. */
 export function stubFacilitator(ledger: Ledger, changes: Partial<FacilitatorClient> = {}): FacilitatorClient {
   return {
     name: 'stub',
@@ -127,7 +127,7 @@ export function requiredIn(response: Response): PaymentRequired {
   return Headers.decodeRequired(response.headers.get('PAYMENT-REQUIRED')!)
 }
 
-/** An unsigned payment for the first offer, as the stub facilitator accepts it. */
+/** An unsigned payment for the first offer, which the stub facilitator accepts. */
 export function paymentFor(
   required: PaymentRequired,
   chain: Chain,
@@ -157,7 +157,7 @@ export function paymentFor(
   return { header: Headers.encode(payload), payload, transactionId }
 }
 
-/** What a handler responded with. */
+/** The response of a handler. */
 export const answer = { status: 200, headers: [], body: new Uint8Array(Buffer.from('goods')) }
 
 export function responseOf(decision: Decision): Response {

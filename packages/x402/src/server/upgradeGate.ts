@@ -13,7 +13,7 @@ import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 import { webRequest } from './webRequest.js'
 
-/** A listener for the event `upgrade`; `receipt` is set if the connection is paid for. */
+/** A listener for the event `upgrade`. `receipt` is set if the connection is paid for. */
 export type UpgradeListener = (
   request: IncomingMessage,
   socket: Duplex,
@@ -23,9 +23,10 @@ export type UpgradeListener = (
 
 /**
  * Puts the gate in front of a listener for the event `upgrade` of a server. A payment is settled before the listener is
- * called, and opens one connection; a client that has not paid gets the response of the gate, like 402 with the price.
+ * called, and opens one connection. A client that has not paid gets the response of the gate, such as 402 with the
+ * price.
  *
- * @throws OptionsError for something else than a gate
+ * @throws OptionsError if `gate` is not a gate
  * @example
  * const sockets = new WebSocketServer({ noServer: true })
  * server.on('upgrade', upgradeGate(gate, (request, socket, head) => {
@@ -41,7 +42,7 @@ export function upgradeGate(
   return async (request, socket, head) => {
     const closed = new AbortController()
     const onClose = (): void => closed.abort()
-    // Node listens to no error of an upgraded socket, and one would end the process.
+    // Node does not listen for errors of an upgraded socket, and an unhandled one would end the process.
     const onSocketError = (): void => void socket.destroy()
     socket.once('close', onClose).on('error', onSocketError)
     const writtenBefore = bytesWritten(socket)
@@ -58,7 +59,7 @@ export function upgradeGate(
       await listener(request, socket, head, admission?.settled)
     } catch (error) {
       onError(error)
-      // It failed before it had accepted the connection: the payment opens another.
+      // The listener failed before it accepted the connection, so the payment may open another.
       if (bytesWritten(socket) === writtenBefore) await admission?.cancel()
       socket.destroy()
     } finally {
@@ -67,7 +68,7 @@ export function upgradeGate(
   }
 }
 
-/** Not a number if it is not known. */
+/** NaN if the number is not known. */
 function bytesWritten(socket: Duplex & { readonly bytesWritten?: number }): number {
   return socket.bytesWritten ?? Number.NaN
 }
@@ -81,7 +82,7 @@ async function decide(gate: Gate, request: IncomingMessage, signal: AbortSignal)
     if (!(error instanceof TypeError)) throw error
     return { type: 'response', response: json(400, { error: 'the request has no valid URL' }) }
   }
-  // Whatever it is upgraded to, it is settled first.
+  // Any upgrade is settled first, for every protocol.
   if (!isUpgradeRequest(web)) web.headers.set('Upgrade', 'unknown')
   const decision = await gate.decide(web, path, request.socket?.remoteAddress)
   sharePayment(web, [request])

@@ -9,11 +9,11 @@ function requestOf(method: string, headers: { [name: string]: string } = {}): Re
   return webRequest({ method, headers: { host: 'shop.example', ...headers }, socket: {} } as never, '/a', signal)
 }
 
-test('any method arrives, also those that fetch does not send', () => {
+test('accepts any method, including those that fetch does not send', () => {
   for (const method of ['GET', 'PURGE', 'TRACE', 'TRACK', 'CONNECT']) assert.equal(requestOf(method).method, method)
 })
 
-test('a CONNECT with a protocol is the upgrade of a GET', () => {
+test('converts a CONNECT with a protocol to the upgrade of a GET', () => {
   const request = requestOf('CONNECT', { ':protocol': 'websocket', ':path': '/a' })
   assert.deepEqual(
     [request.method, request.headers.get('upgrade'), isUpgradeRequest(request)],
@@ -21,17 +21,17 @@ test('a CONNECT with a protocol is the upgrade of a GET', () => {
   )
 })
 
-test('an offer of HTTP/2 is no upgrade', () => {
+test('does not treat an offer of HTTP/2 as an upgrade', () => {
   assert.equal(isUpgradeRequest(requestOf('GET', { upgrade: 'h2c' })), false)
   assert.equal(isUpgradeRequest(requestOf('GET', { upgrade: 'h2c, WebSocket' })), true)
   assert.equal(isUpgradeRequest(requestOf('GET')), false)
 })
 
-test('a host that a URL could continue with is refused', () => {
+test('refuses a host that would continue the URL', () => {
   for (const host of ['x/free?', 'a b', 'a@b', '']) assert.throws(() => requestOf('GET', { host }), TypeError, host)
 })
 
-test('with HTTP/2, a target that is no path is refused, and so is a host that differs from the authority', () => {
+test('with HTTP/2, refuses a target that is not a path, and a host that differs from the authority', () => {
   const from = (target: string, headers: { [name: string]: string }) =>
     webRequest({ method: 'GET', headers, socket: {} } as never, target, signal)
   for (const target of ['x:/paid', 'paid', '*', '?paid']) {

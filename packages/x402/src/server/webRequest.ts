@@ -1,12 +1,15 @@
-/** A request of `node:http` or `node:http2` as a web `Request`, without its body. */
+/** Converts a request of `node:http` or `node:http2` to a web `Request`, without its body. */
 import type { TLSSocket } from 'node:tls'
 import { newRequest } from './newRequest.js'
 import type { NodeRequest } from './ResponseCapture.js'
 
-/** A host name or IP address, and a port; nothing that a URL could continue with. */
+/** A host name or IP address, and a port. Excludes characters that would continue the URL. */
 const host = /^([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$/
 
-/** `target` is the path as it was sent, before a framework removed a prefix. Throws a TypeError if there is no URL in it. */
+/**
+ * `target` is the path as it was sent, before a framework removed a prefix. Throws a TypeError if the request has no
+ * valid URL.
+ */
 export function webRequest(message: NodeRequest, target: string, signal: AbortSignal): Request {
   const isTls = (message.socket as TLSSocket | undefined)?.encrypted === true
   const pseudoHeader = message.headers[':authority'] as string | undefined
@@ -16,7 +19,7 @@ export function webRequest(message: NodeRequest, target: string, signal: AbortSi
   if (pseudoHeader !== undefined && pseudoHeader.toLowerCase() !== authority.toLowerCase()) {
     throw new TypeError('the Host header differs from :authority')
   }
-  // With HTTP/2, a target may be any text: as a URL, "x:/paid" has the path of a paid route.
+  // With HTTP/2, a target may be any text. As a URL, "x:/paid" has the path of a paid route.
   if (!target.startsWith('/')) throw new TypeError('the target has no path')
   const url = `${isTls ? 'https' : 'http'}://${authority}${target}`
   const headers = new Headers()
@@ -25,7 +28,7 @@ export function webRequest(message: NodeRequest, target: string, signal: AbortSi
     headers.set(name, Array.isArray(value) ? value.join(', ') : value)
   }
   const { method = 'GET' } = message
-  // RFC 8441: what is an upgrade of a GET with HTTP/1.1 is a CONNECT with a protocol.
+  // RFC 8441: an upgrade, which is a GET with HTTP/1.1, is a CONNECT with a protocol here.
   const protocol = message.headers[':protocol']
   if (method.toUpperCase() === 'CONNECT' && protocol !== undefined) {
     headers.set('Upgrade', String(protocol))

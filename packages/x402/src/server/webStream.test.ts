@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { maxCopyBytes } from './StreamCopy.js'
 import { webStream } from './webStream.js'
 
-/** A source whose pieces the test makes, and what is reported of its stream. */
+/** A source whose pieces the test creates, and a log of its stream's events. */
 function open(onLeave: () => Promise<void> = () => new Promise(() => {})) {
   const log: string[] = []
   let controller!: ReadableStreamDefaultController<Uint8Array>
@@ -41,7 +41,7 @@ function textOf(bytes: Uint8Array | undefined): string {
   return new TextDecoder().decode(bytes)
 }
 
-test('pieces are sent as they are made, and the whole is copied', async () => {
+test('streams pieces and copies the whole body', async () => {
   const { body, log, write, end } = open()
   const reader = body.getReader()
   write('a')
@@ -54,7 +54,7 @@ test('pieces are sent as they are made, and the whole is copied', async () => {
   assert.deepEqual(log, ['end ab 2'])
 })
 
-test('the rest is read after the client has left, also a piece that was asked for before', async () => {
+test('reads the rest after the client has left, including a piece that was already requested', async () => {
   const { body, log, over, write, end } = open()
   const reader = body.getReader()
   write('a')
@@ -69,7 +69,7 @@ test('the rest is read after the client has left, also a piece that was asked fo
   assert.deepEqual(log, ['end abc 3'])
 })
 
-test('a source that fails breaks the body, before and after the client has left', async () => {
+test('a failing source breaks the body, before and after the client has left', async () => {
   const sent = open()
   sent.fail()
   await assert.rejects(sent.body.getReader().read(), { message: 'broken' })
@@ -81,7 +81,7 @@ test('a source that fails breaks the body, before and after the client has left'
   assert.deepEqual(left.log, ['failure true'])
 })
 
-test('a body that is too long for a copy is sent, and given up once the client has left', async () => {
+test('sends a body that is too long for a copy, and drops it after the client has left', async () => {
   const long = 'x'.repeat(maxCopyBytes)
   const sent = open()
   sent.write(long)
@@ -105,7 +105,7 @@ test('a body that is too long for a copy is sent, and given up once the client h
   }
 })
 
-test('the rest is given up when its time is up', async () => {
+test('drops the rest when its time is up', async () => {
   let timeUp = (): void => {}
   const left = open(
     () =>
@@ -120,7 +120,7 @@ test('the rest is given up when its time is up', async () => {
   assert.deepEqual(left.log, ['canceled', 'failure true'])
 })
 
-test('what the host does not ask for is read by drain', async () => {
+test('drain reads pieces that the host does not request', async () => {
   const { drain, log, over, write, end } = open()
   drain()
   write('a')

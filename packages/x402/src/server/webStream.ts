@@ -1,26 +1,26 @@
 /**
- * Sends the body of a web response as it is made, for a payment that was settled before: what `StreamedResponse` is for the
- * responses of Node.
+ * Streams the body of a web response for a payment that was settled before. The counterpart of `StreamedResponse`,
+ * which is for Node's responses.
  */
 import { StreamCopy } from './StreamCopy.js'
 
 export type WebStreamOptions = {
-  /** Called once, when all of the body was read; with a copy of it, unless it is too long. */
+  /** Called once, when the whole body was read, with a copy of it, unless it is too long. */
   readonly onEnd: (copy: Uint8Array<ArrayBuffer> | undefined, bytes: number) => void
   /**
-   * Called once, in place of `onEnd`: there will be no whole body, or none that can be held for a client that has left
+   * Called once instead of `onEnd`: there will be no complete body, or none that can be held for a client that has left
    * (`isGone`).
    */
   readonly onFailure: (isGone: boolean) => void
-  /** Called when the client leaves. After it resolves, the rest of the body is given up. */
+  /** Called when the client leaves. After it resolves, the rest of the body is dropped. */
   readonly onLeave: () => Promise<void>
 }
 
 export type WebStream = {
   readonly body: ReadableStream<Uint8Array>
-  /** Reads the rest of the body whether it is sent or not. */
+  /** Reads the rest of the body even if it is not sent. */
   readonly drain: () => void
-  /** The client has left, although it did not cancel the body. */
+  /** Call this if the client has left without cancelling the body. */
   readonly leave: () => void
 }
 
@@ -28,7 +28,7 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
   const reader = source.getReader()
   const copy = new StreamCopy()
   let controller!: ReadableStreamDefaultController<Uint8Array>
-  /** Whether pieces are sent no longer. */
+  /** Whether pieces are no longer sent. */
   let isUnread = false
   let isGone = false
   let isOver = false
@@ -62,7 +62,7 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
     if (!isUnread) controller.enqueue(piece.value)
     else if (isGone && copy.isTooLong) giveUp()
   }
-  // One at a time: the last piece that was asked for may arrive after the client has left.
+  // Reads run one at a time, because the last requested piece may arrive after the client has left.
   let last = Promise.resolve()
   const step = (): Promise<void> => {
     last = last.then(readOne)
@@ -91,7 +91,7 @@ export function webStream(source: ReadableStream<Uint8Array>, options: WebStream
       pull: step,
       cancel: leave,
     },
-    // Nothing is read before it is asked for.
+    // Nothing is read before it is requested.
     { highWaterMark: 0 },
   )
   return { body, drain: () => void drain(), leave }

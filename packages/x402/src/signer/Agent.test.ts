@@ -1,4 +1,4 @@
-/** Against a real daemon, in this process. */
+/** Runs against a real daemon in this process. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ function payment(sender: string, amt: bigint): Transaction.Transaction {
   return { type: 'pay', snd: Address.decode(sender), rcv: new Uint8Array(32).fill(2), amt, fee: 1_000n, lv: 900n, gh }
 }
 
-test('signs within the limits of the agent, and waits for its owner', { timeout }, async (t) => {
+test('signs within the limits of the agent, and waits for its owner’s approval', { timeout }, async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-agent-signer-'))
   const drivers = { sqlite: { scrypt: { scrypt_n: 2 }, allow_unsafe_scrypt: true }, ledger: { disable: true } }
   writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ address: '127.0.0.1:0', drivers }))

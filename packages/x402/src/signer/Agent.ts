@@ -4,12 +4,12 @@ import { checkSender, type Signer, SignerError } from './Signer.js'
 
 /** Options of {@link fromAgent}. */
 export type AgentSignerOptions = {
-  /** The daemon as the agent uses it: `await Kmd.asAgent({ dataDir, token })` of `@latchkey/kmd-client`. */
+  /** The agent's connection to the daemon: `await Kmd.asAgent({ dataDir, token })` of `@latchkey/kmd-client`. */
   agent: AgentClient
   /**
-   * The address of the key that signs, one of the agent's.
+   * The address of the key that signs. Must be one of the agent's keys.
    *
-   * @default the only one it has
+   * @default the agent's only key
    */
   address?: string | undefined
   /**
@@ -19,8 +19,8 @@ export type AgentSignerOptions = {
    */
   sender?: string | undefined
   /**
-   * How long to wait for the owner where a payment needs an approval, in milliseconds. The approval ends with the validity of
-   * the transaction, whatever is given here.
+   * How long to wait for the owner's approval of a payment that needs one, in milliseconds. An approval always expires
+   * with the validity of the transaction.
    *
    * @default 0: signing throws `agent_approval_required`
    */
@@ -30,8 +30,9 @@ export type AgentSignerOptions = {
 }
 
 /**
- * A signer with an agent's token: the daemon signs within the limits that the owner gave the agent. The URL and the description of
- * a payment are shown to the owner as claims. Signing throws KmdClientError where the daemon refuses, with `refusal`.
+ * Creates a signer from an agent's token. The daemon signs within the limits that the owner gave the agent. The owner
+ * sees the URL and the description of a payment as unconfirmed claims. Signing throws a KmdClientError with `refusal`
+ * if the daemon refuses.
  *
  * @throws KmdClientError if the daemon does not answer, or does not accept the token
  * @throws SignerError if the agent has no such key, or several and none is named

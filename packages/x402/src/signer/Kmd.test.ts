@@ -1,4 +1,4 @@
-/** Against a real daemon, in this process. */
+/** Runs against a real daemon in this process. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ const password = 'secret'
 
 type Running = { dataDir: string; address: string; restart: () => Promise<void>; stop: () => Promise<void> }
 
-/** A daemon on a free port with the given lifetime of handles, with a key in a wallet. */
+/** A daemon on a free port with the given handle lifetime, and a key in a wallet. */
 async function startDaemon(t: TestContext, lifetimeSecs = 60): Promise<Running> {
   const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-signer-'))
   const drivers = { sqlite: { scrypt: { scrypt_n: 2 }, allow_unsafe_scrypt: true }, ledger: { disable: true } }
@@ -49,7 +49,7 @@ function payment(sender: string): Transaction.Transaction {
   return { type: 'pay', snd: Address.decode(sender), rcv: new Uint8Array(32).fill(2), amt: 1n, fee: 1_000n, lv: 9n, gh }
 }
 
-test('a check tells whether it can sign', { timeout }, async (t) => {
+test('check reports whether the signer can sign', { timeout }, async (t) => {
   const { dataDir, address, restart, stop } = await startDaemon(t)
   const of = (change: object = {}) => fromKmd({ kmd: { dataDir }, wallet, password, address, ...change })
   const signer = of()
@@ -130,7 +130,7 @@ test('fails for a key that is not in the wallet; signs for a rekeyed account', {
   await Signer.signTransaction(rekeyed, payment(stranger))
 })
 
-test('options that are not set are errors at once', () => {
+test('rejects unset options immediately', () => {
   const options = {
     kmd: { dataDir: '/x' },
     wallet: 'w',

@@ -5,11 +5,14 @@ import { checkSender, type Signer, SignerError } from './Signer.js'
 
 /** Options of {@link fromKmd}. */
 export type KmdSignerOptions = {
-  /** Where the daemon is: `{ dataDir }`, which also finds it after a restart, or `{ address, token }`. */
+  /** Where to find the daemon: `{ dataDir }`, which also works after a restart, or `{ address, token }`. */
   kmd: ConnectOptions
   /** The name of the wallet. */
   wallet: string
-  /** The daemon needs it with every signature. A function that reads it keeps it out of memory in between. */
+  /**
+   * The wallet password. The daemon needs it for every signature. Pass a function to keep the password out of memory in
+   * between.
+   */
   password: Password
   /** The address of the key that signs. */
   address: string
@@ -22,8 +25,9 @@ export type KmdSignerOptions = {
 }
 
 /**
- * A signer whose key stays in the key daemon. The wallet is unlocked when a signature is first needed; the client renews
- * its handle, and unlocks again if the daemon was restarted. Signing throws KmdClientError where the daemon refuses.
+ * Creates a signer whose key stays in the key daemon. The wallet is unlocked for the first signature. The client renews
+ * its handle, and unlocks the wallet again after a restart of the daemon. Signing throws a KmdClientError if the daemon
+ * refuses.
  *
  * @throws SignerError for an address that is not set or not valid
  * @throws OptionsError for another option that is not set
@@ -39,7 +43,7 @@ export function fromKmd(options: KmdSignerOptions): Signer {
   const opened = (): Promise<Wallet> => {
     if (opening === undefined) {
       opening = open()
-      // A daemon that is not running yet may be next time.
+      // Retry next time: the daemon may be running by then.
       opening.catch(() => {
         opening = undefined
       })
@@ -51,7 +55,7 @@ export function fromKmd(options: KmdSignerOptions): Signer {
     sender,
     sign: async (transaction) =>
       (await opened()).signTransaction(transaction, sender === undefined ? {} : { publicKey: address }),
-    // By listing the keys, which needs the handle as signing does: a trial signature would be in the daemon's log.
+    // Lists the keys, which needs the handle as signing does. A trial signature would appear in the daemon's log.
     check: async () => {
       if ((await (await opened()).keys()).includes(address)) return
       throw new SignerError('signer_key_missing', `the wallet ${JSON.stringify(wallet)} has no key ${address}`)
@@ -59,7 +63,7 @@ export function fromKmd(options: KmdSignerOptions): Signer {
   }
 }
 
-/** Here rather than at the first signature: they are often read from the environment. */
+/** Options are often read from the environment, so they are checked before the first signature. */
 function checkOptions(options: KmdSignerOptions): void {
   const { kmd, wallet, password } = options
   if (isUnset(kmd?.dataDir) && isUnset(kmd?.address)) {

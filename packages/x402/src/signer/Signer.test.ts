@@ -42,7 +42,7 @@ test('a key signs', async (t) => {
   })
 })
 
-test('invalid keys are refused', () => {
+test('refuses invalid keys', () => {
   const mixed = Buffer.concat([seed, other]).toString('base64')
   assert.throws(() => Signer.fromSecretKey(mixed), { message: /does not belong to the seed/ })
   for (const text of ['', 'x', Buffer.from(seed).toString('base64'), `${mixed}AAAA`, mixed.replace(/^./, '-')]) {
@@ -76,7 +76,7 @@ test('refuses a signer that returns', async (t) => {
     })
   })
 
-  await t.test('something else than a signed transaction', async () => {
+  await t.test('anything other than a signed transaction', async () => {
     for (const bytes of [new Uint8Array(0), Uint8Array.of(0x80), Transaction.encode(payment()), new Uint8Array(99)]) {
       await assert.rejects(sign({ sign: () => bytes }), Signer.SignerError)
     }

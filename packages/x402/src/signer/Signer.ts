@@ -1,14 +1,16 @@
-/** Signers: anything that signs transactions for an address. Keys stay where they are. */
+/** Signers sign transactions for an address. The keys stay where they are. */
 import { Address, Bytes, Ed25519, Mnemonic, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { isAddress } from '../chain/Chain.js'
 import { X402Error } from '../errors.js'
 
-/** What a signature is for. Both texts are claims, of the caller and of the seller: nothing confirms them. */
+/**
+ * The purpose of a signature. The URL is claimed by the caller and the description by the seller; neither is confirmed.
+ */
 export type SigningPurpose = {
-  /** The URL that is paid for. */
+  /** The URL of the paid resource. */
   readonly url?: string | undefined
   readonly description?: string | undefined
-  /** Ends the wait for an approval. */
+  /** Aborts the wait for an approval. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -16,7 +18,7 @@ export type SigningPurpose = {
 export type Signer = {
   /** The address of the key that signs. */
   readonly address: string
-  /** Takes the canonical bytes of a transaction, returns the signed transaction. */
+  /** Takes the canonical bytes of a transaction and returns the signed transaction. */
   readonly sign: (transaction: Uint8Array, purpose?: SigningPurpose) => Promise<Uint8Array> | Uint8Array
   /**
    * The account that pays, if it is rekeyed to `address`.
@@ -25,9 +27,9 @@ export type Signer = {
    */
   readonly sender?: string | undefined
   /**
-   * Rejects if it could not sign now: the key is not there, or the key daemon is away.
+   * Rejects if the signer cannot sign now, for example because the key is missing or the key daemon is not reachable.
    *
-   * @default it is tried with a transaction that no ledger accepts
+   * @default a trial signature of a transaction that no ledger accepts
    */
   readonly check?: (() => Promise<void>) | undefined
 }
@@ -43,12 +45,12 @@ export type KeyOptions = {
 }
 
 /**
- * A signer from the 25 words of an account. Only the key is kept, in this process.
+ * Creates a signer from the 25 words of an account. Only the key is kept, in this process.
  *
  * @throws MnemonicError of `@latchkey/algorand` for words that are not a mnemonic
  */
 export function fromMnemonic(mnemonic: string, options: KeyOptions = {}): Signer {
-  // An environment variable that is not set is no mnemonic.
+  // An unset environment variable is not a mnemonic.
   const seed = Mnemonic.decode(mnemonic ?? '')
   try {
     return fromSeed(seed, options)
@@ -58,7 +60,7 @@ export function fromMnemonic(mnemonic: string, options: KeyOptions = {}): Signer
 }
 
 /**
- * A signer from a secret key in base64: 32 bytes of seed, then the public key.
+ * Creates a signer from a secret key in base64: 32 bytes of seed, then the public key.
  *
  * @throws {@link SignerError}
  */
@@ -74,7 +76,7 @@ export function fromSecretKey(base64: string, options: KeyOptions = {}): Signer 
   }
 }
 
-/** A signer from a seed of 32 bytes, which the caller may erase afterwards. */
+/** Creates a signer from a 32-byte seed. The caller may erase the seed afterwards. */
 export function fromSeed(seed: Uint8Array, { sender }: KeyOptions = {}): Signer {
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(seed)
   const address = Address.encode(publicKey)
@@ -96,13 +98,13 @@ type OwnSigner = {
 }
 
 /**
- * Those whose key is in this process, by their function. What they return is made here from what is signed, so that there is
- * nothing to find out about it: reading it and checking its signature would take three times as long as making it.
+ * The signers that hold a key in this process, by their `sign` function. Their output is made here from the signed
+ * bytes and needs no check: parsing it and verifying its signature would take three times as long as signing.
  */
 const ownSigners = new WeakMap<Signer['sign'], OwnSigner>()
 
 /**
- * The account that pays by a signer.
+ * Returns the account that a signer pays from.
  *
  * @throws {@link SignerError}
  */
@@ -114,7 +116,7 @@ export function checkSender(signer: Pick<Signer, 'address' | 'sender'> | undefin
 }
 
 /**
- * Encodes and signs a transaction, and checks the signature, unless it is made by a key in this process.
+ * Encodes and signs a transaction. The signature is checked unless it was made by a key in this process.
  *
  * @throws {@link SignerError}
  */
@@ -125,14 +127,14 @@ export async function signTransaction(
 ): Promise<Uint8Array> {
   const bytes = Transaction.encode(txn)
   const own = ownSigners.get(signer.sign)
-  // A copy of a signer may have been given another address, which is refused.
+  // A copy of a signer may have another address. The check refuses such a signer.
   const isOwn = own !== undefined && own.address === signer.address
   return isOwn ? own.attach(bytes, txn.snd) : signChecked(signer, bytes, purpose)
 }
 
 /**
- * Signs the canonical bytes of a transaction, and checks that the result is that transaction, validly signed for the
- * address of the signer: anything else must not leave this process.
+ * Signs the canonical bytes of a transaction. The result must be that transaction, validly signed for the address of
+ * the signer. Anything else must not leave this process.
  *
  * @throws {@link SignerError}
  */
@@ -178,7 +180,7 @@ function isMultisig(msig: Multisig.Signature, message: Uint8Array, authorizer: U
   }
 }
 
-/** A key that cannot be read, or a signer that does not sign as it should. */
+/** A key that cannot be read, or a signer that does not sign correctly. */
 export class SignerError extends X402Error<
   | 'invalid_secret_key'
   | 'invalid_signer_address'

@@ -1,31 +1,34 @@
-/** Short leases of claims: the gate that holds them renews them, and a number of the store fences off every other. */
+/**
+ * Short leases of claims. The gate that holds them renews them, and a number from the store fences off every other
+ * gate.
+ */
 
-/** A claim that a request holds, as the store identifies it. */
+/** A claim held by a request, as the store identifies it. */
 export type HeldClaim = {
   readonly transactionId: string
   readonly owner: string
-  /** The number that the store handed out with the claim. */
+  /** The number that the store issued with the claim. */
   readonly fence: number
 }
 
 /**
- * The part of a store of claims by which gates renew their leases. A store without it gets leases that last as long as a
- * request can take, and what a gate that was killed left is taken over only after that.
+ * The part of a claim store with which gates renew their leases. A store without it gets leases that last as long as a
+ * request can take, and the claims of a killed gate are taken over only after that.
  *
- * A claim is held as long as its owner and its fence are the stored ones and it was not ended: also after its lease, until
- * another request claims the payment.
+ * A claim is held as long as its owner and fence are the stored ones and it was not ended. The claim stays held after
+ * its lease, until another request claims the payment.
  */
 export type ClaimRenewals = {
-  /** Renews leases, from now on for `leaseMs`. Returns the owners of those that are still held; the others are lost. */
+  /** Renews leases for `leaseMs` from now. Returns the owners of claims that are still held; the others are lost. */
   readonly renew: (
     claims: readonly HeldClaim[],
     leaseMs: number,
     nowMs: number,
   ) => Promise<readonly string[]> | readonly string[]
   /**
-   * Records that the handler of a request begins that must not run twice. Once its lease has ended, the next claim gets `held`
-   * without an answer. `hold` replaces the record, and `finish` with `open` deletes it: the handler failed. Returns false if the
-   * claim is lost; then the handler must not run.
+   * Records the start of a handler that must not run twice. After the lease has ended, the next claim gets `held`
+   * without an answer. `hold` replaces the record. `finish` with `open` deletes it, because the handler failed. Returns
+   * false if the claim is lost; the handler must then not run.
    */
   readonly begin: (claim: HeldClaim) => Promise<boolean> | boolean
 }

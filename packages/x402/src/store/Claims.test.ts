@@ -36,7 +36,7 @@ const stores: { [name: string]: (t: TestContext) => ClaimStore } = {
   },
 }
 
-/** A result without its number. */
+/** A result without its fence. */
 function unnumbered(result: ClaimResult | Promise<ClaimResult>): object {
   const { fence: _, ...found } = result as ClaimResult & { fence?: number }
   return found
@@ -57,7 +57,7 @@ for (const [name, open] of Object.entries(stores)) {
     assert.equal(claim(store, 'y', lease), 'new')
   })
 
-  test(`${name}: what is open is claimed again, and what was forgotten is new`, (t) => {
+  test(`${name}: an open claim is claimed again, and a forgotten one is new`, (t) => {
     const store = open(t)
     store.claim('x', lease)
     store.finish('x', 'a', 'open', 0)
@@ -66,7 +66,7 @@ for (const [name, open] of Object.entries(stores)) {
     assert.equal(claim(store, 'x', { ...lease, owner: 'c' }), 'new')
   })
 
-  test(`${name}: what a process left is taken over, and that process has no say any more`, (t) => {
+  test(`${name}: takes over a claim that a process left, which that process can no longer change`, (t) => {
     const store = open(t)
     store.claim('x', lease)
     assert.equal(claim(store, 'x', { ...lease, owner: 'b', nowMs: 100 }), 'busy')
@@ -77,13 +77,13 @@ for (const [name, open] of Object.entries(stores)) {
     assert.equal(claim(store, 'x', { ...lease, owner: 'c', nowMs: 103 }), 'again')
   })
 
-  test(`${name}: a claim outlives the clock, not the rounds`, (t) => {
+  test(`${name}: a claim expires by rounds, not by the clock`, (t) => {
     const store = open(t)
     store.claim('x', lease)
     store.finish('x', 'a', 'served', 0)
     const much = { ...lease, owner: 'b', nowMs: 10 ** 12 }
     assert.equal(claim(store, 'x', { ...much, round: 20n }), 'taken')
-    // Cleaning is done now and then; and other networks have other rounds.
+    // Old claims are deleted only occasionally, and other networks have other rounds.
     const others = (round: bigint, network: string): void => {
       for (let index = 0; index < 1_000; index++) {
         store.claim(`${network}${round}-${index}`, { ...much, network, round, forgetRound: round + 1_000n })
@@ -130,19 +130,19 @@ for (const [name, open] of Object.entries(stores)) {
     areTaken()
   })
 
-  test(`${name}: an answer that is ready goes to its proven buyer, also while its seller, which may have ended, has the claim`, (t) => {
+  test(`${name}: a ready answer goes to its proven buyer, even while its seller, which may have ended, has the claim`, (t) => {
     const store = open(t)
     store.claim('x', { ...lease, proof: 'hash' })
     store.hold('x', 'a', answer)
     assert.deepEqual(unnumbered(store.claim('x', { ...secret, owner: 'b' })), { type: 'held', answer })
-    // The first request ends nothing any more.
+    // The first request can no longer end the claim.
     store.finish('x', 'a', 'forgotten', 0)
     assert.equal(claim(store, 'x', { ...lease, owner: 'c', proof: 'hash' }), 'taken')
     store.finish('x', 'b', 'served', 0)
     assert.deepEqual(unnumbered(store.claim('x', { ...secret, owner: 'd' })), { type: 'held', answer })
   })
 
-  test(`${name}: an answer is held until it was served, and then for its proven buyer only`, (t) => {
+  test(`${name}: holds an answer until it was served, and then only for its proven buyer`, (t) => {
     const store = open(t)
     assert.equal(store.has('x'), false)
     store.claim('x', lease)
@@ -152,7 +152,7 @@ for (const [name, open] of Object.entries(stores)) {
     assert.deepEqual(unnumbered(store.claim('x', { ...lease, owner: 'b', nowMs: 101 })), { type: 'held', answer })
     store.finish('x', 'b', 'served', 1_000)
     assert.equal(claim(store, 'x', { ...lease, owner: 'c', nowMs: 1_001 }), 'taken')
-    // It did not arrive.
+    // The answer did not arrive.
     store.finish('x', 'b', 'open', 1_000)
     assert.deepEqual(unnumbered(store.claim('x', { ...lease, owner: 'd', nowMs: 1_002 })), { type: 'held', answer })
     store.finish('x', 'd', 'served', 1_000)
@@ -184,7 +184,7 @@ const bounded: { [name: string]: (t: TestContext) => ClaimStore } = {
 }
 
 for (const [name, open] of Object.entries(bounded)) {
-  test(`${name}: answers are bounded in sum, served ones make room, and what has none is known to be done`, (t) => {
+  test(`${name}: limits the total size of answers, evicts served ones first, and marks claims without room as done`, (t) => {
     const store = open(t)
     const of40 = { status: 200, headers: [], body: new Uint8Array(40) }
     const serve = (id: string, end: ClaimEnd, held: HeldAnswer = of40): void => {
@@ -228,7 +228,7 @@ test('SqliteClaims: served answers are deleted without further requests', (t) =>
   assert.equal(count(), 0)
 })
 
-test('stores that share claims have one id, others never', (t) => {
+test('stores that share claims have the same id, others never', (t) => {
   const path = file(t)
   const [first, second] = [new SqliteClaims(path), new SqliteClaims(path)]
   t.after(() => [first, second].map((one) => one.close()))
@@ -240,7 +240,7 @@ test('stores that share claims have one id, others never', (t) => {
   assert.deepEqual(unnumbered(second.claim('x', { ...lease, owner: 'b' })), { type: 'held', answer })
 })
 
-test('SqliteClaims: a file of the first version is read, and its open claims are bound by the next one', (t) => {
+test('SqliteClaims: reads a file of the first version, and binds its open claims with the next claim', (t) => {
   const path = file(t)
   const old = Sqlite.open(path)
   old.exec(`
@@ -261,7 +261,7 @@ test('SqliteClaims: a file of the first version is read, and its open claims are
   assert.equal(claim(store, 'open', lease), 'again')
 })
 
-test('SqliteClaims: a file of a later version, and what is no database, are errors that name the file', (t) => {
+test('SqliteClaims: errors name a file of a later version, and a file that is not a database', (t) => {
   const path = file(t)
   const later = Sqlite.open(path)
   later.exec('PRAGMA user_version = 99')

@@ -1,4 +1,7 @@
-/** The claims of a seller: which payments opened a request already, and the answers that their buyers have not got yet. */
+/**
+ * The claims of a seller: which payments have already opened a request, and the answers that their buyers do not have
+ * yet.
+ */
 import { Bytes } from '@latchkey/algorand'
 import type { ClaimRenewals, HeldClaim } from './ClaimRenewals.js'
 import type { HeldAnswer } from './HeldAnswer.js'
@@ -8,100 +11,105 @@ import { MemoryPasses, type PassStore } from './PassStore.js'
 import type { Sale, SaleStore } from './Sales.js'
 
 /**
- * The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends it.
+ * The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends the
+ * claim.
  *
- * `fence` is a number of the store, higher than that of every earlier claim: set by a store that has `renewals`.
+ * `fence` is a number from the store, higher than that of every earlier claim. Set by a store that has `renewals`.
  */
 export type ClaimResult =
   /** The payment is seen for the first time. */
   | { readonly type: 'new'; readonly fence?: number | undefined }
-  /** Its handler did not succeed yet, and may run: the ledger had not decided, it failed, or the process ended. */
+  /**
+   * The handler has not succeeded yet, and may run: the ledger had not decided, the handler failed, or the process
+   * ended.
+   */
   | { readonly type: 'again'; readonly fence?: number | undefined }
   /**
-   * Its handler succeeded, and must not run again. There is no answer if it was too large to be held, or if the process ended
-   * after {@link ClaimRenewals.begin}: whether the handler succeeded is not known then.
+   * The handler succeeded, and must not run again. There is no answer if it was too large to be held, or if the process
+   * ended after {@link ClaimRenewals.begin}. In the latter case, it is not known whether the handler succeeded.
    */
   | { readonly type: 'held'; readonly answer: HeldAnswer | undefined; readonly fence?: number | undefined }
   /** The same buyer's earlier request is being served now. */
   | { readonly type: 'busy' }
-  /** It was used up, or belongs to another buyer or resource. */
+  /** The payment was used up, or belongs to another buyer or resource. */
   | { readonly type: 'taken' }
 
 /**
- * How serving ends: `served` uses the payment up, `open` lets the same buyer send it again, `forgotten` is as if it had
- * never been sent.
+ * How serving ends: `served` uses the payment up, `open` lets the same buyer send it again, `forgotten` deletes the
+ * claim as if the payment had never been sent.
  */
 export type ClaimEnd = 'served' | 'open' | 'forgotten'
 
 /**
  * A store of claims, shared by all replicas of a seller: `MemoryClaims`, `SqliteClaims` (`@latchkey/x402/sqlite`),
- * `PostgresClaims` (`@latchkey/x402/postgres`) and `RedisClaims` (`@latchkey/x402/redis`). A store on another database
- * implements this type, and decides as {@link decideClaim} does. A store of several machines goes by the clock of its
- * database, not by the times that it is given.
+ * `PostgresClaims` (`@latchkey/x402/postgres`) and `RedisClaims` (`@latchkey/x402/redis`). Implement this type for
+ * another database, with the decisions of {@link decideClaim}. A store for several machines uses the clock of its
+ * database, not the times that it is given.
  */
 export type ClaimStore = {
   /**
-   * Identifies the claims: stores that share them have the same, others never. A store that has lost them gets another one:
-   * a facilitator binds payments to it, and does not let the payments of lost claims open anything again.
+   * Identifies the claims. Stores that share claims have the same id, others never do. A store that lost its claims
+   * gets another id. A facilitator binds payments to the id, and does not let the payments of lost claims open anything
+   * again.
    */
   readonly id: string
-  /** Whether a payment was claimed, and not forgotten. */
+  /** Whether a payment was claimed and not forgotten. */
   readonly has: (transactionId: string) => Promise<boolean> | boolean
   /** Claims a payment for one request, atomically: of concurrent calls at most one claims it. */
   readonly claim: (transactionId: string, lease: ClaimLease) => Promise<ClaimResult> | ClaimResult
   /**
-   * Records that the handler succeeded, if `owner` still holds the claim, and keeps its answer. One that has no room is
-   * not kept; answers that were served make room first. Returns false if the claim is lost: another request has it, or it was
-   * forgotten.
+   * Records that the handler succeeded, if `owner` still holds the claim, and keeps its answer. An answer without room
+   * is not kept; served answers make room first. Returns false if the claim is lost, because another request has it or
+   * it was forgotten.
    */
   readonly hold: (transactionId: string, owner: string, answer: HeldAnswer, fence?: number) => ClaimWrite
   /**
-   * Ends the claim, if `owner` was the last to claim it: `open` also after `served`, for an answer that did not arrive. Returns
-   * false if another request has the claim.
+   * Ends the claim, if `owner` was the last to claim the payment. `open` is also valid after `served`, for an answer
+   * that did not arrive. Returns false if another request has the claim.
    */
   readonly finish: (transactionId: string, owner: string, end: ClaimEnd, nowMs: number, fence?: number) => ClaimWrite
-  /** Renews leases. Without it leases last as long as a request can take. */
+  /** Renews leases. Without renewals, leases last as long as a request can take. */
   readonly renewals?: ClaimRenewals | undefined
-  /** Where passes are recorded; without it routes cannot have any. */
+  /** Stores passes. Routes cannot have passes without it. */
   readonly passes?: PassStore | undefined
-  /** What was sold: for the seller's page, and for hooks that were not told. A store without it keeps none. */
+  /** Stores sales, for the seller's page and for hooks that were not called. A store without it keeps none. */
   readonly sales?: SaleStore | undefined
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
 
-/** What a change of a claim returns: false if the claim is lost. A store without `renewals` may return nothing. */
+/** The result of changing a claim: false if the claim is lost. A store without `renewals` may return nothing. */
 export type ClaimWrite = Promise<boolean> | boolean | Promise<void> | void
 
-/** For how long, and by what, a payment is claimed. */
+/** How long, and for which request, a payment is claimed. */
 export type ClaimLease = {
-  /** A unique id of the request that is served. */
+  /** The unique id of the request being served. */
   readonly owner: string
-  /** What the payment is bound to by its first claim: a digest of the resource, and of the buyer. */
+  /** The value that the first claim binds the payment to: a digest of the resource and the buyer. */
   readonly binding: string
   /**
-   * `secret`: the buyer has shown the secret that the binding names. `hash`: it has not, as with the first request of a
-   * payment; such a claim repeats none. `none`: it has no secret.
+   * `secret`: the buyer has presented the secret that the binding names. `hash`: it has not, as with the first request
+   * of a payment; such a claim cannot repeat an earlier one. `none`: the buyer has no secret.
    */
   readonly proof: 'none' | 'hash' | 'secret'
   /** The current time, in milliseconds since 1970. */
   readonly nowMs: number
-  /** A claim that is older, and was not renewed, was left by a process that ended. */
+  /** A claim that is older and was not renewed was left by a process that ended. */
   readonly leaseMs: number
   /** The canonical CAIP-2 id. */
   readonly network: string
   /** The current round of the network. Rounds, not clocks, decide how long a payment is valid. */
   readonly round: bigint
-  /** After this round the gate refuses the payment without the claim, which can be deleted. */
+  /** After this round the gate refuses the payment even without the claim, which can be deleted. */
   readonly forgetRound: bigint
-  /** What is sold; recorded with the claim, by a store that has `sales`. */
+  /** The sale, recorded with the claim by a store that has `sales`. */
   readonly sale?: Sale | undefined
 }
 
-/** A claim, as a store keeps it. */
+/** A claim in a store. */
 export type StoredClaim = {
   readonly state: 'serving' | 'open' | 'served'
-  /** Empty for a claim of an older version, which is bound by its next one. */
+  /** Empty for a claim of an older version. The next claim then sets the binding. */
   readonly binding: string
   readonly untilMs: number
   /** Whether the handler succeeded. */
@@ -112,14 +120,14 @@ export type StoredClaim = {
 /** How long an answer is kept after it was served, for a buyer whose connection broke. */
 export const keepServedMs = 5 * 60_000
 
-/** What a claim finds, given what is stored. */
+/** Decides the result of a claim from the stored one. */
 export function decideClaim(known: StoredClaim | undefined, lease: ClaimLease): ClaimResult['type'] {
   if (known === undefined) return 'new'
   const isBound = known.binding !== ''
   if (isBound && (known.binding !== lease.binding || lease.proof === 'hash')) return 'taken'
-  // A buyer without a secret cannot be told from one who has read the payment from the ledger since.
+  // A buyer without a secret cannot be distinguished from one who has read the payment from the ledger since.
   const isReady = isBound && known.hasAnswer && lease.proof === 'secret'
-  // The process that has the claim may have ended; if it has not, both send the same answer to the same buyer.
+  // The process that has the claim may have ended. If it has not, both send the same answer to the same buyer.
   if (known.state === 'serving' && known.untilMs >= lease.nowMs) return known.isDone && isReady ? 'held' : 'busy'
   if (known.state === 'served') return isReady ? 'held' : 'taken'
   return known.isDone ? 'held' : 'again'
@@ -133,31 +141,31 @@ type Claim = {
   untilMs: number
   forgetRound: bigint
   isDone: boolean
-  /** Whether it counts as done only because its handler began. */
+  /** Whether the claim counts as done only because its handler began. */
   isBegun: boolean
 }
 
 /** Options of {@link MemoryClaims}. */
 export type MemoryClaimsOptions = {
   /**
-   * How many bytes of answers are held.
+   * The total size of held answers, in bytes.
    *
    * @default 64 MiB
    */
   maxHeldBytes?: number | undefined
   /**
-   * How many sales are kept. Sums by day and route go on counting.
+   * How many sales are kept. Totals by day and route continue to count.
    *
    * @default 10_000
    */
   maxSales?: number | undefined
 }
 
-/** Claims in memory, for a seller of one process. */
+/** Claims in memory, for a seller with one process. */
 export class MemoryClaims implements ClaimStore {
   readonly id = Bytes.toHex(Bytes.random(16))
   readonly passes = new MemoryPasses((transactionId) => this.has(transactionId))
-  /** By network: each has its own rounds. */
+  /** Keyed by network, because each has its own rounds. */
   readonly #networks = new Map<string, Map<string, Claim>>()
   readonly #answers: MemoryAnswers
   readonly sales: MemorySales
@@ -259,7 +267,7 @@ export class MemoryClaims implements ClaimStore {
     return undefined
   }
 
-  /** The oldest claims come first, so the loop ends with the first that is still needed. */
+  /** The oldest claims come first, so the loop ends with the first one that is still needed. */
   #forget(claims: Map<string, Claim>, round: bigint): void {
     for (const [transactionId, { forgetRound }] of claims) {
       if (forgetRound >= round) return

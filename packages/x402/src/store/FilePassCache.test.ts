@@ -23,7 +23,7 @@ function newDirectory(t: TestContext): string {
   return join(parent, 'passes')
 }
 
-test('keeps passes for other processes, for their owner alone', (t) => {
+test('keeps passes for other processes, readable only by their owner', (t) => {
   const directory = newDirectory(t)
   assert.deepEqual(new FilePassCache(directory).all(pass.origin), [])
   new FilePassCache(directory).put(pass)
@@ -46,7 +46,7 @@ test('keeps passes for other processes, for their owner alone', (t) => {
   assert.equal(other.all(pass.origin).length, 1)
 })
 
-test('removes what has ended, and what is no pass', (t) => {
+test('removes expired passes, and files that are not passes', (t) => {
   const directory = newDirectory(t)
   const cache = new FilePassCache(directory)
   cache.put(pass)
@@ -77,7 +77,7 @@ test('removes what has ended, and what is no pass', (t) => {
   assert.deepEqual(readdirSync(directory), ['notes.txt'])
 })
 
-test('says why it cannot keep a pass', (t) => {
+test('explains why it cannot store a pass', (t) => {
   const directory = newDirectory(t)
   writeFileSync(directory, 'a file')
   assert.throws(() => new FilePassCache(directory).put(pass), { code: 'EEXIST' })

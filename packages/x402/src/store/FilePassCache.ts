@@ -1,4 +1,4 @@
-/** The passes of a buyer in a directory, one file each: processes that use it at the same time need no lock. */
+/** The passes of a buyer in a directory, with one file for each, so that concurrent processes need no lock. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Bytes, Hash } from '@latchkey/algorand'
@@ -9,7 +9,7 @@ const ownerOnly = 0o600
 const maxFileBytes = 512 * 1024
 const isName = /^[\w-]{43}\.json$/
 
-/** Passes in files that their owner alone can read. */
+/** Passes in files that only their owner can read. */
 export class FilePassCache implements PassCache {
   readonly #directory: string
 
@@ -32,7 +32,7 @@ export class FilePassCache implements PassCache {
     const name = nameOf(pass.origin, pass.scope)
     const names = this.#names()
     if (names.length >= maxPasses && !names.includes(name)) this.#removeOldest(names)
-    // In place as a whole: another process reads either the old one or the new one.
+    // Replaced atomically, so that another process reads either the old file or the new one.
     const temporary = join(this.#directory, `${process.pid}-${Bytes.toHex(Bytes.random(8))}.tmp`)
     AtomicFile.replaceSync(join(this.#directory, name), JSON.stringify(pass), ownerOnly, temporary)
   }

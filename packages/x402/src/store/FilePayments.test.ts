@@ -26,11 +26,13 @@ function newFile(t: TestContext): string {
   return join(directory, 'payments.jsonl')
 }
 
-/** Runs a program with a log as `log` and a payment as `payment`; `limit` is the largest file, in blocks of the shell. */
+/**
+ * Runs a program with a log as `log` and a payment as `payment`. `limit` is the largest file, in blocks of the shell.
+ */
 function run(t: TestContext, path: string, program: string, limit = 'unlimited'): ChildProcessWithoutNullStreams {
   const text = `
     import { FilePayments } from ${JSON.stringify(module)}
-    // A file that is too large is an error of the write, as a full disk is, and not the end of the process.
+    // Makes a file that is too large an error of the write, like a full disk, instead of ending the process.
     process.on('SIGXFSZ', () => {})
     const payment = ${JSON.stringify(payment('X'))}
     const log = new FilePayments(process.argv[1])
@@ -57,9 +59,9 @@ const networks = ['algorand:local']
 const ids = (log: FilePayments): string[] => log.all().map(({ transactionId }) => transactionId)
 
 test('a payment log in a file', async (t) => {
-  await t.test('M after a write that the disk had no room for has whole lines only', { timeout }, async (t) => {
+  await t.test('M has only complete lines after a write to a full disk', { timeout }, async (t) => {
     const path = newFile(t)
-    // 4 blocks: 2 KiB or 4 KiB, by the shell.
+    // 4 blocks are 2 KiB or 4 KiB, depending on the shell.
     const child = run(
       t,
       path,
@@ -70,7 +72,7 @@ test('a payment log in a file', async (t) => {
           log.add({ ...payment, transactionId: 'A' + index++ })
         } catch (error) {
           failures.push(error.code)
-          // Shorter than a payment: there may be room for it.
+          // Shorter than a payment, so there may be room for it.
           try { log.update('A0', 'settled') } catch {}
         }
       }
@@ -89,10 +91,10 @@ test('a payment log in a file', async (t) => {
     assert.equal(new FilePayments(path).get('B')?.state, 'open')
   })
 
-  await t.test('M has one limit for all that use it', { timeout }, async (t) => {
+  await t.test('M has one limit for all instances that use it', { timeout }, async (t) => {
     const { chain, signer, required } = await openMarket(t)
     const path = newFile(t)
-    // Two instances know as little of each other as two processes.
+    // Two instances share as little as two processes.
     const buyers = [1, 2].map(
       () => new Buyer({ signer, chains: chain, maxTotal: '$0.05', payments: new FilePayments(path) }),
     )
@@ -105,7 +107,7 @@ test('a payment log in a file', async (t) => {
     assert.equal(new FilePayments(path).spent().microDollars, 50_000n)
   })
 
-  await t.test('M has one limit for processes that write at the same time', { timeout }, async (t) => {
+  await t.test('M has one limit for concurrent processes', { timeout }, async (t) => {
     const path = newFile(t)
     const program = `
       for (let index = 0, isLeft = true; isLeft; index++) {
@@ -161,7 +163,7 @@ test('a payment log in a file', async (t) => {
     assert.equal(statSync(path).mode & 0o777, 0o600)
   })
 
-  await t.test('goes on after a line that another process left unfinished', (t) => {
+  await t.test('continues after an unfinished line of another process', (t) => {
     const path = newFile(t)
     const log = new FilePayments(path)
     log.add(payment('A'))
@@ -177,7 +179,7 @@ test('a payment log in a file', async (t) => {
   })
 })
 
-test('a payment log that is not what it was', async (t) => {
+test('a payment log that was replaced or damaged', async (t) => {
   await t.test(
     'M counts again from the start when its file was replaced twice and has its old number',
     { timeout },
@@ -189,7 +191,7 @@ test('a payment log that is not what it was', async (t) => {
       const pay = (): void => writer.add(payment(`A${count++}`))
       pay()
       assert.equal(reader.spent().microDollars, 20n)
-      // File systems give the number of a removed file to the next one.
+      // File systems reuse the inode number of a removed file.
       const number = statSync(path).ino
       do pay()
       while (count < 50 || (count < 200 && statSync(path).ino !== number))
@@ -237,7 +239,7 @@ test('a payment log that is not what it was', async (t) => {
     })
   }
 
-  await t.test('M with a sum that is no number is refused', { timeout }, (t) => {
+  await t.test('M with a total that is not a number is refused', { timeout }, (t) => {
     for (const before of [
       5,
       null,
@@ -288,12 +290,12 @@ test('a payment without an answer', async (t) => {
     }
     log.update('A', 'expired')
     log.update('B', 'settled')
-    // May still be settled, however old it is: only the ledger can say.
+    // May still be settled at any age, because only the ledger can decide.
     assert.equal(log.resume('R', networks)?.payment.transactionId, 'C')
     assert.equal(log.resume('R', networks), undefined)
   })
 
-  await t.test('of a process that was killed is found by the next', { timeout }, async (t) => {
+  await t.test('of a killed process is found by the next one', { timeout }, async (t) => {
     const path = newFile(t)
     const child = run(
       t,

@@ -17,13 +17,13 @@ import * as ProcessName from './ProcessName.js'
 /** Options of {@link FilePayments}. */
 export type FilePaymentsOptions = {
   /**
-   * How many payments are kept one by one; older ones are only counted.
+   * How many payments are kept individually. Older payments are only counted.
    *
    * @default 10_000
    */
   maxPayments?: number | undefined
   /**
-   * How long to wait while another process writes to the log, which takes it milliseconds.
+   * How long to wait while another process writes to the log, which takes milliseconds.
    *
    * @default 10_000
    */
@@ -35,9 +35,9 @@ const lockPollMs = 10
 const maxSpareLines = 1_000
 
 /**
- * A payment log in a file, so that limits over all payments hold across restarts, and over all processes that use the
- * file: each change is made under a lock (`<path>.lock`), after what others recorded was read. The file is private: it has
- * what sends an unanswered payment again.
+ * A payment log in a file, so that limits over all payments hold across restarts and for all processes that use the
+ * file. Each change is made under a lock (`<path>.lock`), after reading the records of other processes. The file is
+ * private, because it contains the headers that send unanswered payments again.
  *
  * @example
  * const buyer = new Buyer({ signer, chains: chain, maxTotal: '$5', payments: new FilePayments('payments.jsonl') })
@@ -47,7 +47,9 @@ export class FilePayments implements PaymentLog {
   readonly #path: string
   readonly #maxPayments: number
   readonly #lockMs: number
-  /** A payment takes about four lines: a file much longer than its payments need is rewritten, which is rare and quick. */
+  /**
+   * A payment takes about four lines. A file much longer than its payments need is rewritten, which is rare and quick.
+   */
   readonly #spareLines: number
   #table: PaymentTable
   #lines = 0
@@ -114,7 +116,7 @@ export class FilePayments implements PaymentLog {
   resume(requestId: string, networks: readonly string[]): UnansweredPayment | undefined {
     const find = (): UnansweredPayment | undefined => this.#table.find(requestId, networks, ProcessName.isRunning)
     this.#refresh()
-    // Most requests have none, and need no lock.
+    // Most requests have no unanswered payment, and need no lock.
     if (find() === undefined) return undefined
     return this.exclusive(() => {
       const found = find()
@@ -156,7 +158,7 @@ export class FilePayments implements PaymentLog {
     }
   }
 
-  /** Reads what other processes have recorded. */
+  /** Reads the records of other processes. */
   #refresh(): void {
     const { lines, isNew } = this.#try('read', () => this.#file.read())
     if (isNew) {
@@ -170,7 +172,7 @@ export class FilePayments implements PaymentLog {
     this.#lines++
     const line = PaymentLine.parse(text)
     if (line === undefined) {
-      // The next attempt reads it from the start, and fails as well.
+      // The next attempt reads the file from the start, and fails as well.
       this.#file.forget()
       throw new PaymentLogError('invalid_payment_log', `line ${this.#lines} of ${this.#path} is not a payment`)
     }

@@ -1,12 +1,12 @@
-/** The whole response of a handler, as it is held for its buyer. */
+/** The whole response of a handler, held for its buyer. */
 export type HeldAnswer = {
   readonly status: number
-  /** Names and values; a name may occur several times. */
+  /** Names and values. A name may occur several times. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Uint8Array
 }
 
-/** The size of an answer, with its headers. */
+/** The size of an answer, including its headers. */
 export function bytesOf({ headers, body }: HeldAnswer): number {
   return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.length)
 }

@@ -1,6 +1,6 @@
 /**
- * A file of lines that several processes append to, each under a lock of the caller. A line is in the file as a whole or
- * not at all: what a crash or a full disk left of one is cut off before the next is written.
+ * A file of lines that several processes append to, each under a lock of the caller. Lines are written completely or
+ * not at all: a partial line left by a crash or a full disk is removed before the next one is written.
  */
 import {
   chmodSync,
@@ -20,10 +20,12 @@ const ownerOnly = 0o600
 
 export class LineFile {
   readonly #path: string
-  /** Which file was read, and how many bytes of it: up to the end of a line. */
+  /** The inode of the file that was read, and how many bytes of it were read, up to the end of a line. */
   #inode: bigint | undefined
   #offset = 0
-  /** The last line before the offset: a file can have the number of one that was removed, or be rewritten in place. */
+  /**
+   * The last line before the offset, because a new file can reuse the inode of a removed one, or be rewritten in place.
+   */
   #lastLine: Uint8Array = new Uint8Array()
 
   constructor(path: string) {
@@ -31,10 +33,13 @@ export class LineFile {
     this.#makePrivate()
   }
 
-  /** The whole lines since the last call; `isNew` if the file is another one by now, and they are all of its lines. */
+  /**
+   * Returns the complete lines since the last call. `isNew` means that the file was replaced, and these are all of its
+   * lines.
+   */
   read(): { lines: string[]; isNew: boolean } {
     const descriptor = this.#open(constants.O_RDONLY)
-    // One that was removed stays in the memory of those who read it.
+    // The content of a removed file stays in the memory of processes that read it.
     if (descriptor === undefined) return { lines: [], isNew: false }
     try {
       const isNew = !this.#isKnown(descriptor)
@@ -49,14 +54,14 @@ export class LineFile {
     }
   }
 
-  /** Everything is read again with the next call of `read`. */
+  /** Makes the next call of `read` read the whole file again. */
   forget(): void {
     this.#inode = undefined
     this.#offset = 0
     this.#lastLine = new Uint8Array()
   }
 
-  /** Cuts off what is left of a line that was not written as a whole. */
+  /** Removes a partial line at the end. */
   repair(): void {
     const descriptor = this.#open(constants.O_RDWR)
     if (descriptor === undefined) return
@@ -69,7 +74,7 @@ export class LineFile {
     }
   }
 
-  /** Appends a line, and returns once it is on the disk. After an error nothing of it is in the file. */
+  /** Appends a line, and returns when it is on the disk. After an error, no part of the line is in the file. */
   append(line: string): void {
     const descriptor = openSync(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND, ownerOnly)
     try {
@@ -82,14 +87,14 @@ export class LineFile {
         ftruncateSync(descriptor, size)
         throw error
       }
-      // Written by this process: not to be read again.
+      // Written by this process, so it need not be read again.
       this.#remember(descriptor, size + bytes.length, bytes)
     } finally {
       closeSync(descriptor)
     }
   }
 
-  /** Replaces the file in one step. */
+  /** Replaces the file atomically. */
   replace(content: string): void {
     AtomicFile.replaceSync(this.#path, content)
     const descriptor = openSync(this.#path, constants.O_RDONLY)
@@ -101,7 +106,7 @@ export class LineFile {
     }
   }
 
-  /** Whether the file is the one that was read, and has what was read of it. */
+  /** Whether this is the file that was read before, with the same content up to the offset. */
   #isKnown(descriptor: number): boolean {
     const { ino, size } = fstatSync(descriptor, { bigint: true })
     if (ino !== this.#inode || Number(size) < this.#offset) return false
@@ -110,14 +115,14 @@ export class LineFile {
     return found.equals(this.#lastLine)
   }
 
-  /** @param lines whole lines up to the offset; none if there are no more than before */
+  /** @param lines complete lines up to the offset; empty if there are no new ones */
   #remember(descriptor: number, offset: number, lines: Buffer): void {
     this.#inode = fstatSync(descriptor, { bigint: true }).ino
     this.#offset = offset
     if (offset === 0) this.#lastLine = new Uint8Array()
     if (lines.length === 0) return
     const start = lines.length < 2 ? 0 : lines.lastIndexOf(newline, lines.length - 2) + 1
-    // A copy: the rest of the memory is not kept.
+    // Copied, so that the rest of the memory can be freed.
     this.#lastLine = new Uint8Array(lines.subarray(start))
   }
 
@@ -130,7 +135,7 @@ export class LineFile {
     }
   }
 
-  /** A file of an earlier version, or one that was copied, can be readable for others. */
+  /** A file of an earlier version, or a copied one, can be readable for others. */
   #makePrivate(): void {
     const descriptor = this.#open(constants.O_RDONLY)
     if (descriptor === undefined) return
@@ -140,7 +145,7 @@ export class LineFile {
   }
 }
 
-/** Up to the size of the file: what is no file, such as a device, may have no end. */
+/** Reads up to the size of the file, because a device may have no end. */
 function readFrom(descriptor: number, start: number): Buffer {
   const bytes = Buffer.alloc(Math.max(0, fstatSync(descriptor).size - start))
   for (let done = 0; done < bytes.length; ) {

@@ -1,4 +1,4 @@
-/** Held answers in memory, bounded in sum. Those that were served make room for others. */
+/** Held answers in memory, limited in total size. Served answers make room for others. */
 import { bytesOf, type HeldAnswer } from './HeldAnswer.js'
 
 type Entry = { readonly answer: HeldAnswer; readonly bytes: number }
@@ -8,7 +8,7 @@ const defaultMaxBytes = 64 * 1024 * 1024
 export class MemoryAnswers {
   readonly #maxBytes: number
   readonly #entries = new Map<string, Entry>()
-  /** Served ones and when they are dropped, the oldest first. */
+  /** Served answers and when they are dropped, the oldest first. */
   readonly #served = new Map<string, number>()
   #bytes = 0
 
@@ -39,13 +39,13 @@ export class MemoryAnswers {
     this.#served.delete(id)
   }
 
-  /** It was served, and is dropped then. */
+  /** Marks an answer as served, to be dropped at this time. */
   expireAt(id: string, atMs: number): void {
     this.#served.delete(id)
     if (this.#entries.has(id)) this.#served.set(id, atMs)
   }
 
-  /** It is needed until it is served. */
+  /** Keeps an answer until it is served. */
   keep(id: string): void {
     this.#served.delete(id)
   }

@@ -4,28 +4,28 @@ import type { SettlementLimits } from './SettlementLimits.js'
 
 type Counted = Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>
 
-/** A settlement that is pending, or failed and may be on the ledger after all. */
+/** A settlement that is pending, or that failed and may still be on the ledger. */
 type Entry = {
-  /** The part of the day that its fee counts in. */
+  /** The part of the day that the fee counts in. */
   readonly feePart: number
   isRejected: boolean
 }
 
 /**
- * Sellers for whom fees were paid in one day. None is evicted, because that would reset its limit; a further one is refused.
- * Each has cost at least one fee, so that a stranger cannot fill this for nothing.
+ * The number of sellers for whom fees were paid in one day. None is evicted, because that would reset its limit.
+ * Further sellers are refused. Each has cost at least one fee, so a stranger cannot fill the table for free.
  */
 const maxSellers = 100_000
 const allSellers = ''
 
-/** What counts against the limits of one process, and is lost with it. */
+/** The counts for the limits of one process, which are lost with it. */
 export class MemoryLimits {
   readonly #fees: RollingSums
   readonly #payerRates: RollingSums
   readonly #payToRates: RollingSums
   /** Settlements that have not ended. */
   readonly #pending = { payer: new Map<string, number>(), payTo: new Map<string, number>() }
-  /** By transaction id. */
+  /** Keyed by transaction id. */
   readonly #entries = new Map<string, Entry>()
 
   constructor(nowMs: () => number) {
@@ -54,7 +54,7 @@ export class MemoryLimits {
     return spent === 0n && this.#fees.size > maxSellers ? 'feesInAll' : undefined
   }
 
-  /** Counts one that is recorded now. */
+  /** Counts a settlement that is being recorded. */
   count({ transactionId, payer, payTo, feeMicroAlgos }: Settlement, limits: SettlementLimits): void {
     if (limits.payerPerMinute !== undefined) this.#payerRates.add(payer, 1n)
     if (limits.payToPerMinute !== undefined) this.#payToRates.add(payTo, 1n)
@@ -68,7 +68,7 @@ export class MemoryLimits {
     this.#entries.set(transactionId, { feePart, isRejected: false })
   }
 
-  /** Nodes reject one that is pending, or no longer do. */
+  /** Records whether nodes reject a pending settlement. */
   setRejected({ transactionId, payTo }: Settlement, isRejected: boolean): void {
     const entry = this.#entries.get(transactionId)
     if (entry === undefined || entry.isRejected === isRejected) return
@@ -76,7 +76,10 @@ export class MemoryLimits {
     add(this.#pending.payTo, payTo, isRejected ? -1 : 1)
   }
 
-  /** It ended. The fee of one that failed counts no longer; it counts again if it is on the ledger after all. */
+  /**
+   * Ends a settlement. The fee of a failed settlement no longer counts. The fee counts again if the payment is found on
+   * the ledger.
+   */
   end(before: Settlement, state: 'settled' | 'failed'): void {
     const { transactionId, payer, payTo, feeMicroAlgos } = before
     const { feePart } = this.#entries.get(transactionId)!
@@ -92,7 +95,7 @@ export class MemoryLimits {
     if (state === 'settled') this.#entries.delete(transactionId)
   }
 
-  /** One that ended is deleted. */
+  /** Deletes an ended settlement. */
   forget(transactionId: string): void {
     this.#entries.delete(transactionId)
   }

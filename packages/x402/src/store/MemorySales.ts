@@ -17,14 +17,14 @@ import {
 
 const defaultMaxSales = 10_000
 const maxFailures = 1_000
-/** How many sales are looked at that cannot be deleted yet. */
+/** How many sales that cannot be deleted yet are skipped. */
 const maxSkipped = 100
 
 /** Sales in memory, while the process runs. */
 export class MemorySales implements SaleStore {
   readonly #sales = new Map<string, Sale>()
   readonly #revenue = new Map<string, Revenue>()
-  /** The ids of refused and cancelled ones, the oldest first. */
+  /** The ids of refused and cancelled sales, the oldest first. */
   readonly #failed = new Set<string>()
   readonly #maxSales: number
   readonly #isClaimed: (transactionId: string) => boolean
@@ -113,7 +113,7 @@ export class MemorySales implements SaleStore {
     })
   }
 
-  /** Anyone can cause failures, which must not push out what was paid. */
+  /** Anyone can cause failures, which must not displace payments. */
   #clean(): void {
     for (const id of this.#failed) {
       if (this.#failed.size <= maxFailures) break
@@ -122,7 +122,8 @@ export class MemorySales implements SaleStore {
     let skipped = 0
     for (const id of this.#sales.keys()) {
       if (this.#sales.size <= this.#maxSales || skipped === maxSkipped) break
-      // A payment that is sent again must find that it was counted; memory ends before claims do, if there are that many.
+      // A repeated payment must find that it was counted. If there are too many, claimed ones are deleted too, to limit
+      // memory.
       if (this.#sales.size <= 2 * this.#maxSales && this.#isClaimed(id)) skipped++
       else this.#delete(id)
     }

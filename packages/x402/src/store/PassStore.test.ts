@@ -39,7 +39,7 @@ for (const [name, open] of Object.entries(stores)) {
     assert.deepEqual(again, { untilMs: 100, requestsLeft: 2 })
   })
 
-  test(`${name}: as many requests are taken as there are, and no more than were taken are given back`, async (t) => {
+  test(`${name}: takes exactly the available requests, and returns no more than were taken`, async (t) => {
     const { passes } = open(t)
     await passes.issue('x', { nowMs: 0, untilMs: 100, requests: 2 })
     await passes.giveBack('x')
@@ -52,7 +52,7 @@ for (const [name, open] of Object.entries(stores)) {
     assert.deepEqual(await passes.take('x', 1), { type: 'taken', requestsLeft: 1 })
   })
 
-  test(`${name}: a pass that has ended, is not counted or was never issued has no requests to take`, async (t) => {
+  test(`${name}: a pass that has expired, is not counted or was never issued has no requests to take`, async (t) => {
     const { passes } = open(t)
     await passes.issue('ended', { nowMs: 0, untilMs: 100, requests: 2 })
     await passes.issue('any', { nowMs: 0, untilMs: 100, requests: undefined })
@@ -62,7 +62,7 @@ for (const [name, open] of Object.entries(stores)) {
     await passes.giveBack('none')
   })
 
-  test(`${name}: the record of an ended pass is kept as long as its payment can be sent again`, async (t) => {
+  test(`${name}: keeps the record of an expired pass as long as its payment can be sent again`, async (t) => {
     const store = open(t)
     await store.claim('claimed', { ...lease, round: 1n })
     for (const id of ['claimed', 'forgotten']) await store.passes.issue(id, { nowMs: 0, untilMs: 10, requests: 1 })
@@ -94,7 +94,7 @@ test('SqliteClaims: two processes take exactly the requests of a pass', async (t
   assert.ok(Math.min(...counts) > 0, 'both took part')
 })
 
-test('SqliteClaims: passes survive the process, and are added to a file from before there were any', (t) => {
+test('SqliteClaims: passes survive the process, and are added to a file from before they existed', (t) => {
   const path = file(t)
   const first = new SqliteClaims(path)
   first.claim('x', { ...lease, round: 1n })

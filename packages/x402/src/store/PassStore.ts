@@ -1,16 +1,16 @@
-/** What a seller records about passes: when each ends, and how many requests are left. */
+/** A seller's records of passes: when each expires, and how many requests are left. */
 
-/** A pass, when it is issued. */
+/** A pass to issue. */
 export type NewPass = {
   /** The current time, in milliseconds since 1970. */
   readonly nowMs: number
-  /** When it ends. */
+  /** When the pass expires. */
   readonly untilMs: number
-  /** How many requests it opens; undefined if they are not counted. */
+  /** How many requests the pass opens; undefined if requests are not counted. */
   readonly requests: number | undefined
 }
 
-/** A pass, as it was recorded first. */
+/** A pass as it was first recorded. */
 export type IssuedPass = { readonly untilMs: number; readonly requestsLeft: number | undefined }
 
 /** The result of {@link PassStore.take}. */
@@ -18,22 +18,22 @@ export type TakeResult =
   | { readonly type: 'taken'; readonly requestsLeft: number }
   /** All of its requests were made. */
   | { readonly type: 'used_up' }
-  /** It was not issued here, or has ended. */
+  /** The pass was not issued here, or has expired. */
   | { readonly type: 'unknown' }
 
 /**
- * A store of passes, shared by all replicas of a seller, by the transaction id of the payment. A database needs one table
- * with a row for each pass: `issue` inserts it if it is missing, `take` is one conditional update.
+ * A store of passes, shared by all replicas of a seller, keyed by the transaction id of the payment. A database needs
+ * one table with a row for each pass: `issue` inserts it if it is missing, `take` is one conditional update.
  */
 export type PassStore = {
   /**
-   * Records a pass, and returns it as it was recorded the first time: a payment that is sent again makes it neither longer
-   * nor larger. A record is kept until the pass has ended and the claim of its payment is forgotten.
+   * Records a pass, and returns it as first recorded, so that repeating a payment makes its pass neither longer nor
+   * larger. A record is kept until the pass has expired and the claim of its payment is forgotten.
    */
   readonly issue: (id: string, pass: NewPass) => Promise<IssuedPass> | IssuedPass
   /** Takes one request, atomically: of concurrent calls exactly as many succeed as there are requests left. */
   readonly take: (id: string, nowMs: number) => Promise<TakeResult> | TakeResult
-  /** Gives one request back, for a handler that failed. Never more than were taken. */
+  /** Returns one request, for a handler that failed. Never returns more than were taken. */
   readonly giveBack: (id: string) => Promise<void> | void
 }
 
@@ -42,7 +42,7 @@ export const cleanEvery = 1_000
 
 type Entry = { readonly untilMs: number; readonly requests: number | undefined; taken: number }
 
-/** Passes in memory, for a seller of one process. */
+/** Passes in memory, for a seller with one process. */
 export class MemoryPasses implements PassStore {
   readonly #entries = new Map<string, Entry>()
   readonly #isClaimed: (id: string) => boolean

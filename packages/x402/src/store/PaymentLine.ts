@@ -1,9 +1,12 @@
-/** The lines of a payment log: a payment, a change of one, or what was spent by payments that are no longer in the file. */
+/**
+ * The lines of a payment log: a payment, a change of a payment, or the total of payments that are no longer in the
+ * file.
+ */
 import { Json } from '@latchkey/algorand'
 import type { Payment, PaymentState, Spent } from '../client/Payments.js'
 import { type Change, PaymentTable, type Unanswered } from '../client/PaymentTable.js'
 
-/** The first line of a rewritten file: what the payments amount to that are no longer in it. */
+/** The first line of a rewritten file: the totals of the payments that are no longer in it. */
 type Before = { before: { microDollars: string; assets: { [key: string]: string } } }
 
 export type Line =
@@ -11,7 +14,7 @@ export type Line =
   | { readonly type: 'payment'; readonly payment: Payment; readonly unanswered: Unanswered }
   | { readonly type: 'change'; readonly change: Change }
 
-/** Undefined if the line is none of a payment log. */
+/** Parses a line; undefined if it is not a line of a payment log. */
 export function parse(text: string): Line | undefined {
   let value: unknown
   try {
@@ -43,7 +46,7 @@ function isChange(value: Json.Members): value is Json.Members & Change {
   return isText(transactionId) && states.includes(state) && [header, owner].every((one) => isText(one ?? ''))
 }
 
-/** A change with these members, too, is a payment: sums are made of them, and the ledger is asked by them. */
+/** A line with these members is a payment. Totals and ledger lookups depend on them. */
 function isPayment(value: Json.Members): value is Json.Members & Payment {
   const { amount, microDollars = '0', firstValid, lastValid, signedMs } = value
   const { state, network, url, payTo, asset, requestId = '' } = value
@@ -51,7 +54,7 @@ function isPayment(value: Json.Members): value is Json.Members & Payment {
   return [state, network, url, payTo, asset, requestId].every(isText) && typeof signedMs === 'number'
 }
 
-/** Everything that a table has, in the lines of a new file. */
+/** The lines of a new file with everything in a table. */
 export function linesOf(table: PaymentTable): object[] {
   const payments = table.all()
   const lines = payments.map((payment) => ({ ...payment, ...table.unanswered(payment.transactionId) }))
@@ -63,7 +66,7 @@ function spentOf({ before: { microDollars, assets } }: Before): Spent {
   return { microDollars: BigInt(microDollars), assets: new Map(counted) }
 }
 
-/** Everything that was spent, except by the payments that stay in the file. */
+/** All amounts spent, except for the payments that stay in the file. */
 function beforeOf(all: Spent, payments: readonly Payment[]): Before {
   const kept = new PaymentTable(payments.length)
   for (const payment of payments) kept.add(payment, {})

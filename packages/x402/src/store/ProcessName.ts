@@ -1,4 +1,4 @@
-/** Names of processes on this machine, which tell a process from a later one with the same number. */
+/** Names of processes on this machine, which distinguish a process from a later one with the same number. */
 import { readFileSync } from 'node:fs'
 
 let name: string | undefined
@@ -9,7 +9,7 @@ export function own(): string {
   return name
 }
 
-/** Whether the process of that name still runs. */
+/** Whether the process with this name is still running. */
 export function isRunning(name: string): boolean {
   const [pid, start] = name.split(' ')
   if (start !== undefined) return startOf(Number(pid)) === start
@@ -21,11 +21,11 @@ export function isRunning(name: string): boolean {
   }
 }
 
-/** When a process was started, in ticks since the machine was; undefined where the system does not say. */
+/** When a process was started, in ticks since boot; undefined if the system does not report it. */
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // proc(5): field 22; the second, the name of the program, is in parentheses and can have spaces.
+    // proc(5): field 22. The second field, the name of the program, is in parentheses and can have spaces.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
   } catch {
     return undefined

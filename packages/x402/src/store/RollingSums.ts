@@ -1,4 +1,4 @@
-/** Sums by key over the last minute or day, in parts: what one process counts of its settlements. */
+/** Sums by key over the last minute or day, in parts, for the settlements of one process. */
 
 /** Fees count for a day, in parts of a quarter of an hour. */
 export const feePeriod = { periodMs: 24 * 60 * 60 * 1000, partMs: 15 * 60 * 1000 } as const
@@ -7,16 +7,16 @@ export const ratePeriod = { periodMs: 60_000, partMs: 1_000 } as const
 
 export type RollingPeriod = {
   readonly periodMs: number
-  /** What was added in one part is counted together, until all of the part is older than the period. */
+  /** The length of a part. All amounts of a part count until the whole part is older than the period. */
   readonly partMs: number
 }
 
-/** The first millisecond of the part that a time is in. */
+/** The first millisecond of the part that contains a time. */
 export function partOf(ms: number, { partMs }: RollingPeriod): number {
   return ms - (ms % partMs)
 }
 
-/** Parts that start at this time or before it do not count any more. */
+/** Parts that start at or before this time no longer count. */
 export function lastEnded(nowMs: number, { periodMs, partMs }: RollingPeriod): number {
   return nowMs - periodMs - partMs
 }
@@ -31,7 +31,7 @@ class RollingSum {
   }
 
   removeUntil(lastMs: number): void {
-    // In the order of time, unless the clock was set back: then a part counts for longer.
+    // Ordered by time, unless the clock was set back; a part then counts for longer.
     for (const [fromMs, amount] of this.#parts) {
       if (fromMs > lastMs) return
       this.sum -= amount
@@ -63,7 +63,7 @@ export class RollingSums {
     return sum?.sum ?? 0n
   }
 
-  /** Returns the part that it counts in, for {@link change}. */
+  /** Returns the part that the amount counts in, for {@link change}. */
   add(key: string, amount: bigint): number {
     const now = this.#nowMs()
     this.#sweep(now)
@@ -72,7 +72,7 @@ export class RollingSums {
     return fromMs
   }
 
-  /** Changes what was added to a part before. A part that is no longer counted has nothing to give back. */
+  /** Changes the sum of an earlier part. A part that no longer counts is ignored. */
   change(key: string, fromMs: number, amount: bigint): void {
     if (fromMs > lastEnded(this.#nowMs(), this.#period)) this.#add(key, fromMs, amount)
   }

@@ -1,10 +1,10 @@
-/** Sales and their sums as the tables of the databases have them. */
+/** Sales and their totals, as rows of the database tables. */
 import type { Revenue, Sale } from './Sales.js'
 
-/** Databases hand over whole numbers as numbers, as big integers, or as text. */
+/** Databases return integers as numbers, as big integers, or as text. */
 type Whole = number | bigint | string
 
-/** A row of the table of sales. */
+/** A row of the sales table. */
 export type SaleRow = {
   transaction_id: string
   time_ms: Whole
@@ -50,7 +50,7 @@ export function saleOf(row: SaleRow): Sale {
   }
 }
 
-/** A row of the table of sums. */
+/** A row of the revenue table. */
 export type RevenueRow = {
   day: Whole
   route: string

@@ -64,7 +64,7 @@ function sale(transactionId: string, change: Partial<Sale> = {}): Sale {
 }
 
 for (const [name, open] of stores) {
-  test(`${name}: records sales and sums beyond 64 bits exactly, by day, route and asset`, async (t) => {
+  test(`${name}: records sales and totals beyond 64 bits exactly, by day, route and asset`, async (t) => {
     const store = open(t)
     await store.record([
       sale(id(1), { amount: largest }),
@@ -89,7 +89,7 @@ for (const [name, open] of stores) {
     assert.equal((await store.revenue({ sinceDay: 20_001 })).length, 1)
   })
 
-  test(`${name}: what is settled is counted once and stays settled`, async (t) => {
+  test(`${name}: a settled sale is counted once and stays settled`, async (t) => {
     const store = open(t)
     const { round: _, ...unknown } = sale(id(1))
     await store.record([sale(id(1), { outcome: 'verified', round: undefined })])
@@ -107,7 +107,7 @@ for (const [name, open] of stores) {
     )
   })
 
-  test(`${name}: a payment is one failure however often it fails, and none of an amount`, async (t) => {
+  test(`${name}: a payment is one failure no matter how often it fails, and adds no amount`, async (t) => {
     const store = open(t)
     for (let count = 0; count < 3; count++) {
       await store.record([sale(id(1), { outcome: 'verified' }), sale(id(1), { outcome: 'cancelled' })])
@@ -121,7 +121,7 @@ for (const [name, open] of stores) {
     assert.deepEqual(failures.sales.map(({ code }) => code).sort(), ['handler_failed', 'insufficient_funds'])
   })
 
-  test(`${name}: the payment of a request that is served is not ended by a stranger who sends it`, async (t) => {
+  test(`${name}: a stranger who sends the payment of a request being served does not end it`, async (t) => {
     const store = open(t)
     await store.record([sale(id(1), { outcome: 'verified' })])
     await store.record([sale(id(1), { outcome: 'refused', code: 'payment_already_used', route: 'GET /other' })])
@@ -131,7 +131,7 @@ for (const [name, open] of stores) {
     )
   })
 
-  test(`${name}: pages have every sale once, also those of one moment, and nonsense is the first page`, async (t) => {
+  test(`${name}: pages list every sale once, including simultaneous ones, and an invalid cursor is the first page`, async (t) => {
     const store = open(t)
     await store.record(Array.from({ length: 25 }, (_, index) => sale(id(index), { timeMs: noon + (index % 3) })))
     const seen: string[] = []
@@ -161,7 +161,7 @@ for (const [name, open] of stores) {
     assert.deepEqual(await store.open('due', noon + 5, 10), [])
   })
 
-  test(`${name}: old sales are deleted, sums stay, and a flood of failures pushes out no sale`, async (t) => {
+  test(`${name}: deletes old sales but keeps totals, and a flood of failures displaces no sale`, async (t) => {
     const store = open(t, { maxSales: 400 })
     const many = (from: number, count: number, change: Partial<Sale>): Sale[] =>
       Array.from({ length: count }, (_, index) => sale(id(from + index), { timeMs: noon + index, ...change }))
@@ -174,7 +174,7 @@ for (const [name, open] of stores) {
     )
   })
 
-  test(`${name}: the name of an asset stays when no node tells it any more`, async (t) => {
+  test(`${name}: keeps the name of an asset when no node reports it anymore`, async (t) => {
     const store = open(t)
     await store.record([sale(id(1)), sale(id(2), { assetName: 'asset 31566704', decimals: undefined })])
     assert.deepEqual(
@@ -183,7 +183,7 @@ for (const [name, open] of stores) {
     )
   })
 
-  test(`${name}: days that are long past are summed up as earlier ones`, async (t) => {
+  test(`${name}: days that are long past are combined as earlier ones`, async (t) => {
     const store = open(t)
     await store.record([sale(id(1)), sale(id(2), { timeMs: noon + dayMs })])
     const late = noon + (keepDays + 10) * dayMs
@@ -218,7 +218,7 @@ test('SqliteClaims: a file of version 2 keeps its claims and id, and gets sales'
   assert.equal(claims.sales.list({ limit: 1 }).sales.length, 1)
 })
 
-test('SqliteClaims: sales outlive the process', (t) => {
+test('SqliteClaims: sales survive the process', (t) => {
   const path = file(t)
   const first = new SqliteClaims(path)
   first.sales.record([sale(id(1), { decimals: undefined, round: undefined })])

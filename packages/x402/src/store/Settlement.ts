@@ -1,12 +1,12 @@
-/** A settlement as stores record it. */
+/** The settlement record of a store. */
 
 /**
- * Where a settlement stands: `pending` is recorded and may be submitted, `settled` is on the ledger, `failed` is not on
- * the ledger and never can be.
+ * The state of a settlement. `pending`: recorded, and may be submitted. `settled`: on the ledger. `failed`: not on the
+ * ledger, and can never be.
  */
 export type SettlementState = 'pending' | 'settled' | 'failed'
 
-/** A settlement as the store records it. */
+/** A settlement in the store. */
 export type Settlement = {
   /** The id of the transaction that pays. */
   readonly transactionId: string
@@ -16,19 +16,19 @@ export type Settlement = {
   readonly payTo: string
   readonly asset: string
   readonly amount: string
-  /** The whole group, signed: exactly these bytes are submitted, also after a restart. */
+  /** The whole signed group. Exactly these bytes are submitted, even after a restart. */
   readonly group: readonly Uint8Array[]
   readonly firstValid: bigint
-  /** After this round it cannot be confirmed any more. */
+  /** After this round the settlement can no longer be confirmed. */
   readonly lastValid: bigint
   /** The fee that the facilitator pays. */
   readonly feeMicroAlgos: bigint
   /**
-   * The gate and resource that it was settled for; empty if the caller named none. Undefined in records of versions that
-   * did not keep it: those belong to every claimant.
+   * The gate and resource that the payment was settled for; empty if the caller named none. Undefined in records of
+   * versions that did not keep it. Such records belong to every claimant.
    */
   readonly claimant?: string | undefined
-  /** The round in which it was confirmed. */
+  /** The round of the confirmation. */
   readonly round?: bigint | undefined
   readonly errorReason?: string | undefined
   readonly errorMessage?: string | undefined

@@ -1,4 +1,4 @@
-/** Limits that hold over all settlements of a store: counted with the record, over a rolling time, and given back. */
+/** Limits over all settlements of a store: counted with the record, over a rolling period, and returned on failure. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ function pathFor(t: TestContext): string {
   return join(directory, 'settlements.db')
 }
 
-/** A store whose clock the test sets. */
+/** A store with a clock that the test sets. */
 function open(t: TestContext, kind: string): Opened {
   const clock = { ms: 10 * dayMs }
   t.mock.method(Date, 'now', () => clock.ms)
@@ -39,7 +39,7 @@ function payment(change: Partial<Settlement> = {}): Settlement {
   return { transactionId: `T${++last}`, state: 'pending', group: [], ...texts, ...numbers, ...change }
 }
 
-/** The limit that it met, or undefined. */
+/** The limit that was reached; otherwise undefined. */
 async function claim(store: SettlementStore, one: Settlement, limits: SettlementLimits): Promise<string | undefined> {
   const expected = await store.check(one, limits)
   const claimed = await store.claim(one, limits)
@@ -49,7 +49,7 @@ async function claim(store: SettlementStore, one: Settlement, limits: Settlement
 }
 
 for (const kind of ['memory', 'file']) {
-  test(`${kind}: settlements of a rolling minute are counted by payTo and payer, whatever becomes of them`, async (t) => {
+  test(`${kind}: counts settlements of a rolling minute by payTo and payer, with any outcome`, async (t) => {
     const { store, clock } = open(t, kind)
     const limits = { payToPerMinute: 3, payerPerMinute: 2 }
     const ask = (payer: string, payTo = 'SELLER') => claim(store, payment({ payer, payTo }), limits)
@@ -71,7 +71,7 @@ for (const kind of ['memory', 'file']) {
     assert.equal(await ask('A'), undefined)
   })
 
-  test(`${kind}: fees are counted over a rolling day by payTo and in all; payments without one are not limited`, async (t) => {
+  test(`${kind}: counts fees over a rolling day by payTo and in total, and does not limit payments without a fee`, async (t) => {
     const { store, clock } = open(t, kind)
     const limits = { feesPerPayTo: 5_000n, feesInAll: 9_000n }
     const spend = (feeMicroAlgos: bigint, payTo = 'SELLER') => claim(store, payment({ feeMicroAlgos, payTo }), limits)
@@ -87,7 +87,7 @@ for (const kind of ['memory', 'file']) {
     assert.equal(await spend(5_000n), undefined)
   })
 
-  test(`${kind}: the fee of a settlement that failed is given back once, and counts again if the ledger has it`, async (t) => {
+  test(`${kind}: returns the fee of a failed settlement once, and counts it again if the ledger has the payment`, async (t) => {
     const { store, clock } = open(t, kind)
     const limits = { feesPerPayTo: 4_000n }
     const [a, b] = [payment({ feeMicroAlgos: 2_000n }), payment({ feeMicroAlgos: 2_000n })]
@@ -106,7 +106,7 @@ for (const kind of ['memory', 'file']) {
     assert.equal(await store.check(payment({ feeMicroAlgos: 4_000n }), limits), undefined)
   })
 
-  test(`${kind}: pending settlements are counted by payer and payTo; those that nodes reject not for the payTo`, async (t) => {
+  test(`${kind}: counts pending settlements by payer and payTo, but rejected ones not for the payTo`, async (t) => {
     const { store } = open(t, kind)
     const limits = { pendingPerPayer: 2, pendingPerPayTo: 3 }
     const all = [payment(), payment(), payment({ payer: 'B' })]
@@ -125,7 +125,7 @@ for (const kind of ['memory', 'file']) {
     assert.equal(await ask('D'), 'pendingPerPayTo')
   })
 
-  test(`${kind}: what is known is returned also where a limit is reached; a limit on fees is named first`, async (t) => {
+  test(`${kind}: returns a known settlement even if a limit is reached, and reports a limit on fees first`, async (t) => {
     const { store } = open(t, kind)
     const limits = { pendingPerPayer: 1, feesInAll: 5n, payerPerMinute: 1 }
     const one = payment({ feeMicroAlgos: 5n })
@@ -134,7 +134,7 @@ for (const kind of ['memory', 'file']) {
     assert.deepEqual(await store.claim(payment({ feeMicroAlgos: 1n }), limits), { type: 'limited', limit: 'feesInAll' })
   })
 
-  test(`${kind}: of many claims at once exactly as many are recorded as the limits allow`, async (t) => {
+  test(`${kind}: of many concurrent claims exactly as many are recorded as the limits allow`, async (t) => {
     const { store } = open(t, kind)
     const limits = { feesInAll: 30n, payToPerMinute: 40 }
     const claims = Array.from({ length: 64 }, () => store.claim(payment({ feeMicroAlgos: 3n }), limits))
@@ -143,7 +143,7 @@ for (const kind of ['memory', 'file']) {
   })
 }
 
-/** The file as version 2 had it, with settlements in every state. */
+/** The file in version 2, with settlements in every state. */
 function writeVersionTwo(path: string, nowMs: number): void {
   const database = Sqlite.open(path)
   database.exec(`
@@ -165,7 +165,7 @@ function writeVersionTwo(path: string, nowMs: number): void {
   database.close()
 }
 
-test('the fees and pending settlements of a file of version 2 count on', async (t) => {
+test('fees and pending settlements of a version 2 file still count', async (t) => {
   const clock = { ms: 10 * dayMs }
   t.mock.method(Date, 'now', () => clock.ms)
   const path = pathFor(t)

@@ -41,7 +41,7 @@ const plainClaim = (claim: SettlementClaim) =>
   claim.type === 'known' ? { ...claim, settlement: plain(claim.settlement) } : claim
 
 for (const kind of ['memory', 'file']) {
-  test(`${kind}: exactly one claim succeeds, and what was claimed is kept to the letter`, async (t) => {
+  test(`${kind}: exactly one claim succeeds, and the record is kept exactly`, async (t) => {
     const store = open(t, kind)
     assert.equal(await store.get('ONE'), undefined)
     const claims = await Promise.all([one, one, { ...one, amount: '1' }].map((each) => store.claim(each, {})))
@@ -51,7 +51,7 @@ for (const kind of ['memory', 'file']) {
     assert.deepEqual((await store.pending()).map(plain), [one])
   })
 
-  test(`${kind}: what has an end keeps it, but the ledger has the last word`, async (t) => {
+  test(`${kind}: an outcome is final, except that the ledger overrides a failure`, async (t) => {
     const store = open(t, kind)
     await store.claim(one, {})
     await store.finish('ONE', { state: 'failed', errorReason: 'code', errorMessage: 'why' })
@@ -66,7 +66,7 @@ for (const kind of ['memory', 'file']) {
     assert.equal(await store.get('NONE'), undefined)
   })
 
-  test(`${kind}: what ended is forgotten, never what is pending`, async (t) => {
+  test(`${kind}: forgets ended settlements, never pending ones`, async (t) => {
     const store = open(t, kind)
     for (const transactionId of ['ENDED', 'PENDING', 'LATER']) {
       await store.claim({ ...one, transactionId, createdMs: transactionId === 'LATER' ? 2_000 : 1_000 }, {})
@@ -78,7 +78,7 @@ for (const kind of ['memory', 'file']) {
   })
 }
 
-test('memory: evicts settlements that ended first', () => {
+test('memory: evicts ended settlements first', () => {
   const store = new MemorySettlements()
   store.claim({ ...one, transactionId: 'PENDING' }, {})
   for (let count = 0; count < 100_001; count++) {

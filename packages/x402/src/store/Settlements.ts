@@ -1,6 +1,6 @@
 /**
- * The settlements of a facilitator: recorded before anything is submitted, by the id of the transaction that pays, so that
- * a payment is submitted once and gets the same result however often it is requested.
+ * The settlements of a facilitator. Settlements are recorded before anything is submitted, by the id of the transaction
+ * that pays, so that a payment is submitted once and every request for it gets the same result.
  */
 import { MemoryLimits } from './MemoryLimits.js'
 import type { Settlement, SettlementOutcome } from './Settlement.js'
@@ -17,84 +17,89 @@ export type StoreConnections = {
   readonly idle: number
   /** Calls that wait for a connection. */
   readonly waiting: number
-  /** The most connections that are opened. */
+  /** The maximum number of connections. */
   readonly max: number
 }
 
 /**
- * A store of settlements, shared by all replicas of a facilitator. `MemorySettlements`, `SqliteSettlements`
- * (`@latchkey/x402/sqlite`) and `PostgresSettlements` (`@latchkey/x402/postgres`) are three; a store on another database
- * implements this type. What cannot be done throws; a change whose outcome is not known throws too, and is looked up by `get`.
+ * A store of settlements, shared by all replicas of a facilitator: `MemorySettlements`, `SqliteSettlements`
+ * (`@latchkey/x402/sqlite`) or `PostgresSettlements` (`@latchkey/x402/postgres`). Implement this type for another
+ * database. Methods throw if an operation fails. Methods also throw for a change whose outcome is not known, which is
+ * then looked up with `get`.
  */
 export type SettlementStore = {
   /**
-   * Records a settlement, durably, if there is none of that id and the limits allow it, and counts it: of concurrent calls
-   * exactly one records it. One that is known is `known` also where a limit is reached.
+   * Records a settlement durably if its id is new and the limits allow it, and counts it. Of concurrent calls exactly
+   * one records it. A known settlement is `known` even if a limit is reached.
    */
   readonly claim: (settlement: Settlement, limits: SettlementLimits) => Promise<SettlementClaim> | SettlementClaim
-  /** The settlement, or undefined if it is not recorded. */
+  /** The settlement; undefined if it is not recorded. */
   readonly get: (transactionId: string) => Promise<Settlement | undefined> | Settlement | undefined
   /**
-   * Ends a pending settlement. One that ended keeps its state, except that `failed` can become `settled`. The fee of one that
-   * failed counts no longer; it counts again if it is settled after all. In a store with leases only the replica that has
-   * the lease can end one as `failed`: another one may find it on the ledger.
+   * Ends a pending settlement. An ended settlement keeps its state, except that `failed` can become `settled`. The fee
+   * of a failed settlement no longer counts. The fee counts again if the payment is settled after all. In a store with
+   * leases, only the replica that has the lease can end a settlement as `failed`, because another one may find it on
+   * the ledger.
    *
-   * @returns the settlement as it is recorded, if this call has not ended it: the answer has to agree with that
+   * @returns the recorded settlement if this call has not ended it; the response must agree with it
    */
   readonly finish: (
     transactionId: string,
     outcome: SettlementOutcome,
   ) => Promise<Settlement | undefined> | Settlement | undefined
   /**
-   * As `finish` with what the ledger has, without waiting for the disk. Calls on this store see it at once, other processes
-   * soon; a process that is killed before it is recorded finds it on the ledger again. It is repeated until it is recorded or
-   * the store is closed. Only of stores where that takes less.
+   * Like `finish` for a payment on the ledger, without waiting for the disk. Calls on this store see the result
+   * immediately, other processes soon. A process that is killed before the result is recorded finds the payment on the
+   * ledger again. Recording is retried until it succeeds or the store is closed. Implemented by stores where this is
+   * faster.
    *
-   * @param onError called if it cannot be recorded, the first time
+   * @param onError called the first time that recording fails
    */
   readonly settleSoon?:
     | ((transactionId: string, outcome: SettlementOutcome, onError: (error: unknown) => void) => void)
     | undefined
-  /** Whether nodes reject a pending settlement: it does not count for its `payTo` then. */
+  /** Records whether nodes reject a pending settlement. A rejected settlement does not count for its `payTo`. */
   readonly setRejected: (transactionId: string, isRejected: boolean) => Promise<void> | void
-  /** Which limit, if any, a payment would meet now. Counts nothing, and promises nothing. */
+  /** Returns the limit that a payment would exceed now, if any. Counts nothing and guarantees nothing. */
   readonly check: (
     payment: Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>,
     limits: SettlementLimits,
   ) => Promise<keyof SettlementLimits | undefined> | keyof SettlementLimits | undefined
   /**
-   * All pending settlements, the oldest one first; of a store with leases those whose lease has ended, which this call takes
+   * All pending settlements, the oldest first. A store with leases returns those whose lease has ended, and takes them
    * over.
    */
   readonly pending: () => Promise<readonly Settlement[]> | readonly Settlement[]
-  /** Deletes or archives settlements that are older and not pending. */
+  /** Deletes or archives older settlements that are not pending. */
   readonly forgetBefore: (createdMs: number) => Promise<void> | void
-  /** Payments that are verified, over all replicas. Only of stores that several machines share. */
+  /** Verified payments of all replicas. Only for stores that several machines share. */
   readonly holds?: SharedHolds | undefined
-  /** Which replica works on which settlement. Only of stores that several machines share. */
+  /** Which replica works on which settlement. Only for stores that several machines share. */
   readonly leases?: SettlementLeases | undefined
-  /** Whether the store can be used now, for /health: throws if not. */
+  /** Throws if the store cannot be used now, for /health. */
   readonly ping?: (() => Promise<void>) | undefined
-  /** What replicas tell each other about their settings. Only of stores that several machines share. */
+  /** The settings that replicas announce to each other. Only for stores that several machines share. */
   readonly settings?: SharedSettings | undefined
   /** The connections of this process to the database, for metrics. */
   readonly connections?: StoreConnections | undefined
-  /** Counts a request of a caller, and returns how many it had in this minute over all replicas, this one included. */
+  /**
+   * Counts a request of a caller. Returns its number of requests in this minute over all replicas, including this one.
+   */
   readonly countCaller?: ((name: string) => Promise<number>) | undefined
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
 
-/** Of settlements that ended, the oldest are deleted first. A payment on the ledger is still found there. */
+/** The oldest ended settlements are deleted first. A payment on the ledger is still found there. */
 const maxSettlements = 100_000
 
-/** Settlements in memory: after a restart a pending payment is found on the ledger only. */
+/** Settlements in memory. After a restart, a pending payment is found only on the ledger. */
 export class MemorySettlements implements SettlementStore {
   readonly #settlements = new Map<string, Settlement>()
   readonly #limits: MemoryLimits
 
   constructor() {
-    // Looked up with every call: tests replace the clock.
+    // Looked up with every call, because tests replace the clock.
     this.#limits = new MemoryLimits(() => Date.now())
   }
 

@@ -1,16 +1,19 @@
 import type { Settlement } from './Settlement.js'
 import type { SettlementLimits } from './SettlementLimits.js'
 
-/** A payment that was verified, for the other replicas: it belongs to its claimant, and takes from its payer's balance. */
+/**
+ * A verified payment, shared with other replicas. The payment belongs to its claimant, and counts against its payer's
+ * balance.
+ */
 export type SharedHold = {
   readonly transactionId: string
   readonly network: string
   readonly payer: string
   readonly payTo: string
   readonly claimant: string
-  /** What it takes from the payer, in base units by asset id. */
+  /** The cost for the payer, in base units by asset id. */
   readonly costs: readonly { readonly asset: string; readonly amount: bigint }[]
-  /** What the facilitator pays for it, and from which account. */
+  /** The fee that the facilitator pays, and the account that pays it. */
   readonly feeMicroAlgos: bigint
   readonly feePayer: string | undefined
   readonly holdMs: number
@@ -19,35 +22,39 @@ export type SharedHold = {
 /** The result of {@link SharedHolds.hold}. */
 export type HoldResult =
   /**
-   * It is held. `ahead` is what other payments of the payer, and of the fee account, were there before it and take: of all
-   * replicas, this one included, and without this payment itself. `wasHeld` if the same claimant held it already, at whichever
-   * replica: it is held for longer, keeps its place, and meets no limit, because the work for it may be done.
+   * The payment is held. `ahead` contains the amounts of other payments of the payer and the fee account that were
+   * there first, from all replicas including this one, without this payment. `wasHeld` is true if the same claimant
+   * already held it, at any replica. The payment is then held for longer, keeps its place, and is not limited, because
+   * the seller may already have done the work.
    */
   | { readonly type: 'held'; readonly ahead: HeldAhead; readonly wasHeld: boolean }
   | { readonly type: 'known'; readonly settlement: Settlement }
-  /** It belongs to another claimant. */
+  /** The payment belongs to another claimant. */
   | { readonly type: 'claimed' }
   | { readonly type: 'limited'; readonly limit: keyof SettlementLimits }
 
-/** What is ahead of a payment that is held. */
+/** The amounts ahead of a held payment. */
 export type HeldAhead = {
-  /** By asset id: what is verified, and what settles now and may have left the balance already. */
+  /** Amounts by asset id: verified ones, and settling ones that may already be deducted from the balance. */
   readonly costs: readonly { readonly asset: string; readonly held: bigint; readonly settling: bigint }[]
   /**
-   * How long ago a payment of the payer was settled, if that was in the last minute: a simulation that started before that
+   * How long ago a payment of the payer was settled, if that was in the last minute. A simulation that started before
    * has seen a balance that is too high.
    */
   readonly settledAgoMs?: number | undefined
   readonly fees: { readonly all: bigint; readonly settling: bigint; readonly own: bigint; readonly payers: number }
 }
 
-/** Payments that are verified and not settled, over all replicas. May be lost with the database's memory, not with a replica. */
+/**
+ * Payments that are verified and not settled, over all replicas. May be lost with the database's memory, but not with a
+ * replica.
+ */
 export type SharedHolds = {
   /**
-   * Looks up the settlement, checks the limits of one that was not held without counting it, and holds the payment: one round
-   * trip. Of replicas that hold payments of one payer at once, each sees those before it.
+   * Looks up the settlement, checks the limits of a payment that was not held, without counting it, and holds the
+   * payment, in one round trip. Replicas that concurrently hold payments of one payer each see the earlier ones.
    */
   readonly hold: (hold: SharedHold, limits: SettlementLimits) => Promise<HoldResult>
-  /** It is not held any more: the balance does not cover it. */
+  /** Releases a payment that the balance does not cover. */
   readonly release: (transactionId: string) => Promise<void>
 }

@@ -1,17 +1,17 @@
-/** Replicas with other settings than the rest: limits hold over all of them only if all have the same. */
+/** Finds replicas with different settings. Limits hold over all replicas only if all have the same settings. */
 
 /** A digest of each setting, by its name. */
 export type SettingDigests = { readonly [setting: string]: string }
 
 /** Another replica that works on the same store. */
 export type ReplicaSettings = {
-  /** Its machine and process, for messages. */
+  /** The machine and process of the replica, for messages. */
   readonly replica: string
   readonly settings: SettingDigests
 }
 
-/** What replicas tell each other about their settings. */
+/** The settings that replicas announce to each other. */
 export type SharedSettings = {
-  /** Tells the others the settings of this replica, and returns those that told theirs in the last minute. */
+  /** Announces the settings of this replica, and returns those that others announced in the last minute. */
   readonly announce: (settings: SettingDigests) => Promise<readonly ReplicaSettings[]>
 }

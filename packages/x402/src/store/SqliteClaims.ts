@@ -44,8 +44,8 @@ const secondSchema = `
   CREATE INDEX answers_by_time ON answers (delete_ms, bytes);
 `
 /**
- * Version 4 has short leases. A process of version 3 that has the file open goes on: it does not know the number of a claim,
- * takes one that has begun for done, and leaves another owner than the fenced one.
+ * Version 4 has short leases. A process of version 3 that has the file open continues to work: it does not know the
+ * fence of a claim, takes a begun claim for done, and leaves an owner that differs from the fenced one.
  */
 const leasesSchema = `
   ALTER TABLE store ADD COLUMN last_fence INTEGER NOT NULL DEFAULT 0;
@@ -63,13 +63,13 @@ const defaultMaxHeldBytes = 256 * 1024 * 1024
 /** Options of {@link SqliteClaims}. */
 export type SqliteClaimsOptions = {
   /**
-   * How many bytes of answers are held.
+   * The total size of held answers, in bytes.
    *
    * @default 256 MiB
    */
   maxHeldBytes?: number | undefined
   /**
-   * How many sales are kept. Sums by day and route go on counting.
+   * How many sales are kept. Totals by day and route continue to count.
    *
    * @default 100_000
    */
@@ -93,9 +93,9 @@ export class SqliteClaims implements ClaimStore {
   #timer: ReturnType<typeof setTimeout> | undefined
 
   /**
-   * @param path the database file, created if it is missing, readable by its owner alone
-   * @throws {@link StoreError} that names the file: `store_too_new` for one of a later version, `store_failed` for one that
-   * cannot be used; methods throw the latter too
+   * @param path the database file, created if it is missing, readable only by its owner
+   * @throws {@link StoreError} that names the file: `store_too_new` for one of a later version, `store_failed` for one
+   * that cannot be used; methods throw the latter too
    * @throws {@link Sqlite.SqliteError} `sqlite_missing`; no file is created then
    */
   constructor(path: string, { maxHeldBytes = defaultMaxHeldBytes, maxSales }: SqliteClaimsOptions = {}) {
@@ -178,7 +178,7 @@ export class SqliteClaims implements ClaimStore {
     const row = this.#statements.read.get(transactionId) as Row | undefined
     if (row === undefined) return undefined
     const { state, binding } = row
-    // Whether the handler began is not known of a process of the version before.
+    // A process of the previous version does not record whether the handler began.
     const mayBeBegun = state === 'serving' && Number(row.is_fenced) === 0
     return {
       state,
@@ -205,7 +205,7 @@ export class SqliteClaims implements ClaimStore {
     }
   }
 
-  /** A seller without further requests deletes them, too. */
+  /** Also deletes answers if the seller gets no further requests. */
   #expireLater(): void {
     if (this.#timer !== undefined) return
     this.#timer = setTimeout(() => {
@@ -237,7 +237,7 @@ export class SqliteClaims implements ClaimStore {
     })
   }
 
-  /** Takes the lock for writing first, so that of several processes one decides at a time. */
+  /** Takes the write lock first, so that only one process decides at a time. */
   #inTransaction<T>(work: () => T): T {
     return naming(this.#path, () => {
       this.#database.exec('BEGIN IMMEDIATE')
@@ -249,7 +249,7 @@ export class SqliteClaims implements ClaimStore {
         try {
           this.#database.exec('ROLLBACK')
         } catch {
-          // SQLite has rolled back already, as on a full disk.
+          // SQLite has already rolled back, for example because the disk is full.
         }
         throw error
       }
@@ -267,7 +267,7 @@ type Row = {
 }
 type AnswerRow = { status: number | bigint; headers: string; body: Uint8Array }
 
-/** The claim of an owner; without a fence, as before there were any. */
+/** The claim of an owner. Without a fence, older callers are supported. */
 const own = 'transaction_id = ?1 AND owner = ?2 AND (?3 IS NULL OR fence = ?3)'
 
 function prepareAll(database: Sqlite.Database) {

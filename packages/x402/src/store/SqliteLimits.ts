@@ -6,8 +6,8 @@ import type * as Sqlite from './Sqlite.js'
 type Counted = Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>
 
 /**
- * What version 3 of the file added: sums of their own, so that a claim reads some rows and not those of a day. Fees that were
- * counted before count on. Older rows, which may be many, are not rewritten.
+ * The additions of file version 3: separate sums, so that a claim reads a few rows instead of those of a day. Fees that
+ * were counted before still count. Older rows, which may be many, are not rewritten.
  */
 export const limitsMigration = (nowMs: number): string => `
   ALTER TABLE settlements ADD COLUMN is_rejected INTEGER NOT NULL DEFAULT 0;
@@ -37,7 +37,9 @@ export const limitsMigration = (nowMs: number): string => `
 
 const allSellers = ''
 
-/** What counts against the limits, over all processes that use the file. Every method runs in a transaction of its caller. */
+/**
+ * The counts for the limits, over all processes that use the file. Every method runs in a transaction of its caller.
+ */
 export class SqliteLimits {
   readonly #nowMs: () => number
   readonly #statements
@@ -52,7 +54,7 @@ export class SqliteLimits {
         `INSERT INTO ${table} VALUES (?1, ?2, ?3)
          ON CONFLICT (${key}, part_ms) DO UPDATE SET ${value} = ${value} + ?3`,
       )
-    // No more than the limit is counted: the rest would not change the result.
+    // Counts no more than the limit, because the rest would not change the result.
     const count = (condition: string) => `(SELECT count(*) FROM (SELECT 1 FROM settlements WHERE ${condition}))`
     this.#statements = {
       addFee: add('settlement_fees', 'pay_to', 'micro_algos'),
@@ -92,7 +94,7 @@ export class SqliteLimits {
     return partOf(this.#nowMs(), feePeriod)
   }
 
-  /** Counts one that is recorded now. Pending ones are counted by their state. */
+  /** Counts a settlement that is being recorded. Pending settlements are counted by their state. */
   count({ payer, payTo, feeMicroAlgos }: Counted, limits: SettlementLimits, feePartMs: number): void {
     const { addRate } = this.#statements
     const second = partOf(this.#nowMs(), ratePeriod)
@@ -102,7 +104,7 @@ export class SqliteLimits {
     this.#deleteRates()
   }
 
-  /** Changes the fees of a part of the day. A part that is no longer counted stays as it is. */
+  /** Changes the fees of a part of the day. A part that no longer counts is not changed. */
   changeFee(payTo: string, partMs: number, microAlgos: bigint): void {
     if (microAlgos === 0n || partMs <= this.#endedOf(feePeriod)) return
     for (const key of [payTo, allSellers]) this.#statements.addFee.run(key, partMs, microAlgos)

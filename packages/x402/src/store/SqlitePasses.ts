@@ -2,7 +2,7 @@ import { cleanEvery, type IssuedPass, type NewPass, type PassStore, type TakeRes
 import type * as Sqlite from './Sqlite.js'
 import { naming } from './StoreError.js'
 
-/** Beside the claims, which other versions of this program read without it. */
+/** A table in the file of the claims. Versions of this program without passes can still read the claims. */
 const schema = `
   CREATE TABLE IF NOT EXISTS passes (
     transaction_id TEXT PRIMARY KEY,
@@ -16,7 +16,9 @@ const schema = `
 
 type Row = { until_ms: number | bigint; requests: number | bigint | null; taken: number | bigint }
 
-/** Passes in the file of the claims, shared by the processes of one machine. Each method is one statement, or one of two. */
+/**
+ * Passes in the file of the claims, shared by the processes of one machine. Each method needs one or two statements.
+ */
 export class SqlitePasses implements PassStore {
   readonly #path: string
   readonly #statements
@@ -33,7 +35,7 @@ export class SqlitePasses implements PassStore {
          RETURNING until_ms, requests, taken`,
       ),
       giveBack: database.prepare('UPDATE passes SET taken = taken - 1 WHERE transaction_id = ? AND taken > 0'),
-      // The payment of a pass can be sent again as long as it is claimed, and must find what it was issued with.
+      // The payment of a pass can be sent again as long as it is claimed, and must find the pass as it was issued.
       clean: database.prepare(
         'DELETE FROM passes WHERE until_ms <= ? AND transaction_id NOT IN (SELECT transaction_id FROM claims)',
       ),

@@ -18,7 +18,7 @@ import {
 import type * as Sqlite from './Sqlite.js'
 import { naming } from './StoreError.js'
 
-/** Amounts are text: they have up to 64 bits without a sign, and their sums more, which SQLite cannot add exactly. */
+/** Amounts are text, because they have up to 64 unsigned bits, and SQLite cannot add their even larger sums exactly. */
 export const salesSchema = `
   CREATE TABLE sales (
     transaction_id TEXT PRIMARY KEY,
@@ -68,7 +68,7 @@ export type SqliteSalesOptions = {
   /** Runs work in one transaction. */
   readonly inTransaction: <T>(work: () => T) => T
   readonly maxSales?: number | undefined
-  /** Of the file, for errors. */
+  /** The path of the file, for errors. */
   readonly path: string
 }
 
@@ -89,7 +89,7 @@ export class SqliteSales implements SaleStore {
     })
   }
 
-  /** Records a sale in a transaction of the caller's. */
+  /** Records a sale in the caller's transaction. */
   recordOne(sale: Sale): void {
     const row = this.#statements.read.get(sale.transactionId) as SaleRow | undefined
     const next = nextSale(row && saleOf(row), sale)
@@ -151,7 +151,7 @@ export class SqliteSales implements SaleStore {
     this.#statements.add.run(day, route, network, asset, assetName, decimals ?? null, settled, sum, failed)
   }
 
-  /** Anyone can cause failures, which must not push out what was paid. */
+  /** Anyone can cause failures, which must not displace payments. */
   #clean(today: number): void {
     this.#statements.dropFailed.run(maxFailures)
     this.#statements.dropOld.run(this.#options.maxSales ?? defaultMaxSales)
@@ -165,7 +165,7 @@ export class SqliteSales implements SaleStore {
 function prepareAll(database: Sqlite.Database) {
   const prepare = (sql: string) => database.prepare(sql)
   const failed = `outcome IN ('refused', 'cancelled')`
-  // By the index of those few: SQLite would choose that of all sales, for their order.
+  // Names the index of these few sales, because SQLite would choose the index of all sales for the order.
   const open = (index: string, which: string) =>
     `SELECT * FROM sales INDEXED BY ${index} WHERE ${which} AND time_ms < ? AND (time_ms, transaction_id) > (?, ?)
        ORDER BY time_ms, transaction_id LIMIT ?`

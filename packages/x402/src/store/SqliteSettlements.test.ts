@@ -42,7 +42,7 @@ test('two processes on one file never claim the same payment', async (t) => {
   assert.deepEqual([all.length, new Set(all).size], [200, 200])
 })
 
-test('limits hold to the unit over three processes on one file, also where fees come back meanwhile', async (t) => {
+test('limits hold exactly over three processes on one file, even if fees are returned meanwhile', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const claimers = ['A', 'B', 'C'].map((name) => startClaimer(t, path, 200, 'exit', name))
   const results = await Promise.all(
@@ -51,7 +51,7 @@ test('limits hold to the unit over three processes on one file, also where fees 
   const store = new SqliteSettlements(path)
   t.after(() => store.close())
   const claimed = results.flatMap((one) => one.claimed)
-  // They ended within the minute that the rates count: more would mean a slow machine, not a broken limit.
+  // All ended within the minute of the rate limit. More would mean a slow machine, not a broken limit.
   const settled = claimed.map((id) => store.get(id)!)
   const counted = settled.filter(({ state }) => state === 'pending')
   const feesOf = (payTo: string) => 3n * BigInt(counted.filter((one) => one.payTo === payTo).length)
@@ -61,7 +61,7 @@ test('limits hold to the unit over three processes on one file, also where fees 
   const limits = { feesPerPayTo: 100n, feesInAll: 250n }
   const one = { payer: 'NEW', payTo: 'S0' }
   assert.ok(results.some(({ limited }) => limited.length > 0))
-  // What the store counts is what is recorded, to the unit.
+  // The store counts exactly the recorded settlements.
   assert.equal(store.check({ ...one, feeMicroAlgos: 250n - all }, { feesInAll: 250n }), undefined)
   assert.equal(store.check({ ...one, feeMicroAlgos: 251n - all }, limits), 'feesInAll')
   for (const payTo of ['S0', 'S1', 'S2']) {
@@ -84,7 +84,7 @@ test('claims survive a killed process', async (t) => {
   assert.deepEqual(pending[0]!.group, [Uint8Array.of(1, 2, 3)])
 })
 
-test('files are private, also if they were not before', (t) => {
+test('makes files private, even if they were not before', (t) => {
   const directory = directoryFor(t)
   const path = join(directory, 'settlements.db')
   writeFileSync(path, '', { mode: 0o644 })
@@ -101,7 +101,7 @@ test('a claim resolves after it is on the disk', (t) => {
   assert.deepEqual(['journal_mode', 'synchronous', 'busy_timeout'].map(pragma), ['wal', 2, 10_000])
 })
 
-test('no file is created where SQLite is missing', (t) => {
+test('creates no file if SQLite is missing', (t) => {
   const directory = directoryFor(t)
   const entry = new URL('../sqlite.js', import.meta.url).href
   const script = `
@@ -134,7 +134,7 @@ test('a file of a later version is refused unchanged', (t) => {
   assert.throws(() => new SqliteSettlements(path), /later version/)
 })
 
-/** The table as version 1 of the file had it. */
+/** The table in version 1 of the file. */
 const versionOne = `
   CREATE TABLE settlements (transaction_id TEXT PRIMARY KEY,
     state TEXT NOT NULL CHECK (state IN ('pending', 'settled', 'failed')), network TEXT NOT NULL, payer TEXT NOT NULL,
@@ -145,7 +145,7 @@ const versionOne = `
   INSERT INTO settlements VALUES ('OLD', 'pending', 'n', 'P', 'S', '1', '2', '["AQ=="]', '1', '2', '2000', NULL, NULL, NULL, 5);
   PRAGMA user_version = 1;`
 
-test('a file of the first version is brought up to date, and its settlements have no claimant', async (t) => {
+test('migrates a file of the first version, whose settlements have no claimant', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const database = Sqlite.open(path)
   database.exec(versionOne)
@@ -160,7 +160,7 @@ test('a file of the first version is brought up to date, and its settlements hav
   }
 })
 
-test('errors name the file, what is wrong with it and what to do', async (t) => {
+test('errors name the file, the problem and the fix', async (t) => {
   const directory = directoryFor(t)
   const path = join(directory, 'settlements.db')
   const failed = (text: string) => ({ code: 'store_failed', message: `the store ${path}: ${text}`, hint: /./ })
@@ -181,14 +181,14 @@ test('errors name the file, what is wrong with it and what to do', async (t) => 
   assert.equal(store.get('T'), undefined)
 })
 
-test('a file that cannot be opened is named', (t) => {
+test('names a file that cannot be opened', (t) => {
   // A directory, because root may open every file.
   const path = join(directoryFor(t), 'settlements.db')
   mkdirSync(path)
   assert.throws(() => new SqliteSettlements(path), { code: 'store_failed', message: new RegExp(path) })
 })
 
-test('says whether it could be written now', async (t) => {
+test('ping reports whether the file could be written now', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const store = new SqliteSettlements(path)
   t.after(() => store.close())
@@ -213,7 +213,7 @@ function refuse(error: unknown): never {
   throw error
 }
 
-test('what is to be settled soon is settled for this store at once, and for others with the next change', async (t) => {
+test('settleSoon is visible in this store immediately, and in others with the next change', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const [store, other] = [new SqliteSettlements(path), new SqliteSettlements(path)]
   t.after(() => store.close())
@@ -225,13 +225,13 @@ test('what is to be settled soon is settled for this store at once, and for othe
   assert.equal(other.get('ONE')!.state, 'pending')
   assert.equal((await store.claim(pendingOne, limits)).type, 'known')
   assert.deepEqual([other.get('ONE')!.state, other.get('ONE')!.round], ['settled', 4n])
-  // Its fee counts once, and it is not pending.
+  // The fee counts once, and the settlement is not pending.
   const free = { payer: 'P', payTo: 'S', feeMicroAlgos: 0n }
   assert.equal(store.check({ ...free, feeMicroAlgos: 4n }, limits), undefined)
   assert.equal(store.check({ ...free, feeMicroAlgos: 5n }, limits), 'feesInAll')
 })
 
-test('what is to be settled soon counts against no limit of pending ones, and is settled without another change', async (t) => {
+test('settleSoon counts against no limit of pending settlements, and is recorded without another change', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const [store, other] = [new SqliteSettlements(path), new SqliteSettlements(path)]
   t.after(() => other.close())
@@ -247,7 +247,7 @@ test('what is to be settled soon counts against no limit of pending ones, and is
   while (other.get('FOUR')!.state === 'pending') await new Promise((resolve) => setTimeout(resolve, 5))
   await store.claim({ ...pendingOne, transactionId: 'FIVE' }, {})
   store.settleSoon('FIVE', settledInFour, refuse)
-  // A failure that is found later does not give its fee back.
+  // A failure that is found later does not return the fee.
   await store.finish('FIVE', { state: 'failed' })
   assert.equal(store.get('FIVE')!.state, 'settled')
   await store.claim({ ...pendingOne, transactionId: 'SIX' }, {})
@@ -256,7 +256,7 @@ test('what is to be settled soon counts against no limit of pending ones, and is
   assert.equal(other.get('SIX')!.state, 'settled')
 })
 
-test('what cannot be recorded soon is reported once, tried again, and stands in the way of no claim', async (t) => {
+test('settleSoon reports a failed write once, retries it, and blocks no claim', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const store = new SqliteSettlements(path)
   t.after(() => store.close())

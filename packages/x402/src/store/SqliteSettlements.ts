@@ -24,7 +24,7 @@ const schema = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS pending_settlements ON settlements (created_ms) WHERE state = 'pending';
 `
-/** What each version added to the one before it. Version 1 is the schema above. */
+/** The additions of each version to the previous one. Version 1 is the schema above. */
 const migrations: { readonly [version: number]: (nowMs: number) => string } = {
   2: () => `ALTER TABLE settlements ADD COLUMN claimant TEXT;
       CREATE INDEX paid_settlements ON settlements (created_ms) WHERE state = 'settled';`,
@@ -42,18 +42,18 @@ export class SqliteSettlements implements SettlementStore {
   readonly #database: Sqlite.Database
   readonly #statements
   readonly #limits: SqliteLimits
-  /** Changes of one turn of the event loop are committed together: the sync to disk is what costs. */
+  /** Changes of one turn of the event loop are committed together, because the sync to disk is the main cost. */
   #batch: Change[] = []
-  /** Settlements that the ledger has, and that the file does not say so of yet. */
+  /** Settlements that are on the ledger, but not yet recorded as settled in the file. */
   readonly #soon = new Map<string, Soon>()
   #soonTimer: ReturnType<typeof setTimeout> | undefined
-  /** After a failure they are written on their own: claims do not fail for them. */
+  /** After a failure, they are written separately, so that claims do not fail because of them. */
   #isSoonAlone = false
 
   /**
-   * @param path the database file, created if it is missing, readable by its owner alone
-   * @throws {@link StoreError} that names the file: `store_too_new` for one of a later version, `store_failed` for one that
-   * cannot be used; methods throw the latter too
+   * @param path the database file, created if it is missing, readable only by its owner
+   * @throws {@link StoreError} that names the file: `store_too_new` for one of a later version, `store_failed` for one
+   * that cannot be used; methods throw the latter too
    * @throws {@link Sqlite.SqliteError} `sqlite_missing`; no file is created then
    */
   constructor(path: string) {
@@ -67,7 +67,7 @@ export class SqliteSettlements implements SettlementStore {
          ON CONFLICT (transaction_id) DO NOTHING`,
       ),
       get: prepare('SELECT * FROM settlements WHERE transaction_id = ?'),
-      // By far the most: no other row is read for it.
+      // By far the most common case, which reads no other row.
       settle: prepare(
         "UPDATE settlements SET state = 'settled', round = ?1 WHERE transaction_id = ?2 AND state = 'pending'",
       ),
@@ -80,7 +80,7 @@ export class SqliteSettlements implements SettlementStore {
       pending: prepare("SELECT * FROM settlements WHERE state = 'pending' ORDER BY created_ms"),
       forget: prepare("DELETE FROM settlements WHERE state <> 'pending' AND created_ms < ?"),
     }
-    // Looked up with every call: tests replace the clock.
+    // Looked up with every call, because tests replace the clock.
     this.#limits = new SqliteLimits(this.#database, () => Date.now())
   }
 
@@ -88,7 +88,7 @@ export class SqliteSettlements implements SettlementStore {
     return this.#change(() => this.#claim(one, limits))
   }
 
-  /** In a transaction that writes: no other process counts meanwhile. */
+  /** Runs in a write transaction, so that no other process counts meanwhile. */
   #claim(one: Settlement, limits: SettlementLimits): SettlementClaim {
     const limit = this.#limits.check(one, limits)
     const feePartMs = this.#limits.feePart()
@@ -134,7 +134,7 @@ export class SqliteSettlements implements SettlementStore {
     return hasEnded ? undefined : this.get(transactionId)
   }
 
-  /** Whether it has ended by this. */
+  /** Returns whether this call ended the settlement. */
   #finish(transactionId: string, { state, round, errorReason, errorMessage }: SettlementOutcome): boolean {
     const roundText = round === undefined ? null : round.toString()
     const { settle, finish } = this.#statements
@@ -143,13 +143,13 @@ export class SqliteSettlements implements SettlementStore {
     const row = finish.get(...values) as Row | undefined
     if (row === undefined) return false
     const fee = BigInt(row['fee_micro_algos'] as string)
-    // Given back; or counted again, because the ledger has one that failed.
+    // The fee is returned, or counted again because the ledger has a settlement that had failed.
     const change = state === 'failed' ? -fee : fee
     this.#limits.changeFee(row['pay_to'] as string, Number(row['fee_part_ms']), change)
     return true
   }
 
-  /** With the next change, or after some milliseconds: one sync to disk is enough for both. */
+  /** Written with the next change, or after some milliseconds. One sync to disk is enough for both. */
   settleSoon(transactionId: string, outcome: SettlementOutcome, onError: (error: unknown) => void): void {
     this.#soon.set(transactionId, { outcome, onError, isReported: false })
     this.#soonTimer ??= setTimeout(() => this.#commitSoon(), soonMs)
@@ -181,7 +181,7 @@ export class SqliteSettlements implements SettlementStore {
     this.#read(() => this.#limits.deleteOld())
   }
 
-  /** By a transaction that could write, and writes nothing. */
+  /** Starts a transaction that could write, and writes nothing. */
   async ping(): Promise<void> {
     await this.#change(() => undefined)
   }
@@ -221,11 +221,14 @@ export class SqliteSettlements implements SettlementStore {
     try {
       this.#transact(true, () => undefined)
     } catch {
-      // It is reported, and tried again.
+      // The error is reported, and the commit is retried.
     }
   }
 
-  /** All or none: a change is reported once it is on the disk. Those that are to be settled come first, so that they do not count. */
+  /**
+   * Commits all changes or none, and reports them after they are on the disk. Pending `settleSoon` outcomes come first,
+   * so that they do not count.
+   */
   #transact<T>(withSoon: boolean, work: () => T): T {
     try {
       this.#database.exec('BEGIN IMMEDIATE')
@@ -267,13 +270,13 @@ export class SqliteSettlements implements SettlementStore {
 
 type Soon = { readonly outcome: SettlementOutcome; readonly onError: (error: unknown) => void; isReported: boolean }
 
-/** How long another process that uses the file may see a settlement as pending that is on the ledger. */
+/** How long another process that uses the file may see a settlement as pending although it is on the ledger. */
 const soonMs = 50
 const retryMs = 1_000
 
 type Change = { make: () => unknown; resolve: (result: unknown) => void; reject: (error: unknown) => void }
 
-/** Under the lock of the file: of two processes that open it at once, one brings it up to date. */
+/** Runs under the lock of the file, so that only one of several processes migrates it. */
 function prepareSchema(database: Sqlite.Database, path: string): void {
   try {
     naming(path, () => {

@@ -1,4 +1,4 @@
-/** What is wrong with a file that a store keeps: the errors of SQLite and of the system name no file, or no remedy. */
+/** Describes problems with a store's file, because errors of SQLite and of the system name no file, or no remedy. */
 import * as Sqlite from '@latchkey/system/sqlite'
 import { X402Error } from '../errors.js'
 
@@ -7,7 +7,7 @@ export class StoreError extends X402Error<'store_too_new' | 'store_failed' | 'st
   override name = 'StoreError'
 }
 
-/** By the result codes of SQLite. */
+/** Keyed by SQLite result code. */
 const reasons: { readonly [code: number]: readonly [reason: string, hint: string] } = {
   5: ['another process holds its lock', 'Stop the other process, or use another file.'],
   8: ['it cannot be written', 'Let the user of this process write to the file and its directory.'],
@@ -17,7 +17,7 @@ const reasons: { readonly [code: number]: readonly [reason: string, hint: string
   26: ['it is not a database', 'Use another path: the file holds something else.'],
 }
 
-/** The codes by the texts: not every error of @photostructure/sqlite has its code. */
+/** Codes by message text, because not every error of @photostructure/sqlite has a code. */
 const texts: readonly (readonly [text: RegExp, code: number])[] = [
   [/database (table )?is locked/, 5],
   [/readonly database/, 8],
@@ -28,7 +28,7 @@ const texts: readonly (readonly [text: RegExp, code: number])[] = [
 ]
 
 /**
- * Runs what reads or writes a file.
+ * Runs work that reads or writes a file.
  *
  * @throws {@link StoreError} `store_failed` with the name of the file, for errors of SQLite and of the system
  */
@@ -40,7 +40,7 @@ export function naming<T>(path: string, work: () => T): T {
   }
 }
 
-/** The error with the name of the file, if it is one of SQLite or of the system. */
+/** Adds the name of the file to an error of SQLite or of the system. */
 export function named(path: string, error: unknown): unknown {
   const { errcode, errno, message } = error as { errcode?: unknown; errno?: unknown; message?: string }
   const isOfSystem = typeof errno === 'number' || Sqlite.isSqliteError(error)

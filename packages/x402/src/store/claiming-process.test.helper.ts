@@ -1,4 +1,4 @@
-/** A process of its own: claims payments in a file and says which it got, and what the limits refused. */
+/** A separate process that claims payments in a file, and prints those it got and those that the limits refused. */
 import { SqliteSettlements } from './SqliteSettlements.js'
 
 const [path, count, then, name = ''] = process.argv.slice(2) as [string, string, string, string?]
@@ -14,7 +14,7 @@ for (let number = 0; number < Number(count); number++) {
   const claim = await store.claim({ ...settlement, state: 'pending' }, limits)
   if (claim.type === 'recorded') claimed.push(transactionId)
   if (claim.type === 'limited') limited.push(claim.limit)
-  // What fails gives its fee back, to whichever process comes first.
+  // A failed settlement returns its fee, for any process to use.
   if (claim.type === 'recorded' && name !== '' && number % 5 === 0) {
     await store.finish(transactionId, { state: 'failed', errorReason: 'x', errorMessage: 'x' })
   }

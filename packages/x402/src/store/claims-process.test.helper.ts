@@ -1,4 +1,4 @@
-/** Claims the same payments as another process does, from the same moment on, and tells how many it got. */
+/** Claims the same payments as another process, starting at the same moment, and reports how many it got. */
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { SqliteClaims } from './SqliteClaims.js'
@@ -19,17 +19,17 @@ process.send!('ready')
 await once(process, 'message')
 let count = 0
 for (let index = 0; index < 300; index++) {
-  // In other orders, so that both are ahead somewhere.
+  // In different orders, so that each process is ahead somewhere.
   const id = owner === 'a' ? index : 299 - index
   if (store.claim(`payment-${id}`, lease).type === 'new') count++
-  // Nor may one be done before the other has begun.
+  // Neither process may finish before the other has begun.
   if (index === 0) await theOther()
   if (index % 10 === 0) await setTimeout(5)
 }
 store.close()
 process.send!(count, () => process.disconnect())
 
-/** Waits until the other process has begun, too. */
+/** Waits until the other process has begun too. */
 async function theOther(): Promise<void> {
   process.send!('begun')
   await once(process, 'message')

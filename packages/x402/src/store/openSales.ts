@@ -4,14 +4,14 @@ import * as Sqlite from './Sqlite.js'
 import { SqliteSales } from './SqliteSales.js'
 import { naming, StoreError } from './StoreError.js'
 
-/** The sales in a file, and what closes it. */
+/** The sales in a file, and a function that closes it. */
 export type OpenSales = { readonly sales: SaleStore; readonly close: () => void }
 
 /** The first version of the file that has sales. */
 const firstVersion = 3
 
 /**
- * Opens the sales in a file of `SqliteClaims`, to be read while the shop runs. Creates and migrates nothing.
+ * Opens the sales in a file of `SqliteClaims` for reading while the shop runs. Creates and migrates nothing.
  *
  * @throws {@link StoreError} for a file that is missing, or has no sales
  */
@@ -22,7 +22,7 @@ export function openSales(path: string): OpenSales {
   }
   const database = naming(path, () => Sqlite.openAny(path))
   try {
-    // Whatever file this is, it stays as it is.
+    // Leaves the file unchanged, even if it is of another kind.
     naming(path, () => database.exec('PRAGMA busy_timeout = 10000; PRAGMA query_only = ON;'))
     const found = naming(path, () => database.prepare('PRAGMA user_version').get()) as { user_version: number }
     const table = naming(path, () => database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sales'").get())

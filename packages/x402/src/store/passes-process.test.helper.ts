@@ -1,4 +1,7 @@
-/** Takes requests of one pass while another process does, from the same moment on, and tells how many it got. */
+/**
+ * Takes requests of one pass in parallel with another process, starting at the same moment, and reports how many it
+ * got.
+ */
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { SqliteClaims } from './SqliteClaims.js'
@@ -10,7 +13,7 @@ let count = 0
 for (let index = 0; index < 300; index++) {
   if (store.passes.take('payment', Date.now()).type === 'taken') count++
   if (index === 0) await theOther()
-  // Of those that it has taken it gives some back.
+  // Returns some of the requests that it has taken.
   if (index % 10 === 0 && count > 0) {
     store.passes.giveBack('payment')
     count--
@@ -20,7 +23,7 @@ for (let index = 0; index < 300; index++) {
 store.close()
 process.send!(count, () => process.disconnect())
 
-/** Waits until the other process has begun, too. */
+/** Waits until the other process has begun too. */
 async function theOther(): Promise<void> {
   process.send!('begun')
   await once(process, 'message')

@@ -28,7 +28,7 @@ const encodeAny = (value: unknown): string => Buffer.from(JSON.stringify(value))
 
 const decoders = [Headers.decodePayment, Headers.decodeRequired, Headers.decodeReceipt]
 
-/** Anything but a HeaderError fails the test. */
+/** Any error other than a HeaderError fails the test. */
 function tryAll(header: string): void {
   for (const decode of decoders) {
     try {
@@ -39,7 +39,7 @@ function tryAll(header: string): void {
   }
 }
 
-test('any header is read, or refused with a HeaderError', async (t) => {
+test('reads any header, or refuses it with a HeaderError', async (t) => {
   await t.test('any text', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 400 }), tryAll), { numRuns: cases })
   })
@@ -109,7 +109,7 @@ test('any header is read, or refused with a HeaderError', async (t) => {
   })
 })
 
-test('encoded values are decoded', async (t) => {
+test('decodes encoded values', async (t) => {
   const text = fc.string({ minLength: 1, unit: 'grapheme', maxLength: 30 })
   const extra = fc
     .dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4, noNullPrototype: true })
@@ -123,7 +123,7 @@ test('encoded values are decoded', async (t) => {
     maxTimeoutSeconds: fc.integer({ min: 1, max: 1e6 }),
     extra,
   }) as fc.Arbitrary<PaymentRequirements>
-  /** As JSON has it: no -0, and nothing that is undefined. */
+  /** A value as in JSON: no -0, and no undefined members. */
   const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
   await t.test('requirements', () => {
@@ -162,7 +162,7 @@ test('encoded values are decoded', async (t) => {
   })
 })
 
-/** The first implementation, which parses everything again for each offer: what it accepts is what is accepted. */
+/** The first implementation, which parses everything again for each offer, as a reference for accepted values. */
 function slowlyDecoded(value: unknown): unknown {
   const { accepts, ...rest } = (typeof value === 'object' && value !== null ? value : {}) as { [name: string]: unknown }
   const valid = (Array.isArray(accepts) ? accepts : []).filter((requirement) => {
@@ -172,7 +172,7 @@ function slowlyDecoded(value: unknown): unknown {
   return valid.length === 0 ? undefined : { ...rest, accepts: valid }
 }
 
-test('requirements are the ones that parsing each of them by itself finds', () => {
+test('finds the same requirements as parsing each of them separately', () => {
   const odd = fc.oneof(
     fc.constantFrom(null, undefined, 0, -1, 1.5, 1e300, '', 'x', 'a:b', '::', [], {}, { a: 1 }, true),
     fc.jsonValue({ maxDepth: 1 }),
@@ -192,7 +192,7 @@ test('requirements are the ones that parsing each of them by itself finds', () =
   const surroundings = changed(whole) as fc.Arbitrary<object>
   fc.assert(
     fc.property(surroundings, fc.array(changed(requirement), { maxLength: 6 }), (around, accepts) => {
-      // As JSON has it.
+      // A value as in JSON.
       const value = JSON.parse(JSON.stringify({ ...around, accepts }))
       assert.deepEqual(
         Headers.orUndefined(() => Headers.decodeRequired(encodeAny(value))),
@@ -203,7 +203,7 @@ test('requirements are the ones that parsing each of them by itself finds', () =
   )
 })
 
-test('M requirements are parsed once, however many are no offers', () => {
+test('M parses requirements once, no matter how many are not offers', () => {
   const extensions = Object.fromEntries(Array.from({ length: 2_500 }, (_, index) => [`e${index}`, 0]))
   const header = encodeAny({ ...required, extensions, accepts: [...new Array(10_000).fill(0), requirement] })
   assert.ok(header.length < Headers.maxHeaderBytes)

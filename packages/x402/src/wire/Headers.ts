@@ -1,4 +1,4 @@
-/** The three headers of the protocol: JSON in base64, bounded and checked against the protocol's schemas. */
+/** The three headers of the protocol: JSON in base64, limited in size and checked against the protocol's schemas. */
 import { Bytes, Json } from '@latchkey/algorand'
 import { PaymentRequirementsV2Schema, parsePaymentRequired } from '@x402/core/schemas'
 import { X402Error } from '../errors.js'
@@ -7,27 +7,27 @@ import { parseJson } from './parseJson.js'
 import { parsePayload } from './parsePayment.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
 
-/** The header of a 402: what the seller accepts. */
+/** The header of a 402, with the seller's offers. */
 export const paymentRequired = 'PAYMENT-REQUIRED'
-/** The header of a paid request: the payment. */
+/** The header of a paid request, with the payment. */
 export const paymentSignature = 'PAYMENT-SIGNATURE'
-/** The header of a paid response: the receipt. */
+/** The header of a paid response, with the receipt. */
 export const paymentResponse = 'PAYMENT-RESPONSE'
 
-/** A payment of sixteen transactions fits; servers and proxies have limits of this order. */
+/** Fits a payment of sixteen transactions. Servers and proxies have limits of about this size. */
 export const maxHeaderBytes = 64 * 1024
-/** The protocol needs six. Deeper nesting could be parsed, but writing it again would exhaust the stack. */
+/** The protocol needs six levels. Deeper nesting could be parsed, but serializing it again would exhaust the stack. */
 export const maxDepth = 64
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** A value of the protocol as a header. */
+/** Encodes a value of the protocol as a header. */
 export function encode(value: PaymentPayload | PaymentRequired | SettleResponse): string {
   return Bytes.toBase64(Bytes.fromUtf8(JSON.stringify(value)))
 }
 
 /**
- * The payment in a PAYMENT-SIGNATURE header.
+ * Decodes the payment in a PAYMENT-SIGNATURE header.
  *
  * @throws {@link HeaderError}
  */
@@ -35,22 +35,22 @@ export function decodePayment(header: string): PaymentPayload {
   const payload = parsePayload(decodeJson(header))
   if (payload === undefined)
     throw new HeaderError('invalid_header', 'the payment does not match the schema of the protocol')
-  // Version 1 identifies the offer by scheme and network alone, which is not enough to match it.
+  // Version 1 identifies the offer by scheme and network alone, which does not identify a single offer.
   if (payload.x402Version !== 2)
     throw new HeaderError('unsupported_version', 'only version 2 of the protocol is supported')
   return payload
 }
 
 /**
- * The offers in a PAYMENT-REQUIRED header. Offers that do not match the schema are left out; the others are unchanged,
- * with members that are unknown here: the seller compares them when the payment arrives.
+ * Decodes the offers in a PAYMENT-REQUIRED header. Offers that do not match the schema are left out. The others keep
+ * all members, including unknown ones, because the seller compares them when the payment arrives.
  *
  * @throws {@link HeaderError}
  */
 export function decodeRequired(header: string): PaymentRequired {
   const value = decodeJson(header)
   const { accepts, ...rest } = Json.isObject(value) ? value : {}
-  // Once, with an offer that matches: what surrounds the offers is the same for each of them.
+  // The members around the offers are the same for all of them, so they are parsed once, with an offer that matches.
   const parsed = parsePaymentRequired({ ...rest, accepts: [anyRequirement] })
   const isReadable = parsed.success && parsed.data.x402Version === 2 && Array.isArray(accepts)
   const valid = isReadable ? (accepts as unknown[]).filter(isRequirement) : []
@@ -61,14 +61,14 @@ export function decodeRequired(header: string): PaymentRequired {
 
 const anyRequirement = { scheme: 'exact', network: 'a:b', amount: '1', asset: '1', payTo: 'a', maxTimeoutSeconds: 1 }
 
-/** The schema takes long to say why something is no offer, and a header has room for thousands. */
+/** Checks types first: the schema is slow to reject an offer, and a header has room for thousands of offers. */
 function isRequirement(value: unknown): boolean {
   if (!Json.isObject(value)) return false
   const isTyped = Object.entries(anyRequirement).every(([name, one]) => typeof value[name] === typeof one)
   return isTyped && PaymentRequirementsV2Schema.safeParse(value).success
 }
 
-/** The result of a settlement, as the seller reports it to the buyer. */
+/** The result of a settlement, as reported to the buyer by the seller. */
 export type Receipt = {
   /** Whether the payment is settled. */
   readonly success: boolean
@@ -82,7 +82,7 @@ export type Receipt = {
 }
 
 /**
- * The receipt in a PAYMENT-RESPONSE header. Also reads the older form, with `transactionId` and `status`.
+ * Decodes the receipt in a PAYMENT-RESPONSE header. The older form with `transactionId` and `status` is accepted too.
  *
  * @throws {@link HeaderError}
  */
@@ -107,7 +107,7 @@ export function decodeReceipt(header: string): Receipt {
   }
 }
 
-/** A header that cannot be read counts as missing. */
+/** Treats a header that cannot be read as missing. */
 export function orUndefined<T>(decode: () => T): T | undefined {
   try {
     return decode()
@@ -124,14 +124,14 @@ function decodeJson(header: string): unknown {
   if (bytes === undefined) throw new HeaderError('invalid_header', 'the header is not base64')
   const json = utf8.decode(bytes)
   if (isDeep(json)) throw new HeaderError('invalid_header', `the header is nested more than ${maxDepth} deep`)
-  // Copying an object turns a member `__proto__` into its prototype, where comparisons no longer see it.
+  // Rejects `__proto__`: copying an object would turn such a member into its prototype, hidden from comparisons.
   const value = parseJson(json)
   if (value === undefined) throw new HeaderError('invalid_header', 'the header is not JSON in base64')
   return value
 }
 
 function isDeep(json: string): boolean {
-  // Nearly all have fewer brackets than levels are allowed.
+  // Nearly all headers have fewer brackets than the allowed levels.
   if (countOpening(json) <= maxDepth) return false
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {

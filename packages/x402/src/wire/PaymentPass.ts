@@ -1,16 +1,17 @@
 /**
- * The extension `payment-pass`: one payment opens a route several times. The 402 declares it, the response to the payment
- * carries a pass, and later requests show the pass together with the secret of the payment (extension `payment-secret`).
+ * The extension `payment-pass`: one payment opens a route several times. The 402 declares the extension, and the
+ * response to the payment carries a pass. Later requests present the pass with the secret of the payment (extension
+ * `payment-secret`).
  */
 import { Json } from '@latchkey/algorand'
 
-/** Its key in `extensions`. */
+/** The key of this extension in `extensions`. */
 export const key = 'payment-pass'
-/** In a response: a pass. In a request: the pass and the buyer's secret, or `cookie`, by which a page asks for a cookie. */
+/** In a response: a pass. In a request: the pass and the buyer's secret, or `cookie` if a page requests a cookie. */
 export const passHeader = 'PAYMENT-PASS'
-/** In a response: what is left of the pass, like `until=1767225600, requests=9`. */
+/** In a response: what remains of the pass, such as `until=1767225600, requests=9`. */
 export const passStatusHeader = 'PAYMENT-PASS-STATUS'
-/** The value of {@link passHeader} by which a page of the same origin asks for a cookie. */
+/** The value of {@link passHeader} with which a page of the same origin requests a cookie. */
 export const cookieRequest = 'cookie'
 
 /** A pass has about 600 characters. */
@@ -18,32 +19,35 @@ export const maxPassLength = 2_048
 export const maxPassMinutes = 366 * 24 * 60
 export const maxPassRequests = 1_000_000_000
 
-/** What a pass opens: every request of its route, those to its path, or those that are the same in all that a price depends on. */
+/**
+ * The requests that a pass opens: all requests of its route, those to its path, or those that match in everything the
+ * price depends on.
+ */
 export type PassScope = 'route' | 'path' | 'request'
 
-/** What a seller says about its passes in a 402. */
+/** The seller's terms for passes, as declared in a 402. */
 export type PassTerms = {
-  /** Identifies what the pass opens; opaque to buyers. */
+  /** Identifies the requests that the pass opens. Opaque to buyers. */
   readonly scope: string
   readonly opens: PassScope
-  /** How long it is valid. */
+  /** How long the pass is valid. */
   readonly minutes: number
-  /** How many requests the payment opens, itself included; undefined if they are not counted. */
+  /** How many requests the payment opens, including the paid one; undefined if requests are not counted. */
   readonly requests: number | undefined
 }
 
-/** What is left of a pass. */
+/** The remaining validity of a pass. */
 export type PassStatus = {
-  /** When it ends, in milliseconds since 1970. */
+  /** When the pass expires, in milliseconds since 1970. */
   readonly untilMs: number
-  /** How many requests it still opens; undefined if they are not counted. */
+  /** How many more requests the pass opens; undefined if requests are not counted. */
   readonly requestsLeft: number | undefined
 }
 
 const isScope = /^[A-Za-z0-9_-]{43}$/
 const isPass = /^1\.[A-Za-z0-9_-]{1,1900}\.[A-Za-z0-9_-]{43}$/
 
-/** What a seller adds to `extensions` of a PaymentRequired. */
+/** The declaration that a seller adds to `extensions` of a PaymentRequired. */
 export function declaration({ scope, opens, minutes, requests }: PassTerms): { readonly [key]: object } {
   const number = { type: 'number', exclusiveMinimum: 0 }
   const schema = {
@@ -61,7 +65,7 @@ export function declaration({ scope, opens, minutes, requests }: PassTerms): { r
   return { [key]: { info: { version: 1, scope, opens, minutes, ...counted }, schema } }
 }
 
-/** The passes that a seller declares; undefined if it declares none, or in a form that is not known here. */
+/** Reads the terms that a seller declares; undefined if there are none, or their form is not known. */
 export function readTerms(extensions: unknown): PassTerms | undefined {
   const extension = Json.isObject(extensions) ? extensions[key] : undefined
   const info = Json.isObject(extension) ? extension['info'] : undefined
@@ -74,13 +78,13 @@ export function readTerms(extensions: unknown): PassTerms | undefined {
   return { scope, opens, minutes, requests: requests as number | undefined }
 }
 
-/** A pass in a response; undefined if there is none that can be sent again. */
+/** Reads the pass in a response; undefined if there is none that can be sent again. */
 export function readPass(headers: Headers): string | undefined {
   const pass = headers.get(passHeader)
   return pass !== null && isPassText(pass) ? pass : undefined
 }
 
-/** Whether a text has the form of a pass, without the secret of its holder. */
+/** Whether a text has the form of a pass, without the holder's secret. */
 export function isPassText(text: string): boolean {
   return text.length <= maxPassLength && isPass.test(text)
 }
@@ -90,7 +94,7 @@ export function formatStatus({ untilMs, requestsLeft }: PassStatus): string {
   return requestsLeft === undefined ? until : `${until}, requests=${requestsLeft}`
 }
 
-/** What is left of a pass by a response; undefined if it does not say. */
+/** Reads the remaining validity of a pass from a response; undefined if the response does not report it. */
 export function readStatus(headers: Headers): PassStatus | undefined {
   const [, until, requests] =
     /^until=([0-9]{1,11})(?:, requests=([0-9]{1,10}))?$/.exec(headers.get(passStatusHeader) ?? '') ?? []

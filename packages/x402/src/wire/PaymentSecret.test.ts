@@ -24,17 +24,17 @@ test('a buyer adds the hash, and the secret with each repeat', () => {
   assert.deepEqual(PaymentSecret.read(first), { hash, isProven: false })
   const repeat = PaymentSecret.reveal(first, secret)
   assert.deepEqual(PaymentSecret.read(repeat), { hash, isProven: true })
-  // What the seller declared is echoed, and other extensions stay.
+  // The seller's declaration is echoed, and other extensions stay.
   assert.deepEqual(repeat.extensions!['other'], { info: 1 })
   assert.equal(infoOf(repeat)['algorithm'], 'sha-256')
   assert.deepEqual(infoOf(declared), { algorithm: 'sha-256' }, 'the original is not changed')
 })
 
-test('the hash is that of the published algorithm', () => {
+test('uses the hash of the published algorithm', () => {
   assert.equal(PaymentSecret.hashOf(Bytes.fromUtf8('abc')), 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0')
 })
 
-test('nothing is added where the seller declared nothing', () => {
+test('adds nothing if the seller declared nothing', () => {
   const { secret, hash } = PaymentSecret.create()
   const others = [undefined, {}, { [PaymentSecret.key]: { info: { algorithm: 'md5' } } }, { [PaymentSecret.key]: null }]
   for (const extensions of others) {
@@ -45,13 +45,13 @@ test('nothing is added where the seller declared nothing', () => {
   assert.equal(PaymentSecret.isDeclared(PaymentSecret.declaration()), true)
 })
 
-test('older buyers, who echo it or leave it out, show nothing', () => {
+test('older buyers, who echo the declaration or leave it out, prove nothing', () => {
   for (const payload of [plain, declared, { ...plain, extensions: null as never }]) {
     assert.deepEqual(PaymentSecret.read(payload), { hash: undefined, isProven: false })
   }
 })
 
-test('the secret is removed for the facilitator, the hash is not', () => {
+test('removes the secret for the facilitator, but not the hash', () => {
   const { secret, hash } = PaymentSecret.create()
   const repeat = PaymentSecret.reveal(declared, secret)
   const stripped = PaymentSecret.strip(repeat)
@@ -63,7 +63,7 @@ test('the secret is removed for the facilitator, the hash is not', () => {
   }
 })
 
-test('what is malformed, or does not fit, is not read', () => {
+test('rejects malformed or mismatched secrets', () => {
   const { secret, hash } = PaymentSecret.create()
   const text = Bytes.toBase64Url(secret)
   const algorithm = 'sha-256'

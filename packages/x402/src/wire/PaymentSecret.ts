@@ -1,28 +1,28 @@
 /**
- * The extension `payment-secret`: a payment carries the hash of a secret that only its buyer has, and each repeat of it
- * carries the secret. A payment can be read from the ledger as soon as it is sent there, so that the payment alone does not
- * show who paid.
+ * The extension `payment-secret`: a payment carries the hash of a secret that only its buyer has, and each repeat
+ * carries the secret. A payment is readable on the ledger as soon as it is sent, so the payment alone does not prove
+ * who paid.
  */
 import { Bytes, Hash, Json } from '@latchkey/algorand'
 import type { PaymentPayload } from './types.js'
 
-/** Its key in `extensions`. */
+/** The key of this extension in `extensions`. */
 export const key = 'payment-secret'
 const algorithm = 'sha-256'
 const secretBytes = 32
-/** The base64url of 32 bytes. */
+/** The form of 32 bytes in base64url. */
 const digits = '^[A-Za-z0-9_-]{43}$'
 const isText = new RegExp(digits)
 
-/** What a payment shows about its buyer. */
+/** The proof of the buyer in a payment. */
 export type Proof = {
-  /** The hash of the buyer's secret in base64url; undefined for a buyer without one. */
+  /** The hash of the buyer's secret in base64url; undefined for a buyer without a secret. */
   readonly hash: string | undefined
-  /** Whether the secret is there as well. */
+  /** Whether the payment also carries the matching secret. */
   readonly isProven: boolean
 }
 
-/** What a seller adds to `extensions` of a PaymentRequired. */
+/** The declaration that a seller adds to `extensions` of a PaymentRequired. */
 export function declaration(): { readonly [key]: object } {
   const text = { type: 'string', pattern: digits }
   const schema = {
@@ -33,14 +33,14 @@ export function declaration(): { readonly [key]: object } {
   return { [key]: { info: { algorithm }, schema } }
 }
 
-/** Whether a seller declared the extension, in a form that is known here. */
+/** Whether the seller declared the extension in a known form. */
 export function isDeclared(extensions: unknown): boolean {
   const extension = Json.isObject(extensions) ? extensions[key] : undefined
   const info = Json.isObject(extension) ? extension['info'] : undefined
   return Json.isObject(info) && info['algorithm'] === algorithm
 }
 
-/** A new secret, and the hash that a payment carries. */
+/** Creates a secret, and the hash that a payment carries. */
 export function create(): { readonly secret: Uint8Array; readonly hash: string } {
   const secret = Bytes.random(secretBytes)
   return { secret, hash: hashOf(secret) }
@@ -51,18 +51,21 @@ export function hashOf(secret: Uint8Array): string {
   return Bytes.toBase64Url(Hash.sha256(secret))
 }
 
-/** The payment with the hash of a secret; unchanged if the seller did not declare the extension. */
+/** Adds the hash of a secret to a payment. The payment is unchanged if the seller did not declare the extension. */
 export function add(payload: PaymentPayload, hash: string): PaymentPayload {
   return isDeclared(payload.extensions) ? withInfo(payload, { hash }) : payload
 }
 
-/** The payment as it is repeated: with the secret and its hash; unchanged if the seller did not declare the extension. */
+/**
+ * Adds the secret and its hash to a repeated payment. The payment is unchanged if the seller did not declare the
+ * extension.
+ */
 export function reveal(payload: PaymentPayload, secret: Uint8Array): PaymentPayload {
   if (!isDeclared(payload.extensions)) return payload
   return withInfo(payload, { hash: hashOf(secret), secret: Bytes.toBase64Url(secret) })
 }
 
-/** What a payment shows about its buyer, or why it is malformed. */
+/** Reads what a payment proves about its buyer. Returns the reason if the extension is malformed. */
 export function read({ extensions }: PaymentPayload): Proof | string {
   const extension = (extensions as Json.Members | null | undefined)?.[key]
   if (extension === undefined) return { hash: undefined, isProven: false }
@@ -70,7 +73,7 @@ export function read({ extensions }: PaymentPayload): Proof | string {
   if (!Json.isObject(info)) return `extensions.${key} has no info`
   const { hash, secret } = info
   if (hash === undefined && secret === undefined) return { hash: undefined, isProven: false }
-  // Another algorithm is not a reason to serve the payment without its secret.
+  // Do not serve a payment without its secret because it names another algorithm.
   if (info['algorithm'] !== algorithm) return `the algorithm of extensions.${key} is not ${algorithm}`
   const expected = bytesOf(hash)
   if (expected === undefined) return `the hash of extensions.${key} is not the base64url of 32 bytes`
@@ -81,7 +84,7 @@ export function read({ extensions }: PaymentPayload): Proof | string {
   return { hash: hash as string, isProven: true }
 }
 
-/** The secret that a payment shows, in base64url; undefined if it shows none. */
+/** The secret in a payment, in base64url; undefined if there is none. */
 export function secretIn({ extensions }: PaymentPayload): string | undefined {
   const extension = (extensions as Json.Members | null | undefined)?.[key]
   const info = Json.isObject(extension) ? extension['info'] : undefined
@@ -89,7 +92,7 @@ export function secretIn({ extensions }: PaymentPayload): string | undefined {
   return typeof secret === 'string' && isText.test(secret) ? secret : undefined
 }
 
-/** The payment without the secret, for a facilitator. */
+/** Removes the secret from a payment before it is sent to a facilitator. */
 export function strip(payload: PaymentPayload): PaymentPayload {
   const extension = (payload.extensions as Json.Members | null | undefined)?.[key]
   const info = Json.isObject(extension) ? extension['info'] : undefined

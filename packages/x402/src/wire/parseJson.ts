@@ -1,9 +1,12 @@
 import { Json } from '@latchkey/algorand'
 
-/** The characters of `__proto__`, each of which JSON can write as an escape. */
+/** The characters of `__proto__` written as JSON escapes. */
 const escapedLetters = /\\u00(5f|6f|7[024])/i
 
-/** Undefined for what is not JSON, and for an object with a member `__proto__`: a copy of it would have that prototype. */
+/**
+ * Undefined for text that is not JSON, and for objects with a member `__proto__`, which would become the prototype of a
+ * copy.
+ */
 export function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text)
@@ -13,9 +16,9 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Whether a value that was parsed of the text has a member `__proto__`. */
+/** Whether a value parsed from the text has a member `__proto__`. */
 function hasPrototype(text: string, value: unknown): boolean {
-  // Looked for in the text first: a reviver makes parsing twelve to thirty times slower.
+  // The text is searched first, because a reviver makes parsing twelve to thirty times slower.
   const mayHavePrototype = text.includes('__proto__') || escapedLetters.test(text)
   return mayHavePrototype && hasPrototypeMember(value)
 }

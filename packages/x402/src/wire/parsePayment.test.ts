@@ -20,7 +20,7 @@ const payload = {
   extensions: { 'payment-secret': { info: { algorithm: 'sha-256' } } },
 }
 
-/** Values of every type, with those at the limits of the schemas. */
+/** Values of every type, including those at the limits of the schemas. */
 const others: unknown[] = [
   undefined,
   null,
@@ -42,10 +42,10 @@ const others: unknown[] = [
 others.push([], [1], ['x'], {}, { a: 1 }, { url: 'x' }, { url: '' }, { url: 'x', description: null })
 const names = ['x402Version', 'unknown', 'error', 'serviceName', 'tags', 'iconUrl', 'resource', 'description']
 
-/** A member that is undefined is none. */
+/** Removes undefined members, as JSON does. */
 const asJson = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)))
 
-/** The value with each member replaced by each of the others, and with further members. */
+/** The value with each member replaced by each of the others, and with additional members. */
 function* variants(value: object): Generator<unknown> {
   yield value
   yield* others
@@ -58,7 +58,7 @@ function* variants(value: object): Generator<unknown> {
   }
 }
 
-test('a payment is read as the schemas of the protocol read it', () => {
+test('reads a payment like the schemas of the protocol', () => {
   let accepted = 0
   for (const value of variants(payload)) {
     const { success, data } = parsePaymentPayload(value)
@@ -68,7 +68,7 @@ test('a payment is read as the schemas of the protocol read it', () => {
   assert.ok(accepted > 100)
 })
 
-test('requirements are read as the schemas of the protocol read them', () => {
+test('reads requirements like the schemas of the protocol', () => {
   for (const value of variants(requirements)) {
     const { success, data } = parsePaymentRequirements(value)
     assert.deepEqual(asJson(parseRequirements(value)), success ? asJson(data) : undefined, JSON.stringify(value))

@@ -1,19 +1,19 @@
 /**
- * The schemas of the protocol for what arrives with every payment. They are those of `@x402/core`; a value of the usual form,
- * of which they would return an equal copy, is recognized without them, in a twentieth of the time.
+ * Parses payments and requirements with the schemas of `@x402/core`. Values of the usual form, for which the schemas
+ * would return an equal copy, are recognized without them in a twentieth of the time.
  */
 import { Json } from '@latchkey/algorand'
 import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
 import type { PaymentPayload, PaymentRequirements } from './types.js'
 
-/** The payment in a value, which may be of any version; undefined if it does not match the schema. */
+/** Parses a payment of any version; undefined if the value does not match the schema. */
 export function parsePayload(value: unknown): PaymentPayload | undefined {
   if (isUsualPayload(value)) return value as unknown as PaymentPayload
   const parsed = parsePaymentPayload(value)
   return parsed.success ? (parsed.data as PaymentPayload) : undefined
 }
 
-/** The requirements in a value, which may be of any version; undefined if it does not match the schema. */
+/** Parses requirements of any version; undefined if the value does not match the schema. */
 export function parseRequirements(value: unknown): PaymentRequirements | undefined {
   if (isUsualRequirements(value)) return value as unknown as PaymentRequirements
   const parsed = parsePaymentRequirements(value)
@@ -59,7 +59,7 @@ function isUsualResource(value: unknown): boolean {
   return isText(url) && typeof description === 'string' && typeof mimeType === 'string'
 }
 
-/** Of other members the schemas leave some out. */
+/** The schemas omit some of the other members. */
 function hasOnly(value: Json.Members, names: ReadonlySet<string>): boolean {
   for (const name in value) if (!names.has(name)) return false
   return true

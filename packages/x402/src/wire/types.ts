@@ -1,4 +1,4 @@
-/** What goes over HTTP, by the names of the public protocol. */
+/** The types of the messages sent over HTTP, under their names in the public protocol. */
 export type {
   PaymentPayload,
   PaymentRequired,

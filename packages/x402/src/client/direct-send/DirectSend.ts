@@ -1,4 +1,7 @@
-/** A request that needs little of `fetch`. Each runtime has its own implementation behind the package import `#direct-send`. */
+/**
+ * A request that uses few features of `fetch`. Each runtime has its own implementation behind the package import
+ * `#direct-send`.
+ */
 export type DirectRequest = {
   readonly url: string
   readonly method: string
@@ -8,8 +11,10 @@ export type DirectRequest = {
   readonly signal: AbortSignal | undefined
 }
 
-/** Sends a request without `fetch`, with the same result and the same errors; undefined if it needs `fetch`. */
+/**
+ * Sends a request without `fetch`, with the same result and the same errors; undefined if the request needs `fetch`.
+ */
 export type DirectSend = (request: DirectRequest) => Promise<Response> | undefined
 
-/** Whether a request failed because its connection had been kept from an earlier one: a new connection may work at once. */
+/** Whether a request failed on a kept-alive connection, so that a new connection may work immediately. */
 export type IsStaleFailure = (error: unknown) => boolean

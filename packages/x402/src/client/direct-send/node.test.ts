@@ -30,7 +30,7 @@ function byFetch({ url, body, signal, ...request }: DirectRequest): Promise<Resp
   return fetch(url, { ...request, signal: signal ?? null, ...(body === undefined ? {} : { body: body as never }) })
 }
 
-/** What a caller sees of a response. */
+/** The parts of a response that a caller sees. */
 async function seen(response: Response): Promise<unknown> {
   const { status, statusText, ok, url, redirected, headers, type } = response
   const clone = response.clone()
@@ -50,7 +50,7 @@ async function seen(response: Response): Promise<unknown> {
   }
 }
 
-test('a response is the one that fetch returns', { timeout }, async (t) => {
+test('returns the same response as fetch', { timeout }, async (t) => {
   const text = 'sunny, at times '.repeat(500)
   const cases: { [name: string]: RequestListener } = {
     plain: (_, response) =>
@@ -88,7 +88,7 @@ test('a response is the one that fetch returns', { timeout }, async (t) => {
   }
 })
 
-test('a request is the one that fetch sends', { timeout }, async (t) => {
+test('sends the same request as fetch', { timeout }, async (t) => {
   const got: unknown[] = []
   const url = await listen(t, async (request, response) => {
     const chunks: Buffer[] = []
@@ -113,7 +113,7 @@ test('a request is the one that fetch sends', { timeout }, async (t) => {
   }
 })
 
-test('errors are those of fetch', { timeout }, async (t) => {
+test('throws the same errors as fetch', { timeout }, async (t) => {
   const closed = await listen(t, (_, response) => void response.destroy())
   const gone = createServer().listen(0, '127.0.0.1')
   await once(gone, 'listening')
@@ -145,7 +145,7 @@ test('errors are those of fetch', { timeout }, async (t) => {
   }
 })
 
-test('a signal ends a request before, during and after the head of its response', { timeout }, async (t) => {
+test('a signal aborts a request before, during and after the head of its response', { timeout }, async (t) => {
   const silent = await listen(t, () => {})
   const slow = await listen(t, (_, response) => void response.writeHead(200).write('sun'))
   const reason = new Error('enough')
@@ -161,7 +161,7 @@ test('a signal ends a request before, during and after the head of its response'
   await assert.rejects(text, reason)
 })
 
-test('a body that is canceled is not read further, and the connection is used again after one that was read', {
+test('stops reading a canceled body, and reuses the connection after a complete one', {
   timeout,
 }, async (t) => {
   const sockets = new Set<unknown>()
@@ -180,7 +180,7 @@ test('a body that is canceled is not read further, and the connection is used ag
   await isClosed
 })
 
-test('a packed body can be canceled at any time, and is unpacked only as far as it is read', { timeout }, async (t) => {
+test('a compressed body can be canceled at any time, and is decompressed only when read', { timeout }, async (t) => {
   const zeros = Buffer.alloc(64 * 1024 * 1024)
   for (const [name, pack] of Object.entries({ gzip: gzipSync, deflate: deflateSync })) {
     const packed = pack(zeros)
@@ -189,7 +189,7 @@ test('a packed body can be canceled at any time, and is unpacked only as far as 
       const reader = (await sendDirectly(requestTo(url)))!.body!.getReader()
       for (let count = 0; count < reads % 4; count++) await reader.read()
       await reader.cancel()
-      // An error in what arrives afterwards would end the process.
+      // An error in data that arrives afterwards would end the process.
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     const before = process.memoryUsage().arrayBuffers
@@ -201,7 +201,7 @@ test('a packed body can be canceled at any time, and is unpacked only as far as 
   }
 })
 
-test('short bodies that are not read occupy no connections', { timeout }, async (t) => {
+test('short unread bodies occupy no connections', { timeout }, async (t) => {
   const sockets = new Set<unknown>()
   const url = await listen(t, (request, response) => {
     sockets.add(request.socket)
@@ -217,8 +217,8 @@ test('short bodies that are not read occupy no connections', { timeout }, async 
   for (const response of unread) assert.equal((await response.text()).length, 1_000)
 })
 
-test('as many requests as are made wait at the same time', { timeout }, async (t) => {
-  // Both ends are in this process: together they stay below a limit of 256 open files.
+test('does not limit the number of concurrent requests', { timeout }, async (t) => {
+  // Both ends are in this process. Together they stay below a limit of 256 open files.
   const count = 80
   const waiting: (() => void)[] = []
   const url = await listen(t, (_, response) => {
@@ -229,8 +229,8 @@ test('as many requests as are made wait at the same time', { timeout }, async (t
   for (const { status } of await Promise.all(requests)) assert.equal(status, 200)
 })
 
-test('a server that takes no connection is given up', { timeout }, async (t) => {
-  // It accepts, and never says a word of TLS.
+test('gives up on a server that does not complete the connection', { timeout }, async (t) => {
+  // The server accepts, and never responds to the TLS handshake.
   const silent = createTcpServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -246,7 +246,7 @@ test('a server that takes no connection is given up', { timeout }, async (t) => 
   silent.close()
 })
 
-test('what needs fetch is left to it', { timeout }, async (t) => {
+test('leaves requests to fetch if they need its features', { timeout }, async (t) => {
   const url = await listen(t, (_, response) => void response.end())
   assert.equal(none(requestTo(url)), undefined)
   assert.equal(sendDirectly(requestTo(url, { redirect: 'follow' })), undefined)
@@ -260,7 +260,7 @@ test('what needs fetch is left to it', { timeout }, async (t) => {
   assert.equal(sendDirectly(requestTo(url)), undefined)
   globalThis.fetch = own
   await own(url)
-  // Node 26 has a wrapper in the place of the first.
+  // Node 26 has a wrapper in place of the first.
   const dispatchers = [1, 2]
     .map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
     .filter((name) => (Reflect.get(globalThis, name) as object | undefined)?.constructor.name === 'Agent')
@@ -290,7 +290,7 @@ test('what needs fetch is left to it', { timeout }, async (t) => {
   assert.equal((await sendDirectly(requestTo(url)))!.status, 200)
 })
 
-test('a body that arrived with its head is whole, others may still break off', { timeout }, async (t) => {
+test('a body that arrived with its head is complete, others may still break off', { timeout }, async (t) => {
   const sent = 'sunny'.repeat(100)
   const url = await listen(t, (request, response) => {
     if (request.url!.endsWith('pieces')) {
@@ -308,7 +308,7 @@ test('a body that arrived with its head is whole, others may still break off', {
   await assert.rejects(pieces.text(), { message: 'terminated' })
 })
 
-test('methods that may have a body say that there is none', { timeout }, async (t) => {
+test('sends Content-Length 0 for methods that may have a body', { timeout }, async (t) => {
   const url = await listen(t, ({ method, headers }, response) => {
     response.end(`${method} ${headers['content-length']} ${headers['transfer-encoding']}`)
   })
@@ -322,18 +322,18 @@ test('methods that may have a body say that there is none', { timeout }, async (
   }
 })
 
-test('a request on a connection that the server has closed is sent again on a new one, unless it may change something', {
+test('retries on a new connection if the server closed the old one, unless the request may change something', {
   timeout,
 }, async (t) => {
   const methods: string[] = []
   const url = await listen(t, ({ method, socket }, response) => {
     methods.push(method!)
-    // As if the connection had been closed while the request was on its way.
+    // As if the connection had been closed while the request was in transit.
     if (socket.bytesWritten > 0) socket.destroy()
     else response.end('served')
   })
   const send = async (method: string): Promise<string> => (await sendDirectly(requestTo(url, { method }))!).text()
-  // A connection is free once what handles the end of its response has returned.
+  // A connection is free after the handler of its response's end has returned.
   const isFree = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve))
   assert.equal(await send('GET'), 'served')
   await isFree()

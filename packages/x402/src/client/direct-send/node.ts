@@ -1,6 +1,7 @@
 /**
- * Requests on keep-alive connections of `node:http`: Node's `fetch` takes several times the processor time of the exchange.
- * Only requests that follow no redirect, as those with a payment, so that there is little of `fetch` to repeat here.
+ * Sends requests on keep-alive connections of `node:http`, because Node's `fetch` takes several times the processor
+ * time of the exchange. Supports only requests that follow no redirect, such as those with a payment, so that little of
+ * `fetch` is repeated here.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,35 +14,38 @@ import { unpack } from './unpack.js'
 
 type Protocol = { readonly start: (options: RequestOptions) => ClientRequest; readonly kept: KeptConnections }
 
-/** An idle connection is kept as long as `fetch` keeps it, or less if the server says so: most close theirs after 5 seconds. */
+/**
+ * An idle connection is kept as long as `fetch` keeps it, or shorter if the server asks for that. Most servers close
+ * theirs after 5 seconds.
+ */
 const keptMs = 4_000
 const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: keptMs }
 const protocols = new Map<string, Protocol>()
-/** As long as `fetch` waits for the head of a response, and for each piece of its body. */
+/** The time that `fetch` waits for the head of a response, and for each piece of its body. */
 const idleMs = 300_000
-/** As long as `fetch` waits for a connection. */
+/** The time that `fetch` waits for a connection. */
 const connectMs = 10_000
-/** What arrives before it is read: a short body that is never read must not occupy its connection. */
+/** The bytes buffered before the body is read. A short body that is never read must not occupy its connection. */
 const maxUnreadBytes = 64 * 1024
-/** What `fetch` sends, too. */
+/** The headers that `fetch` sends too. */
 const defaultHeaders = Object.entries({
   accept: '*/*',
   'accept-language': '*',
   'sec-fetch-mode': 'cors',
   'user-agent': 'node',
 })
-/** Others without a body say that its length is 0. */
+/** Requests of other methods without a body send a length of 0. */
 const methodsWithoutBody = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
 const hopHeaders = ['connection', 'expect', 'host', 'keep-alive', 'te', 'transfer-encoding', 'upgrade']
 const statusesWithoutBody = new Set([101, 204, 205, 304])
 
-/** RFC 9110, 9.2.2: they may be sent again by themselves. */
+/** RFC 9110, 9.2.2: these methods may be repeated automatically. */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export const sendDirectly: DirectSend = (request) => {
   if (!isDirect(request)) return undefined
   const response = exchange(request)
-  // A payment that a seller may have taken is repeated with the buyer's secret, which is not known here.
+  // A payment that a seller may have taken is repeated with the buyer's secret, which is not available here.
   if (!repeatable.has(request.method) || request.headers.has(paymentSignature)) return response
   return response.catch((error: object) => {
     if (staleFailures.has(error)) return exchange(request, false)
@@ -49,7 +53,7 @@ export const sendDirectly: DirectSend = (request) => {
   })
 }
 
-/** Failures on connections that servers closed after an earlier response, without saying so. */
+/** Failures on connections that servers closed without notice after an earlier response. */
 const staleFailures = new WeakSet<object>()
 
 export const isStaleFailure: IsStaleFailure = (error) => staleFailures.has(error as object)
@@ -59,7 +63,7 @@ function isDirect({ url, redirect, headers }: DirectRequest): boolean {
   return usesPlainFetch()
 }
 
-/** The modules are loaded with the first request: a program that pays for nothing starts without them. */
+/** The modules are loaded with the first request, so that a program that never pays starts without them. */
 function protocolOf(name: string): Protocol {
   let protocol = protocols.get(name)
   if (protocol === undefined) {
@@ -70,7 +74,7 @@ function protocolOf(name: string): Protocol {
   return protocol
 }
 
-/** @param isKept whether a connection is used that was kept, and is kept after it */
+/** @param isKept whether to use a kept-alive connection, and to keep it afterwards */
 function exchange({ url: address, method, headers, body, signal }: DirectRequest, isKept = true): Promise<Response> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
@@ -84,12 +88,13 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
     request.on('socket', (socket) => limitConnecting(request, socket, url.protocol))
     request.setTimeout(idleMs)
     request.on('timeout', () => {
-      // The limit of idle connections counts for one that is being made, too.
+      // The timeout for idle connections also fires while connecting.
       if (!request.socket?.connecting) request.destroy(new Error(`nothing arrived for ${idleMs} ms`))
     })
     request.on('close', () => {
       signal?.removeEventListener('abort', abort)
-      // As after a change of the protocol, which Node does not report. After a response or an error this does nothing.
+      // Node reports no error or response after a protocol upgrade. After a response or an error, this call has no
+      // effect.
       reject(signal?.aborted ? signal.reason : failure('fetch failed', new Error('other side closed')))
     })
     request.on('error', (error: NodeJS.ErrnoException) => {
@@ -107,7 +112,7 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
         reject(failure('fetch failed', error))
       }
     }
-    // By then, what arrived with the head was read: most bodies are whole.
+    // By the next tick, the bytes that arrived with the head have been read, so most bodies are complete.
     request.on('response', (message) => {
       if (isKept) kept.note(message)
       process.nextTick(respond, message)
@@ -131,7 +136,7 @@ function optionsOf(url: URL, method: string): RequestOptions {
   return { protocol, hostname, port, path: `${pathname}${search}`, method, setHost: false }
 }
 
-/** As a list they are written as they are, instead of being kept by name. */
+/** Node writes a header list unchanged, instead of storing the headers by name. */
 function headerList(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): string[] {
   const list = ['host', url.host]
   for (const [name, value] of defaultHeaders) if (!headers.has(name)) list.push(name, value)
@@ -159,7 +164,9 @@ function toResponse(message: IncomingMessage, url: URL, method: string, signal: 
   return isWhole ? noteWhole(fetched) : fetched
 }
 
-/** All that has arrived, and the end of the message. Since Node 26 each call of `read` returns one piece of it. */
+/**
+ * Reads everything that has arrived, and the end of the message. Since Node 26 each call of `read` returns one piece.
+ */
 function readWhole(message: IncomingMessage): Uint8Array<ArrayBuffer> {
   const pieces: Buffer<ArrayBuffer>[] = []
   for (let piece = nextPiece(message); piece !== null; piece = nextPiece(message)) pieces.push(piece)
@@ -187,7 +194,7 @@ function toStream(
         }
         body.on('data', (piece: Buffer) => {
           if (isOver) return
-          // A copy: the memory of pieces is shared.
+          // Copied, because pieces share their memory.
           controller.enqueue(new Uint8Array(piece))
           if ((controller.desiredSize ?? 0) <= 0) body.pause()
         })
@@ -202,7 +209,7 @@ function toStream(
       },
       pull: () => void body.resume(),
       cancel: () => {
-        // What is unpacked by then still arrives, and a stream that is closed takes nothing.
+        // Unpacked data may still arrive, but a closed stream accepts none.
         isOver = true
         body.destroy()
         message.destroy()

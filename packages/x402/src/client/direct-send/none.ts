@@ -1,4 +1,4 @@
-/** For runtimes other than Node, whose `fetch` is the only way. */
+/** For runtimes other than Node, where `fetch` is the only way to send a request. */
 import type { DirectSend, IsStaleFailure } from './DirectSend.js'
 
 export const sendDirectly: DirectSend = () => undefined

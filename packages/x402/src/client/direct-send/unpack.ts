@@ -1,17 +1,17 @@
-/** The body of a response without its encodings, as `fetch` reads it. */
+/** Decodes the content encodings of a response body, as `fetch` does. */
 import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
 import type { ZlibOptions } from 'node:zlib'
 
 type Zlib = typeof import('node:zlib')
 
-/** Each takes memory, and a server chooses how many there are. */
+/** Each encoding takes memory, and the server chooses how many there are. */
 const maxEncodings = 5
 
 /**
- * Of an encoding that is not known, the bytes stay as they are.
+ * Leaves the bytes unchanged if an encoding is not known.
  *
- * @throws Error for more encodings than `fetch` takes
+ * @throws Error for more encodings than `fetch` accepts
  */
 export function unpack(message: IncomingMessage): Readable {
   const header = message.headers['content-encoding']
@@ -22,7 +22,7 @@ export function unpack(message: IncomingMessage): Readable {
   const decoders = names.map((name) => decoderOf(name.trim(), zlib)).reverse()
   let body: Readable = message
   if (!decoders.every((start) => start !== undefined)) return body
-  // An error is passed on to the last one.
+  // Errors propagate to the last stream.
   for (const start of decoders) body = pipeline(body, start(), () => {})
   return body
 }
@@ -35,7 +35,7 @@ function decoderOf(name: string, zlib: Zlib): (() => Transform) | undefined {
   return undefined
 }
 
-/** With the header of zlib or without: servers send both. The first byte tells. */
+/** Inflates data with or without a zlib header, because servers send both. The first byte shows which it is. */
 class Inflate extends Transform {
   readonly #zlib: Zlib
   readonly #options: ZlibOptions

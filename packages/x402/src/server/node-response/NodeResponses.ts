@@ -1,17 +1,17 @@
 import type { NodeBindings } from '../honoContext.js'
 
-/** What a handler writes to the response of Node itself, around its app. */
+/** Captures the output that a handler writes directly to Node's response, bypassing its app. */
 export type DirectOutput = {
-  /** Gives the response back. Whether anything was written to it. */
+  /** Restores the response. Returns whether anything was written to it. */
   remove: () => boolean
 }
 
-/** Access to the responses of Node behind those of Hono. */
+/** Access to Node's responses behind those of Hono. */
 export type NodeResponses = {
-  /** Captures what a handler writes to the response of Node; undefined if there is none. */
+  /** Captures what a handler writes to Node's response; undefined if there is none. */
   captureDirect: (bindings: NodeBindings | undefined) => DirectOutput | undefined
-  /** Cuts the response of Node, unless it has ended. */
+  /** Breaks off Node's response, unless it has ended. */
   cutDirect: (bindings: NodeBindings | undefined) => void
-  /** Calls `undelivered` if the connection closes before all of the response was sent. */
+  /** Calls `undelivered` if the connection closes before the whole response was sent. */
   watchDelivery: (bindings: NodeBindings | undefined, undelivered: (() => Promise<void>) | undefined) => void
 }

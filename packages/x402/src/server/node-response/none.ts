@@ -1,4 +1,4 @@
-/** For runtimes other than Node, where there is no response behind that of Hono. */
+/** For runtimes other than Node, which have no response behind that of Hono. */
 import type { NodeResponses } from './NodeResponses.js'
 
 export const captureDirect: NodeResponses['captureDirect'] = () => undefined

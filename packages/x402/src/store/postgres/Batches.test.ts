@@ -18,7 +18,7 @@ function open(maxWaitMs: number) {
   return { batches, sent }
 }
 
-test('what waits behind a database that hangs fails in time, and is not sent later', async () => {
+test('items that wait for a hanging database fail in time, and are not sent later', async () => {
   const { batches, sent } = open(30)
   // The timer of the batches does not keep the process running.
   const alive = setInterval(() => {}, 1_000)
@@ -41,7 +41,7 @@ test('what waits behind a database that hangs fails in time, and is not sent lat
   clearInterval(alive)
 })
 
-test('of a batch that is sent one by one because of an item, what comes too late fails, and is not sent', async () => {
+test('items of a batch that is sent one by one fail if they come too late, and are not sent', async () => {
   const sent: string[] = []
   const batches = new Batches<string, string>({
     run: async (items) => {

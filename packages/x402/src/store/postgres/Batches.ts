@@ -1,23 +1,26 @@
-/** Calls that wait at the same time are made together: in one statement, one round trip and one commit. */
+/** Batches calls that wait at the same time into one statement, one round trip and one commit. */
 
-/** Of the batches to a database. Callers wait for less than a minute, and a statement that is sent takes some of that. */
+/**
+ * The wait limit of batches to a database. Callers wait for less than a minute, and a sent statement takes some of
+ * that.
+ */
 export const maxWaitMs = 5_000
 
 export type BatchesOptions<Item, Result> = {
-  /** The results, in the order of the items. */
+  /** Returns the results in the order of the items. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
-  /** Two items of one key are never in one batch. */
+  /** Two items with the same key are never in one batch. */
   readonly key: (item: Item) => string
-  /** Only items of one group are in one batch. @default all are */
+  /** Only items of the same group are in one batch. @default all are */
   readonly group?: ((item: Item) => string) | undefined
   readonly maxItems: number
-  /** Batches that are sent before the response to an earlier one. */
+  /** How many batches may be sent before the response to an earlier one. */
   readonly maxRunning: number
-  /** What waits longer than this before it is sent fails: the database hangs, and nothing was changed. */
+  /** Items that wait longer than this before they are sent fail, because the database hangs and nothing was changed. */
   readonly maxWaitMs: number
-  /** The error then. */
+  /** Creates the error for such items. */
   readonly late: () => unknown
-  /** Whether an error may be the fault of one item: each is sent on its own then. */
+  /** Whether an error may be caused by one item. Each item is then sent separately. */
   readonly isOfItem: (error: unknown) => boolean
 }
 
@@ -48,7 +51,7 @@ export class Batches<Item, Result> {
     })
   }
 
-  /** One timer for all: most are sent at once. */
+  /** Uses one timer for all items, because most are sent immediately. */
   #limitWait(ms: number): void {
     if (this.#timer !== undefined) return
     this.#timer = setTimeout(() => {
@@ -64,17 +67,17 @@ export class Batches<Item, Result> {
     const waiting = this.#waiting
     this.#waiting = waiting.filter(({ sinceMs }) => sinceMs > lastMs)
     for (const { sinceMs, reject } of waiting) if (sinceMs <= lastMs) reject(late())
-    // Those are not in the order of time only where two of one key wait.
+    // Items are out of order only if two with the same key wait.
     if (this.#waiting.length > 0) this.#limitWait(Math.max(this.#waiting[0]!.sinceMs - lastMs, 1))
   }
 
-  /** Resolves once nothing waits or runs. */
+  /** Resolves when nothing waits or runs. */
   async idle(): Promise<void> {
     if (this.#running === 0 && this.#waiting.length === 0) return
     await new Promise<void>((resolve) => this.#idle.add(resolve))
   }
 
-  /** At the end of this turn of the event loop, with all that it brings. */
+  /** Runs at the end of this turn of the event loop, with all of its items. */
   #schedule(): void {
     if (this.#isScheduled || this.#running >= this.#options.maxRunning) return
     this.#isScheduled = true
@@ -125,7 +128,7 @@ export class Batches<Item, Result> {
     }
   }
 
-  /** Not for longer than one waits to be sent: a hundred that are slow would take a hundred times as long. */
+  /** Limited to the wait time of one item, because a hundred slow items would take a hundred times as long. */
   async #sendEach(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     const untilMs = performance.now() + this.#options.maxWaitMs
     for (const one of batch) {

@@ -1,28 +1,28 @@
 /**
- * The versions of the tables. Each component (the facilitator's tables, the seller's) has migrations of its own, numbered
- * from 1, in one list; the table `migrations` says which were run. They run under an advisory lock, in one transaction: of
- * replicas that start together one migrates, and a migration that fails leaves nothing behind.
+ * The versions of the tables. Each component (the facilitator's tables, the seller's) has its own list of migrations,
+ * numbered from 1. The table `migrations` records which were run. Migrations run under an advisory lock, in one
+ * transaction: of replicas that start together only one migrates, and a failed migration leaves no trace.
  *
- * A migration never changes what the version before it needs: during a rolling restart replicas of both versions work, and one
- * of the version before starts again on its tables, after a crash or because an update is taken back.
+ * A migration never changes anything that the previous version needs. During a rolling restart replicas of both
+ * versions work, and a replica of the previous version can start again on its tables, after a crash or a rollback.
  */
 import { StoreError } from '../StoreError.js'
 import { missingRights } from './missingRights.js'
 import { PostgresConnection, type PostgresOptions, type Transaction } from './PostgresConnection.js'
 
-/** Whose tables: a facilitator and a seller can share a database, and have versions of their own. */
+/** The owner of the tables. A facilitator and a seller can share a database, with separate versions. */
 export type PostgresComponent = 'facilitator' | 'seller'
 
-/** The migrations of a component. In their text `{schema}` stands for the schema, quoted. */
+/** The migrations of a component. In their text, `{schema}` stands for the quoted schema. */
 export type Migrations = {
   readonly component: PostgresComponent
-  /** Version 1 first. One that was released is never changed. */
+  /** Version 1 first. A released migration is never changed. */
   readonly versions: readonly string[]
-  /** What a role needs at run time, and no more. `{role}` stands for the role, quoted. */
+  /** The minimal rights that a role needs at run time. `{role}` stands for the quoted role. */
   readonly grants: readonly string[]
 }
 
-/** What {@link migrate} did. */
+/** The result of {@link migrate}. */
 export type MigrationReport = {
   readonly component: PostgresComponent
   readonly schema: string
@@ -31,33 +31,33 @@ export type MigrationReport = {
   readonly to: number
 }
 
-/** What {@link readState} found. */
+/** The result of {@link readState}. */
 export type MigrationState = {
   readonly component: PostgresComponent
   readonly schema: string
-  /** Server and database, without user and password. */
+  /** The server and database, without user and password. */
   readonly server: string
   /** The version of the tables; 0 if there are none. */
   readonly version: number
   /** The version that this program needs. */
   readonly needed: number
-  /** Whether the role of the connection may bring them up to date. */
+  /** Whether the role of the connection may migrate the tables. */
   readonly mayMigrate: boolean
-  /** Tables and functions of the needed version that the role of the connection was not granted the use of. */
+  /** Tables and functions of the needed version that the role of the connection has no rights to use. */
   readonly notGranted: readonly string[]
 }
 
-/** Rather long: another process may be migrating tables with many rows. */
+/** Long, because another process may be migrating tables with many rows. */
 const lockTimeoutMs = 120_000
-/** The first bytes of the key of the advisory lock; the schema makes the others. */
+/** The first part of the key of the advisory lock. The schema determines the rest. */
 const lockClass = 0x6c6b
 
 /**
- * Brings the tables of a component up to date if the role of the connection owns them, and checks their version if not. Those of
- * the next version are used as they are.
+ * Migrates the tables of a component if the role of the connection owns them. Otherwise checks their version. Tables of
+ * the next version are used unchanged.
  *
- * @throws StoreError `store_too_new` if they are of a version after the next one, `store_not_migrated` if this role may not change them, or
- * was not granted the use of all of them
+ * @throws StoreError `store_too_new` if the tables are more than one version newer, `store_not_migrated` if this role
+ * may not change them, or lacks rights to use some of them
  */
 export async function prepare(connection: PostgresConnection, migrations: Migrations): Promise<void> {
   const state = await stateOf(connection, migrations)
@@ -69,7 +69,7 @@ export async function prepare(connection: PostgresConnection, migrations: Migrat
 }
 
 /**
- * Brings the tables of a component up to date, and grants a role what it needs at run time.
+ * Migrates the tables of a component, and grants a role the rights that it needs at run time.
  *
  * @throws StoreError
  */
@@ -81,7 +81,7 @@ export async function migrate(
   return run(connection, migrations, runtimeRole)
 }
 
-/** Opens a connection for migrations of one component, and closes it. */
+/** Opens a connection, migrates one component, and closes the connection. */
 export async function migrateOnce(
   options: PostgresOptions & { readonly runtimeRole?: string | undefined },
   migrations: Migrations,
@@ -95,7 +95,7 @@ export async function migrateOnce(
 }
 
 /**
- * The version of the tables of a component, and whether it is the one that is needed. Changes nothing.
+ * Reads the version of a component's tables, and whether it is the needed one. Changes nothing.
  *
  * @throws StoreError `store_too_new` if a later version wrote them; `store_failed` if the database cannot be used
  */
@@ -115,7 +115,7 @@ export async function readState(options: PostgresOptions, migrations: Migrations
 }
 
 /**
- * The version of the tables of a component by a connection that is open.
+ * Reads the version of a component's tables from an open connection.
  *
  * @throws StoreError `store_too_new` if a later version wrote them
  */
@@ -125,7 +125,7 @@ export async function currentState(connection: PostgresConnection, migrations: M
   return state
 }
 
-/** Replaces the names in a text of SQL. Both are checked or quoted: nothing of them is read as SQL. */
+/** Replaces the names in an SQL text. Both are checked or quoted, so that no part of them is read as SQL. */
 export function sql(text: string, schema: string, role?: string): string {
   return text.replaceAll('{schema}', schema).replaceAll('{role}', () => quoted(role ?? ''))
 }
@@ -160,7 +160,10 @@ async function run(
   })
 }
 
-/** Only what is missing: `CREATE SCHEMA IF NOT EXISTS` needs the right to create one even where it exists. */
+/**
+ * Creates only what is missing, because `CREATE SCHEMA IF NOT EXISTS` needs the right to create a schema even if it
+ * exists.
+ */
 async function createBase(query: Transaction, connection: PostgresConnection): Promise<void> {
   const [found] = await query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [connection.schema])
   if (found === undefined) await query(`CREATE SCHEMA ${connection.quotedSchema}`)
@@ -210,7 +213,7 @@ function checkNotNewer(
   throw new StoreError('store_too_new', message, { hint: 'Use that version, or another schema or database.' })
 }
 
-/** One that lacks a right would start, and fail with the payment that needs it. */
+/** Checked at startup, because a store that lacks a right would fail only with the payment that needs it. */
 async function checkRights(connection: PostgresConnection, { component, grants }: Migrations): Promise<void> {
   const missing = await missingRights(connection, grants)
   if (missing.length === 0) return

@@ -24,7 +24,7 @@ test('reads host, port, database, user and password', () => {
   assert.equal(PostgresAddress.describe(found), 'db.example:6543/x y')
 })
 
-test('takes from the environment what the address leaves out', () => {
+test('takes missing parts from the environment', () => {
   const environment = { PGHOST: 'elsewhere', PGPORT: '7777', PGUSER: 'u', PGPASSWORD: 'p', PGSSLMODE: 'disable' }
   const found = PostgresAddress.parse('postgresql://db.example/d', environment)
   assert.equal(found.host, 'db.example')
@@ -35,7 +35,7 @@ test('takes from the environment what the address leaves out', () => {
   assert.equal(PostgresAddress.parse(undefined, environment).database, 'u')
 })
 
-test('a directory of a socket is a host, and has no TLS', () => {
+test('accepts the directory of a socket as a host, without TLS', () => {
   for (const address of ['postgres:///d?host=/run/pg', 'postgres://u@/d?host=/run/pg', 'postgres://%2Frun%2Fpg/d']) {
     const found = PostgresAddress.parse(address, { PGSSLMODE: 'verify-full' })
     assert.equal(found.host, '/run/pg', address)
@@ -44,7 +44,7 @@ test('a directory of a socket is a host, and has no TLS', () => {
   }
 })
 
-test('an IPv6 address loses its brackets', () => {
+test('removes the brackets of an IPv6 address', () => {
   const found = PostgresAddress.parse('postgres://u@[::1]:5433/d', none)
   assert.equal(found.host, '::1')
   assert.equal(PostgresAddress.describe(found), '[::1]:5433/d')
@@ -57,7 +57,7 @@ test('verify-full checks the certificate and the name, and require checks neithe
   assert.equal(PostgresAddress.parse('postgres://db.example/d?sslmode=require', none).tls!.rejectUnauthorized, false)
 })
 
-test('refuses what it does not understand, and never repeats the password', () => {
+test('refuses an address that it does not understand, and never repeats the password', () => {
   const wrong = [
     'mysql://u:hunter2@h/d',
     'postgres://u:hunter2@h/d?sslmod=verify-full',

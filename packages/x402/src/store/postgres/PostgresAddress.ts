@@ -1,11 +1,14 @@
-/** Where a PostgreSQL server is and how it is reached: a `postgres://` address, and the `PG*` environment for the rest. */
+/**
+ * Parses where a PostgreSQL server is and how to connect to it: a `postgres://` address, and the `PG*` environment for
+ * the rest.
+ */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { userInfo } from 'node:os'
 import type { ConnectionOptions } from 'node:tls'
 import { StoreError } from '../StoreError.js'
 
-/** As of libpq, without `allow`. `prefer` encrypts if the server can, and checks no certificate. */
+/** The modes of libpq, without `allow`. `prefer` encrypts if the server supports it, and checks no certificate. */
 export type SslMode = 'disable' | 'prefer' | 'require' | 'verify-ca' | 'verify-full'
 
 /** The settings of a connection. */
@@ -15,10 +18,10 @@ export type PostgresAddress = {
   readonly port: number
   readonly database: string
   readonly user: string
-  /** Undefined if neither the address nor the environment has one: `pg` looks in the password file then. */
+  /** Undefined if neither the address nor the environment has one. `pg` then looks in the password file. */
   readonly password: string | undefined
   readonly sslMode: SslMode
-  /** Of the connection, for all modes but `disable`. */
+  /** The TLS options of the connection, for all modes except `disable`. */
   readonly tls: ConnectionOptions | undefined
   readonly applicationName: string | undefined
   readonly connectTimeoutMs: number | undefined
@@ -28,7 +31,7 @@ export type PostgresAddress = {
 type Environment = { readonly [name: string]: string | undefined }
 type Parameters = { readonly [name: string]: string | undefined }
 
-/** The parameters of an address, and where the environment has them. */
+/** The parameters of an address, and their environment variables. */
 const variables = {
   host: 'PGHOST',
   port: 'PGPORT',
@@ -51,7 +54,7 @@ const maxAddressLength = 4_096
 const maxCertificateBytes = 1_000_000
 
 /**
- * Reads an address; what it leaves out is taken from the environment, and then from the defaults of PostgreSQL.
+ * Parses an address. Missing parts are taken from the environment, and then from the defaults of PostgreSQL.
  *
  * @throws StoreError `store_failed`, without the password in its text
  */
@@ -76,7 +79,7 @@ export function parse(address: string | undefined, environment: Environment = pr
   }
 }
 
-/** The server and database, for messages: without user and password. */
+/** The server and database for messages, without user and password. */
 export function describe({ host, port, database }: PostgresAddress): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}/${database}`
 }
@@ -89,7 +92,7 @@ function parametersOf(address: string): Parameters {
   try {
     url = new URL(text)
   } catch {
-    // Without its cause: the error of `URL` has the whole address, and with it the password.
+    // The cause is left out, because the error of `URL` contains the whole address, including the password.
     throw unusable('it is not an address')
   }
   if (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:')
@@ -120,7 +123,7 @@ function decoded(text: string): string {
 }
 
 function modeOf(value: string | undefined, host: string): SslMode {
-  // A socket of the machine has no TLS.
+  // A local socket has no TLS.
   if (host.startsWith('/')) return 'disable'
   const mode = value ?? 'prefer'
   if (sslModes.includes(mode)) return mode as SslMode
@@ -132,10 +135,10 @@ function tlsOf(mode: SslMode, host: string, value: (name: Parameter) => string |
   if (mode === 'verify-ca' && root === undefined) {
     throw unusable('sslmode=verify-ca needs sslrootcert, because any public authority would do otherwise')
   }
-  // As libpq: with a root certificate, `require` checks that the server's is of that authority.
+  // As in libpq: with a root certificate, `require` checks that the server's certificate is from that authority.
   const isChecked = mode === 'verify-full' || mode === 'verify-ca' || (mode === 'require' && root !== undefined)
   return {
-    // Of an IP address nothing else says which name the certificate has to have: Node would take "localhost".
+    // For an IP address, nothing else determines the name in the certificate, and Node would use "localhost".
     host,
     ...(isIP(host) === 0 ? { servername: host } : {}),
     rejectUnauthorized: isChecked,

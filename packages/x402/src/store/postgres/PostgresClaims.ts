@@ -11,14 +11,14 @@ import { sellerMigrations } from './sellerMigrations.js'
 /** Options of {@link PostgresClaims}. */
 export type PostgresClaimsOptions = PostgresOptions & {
   /**
-   * How many bytes of answers are held, by all replicas together. Replicas that hold answers in the same moment may exceed it
-   * by those answers.
+   * The total size of answers held by all replicas, in bytes. Replicas that hold answers at the same moment may exceed
+   * the limit by those answers.
    *
    * @default 1 GiB
    */
   readonly maxHeldBytes?: number | undefined
   /**
-   * How many sales are kept. Sums by day and route go on counting.
+   * How many sales are kept. Totals by day and route continue to count.
    *
    * @default 1_000_000
    */
@@ -26,9 +26,12 @@ export type PostgresClaimsOptions = PostgresOptions & {
 }
 
 const defaultMaxHeldBytes = 1024 * 1024 * 1024
-/** How many claims are made between two deletions of old ones, and how many rows are deleted at once. */
+/**
+ * How many claims are made between two deletions of old ones, how many rows are deleted at once, and in how many
+ * batches.
+ */
 const [cleanEvery, cleanBatch, maxBatches] = [500, 500, 20]
-/** Served answers are deleted also without further claims. */
+/** Served answers are deleted even without further claims. */
 const cleanMs = 60_000
 const maxRound = 2n ** 63n - 1n
 
@@ -41,8 +44,8 @@ type ClaimRow = {
 }
 
 /**
- * Claims in PostgreSQL, shared by the processes of many machines. The clock of the database decides. Every change is one
- * round trip; one whose response was lost is asked for again, by its owner, so that its outcome is never guessed.
+ * Claims in PostgreSQL, shared by processes on many machines. The clock of the database decides. Every change is one
+ * round trip. A change whose response was lost is repeated by its owner, so that its outcome is never guessed.
  */
 export class PostgresClaims implements ClaimStore {
   readonly id: string
@@ -55,7 +58,7 @@ export class PostgresClaims implements ClaimStore {
   readonly #connection: PostgresConnection
   readonly #maxHeldBytes: number
   readonly #statements
-  /** By network, the latest round. */
+  /** The latest round by network. */
   readonly #rounds = new Map<string, bigint>()
   #count = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -108,7 +111,7 @@ export class PostgresClaims implements ClaimStore {
       const fence = Number(row!.o_fence)
       return type === 'held' ? { type, answer: answerOf(row!), fence } : { type, fence }
     } catch (error) {
-      // It may be claimed: the buyer would have to wait until the lease ends.
+      // The payment may be claimed, and the buyer would have to wait until the lease ends.
       if (error instanceof PostgresError && error.isOutcomeUnknown)
         this.finish(transactionId, owner, 'open').catch(() => {})
       throw error
@@ -118,7 +121,7 @@ export class PostgresClaims implements ClaimStore {
   async hold(transactionId: string, owner: string, answer: HeldAnswer, fence?: number): Promise<boolean> {
     const { status, headers, body } = answer
     const bytes = bytesOf(answer)
-    // One that is too large is not sent.
+    // An answer that is too large is not sent.
     const sent = bytes > this.#maxHeldBytes ? new Uint8Array() : body
     const kept = [status, JSON.stringify(headers), Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength), bytes]
     const values = [transactionId, owner, ...kept, this.#maxHeldBytes, fence]
@@ -134,9 +137,9 @@ export class PostgresClaims implements ClaimStore {
   }
 
   /**
-   * Whether the database can be used now.
+   * Checks that the database can be used now.
    *
-   * @throws StoreError if not
+   * @throws StoreError if it cannot
    */
   ping(): Promise<void> {
     return this.#connection.ping()
@@ -166,7 +169,7 @@ export class PostgresClaims implements ClaimStore {
     return row!.is_own
   }
 
-  /** A seller without further requests deletes them, too. */
+  /** Also deletes answers if the seller gets no further requests. */
   #cleanLater(): void {
     if (this.#timer !== undefined) return
     this.#timer = setTimeout(() => {
@@ -176,10 +179,10 @@ export class PostgresClaims implements ClaimStore {
     this.#timer.unref?.()
   }
 
-  /** Beside the claims, in small transactions, so that no request waits for it. */
+  /** Runs in parallel with claims, in small transactions, so that no request waits for it. */
   #clean(): void {
     this.#cleaning ??= this.#cleanAll()
-      // The next one deletes them.
+      // The next run deletes them.
       .catch(() => {})
       .finally(() => {
         this.#cleaning = undefined

@@ -1,4 +1,7 @@
-/** The connections of one process to one database: bounded in number and time, and made again after the server restarted. */
+/**
+ * The connections of one process to one database, limited in number and time, and re-established after a restart of the
+ * server.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
 import type { StoreConnections } from '../Settlements.js'
@@ -8,10 +11,10 @@ import { offersTls } from './offersTls.js'
 import * as PostgresAddress from './PostgresAddress.js'
 import * as Failure from './PostgresError.js'
 
-/** How a store reaches its database. */
+/** How a store connects to its database. */
 export type PostgresOptions = {
   /**
-   * `postgres://user@host:port/database?sslmode=...`. What it leaves out is taken from the environment: `PGHOST`, `PGPORT`,
+   * `postgres://user@host:port/database?sslmode=...`. Missing parts are taken from the environment: `PGHOST`, `PGPORT`,
    * `PGDATABASE`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGSSLCERT`, `PGSSLKEY`, `PGAPPNAME`,
    * `PGCONNECT_TIMEOUT`, `PGOPTIONS`.
    *
@@ -25,19 +28,19 @@ export type PostgresOptions = {
    */
   readonly schema?: string | undefined
   /**
-   * Connections of this process.
+   * The maximum number of connections of this process.
    *
    * @default 10
    */
   readonly maxConnections?: number | undefined
   /**
-   * For a new connection, and for a free one of the pool.
+   * How long to wait for a new connection, or for a free one in the pool.
    *
    * @default 5000, or that of `connect_timeout`
    */
   readonly connectTimeoutMs?: number | undefined
   /**
-   * After which the server ends a statement; two seconds later the connection is given up.
+   * The time after which the server ends a statement. Two seconds later the connection is closed.
    *
    * @default 5000
    */
@@ -47,7 +50,7 @@ export type PostgresOptions = {
   /** @default 10000 */
   readonly idleInTransactionTimeoutMs?: number | undefined
   /**
-   * How long a connection is tried again while the server is down. A change that was sent is never sent again.
+   * How long to retry connecting while the server is down. A change that was sent is never sent again.
    *
    * @default 5000
    */
@@ -67,25 +70,30 @@ export type Statement = {
 
 type Row = QueryResultRow
 
-/** What runs in a transaction. */
+/** Runs a query in a transaction. */
 export type Transaction = <R extends Row = Row>(text: string, values?: readonly unknown[]) => Promise<R[]>
 
-/** What waits for a connection beyond this is refused at once. */
+/** Further calls that wait for a connection are refused immediately. */
 const maxWaiting = 10_000
-/** The server's own limit is to end a statement first, because its outcome is known then. */
+/** Lets the server's own limit end a statement first, because its outcome is then known. */
 const marginMs = 2_000
-/** A new one takes the server about 20 ms, to start and to plan its statements: as much as seven single payments. */
+/**
+ * A new connection takes the server about 20 ms to start and to plan its statements, as much as seven single payments.
+ */
 const idleMs = 10 * 60_000
-/** Before what is between drops an idle connection without a word, some after four minutes: the next payment would wait on it. */
+/**
+ * Shorter than the time after which network devices silently drop an idle connection, some after four minutes. The next
+ * payment would otherwise wait on a dropped connection.
+ */
 const keepAliveMs = 60_000
 const oldestVersion = 150_000
 const [firstPauseMs, maxPauseMs] = [25, 500]
 
-/** A bounded pool of connections to one database, with a time limit for everything. */
+/** A limited pool of connections to one database, with time limits for every operation. */
 export class PostgresConnection {
   /** The schema of the tables. */
   readonly schema: string
-  /** Server and database, for messages. */
+  /** The server and database, for messages. */
   readonly server: string
   readonly #pool: Pool
   readonly #retryMs: number
@@ -97,17 +105,17 @@ export class PostgresConnection {
     this.server = PostgresAddress.describe(address)
     this.#retryMs = options.retryMs ?? 5_000
     this.#statementTimeoutMs = options.statementTimeoutMs ?? 5_000
-    // Of an idle connection: the pool has removed it already. Without a listener the process would end.
+    // An idle connection failed, and the pool has already removed it. Without a listener the process would end.
     pool.on('error', () => {})
-    // One in use: its query fails too. The pool listens to idle ones only.
+    // A connection in use failed, and its query fails too. The pool listens only to idle ones.
     pool.on('connect', (client) => client.on('error', () => {}))
   }
 
   /**
    * Connects, and checks that the server can be used.
    *
-   * @param settings further ones of every connection, like `-c jit=off`
-   * @throws StoreError if not, with the reason and never with the password
+   * @param settings further settings of every connection, such as `-c jit=off`
+   * @throws StoreError if it cannot, with the reason and never with the password
    */
   static async open(options: PostgresOptions = {}, settings = ''): Promise<PostgresConnection> {
     schemaOf(options)
@@ -131,18 +139,18 @@ export class PostgresConnection {
     return connection
   }
 
-  /** The schema as an identifier of SQL. */
+  /** The schema as an SQL identifier. */
   get quotedSchema(): string {
     return `"${this.schema}"`
   }
 
-  /** Connections of this process, and requests that wait for one. */
+  /** The connections of this process, and the requests that wait for one. */
   get pool(): { readonly total: number; readonly idle: number; readonly waiting: number } {
     return { total: this.#pool.totalCount, idle: this.#pool.idleCount, waiting: this.#pool.waitingCount }
   }
 
   /**
-   * Runs a statement that can be run twice without harm: it is sent again if the connection is lost.
+   * Runs a statement that can safely run twice. The statement is sent again if the connection is lost.
    *
    * @throws StoreError
    */
@@ -160,23 +168,24 @@ export class PostgresConnection {
   }
 
   /**
-   * Runs a statement that changes something, once.
+   * Runs a statement that changes data, once.
    *
-   * @throws StoreError; a {@link Failure.PostgresError} says whether the change may have been made
+   * @throws StoreError; a {@link Failure.PostgresError} shows whether the change may have been made
    */
   write<R extends Row = Row>(statement: Statement, values: readonly unknown[] = []): Promise<R[]> {
     return this.#run<R>(statement, values, performance.now() + this.#retryMs)
   }
 
   /**
-   * Runs several statements in one transaction and one connection, without the limit of time of single statements.
+   * Runs several statements in one transaction and one connection, without the time limit of single statements.
    *
-   * @throws StoreError, and what `work` throws
+   * @throws StoreError, and errors of `work`
    */
   async transaction<T>(work: (query: Transaction) => Promise<T>, timeoutMs = 600_000): Promise<T> {
     const client = await this.#connect(performance.now() + this.#retryMs)
     const query: Transaction = async <R extends Row>(text: string, values: readonly unknown[] = []): Promise<R[]> => {
-      // Without values by the simple protocol, which takes several statements. The types do not know the timeout.
+      // Without values, the simple protocol is used, which accepts several statements. The types do not include the
+      // timeout.
       const config = { text, ...(values.length === 0 ? {} : { values: [...values] }), query_timeout: timeoutMs }
       return (await client.query<R>(config)).rows
     }
@@ -198,9 +207,9 @@ export class PostgresConnection {
   }
 
   /**
-   * Whether changes can be made now.
+   * Checks that changes can be made now.
    *
-   * @throws StoreError if not
+   * @throws StoreError if they cannot
    */
   async ping(): Promise<void> {
     const [row] = await this.read<{ readonly: boolean }>({
@@ -212,18 +221,18 @@ export class PostgresConnection {
     throw new StoreError('store_failed', `the database ${this.server}: it is read-only`, { hint })
   }
 
-  /** How many connections there are, and how many calls wait for one. */
+  /** The number of connections, and of calls that wait for one. */
   get connections(): StoreConnections {
     const { totalCount, idleCount, waitingCount } = this.#pool
     return { inUse: totalCount - idleCount, idle: idleCount, waiting: waitingCount, max: this.#pool.options.max }
   }
 
-  /** The error of what was not sent, because those before it take too long. */
+  /** The error of a statement that was not sent, because earlier ones take too long. */
   late(): unknown {
     return Failure.named(this.server, new Error('timeout before it was sent'), false)
   }
 
-  /** Closes all connections, once what they do has ended. */
+  /** Closes all connections after their current work has ended. */
   async close(): Promise<void> {
     if (!this.#pool.ending) await this.#pool.end()
   }
@@ -242,7 +251,7 @@ export class PostgresConnection {
     }
   }
 
-  /** A free connection. Nothing was sent, so that it may be tried again while the server is down. */
+  /** Returns a free connection. Nothing was sent yet, so connecting can be retried while the server is down. */
   async #connect(untilMs: number): Promise<PoolClient> {
     for (let tries = 0; ; tries++) {
       try {
@@ -274,8 +283,8 @@ export class PostgresConnection {
 }
 
 /**
- * Whatever a database, a role or PGOPTIONS has as the default. A claim waits for the locks of its limits, and counts after that
- * in statements of their own: with one snapshot for all of them it would not see what it has waited for.
+ * Overrides the default of the database, the role or PGOPTIONS. A claim waits for the locks of its limits, and counts
+ * afterwards in separate statements. With one snapshot for all of them it would not see the changes that it waited for.
  */
 const isolation = String.raw`-c default_transaction_isolation=read\ committed`
 
@@ -301,7 +310,10 @@ function poolConfig(address: PostgresAddress.PostgresAddress, usesTls: boolean, 
   }
 }
 
-/** Asked until the server answers, because it may be starting; connecting fails with the reason if it does not. */
+/**
+ * Retried until the server answers, because it may be starting. If it does not answer, connecting fails with the
+ * reason.
+ */
 async function isTlsOffered(
   { host, port }: PostgresAddress.PostgresAddress,
   timeoutMs: number,
@@ -315,14 +327,14 @@ async function isTlsOffered(
   }
 }
 
-/** @throws StoreError if it is not a plain identifier: it becomes a part of statements */
+/** @throws StoreError if the schema is not a plain identifier, because it becomes a part of statements */
 function schemaOf({ schema = 'latchkey' }: PostgresOptions): string {
   if (/^[a-z_][a-z0-9_]{0,47}$/.test(schema) && !schema.startsWith('pg_')) return schema
   const hint = 'Use lower-case letters, digits and underscores, at most 48.'
   throw new StoreError('store_failed', 'the name of the schema cannot be used', { hint })
 }
 
-/** From 25 ms up to half a second, each a little different: replicas would connect all at once otherwise. */
+/** From 25 ms up to half a second, with some jitter, so that replicas do not all connect at once. */
 function pauseMs(tries: number): number {
   return Math.min(firstPauseMs * 2 ** tries, maxPauseMs) * (0.5 + Math.random() / 2)
 }

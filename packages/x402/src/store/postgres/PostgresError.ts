@@ -1,11 +1,11 @@
-/** What is wrong with a PostgreSQL server, and what to do: by its SQLSTATE, or by the error of the connection. */
+/** Describes a problem with a PostgreSQL server and its fix, by SQLSTATE or by the error of the connection. */
 import { StoreError } from '../StoreError.js'
 
-/** What is known about a change that failed. */
+/** Details about a change that failed. */
 export type PostgresErrorDetails = {
-  /** The code of the server, as 42501; undefined if the connection failed. */
+  /** The server's code, such as 42501; undefined if the connection failed. */
   readonly sqlState: string | undefined
-  /** Whether the change may have been made: the connection was lost after it was sent. */
+  /** Whether the change may have been made, because the connection was lost after it was sent. */
   readonly isOutcomeUnknown: boolean
 }
 
@@ -28,7 +28,7 @@ const rights =
   'Let its owner run the migrations with the name of this role, and let the role connect: see docs/deploying.md.'
 const wait = 'Wait, or look at what the server does: pg_stat_activity lists it.'
 
-/** By SQLSTATE, or by its class of two characters. */
+/** Keyed by SQLSTATE, or by its two-character class. */
 const reasons: { readonly [sqlState: string]: Reason } = {
   '08': ['the connection failed', 'Check the network, and the log of the server.'],
   '25006': ['it is read-only', 'Name the primary server: this may be a standby.'],
@@ -52,7 +52,7 @@ const reasons: { readonly [sqlState: string]: Reason } = {
   '57P03': ['it is starting', 'Wait until it accepts connections.'],
 }
 
-/** By the code of the system, or the text of `pg`. */
+/** Matched by the system's code, or the message of `pg`. */
 const connectionReasons: readonly (readonly [text: RegExp, reason: string, hint: string])[] = [
   [/ECONNREFUSED/, 'no server listens there', 'Start the server, or check host and port.'],
   [/ENOTFOUND|EAI_AGAIN/, 'the host is not known', 'Check the name of the host.'],
@@ -72,23 +72,23 @@ const connectionReasons: readonly (readonly [text: RegExp, reason: string, hint:
   [/timeout/i, 'it does not answer in time', 'Check the network, and what the server does.'],
 ]
 
-/** Errors of the server after which a connection can be used further. */
+/** Whether the connection can still be used after an error of the server. */
 export function isOfStatement(error: unknown): boolean {
   const { severity } = error as { severity?: unknown }
   return severity === 'ERROR' && !isShutdown(sqlStateOf(error))
 }
 
-/** Whether the error is of the data of a statement: of several items one may be at fault. */
+/** Whether the error is caused by the data of a statement, so that one of several items may be at fault. */
 export function isOfItem(error: unknown): boolean {
   return error instanceof PostgresError && /^2[23]/.test(error.sqlState ?? '')
 }
 
-/** Whether the server has undone a statement because of others, and it can be run again. */
+/** Whether the server has rolled back a statement because of others, so that it can be run again. */
 export function isConflict(error: unknown): boolean {
   return error instanceof PostgresError && (error.sqlState === '40P01' || error.sqlState === '40001')
 }
 
-/** Whether the server is not there yet or not any more, and nothing was sent: connecting again is safe. */
+/** Whether the server is not available yet or anymore, and nothing was sent. Connecting again is safe. */
 export function isTemporary(error: unknown): boolean {
   const state = sqlStateOf(error)
   if (state !== undefined) return isShutdown(state) || state === '53300'
@@ -96,7 +96,7 @@ export function isTemporary(error: unknown): boolean {
   return /ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|EAI_AGAIN|terminated|connection timeout|timeout expired/.test(text)
 }
 
-/** The error with the name of the server. */
+/** Adds the name of the server to an error. */
 export function named(server: string, error: unknown, isOutcomeUnknown: boolean): unknown {
   if (error instanceof StoreError) return error
   const sqlState = sqlStateOf(error)
@@ -126,7 +126,7 @@ function connectionReason(error: unknown): Reason | undefined {
   return found && [found[1], found[2]]
 }
 
-/** An `AggregateError` of several addresses of a host has no text of its own. */
+/** An `AggregateError` for several addresses of a host has no message. */
 function textOf(error: unknown): string {
   const { code, message, errors } = error as { code?: unknown; message?: unknown; errors?: readonly unknown[] }
   const inner = Array.isArray(errors) && errors.length > 0 ? ` ${textOf(errors[0])}` : ''

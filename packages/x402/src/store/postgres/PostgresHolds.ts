@@ -21,12 +21,12 @@ type Row = {
   readonly was_held: boolean
 }
 
-/** A day: a hold is for minutes. */
+/** A day. Holds last for minutes. */
 const maxHoldMs = 24 * 60 * 60 * 1000
 
 /**
- * Payments that are verified, in tables that a crash of the server empties: a payment is verified again then, and may be
- * verified beside others that its payer cannot pay too. The ledger still takes only what is there.
+ * Verified payments, in tables that a crash of the server empties. A payment is then verified again, possibly together
+ * with others that its payer cannot also pay. The ledger still takes only the available balance.
  */
 export class PostgresHolds implements SharedHolds {
   readonly #connection: PostgresConnection
@@ -69,14 +69,14 @@ export class PostgresHolds implements SharedHolds {
     await this.#connection.read(this.#statements.release, [transactionId])
   }
 
-  /** Resolves once nothing waits or runs. */
+  /** Resolves when nothing waits or runs. */
   idle(): Promise<void> {
     return this.#batches.idle()
   }
 
   async #holdAll(items: readonly Item[]): Promise<HoldResult[]> {
     const values = [JSON.stringify(items.map(({ hold }, n) => holdItem(hold, n))), ...limitValues(items[0]!.limits)]
-    // Can be repeated: a payment that is held keeps its place.
+    // Can be repeated, because a held payment keeps its place.
     const rows = await this.#connection.read<Row>(this.#statements.hold, values)
     const byPlace = new Map(rows.map((row) => [row.n, row]))
     const known = rows.filter(({ outcome }) => outcome === 'known').map(({ n }) => items[n]!.hold.transactionId)
@@ -100,7 +100,7 @@ function holdItem(hold: SharedHold, n: number): object {
   }
 }
 
-/** @throws StoreError if a settlement that is known is not there: it was archived between two statements */
+/** @throws StoreError if a known settlement is missing, because it was archived between two statements */
 function resultOf(row: Row, { transactionId }: SharedHold, settlement: Settlement | undefined): HoldResult {
   if (row.outcome === 'claimed') return { type: 'claimed' }
   if (row.outcome === 'known') {

@@ -12,14 +12,14 @@ export type PostgresLeasesOptions = {
 
 type Watch = {
   readonly transactionId: string
-  /** Ends the wait, to look the settlement up. */
+  /** Ends the wait, to look up the settlement. */
   readonly end: () => void
 }
 
 /**
- * The time between two lookups, one for all settlements that are watched. `LISTEN`/`NOTIFY` would answer sooner, but every
- * commit that notifies takes one lock of the whole server until it is on the disk, also where no replica waits. Measured with
- * 16 connections (`npm run bench:watch`): 385 commits a second instead of 1,381, to know of an end 15 ms sooner.
+ * The time between two lookups, one for all watched settlements. `LISTEN`/`NOTIFY` would respond sooner, but every
+ * commit that notifies takes one lock of the whole server until it is on the disk, even if no replica waits. Measured
+ * with 16 connections (`npm run bench:watch`): 385 commits a second instead of 1,381, to learn of an end 15 ms sooner.
  */
 const pollMs = 25
 const maxIds = 10_000
@@ -54,7 +54,7 @@ export class PostgresLeases implements SettlementLeases {
 
   async takeOver(limit: number): Promise<readonly Settlement[]> {
     const values = [Math.min(limit, maxIds), this.#options.owner, this.leaseMs]
-    // Not repeated after a lost response: what it took is taken over again when that lease ends.
+    // Not repeated after a lost response. The settlements that it took are taken over again when their lease ends.
     const rows = await this.#connection.write<{ transaction_id: string }>(this.#statements.takeOver, values)
     if (rows.length === 0) return []
     const found = await this.#options.find(rows.map(({ transaction_id }) => transaction_id))
@@ -94,7 +94,7 @@ export class PostgresLeases implements SettlementLeases {
     })
   }
 
-  /** Never rejects: what cannot be looked up now is looked up when the time is up. */
+  /** Never rejects. A settlement that cannot be looked up now is looked up when the time is up. */
   async #poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
@@ -106,7 +106,7 @@ export class PostgresLeases implements SettlementLeases {
         const working = new Set(rows.map(({ transaction_id }) => transaction_id))
         for (const { transactionId, end } of watches) if (!working.has(transactionId)) end()
       } catch {
-        // The time limit of each holds.
+        // The time limit of each watch still applies.
       }
       if (this.#watches.size > 0) await new Promise((resolve) => setTimeout(resolve, pollMs))
     }
@@ -114,13 +114,14 @@ export class PostgresLeases implements SettlementLeases {
   }
 }
 
-/** A replica that works renews its leases with the clock as it is now. */
+/** A working replica renews its leases with the current clock. */
 export const maxLeaseMs = 10 * 60_000
 
 function statementsOf(schema: string) {
   const statement = (name: string, text: string) => ({ name: `latchkey_leases_${name}`, text })
   const lease = "lease_until = clock_timestamp() + $3::integer * interval '1 millisecond'"
-  // Or it began before the clock of the server was set back: its replica may be dead for hours before it ends.
+  // Also ended if the lease began before the server's clock was set back, because its replica may have died hours
+  // before.
   const ended = (table: string): string =>
     `(${table}lease_until <= clock_timestamp()
          OR ${table}lease_until > clock_timestamp() + ${maxLeaseMs} * interval '1 millisecond')`
@@ -132,7 +133,7 @@ function statementsOf(schema: string) {
          WHERE p.transaction_id = ANY ($1::text[]) AND p.lease_owner = $2 ORDER BY 1 FOR UPDATE)
        RETURNING transaction_id`,
     ),
-    // Those that another replica takes, or a settlement that ends now, are passed over.
+    // Skips settlements that another replica takes, or that end now.
     takeOver: statement(
       'take_over',
       `UPDATE ${schema}.pending_settlements SET lease_owner = $2, ${lease} WHERE transaction_id IN (

@@ -4,8 +4,8 @@ import type { PostgresConnection, Statement } from './PostgresConnection.js'
 import { PostgresError } from './PostgresError.js'
 
 /**
- * Passes beside the claims. The clock of the database decides when they end: `nowMs` and `untilMs` of a new one say for how
- * long it is.
+ * Passes in the database of the claims. The clock of the database decides when they expire. `nowMs` and `untilMs` of a
+ * new pass determine its duration.
  */
 export class PostgresPasses implements PassStore {
   readonly #connection: PostgresConnection
@@ -40,7 +40,7 @@ export class PostgresPasses implements PassStore {
     await this.#once(this.#statements.giveBack, id)
   }
 
-  /** Counts once: a call whose response was lost is repeated by its name, which the pass remembers. */
+  /** Counts once: a call whose response was lost is repeated under its name, which the pass remembers. */
   async #once<R extends object>(statement: Statement, id: string): Promise<R[]> {
     const call = Bytes.toHex(Bytes.random(12))
     try {

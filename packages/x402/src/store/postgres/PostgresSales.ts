@@ -18,14 +18,14 @@ import type { PostgresConnection } from './PostgresConnection.js'
 const all: readonly SaleOutcome[] = ['verified', 'pending', 'settled', 'refused', 'cancelled', 'unknown']
 const defaultMaxSales = 1_000_000
 const maxFailures = 10_000
-/** How many rows are deleted at once. */
+/** How many rows are deleted at once, and in how many batches. */
 const [cleanBatch, maxBatches] = [500, 20]
 
-/** The sales beside the claims. */
+/** Sales in the database of the claims. */
 export class PostgresSales implements SaleStore {
   readonly #connection: PostgresConnection
   readonly #maxSales: number
-  /** How many sales are recorded between two deletions of old ones: those are looked for through all that are kept. */
+  /** How many sales are recorded between two deletions of old ones. A deletion searches all sales. */
   readonly #cleanEvery: number
   readonly #statements
   #count = 0
@@ -74,16 +74,16 @@ export class PostgresSales implements SaleStore {
     await this.#connection.read(this.#statements.delivered, [transactionIds])
   }
 
-  /** Ends the deletion of old ones, after the batch that it is at. */
+  /** Stops the deletion of old sales after its current batch. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#cleaning
   }
 
-  /** Beside the recording, in small transactions. */
+  /** Runs in parallel with recording, in small transactions. */
   #clean(nowMs: number): void {
     this.#cleaning ??= this.#cleanAll(dayOf(nowMs) - keepDays)
-      // The next one deletes them.
+      // The next run deletes them.
       .catch(() => {})
       .finally(() => {
         this.#cleaning = undefined
@@ -99,10 +99,10 @@ export class PostgresSales implements SaleStore {
   }
 }
 
-/** Not in a text of PostgreSQL; a facilitator may send them in its codes. */
+/** Characters that PostgreSQL cannot store in text, but a facilitator may send in its codes. */
 const unstorable = /\p{Surrogate}|\0/gu
 
-/** A sale for the functions of the database. */
+/** A sale as JSON for the database functions. */
 export function saleJson(sale: Sale): string {
   return JSON.stringify(sale, (_, value) => (typeof value === 'string' ? value.replace(unstorable, '\ufffd') : value))
 }

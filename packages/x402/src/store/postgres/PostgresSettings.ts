@@ -1,8 +1,8 @@
-/** The settings that replicas tell each other, as digests. */
+/** The settings that replicas announce to each other, as digests. */
 import type { ReplicaSettings, SettingDigests, SharedSettings } from '../SharedSettings.js'
 import type { PostgresConnection, Statement } from './PostgresConnection.js'
 
-/** Version 2 of the facilitator's tables. Not in the log of the server: replicas tell it again within seconds. */
+/** Version 2 of the facilitator's tables. Unlogged, because replicas announce their settings again within seconds. */
 export const replicaTable = `
 CREATE UNLOGGED TABLE {schema}.replicas (
   name text PRIMARY KEY,
@@ -13,7 +13,7 @@ CREATE UNLOGGED TABLE {schema}.replicas (
 
 export const replicaGrants = ['GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas TO {role}']
 
-/** More are told nothing about each other. */
+/** Settings of further replicas are not reported. */
 const maxReplicas = 1_000
 
 type Row = { readonly name: string; readonly settings: SettingDigests }
@@ -50,7 +50,7 @@ export class PostgresSettings implements SharedSettings {
     return rows.map(({ name, settings: digests }) => ({ replica: name, settings: digests }))
   }
 
-  /** The others are not to compare themselves with one that has stopped. */
+  /** Prevents others from comparing themselves with a stopped replica. */
   async leave(): Promise<void> {
     await this.#connection.read(this.#leave, [this.#replica])
   }

@@ -27,14 +27,14 @@ import {
 /** Options of {@link PostgresSettlements.open}. */
 export type PostgresSettlementsOptions = PostgresOptions & {
   /**
-   * How long a replica that no longer responds keeps its pending settlements from the others. Ten minutes at most.
+   * How long a replica that no longer responds keeps its pending settlements from the others. At most ten minutes.
    *
    * @default 15000
    */
   readonly leaseMs?: number | undefined
   /**
-   * What becomes of a partition of old settlements: a table `archived_settlements_...` that the operator can save and drop, or
-   * nothing.
+   * How to treat a partition of old settlements: `archive` keeps it as a table `archived_settlements_...` that the
+   * operator can save and drop, `drop` deletes it.
    *
    * @default 'archive'
    */
@@ -44,9 +44,9 @@ export type PostgresSettlementsOptions = PostgresOptions & {
 type Claim = { readonly settlement: Settlement; readonly limits: SettlementLimits; readonly attempt: string }
 type End = { readonly transactionId: string; readonly outcome: SettlementOutcome }
 
-/** Of one statement: about 100 kB. */
+/** The maximum for one statement, about 100 kB. */
 const maxItems = 100
-/** The second is on its way while the server writes the first. */
+/** The second batch is in transit while the server writes the first. */
 const maxRunning = 2
 const sweepMs = 20_000
 const leaveMs = 1_000
@@ -103,10 +103,10 @@ export class PostgresSettlements implements SettlementStore {
   }
 
   /**
-   * Connects, and brings the tables up to date if the role owns them.
+   * Connects, and migrates the tables if the role owns them.
    *
-   * @throws StoreError `store_failed` if the database cannot be used, `store_too_new` if a version after the next one wrote its tables,
-   * `store_not_migrated` if they are missing or older and this role may not create them
+   * @throws StoreError `store_failed` if the database cannot be used, `store_too_new` if the tables are more than one
+   * version newer, `store_not_migrated` if they are missing or older and this role may not create them
    * @example
    * const store = await PostgresSettlements.open({ address: 'postgres://facilitator@db.example/latchkey?sslmode=verify-full' })
    */
@@ -124,7 +124,7 @@ export class PostgresSettlements implements SettlementStore {
   }
 
   claim(settlement: Settlement, limits: SettlementLimits): Promise<SettlementClaim> {
-    // Stored with the record: a repeated claim whose first response was lost finds its own.
+    // Stored with the record, so that a repeated claim whose first response was lost recognizes its own record.
     const attempt = randomBytes(8).readBigInt64BE().toString()
     return this.#claims.add({ settlement, limits, attempt })
   }
@@ -155,12 +155,14 @@ export class PostgresSettlements implements SettlementStore {
     return row!.met ?? undefined
   }
 
-  /** Takes over those whose lease has ended. */
+  /** Takes over settlements whose lease has ended. */
   pending(): Promise<readonly Settlement[]> {
     return this.leases.takeOver(10_000)
   }
 
-  /** Whole partitions of a week in which nothing is pending: the table is never searched, nor rewritten. */
+  /**
+   * Archives whole partitions of a week without pending settlements, so that the table is never searched or rewritten.
+   */
   async forgetBefore(createdMs: number): Promise<void> {
     await this.#connection.read(this.#statements.createPartitions)
     await this.#connection.read(this.#statements.archive, [createdMs / 1000, this.#isDropping])
@@ -170,7 +172,7 @@ export class PostgresSettlements implements SettlementStore {
     return this.#callers.add(name)
   }
 
-  /** Server and database, for messages: without user and password. */
+  /** The server and database for messages, without user and password. */
   get server(): string {
     return this.#connection.server
   }
@@ -187,7 +189,7 @@ export class PostgresSettlements implements SettlementStore {
     clearInterval(this.#sweep)
     this.#leases.stop()
     await Promise.all([this.#claims.idle(), this.#ends.idle(), this.#callers.idle(), this.#holds.idle()])
-    // A server that is gone does not keep the process from ending: the others see that this one says nothing any more.
+    // An unreachable server does not keep the process from ending. Other replicas notice that this one is silent.
     await Promise.race([this.settings.leave().catch(() => {}), sleep(leaveMs, undefined, { ref: false })])
     await this.#connection.close()
   }
@@ -201,8 +203,8 @@ export class PostgresSettlements implements SettlementStore {
   }
 
   /**
-   * Repeated if the response is lost, with the same numbers of attempts: the second waits for the first if that still runs,
-   * and finds what it recorded. So an unknown outcome is looked up, and nothing is counted twice.
+   * Repeated with the same attempt numbers if the response is lost. The second run waits for the first if it still
+   * runs, and finds its records. An unknown outcome is thereby looked up, and nothing is counted twice.
    */
   async #claimAll(claims: readonly Claim[]): Promise<SettlementClaim[]> {
     const items = claims.map(({ settlement, attempt }, n) => claimItem(settlement, attempt, n))
@@ -223,7 +225,7 @@ export class PostgresSettlements implements SettlementStore {
       reason: textOf(errorReason),
       message: textOf(errorMessage),
     }))
-    // Can be repeated: one that has ended does not end again.
+    // Can be repeated, because an ended settlement does not end again.
     const values = [JSON.stringify(items), this.#slot, this.#owner]
     const rows = await this.#connection.read<{ id: string }>(this.#statements.finish, values)
     if (rows.length === 0) return ends.map(() => undefined)
@@ -231,7 +233,7 @@ export class PostgresSettlements implements SettlementStore {
     return ends.map(({ transactionId }) => found.get(transactionId))
   }
 
-  /** Each gets the count as if it had come alone. */
+  /** Each call gets its count as if it were the only one. */
   async #countAll(names: readonly string[]): Promise<number[]> {
     const counts = new Map<string, number>()
     const places = names.map((name) => {
@@ -248,12 +250,15 @@ export class PostgresSettlements implements SettlementStore {
   }
 
   async #deleteOld(): Promise<void> {
-    // The next replica, or the next time, does it: nothing depends on it but space.
+    // The next replica or run does it. Only disk space depends on it.
     await this.#connection.read(this.#statements.sweep).catch(() => {})
   }
 }
 
-/** @throws StoreError if the record is not there: it was archived between two statements, or the database is damaged */
+/**
+ * @throws StoreError if the record is missing, because it was archived between two statements or the database is
+ * damaged
+ */
 function claimOf({ settlement, attempt }: Claim, outcome: string | undefined, row?: SettlementRow): SettlementClaim {
   if (outcome === 'recorded') return { type: 'recorded' }
   if (outcome !== 'known') return { type: 'limited', limit: outcome as keyof SettlementLimits }
@@ -263,7 +268,9 @@ function claimOf({ settlement, attempt }: Claim, outcome: string | undefined, ro
   return row.attempt === attempt ? { type: 'recorded' } : { type: 'known', settlement: settlementOf(row) }
 }
 
-/** PostgreSQL has no text with a character of code 0, nor with half of a pair: one may be cut here, or by a node. */
+/**
+ * PostgreSQL cannot store the NUL character or half of a surrogate pair, which truncation here or in a node may leave.
+ */
 function textOf(text: string | undefined): string | null {
   return (
     text

@@ -1,12 +1,12 @@
 /**
- * Claims and held answers, and the functions that change them. Each change is one function, so that it takes one round trip,
- * and can be repeated by the same owner: a response that was lost is asked for again, and is the same.
+ * Claims and held answers, and the functions that change them. Each change is one function, so that it takes one round
+ * trip. The same owner can repeat it: after a lost response, the call is repeated with the same result.
  *
- * Locks are taken in one order: a claim, the lock of cleaning, a slot of the held bytes; a sale, a sum. Cleaning skips what
- * others have locked.
+ * Locks are taken in one order: a claim, the lock of cleaning, a slot of the held bytes; a sale, a sum. Cleaning skips
+ * rows that others have locked.
  */
 
-/** Of the advisory lock that one cleaning holds at a time. */
+/** The key of the advisory lock that one cleaning holds at a time. */
 const lock = `28012, hashtext('{schema}')`
 
 export const claimsSchema = `

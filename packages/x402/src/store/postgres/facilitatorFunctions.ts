@@ -1,8 +1,8 @@
 /**
- * What changes settlements. Each function is one state change of many payments, in one round trip and one commit; the clock
- * of the server decides. Locks are taken in one order everywhere, so that replicas never wait for each other in a circle:
- * advisory locks of limits by their key, then pending_settlements, settlements, settled_payers, settlement_rates,
- * settlement_fees and holds, each by its key.
+ * The functions that change settlements. Each one is one state change of many payments, in one round trip and one
+ * commit. The clock of the server decides. Locks are taken in the same order everywhere, so that replicas never
+ * deadlock: advisory locks of limits by their key, then pending_settlements, settlements, settled_payers,
+ * settlement_rates, settlement_fees and holds, each by its key.
  */
 import { plans } from './plans.js'
 

@@ -11,7 +11,7 @@ export const facilitatorMigrations: Migrations = {
   versions: [
     facilitatorTables,
     replicaTable,
-    // All functions, as the last version has them: each of them replaces the one before.
+    // The latest version of all functions. Each one replaces its earlier version.
     [facilitatorPartitions, facilitatorFunctions, holdFunctions, 'SELECT {schema}.create_partitions()'].join('\n'),
   ],
   grants: [...facilitatorGrants, ...replicaGrants],

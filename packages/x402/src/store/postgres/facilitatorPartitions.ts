@@ -1,6 +1,6 @@
 /**
- * Partitions of a week. These functions run with the rights of the owner, because a role that works with the tables at run
- * time need not be able to create or drop one.
+ * Weekly partitions. These functions run with the rights of the owner, because a role that uses the tables at run time
+ * need not be able to create or drop partitions.
  */
 export const facilitatorPartitions = `
 CREATE OR REPLACE FUNCTION {schema}.create_partitions() RETURNS void

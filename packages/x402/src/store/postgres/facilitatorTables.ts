@@ -1,14 +1,15 @@
 /**
  * Version 1 of the facilitator's tables.
  *
- * Uniqueness by transaction id: `settlements` is partitioned by the time of creation, so that old records are archived by
- * detaching a partition, and a unique index of a partitioned table has to contain that time. What makes one claim of an id
- * win is the primary key of `pending_settlements`, which is not partitioned: every claim inserts there first, a second one
- * waits until the first has ended, and looks in all partitions after that. A record that was archived is not found any more:
- * that is at least a day after it was created, while a transaction is valid for 1,000 rounds (less than an hour), and the
- * ledger itself accepts no transaction id twice.
+ * Uniqueness by transaction id: `settlements` is partitioned by the time of creation, so that old records are archived
+ * by detaching a partition. A unique index of a partitioned table must contain that time. The primary key of
+ * `pending_settlements`, which is not partitioned, decides which claim of an id wins: every claim inserts there first,
+ * a second claim waits until the first has ended, and then looks in all partitions. An archived record is no longer
+ * found. Archiving happens at least a day after creation, while a transaction is valid for 1,000 rounds (less than an
+ * hour), and the ledger itself accepts no transaction id twice.
  *
- * What changes often is apart from what is large: a lease, or a rejection, rewrites a row of 200 bytes and not the record.
+ * Data that changes often is separate from large data: a lease or a rejection rewrites a row of 200 bytes, not the
+ * record.
  */
 export const facilitatorTables = `
 CREATE TABLE {schema}.settlements (
@@ -109,7 +110,7 @@ CREATE TYPE {schema}.hold_item AS (
 );
 `
 
-/** What a role needs at run time. It cannot delete a settlement, nor change the tables. */
+/** The rights of a role at run time. The role can neither delete a settlement nor change the tables. */
 export const facilitatorGrants = [
   'GRANT SELECT, INSERT, UPDATE ON {schema}.settlements TO {role}',
   'GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.pending_settlements, {schema}.settlement_fees, {schema}.settlement_rates, {schema}.holds, {schema}.settled_payers, {schema}.caller_rates TO {role}',

@@ -1,4 +1,6 @@
-/** Payments that are verified, what is ahead of each, the rates of callers, and what is deleted after a while. */
+/**
+ * The functions for verified payments, the amounts ahead of each, the rates of callers, and the deletion of old rows.
+ */
 import { plans } from './plans.js'
 
 export const holdFunctions = `

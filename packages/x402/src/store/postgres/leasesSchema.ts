@@ -1,8 +1,10 @@
 /**
- * Version 2 of the seller's tables: short leases that gates renew, and a number by which a gate that was cut off is fenced off.
+ * Version 2 of the seller's tables: short leases that gates renew, and a number that fences off a gate that was cut
+ * off.
  *
- * Replicas of version 1 go on with their functions on these tables. They do not know the number of a claim; they take a claim
- * that has begun for one that is done; and they leave another owner than the fenced one, by which a claim of theirs is known.
+ * Replicas of version 1 continue to use their functions on these tables. These replicas do not know the fence of a
+ * claim, take a begun claim for done, and leave an owner that differs from the fenced one. The owner identifies their
+ * claims.
  */
 export const leasesSchema = `
   CREATE SEQUENCE {schema}.claim_fences;

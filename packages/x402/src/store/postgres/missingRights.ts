@@ -1,13 +1,13 @@
 import type { PostgresConnection } from './PostgresConnection.js'
 
-/** `GRANT a, b ON [FUNCTION] c, d TO {role}`; a function has commas of its own, and is alone. */
+/** `GRANT a, b ON [FUNCTION] c, d TO {role}`. A function contains commas, so its grant names only that function. */
 const grantPattern = /^GRANT ([A-Z, ]+) ON (FUNCTION )?(.+) TO \{role\}$/
 
 type Right = { readonly object: string; readonly privilege: string; readonly isFunction: boolean }
 
 /**
- * Which tables and functions the role of the connection cannot use as it has to: after a migration that did not name the role.
- * All of them have to be there.
+ * Returns the tables and functions that the role of the connection lacks rights to use, after a migration that did not
+ * name the role. All of them must exist.
  */
 export async function missingRights(connection: PostgresConnection, grants: readonly string[]): Promise<string[]> {
   const rights = grants.flatMap((grant) => rightsOf(grant, connection.quotedSchema))

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** The request for TLS of the protocol of PostgreSQL: its length, and a number in the place of the version. */
+/** The TLS request of the PostgreSQL protocol: its length, and a number in place of the version. */
 const request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
 /** Whether a server offers TLS; undefined if it does not answer. */

@@ -5,12 +5,12 @@ import { PostgresConnection, type PostgresOptions } from './PostgresConnection.j
 import { PostgresSales } from './PostgresSales.js'
 import { sellerMigrations } from './sellerMigrations.js'
 
-/** The sales in a database, and what closes it. */
+/** The sales in a database, and a function that closes it. */
 export type OpenPostgresSales = { readonly sales: SaleStore; readonly close: () => Promise<void> }
 
 /**
- * Opens the sales in a database of `PostgresClaims`, to be read while the shop runs. Creates and migrates nothing, and the
- * server refuses changes.
+ * Opens the sales in a database of `PostgresClaims` for reading while the shop runs. Creates and migrates nothing, and
+ * the server refuses changes.
  *
  * @throws StoreError for a database that cannot be used, or has no sales
  */

@@ -1,6 +1,9 @@
-/** Passes, and the functions that count their requests: once each, also if the response was lost and the call is repeated. */
+/**
+ * Passes, and the functions that count their requests. Each request is counted once, even if the response was lost and
+ * the call is repeated.
+ */
 
-/** How many calls a pass remembers, and for how long a call may be repeated. */
+/** How many calls a pass remembers, and how long a call may be repeated. */
 const [kept, window] = [64, `interval '1 minute'`]
 
 const remember = `(CASE WHEN cardinality(known.calls) >= ${kept} THEN known.calls[2:] ELSE known.calls END) || p_call,

@@ -1,11 +1,11 @@
 /**
- * How statements of payments are planned: once in a connection, because planning them for every call took three quarters of the
- * time, and by index, because a plan that was made while a table was empty stays when it has grown. For the same reason each
- * of them names the keys of the rows that it touches (`key = ANY (keys)`), and never joins a whole table: a plan can be
- * poor then, but no plan reads more than these rows.
+ * The planner settings for payment statements. Statements are planned once per connection, because planning them for
+ * every call took three quarters of the time. Plans use indexes, because a plan made while a table was empty stays when
+ * it has grown. For the same reason each statement names the keys of its rows (`key = ANY (keys)`) and never joins a
+ * whole table. A plan may then be poor, but no plan reads more than these rows.
  *
- * Without bitmaps: only a plain scan of an index notes which of its entries are dead, and those of rows that live for seconds
- * are many. Without JIT: the price by which the planner avoids a scan would start the compiler.
+ * Without bitmaps, because only a plain index scan marks dead entries, and rows that live for seconds leave many.
+ * Without JIT, because the cost with which the planner avoids a scan would start the compiler.
  */
 const settings = {
   plan_cache_mode: 'force_generic_plan',

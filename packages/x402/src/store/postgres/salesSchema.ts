@@ -1,8 +1,8 @@
-/** Sales and their sums, and the functions that record them. */
+/** Sales and their totals, and the functions that record them. */
 
 const columns = `time_ms, outcome, code, route, method, path, payer, pay_to, amount, asset, asset_name, decimals, network, round,
             first_valid, last_valid, is_due`
-/** Of a sale as JSON, in the same order. */
+/** The values of a sale in JSON, in the same order. */
 const values = `(sale->>'timeMs')::bigint, outcome_now, next_code, sale->>'route', sale->>'method', sale->>'path', sale->>'payer',
             sale->>'payTo', (sale->>'amount')::numeric, sale->>'asset', sale->>'assetName', (sale->>'decimals')::integer,
             sale->>'network', (sale->>'round')::bigint, (sale->>'firstValid')::bigint, (sale->>'lastValid')::bigint,

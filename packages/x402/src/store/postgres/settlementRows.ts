@@ -1,4 +1,4 @@
-/** Settlements as rows, and back. */
+/** Converts settlements to rows and back. */
 import type { SettlementLimits } from '../SettlementLimits.js'
 import type { Settlement, SettlementState } from '../Settlements.js'
 
@@ -7,7 +7,7 @@ export const settlementColumns = `s.transaction_id, s.state, s.network, s.payer,
   s.first_valid, s.last_valid, s.fee_micro_algos, s.claimant, s.round, s.error_reason, s.error_message, s.attempt,
   (extract(epoch FROM s.created_at) * 1000)::double precision AS created_ms`
 
-/** Numbers beyond 53 bits are texts. */
+/** A row of settlements. Numbers beyond 53 bits are text. */
 export type SettlementRow = {
   readonly transaction_id: string
   readonly state: SettlementState
@@ -82,12 +82,12 @@ export function limitValues(limits: SettlementLimits): (string | number | null)[
   ]
 }
 
-/** An integer of 32 bits, with room for one more. A fraction allows what the next integer does. */
+/** A 32-bit integer, with room for one more. A fraction allows as much as the next integer. */
 function countOf(limit: number | undefined): number | null {
   return limit === undefined ? null : Math.ceil(Math.min(limit, maxCount))
 }
 
-/** Limits as a value of SQL, whose parameters begin at `first`. */
+/** Limits as an SQL value whose parameters begin at `first`. */
 export function limitsOf(schema: string, first: number): string {
   const types = ['integer', 'integer', 'numeric', 'numeric', 'integer', 'integer']
   const values = types.map((type, index) => `$${first + index}::${type}`)

@@ -18,7 +18,7 @@ import { RedisPasses } from './RedisPasses.js'
 /** Options of {@link RedisClaims}. */
 export type RedisClaimsOptions = RedisOptions & {
   /**
-   * How many bytes of answers are held, by all replicas together.
+   * The total size of answers held by all replicas, in bytes.
    *
    * @default 64 MiB
    */
@@ -27,22 +27,22 @@ export type RedisClaimsOptions = RedisOptions & {
 
 const defaultMaxHeldBytes = 64 * 1024 * 1024
 /**
- * Rounds decide how long a claim is needed, and every key must expire some time: twice the time of a round of the public
- * networks, and an hour. A payment that is older and was settled is refused by the ledger.
+ * Rounds decide how long a claim is needed, but every key must expire. The time is twice that of a round on the public
+ * networks, plus an hour. An older payment that was settled is refused by the ledger.
  */
 const [roundMs, marginMs] = [6_000, 3_600_000]
-/** A claim is forgotten about 3,000 rounds after it was made, at the latest. */
+/** A claim is forgotten at the latest about 3,000 rounds after it was made. */
 const maxRounds = 10_000n
 /** More requests than a process serves at a time. */
 const maxLeases = 10_000
 
-/** The id of the claims when it was made, and when it ends. */
+/** The id of the claims when the claim was made, and when the lease ends. */
 type Lease = { readonly id: string; endMs: number }
 
 /**
- * Claims and passes in Redis or Valkey, shared by the processes of many machines. The clock of the server decides. It keeps
- * no sales: a seller's page needs `SqliteClaims` or `PostgresClaims`. What the server loses, as in a failover without
- * persistence, is lost here: see docs/stores.md.
+ * Claims and passes in Redis or Valkey, shared by processes on many machines. The clock of the server decides. This
+ * store keeps no sales: a seller's page needs `SqliteClaims` or `PostgresClaims`. Data that the server loses, for
+ * example in a failover without persistence, is lost here: see docs/stores.md.
  */
 export class RedisClaims implements ClaimStore {
   readonly passes: RedisPasses
@@ -52,7 +52,7 @@ export class RedisClaims implements ClaimStore {
   }
   readonly #connection: RedisConnection
   readonly #maxHeldBytes: number
-  /** By owner: claims of this process whose handlers have not succeeded yet. */
+  /** Claims of this process whose handlers have not succeeded yet, by owner. */
   readonly #leases = new Map<string, Lease>()
   #id: string
 
@@ -80,7 +80,7 @@ export class RedisClaims implements ClaimStore {
     }
   }
 
-  /** Another one once the server has lost the claims: facilitators refuse the payments of the lost ones to it. */
+  /** Changes after the server has lost the claims. Facilitators refuse the new id the payments of lost claims. */
   get id(): string {
     return this.#id
   }
@@ -108,7 +108,7 @@ export class RedisClaims implements ClaimStore {
         this.#id = await openStore(this.#connection)
       }
     } catch (error) {
-      // It may be claimed: the buyer would have to wait until the lease ends.
+      // The payment may be claimed, and the buyer would have to wait until the lease ends.
       this.finish(transactionId, owner, 'open').catch(() => {})
       throw error
     }
@@ -117,15 +117,16 @@ export class RedisClaims implements ClaimStore {
   async hold(transactionId: string, owner: string, answer: HeldAnswer, fence?: number): Promise<boolean> {
     const { status, headers, body } = answer
     const bytes = bytesOf(answer)
-    // One that is too large is not sent.
+    // An answer that is too large is not sent.
     const sent = bytes > this.#maxHeldBytes ? new Uint8Array() : body
     const kept = [status, JSON.stringify(headers), Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength)]
     const lease = this.#leases.get(owner)
     const values = [transactionId, lease?.id ?? this.#id, owner, bytes, this.#maxHeldBytes, ...kept, fence ?? '']
     const result = String(await this.#run(holdScript, [], values))
     this.#leases.delete(owner)
-    // Its lease has not ended: the server has lost the claim, and another replica may have it by now. What is not charged
-    // here is charged there, if at all. If the server has lost everything, facilitators know which claims were the first.
+    // The lease has not ended: the server has lost the claim, and another replica may have it now. A payment that is
+    // not charged here is charged there, if at all. If the server has lost everything, facilitators know which claims
+    // were the first.
     const isLost = result === 'gone' || (result === 'other' && performance.now() < (lease?.endMs ?? 0))
     if (!isLost) return result !== 'taken over' && result !== 'other'
     throw new StoreError(
@@ -140,9 +141,9 @@ export class RedisClaims implements ClaimStore {
   }
 
   /**
-   * Whether the server can be used now.
+   * Checks that the server can be used now.
    *
-   * @throws StoreError if not
+   * @throws StoreError if it cannot
    */
   ping(): Promise<void> {
     return this.#connection.ping()
@@ -184,7 +185,7 @@ export class RedisClaims implements ClaimStore {
   }
 }
 
-/** The id of the claims, which is made where there are none. */
+/** Returns the id of the claims, and creates one if there is none. */
 async function openStore(connection: RedisConnection): Promise<string> {
   const { prefix } = connection
   const fresh = Bytes.toHex(Bytes.random(16))

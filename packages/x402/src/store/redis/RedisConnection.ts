@@ -1,14 +1,17 @@
-/** The connection of one process to Redis or Valkey: scripts with a limit of time, sent again after the connection was lost. */
+/**
+ * The connection of one process to Redis or Valkey. Scripts have a time limit, and are sent again after the connection
+ * was lost.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../StoreError.js'
 import type { Script } from './Script.js'
 
-/** What a store needs of a client: `Redis` and `Cluster` of `ioredis` have it. */
+/** The part of a client that a store uses, implemented by `Redis` and `Cluster` of `ioredis`. */
 export type RedisClient = {
   readonly callBuffer: (command: string, ...args: (string | Buffer | number)[]) => Promise<unknown>
 }
 
-/** How a store reaches its server. */
+/** How a store connects to its server. */
 export type RedisOptions = {
   /**
    * `redis://user:password@host:port/database`, or `rediss://` for TLS.
@@ -16,17 +19,17 @@ export type RedisOptions = {
    * @default process.env.REDIS_URL, or redis://127.0.0.1:6379
    */
   readonly address?: string | undefined
-  /** A client of yours, as for a cluster or Sentinel; the store does not close it. */
+  /** Your own client, for example for a cluster or Sentinel. The store does not close it. */
   readonly client?: RedisClient | undefined
   /**
-   * What all keys begin with: `{latchkey}:`. The braces keep the keys of a store in one slot of a cluster. Letters, digits,
-   * `-`, `_`, `.` and `:`.
+   * The prefix of all keys, as in `{latchkey}:`. The braces keep the keys of a store in one slot of a cluster. Letters,
+   * digits, `-`, `_`, `.` and `:`.
    *
    * @default 'latchkey'
    */
   readonly prefix?: string | undefined
   /**
-   * For one command.
+   * The time limit for one command.
    *
    * @default 2000
    */
@@ -34,24 +37,24 @@ export type RedisOptions = {
   /** @default 5000 */
   readonly connectTimeoutMs?: number | undefined
   /**
-   * How long a change is tried again while the server is not there, or its response was lost. Each has a name by which the
-   * server knows that it was made.
+   * How long a change is retried while the server is not available, or its response was lost. Each change has a name by
+   * which the server knows that it was made.
    *
    * @default 5000
    */
   readonly retryMs?: number | undefined
   /**
-   * Called with what is wrong with the settings of the server.
+   * Called with problems in the settings of the server.
    *
    * @default process.emitWarning
    */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** What a script returns: texts, numbers, null and lists of them, all bytes as they were stored. */
+/** The result of a script: texts, numbers, null and lists of them, with all bytes as stored. */
 export type Reply = Buffer | number | null | readonly Reply[]
 
-/** Of a script. */
+/** The arguments of a script. */
 export type Arguments = readonly (string | Buffer | number)[]
 
 type OwnClient = RedisClient & {
@@ -61,13 +64,13 @@ type OwnClient = RedisClient & {
 }
 
 const [firstPauseMs, maxPauseMs] = [25, 500]
-/** After a failover, or while it starts: a moment later another server answers. */
+/** Errors after a failover, or while a server starts. Another server answers shortly after. */
 const temporary = /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNKILLABLE|BUSY|NOREPLICAS)\b/
 
 export class RedisConnection {
-  /** What all keys begin with. */
+  /** The prefix of all keys. */
   readonly prefix: string
-  /** The server, for messages, without the password. */
+  /** The server for messages, without the password. */
   readonly server: string
   readonly #client: RedisClient
   readonly #own: OwnClient | undefined
@@ -85,7 +88,7 @@ export class RedisConnection {
   }
 
   /**
-   * Connects, and warns of settings with which claims would be lost.
+   * Connects, and warns about settings with which claims would be lost.
    *
    * @throws StoreError if the server cannot be used
    */
@@ -97,7 +100,7 @@ export class RedisConnection {
     const own = client === undefined ? await ownClient(address, options) : undefined
     const connection = new RedisConnection(client ?? own!, own, server, options)
     try {
-      // Without waiting: what is sent before it is connected fails, and is sent again.
+      // Not awaited, because commands sent before the connection is established fail and are sent again.
       own?.connect().catch(() => {})
       const warning = evictionWarning(server, String(await connection.#retry(() => connection.#send('INFO', 'memory'))))
       if (warning !== undefined) (options.onWarning ?? ((text) => process.emitWarning(text)))(warning)
@@ -108,13 +111,13 @@ export class RedisConnection {
     return connection
   }
 
-  /** The key of a name. */
+  /** The key for a name. */
   key(name: string): string {
     return `${this.prefix}${name}`
   }
 
   /**
-   * Runs a script that can be run twice without harm: it is sent again if its response was lost.
+   * Runs a script that can safely run twice. The script is sent again if its response was lost.
    *
    * @throws StoreError
    */
@@ -132,9 +135,9 @@ export class RedisConnection {
   }
 
   /**
-   * Whether the server can be used now.
+   * Checks that the server can be used now.
    *
-   * @throws StoreError if not
+   * @throws StoreError if it cannot
    */
   async ping(): Promise<void> {
     try {
@@ -161,19 +164,19 @@ export class RedisConnection {
     }
   }
 
-  /** Whatever the client does, it is not waited for longer. */
+  /** Waits no longer than the time limit, even if the client hangs. */
   async #send(command: string, ...args: (string | Buffer | number)[]): Promise<Reply> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const timeUp = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         reject(new Error(`no response within ${this.#commandTimeoutMs} ms`))
-        // It may be broken without a sign, and would be used for all that follows.
+        // The connection may be silently broken, and would be used for all further commands.
         if (!this.#isClosed) this.#own?.disconnect(true)
       }, this.#commandTimeoutMs)
     })
     try {
       const reply = this.#client.callBuffer(command, ...args)
-      // Where the time was up first, nothing else waits for it.
+      // If the time was up first, nothing else handles the rejection.
       reply.catch(() => {})
       return (await Promise.race([reply, timeUp])) as Reply
     } finally {
@@ -208,21 +211,21 @@ const reasons: readonly (readonly [pattern: RegExp, reason: string, hint: string
   [/no response within/, 'it does not answer in time', 'Check the network, and what the server does.'],
 ]
 
-/** Errors of the server are not, except after a failover; all others are of the connection. */
+/** Errors of the server are not temporary, except after a failover. All others are errors of the connection. */
 function isTemporary(error: unknown): boolean {
   if (error instanceof StoreError) return false
   const { name, message } = error as Error
   return name === 'ReplyError' ? temporary.test(message) : true
 }
 
-/** @throws StoreError if it cannot be used in keys */
+/** @throws StoreError if the prefix cannot be used in keys */
 function prefixOf({ prefix = 'latchkey' }: RedisOptions): string {
   if (/^[A-Za-z0-9_.:-]{1,64}$/.test(prefix)) return prefix
   const hint = 'Use letters, digits, -, _, . and :, at most 64.'
   throw new StoreError('store_failed', 'the prefix of the keys cannot be used', { hint })
 }
 
-/** @throws StoreError for another address, without the password in its text */
+/** @throws StoreError for another kind of address, without the password in its text */
 function describe(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (url !== undefined && /^rediss?:$/.test(url.protocol)) return `${url.protocol}//${url.host}`
@@ -235,15 +238,15 @@ async function ownClient(address: string, { connectTimeoutMs = 5_000 }: RedisOpt
   const client = new Redis(address, {
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
-    // A claim that cannot be made now is an error, at once; the store decides what is sent again.
+    // A claim that cannot be made now fails immediately. The store decides which commands are sent again.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (times) => Math.min(25 * 2 ** Math.min(times, 6), maxPauseMs),
-    // A replica that was the primary: the address may lead to another server now.
+    // The former primary is now a replica, and the address may lead to another server.
     reconnectOnError: (error) => /^READONLY\b/.test(error.message),
   })
-  // Each command fails with it; without a listener it would be printed.
+  // Each command fails with the error. Without a listener it would be printed.
   client.on('error', () => {})
   return client as unknown as OwnClient
 }

@@ -3,7 +3,7 @@ import type { IssuedPass, NewPass, PassStore, TakeResult } from '../PassStore.js
 import type { RedisConnection } from './RedisConnection.js'
 import { now, refusedWhenFull, script } from './Script.js'
 
-/** How many calls a pass remembers, of how many characters each. */
+/** How many calls a pass remembers, and the number of characters of each. */
 const [kept, callLength] = [64, 24]
 const marginMs = 60_000
 
@@ -54,8 +54,8 @@ return 1
 `)
 
 /**
- * Passes beside the claims. The clock of the server decides when they end: `nowMs` and `untilMs` of a new one say for how
- * long it is.
+ * Passes on the server of the claims. The clock of the server decides when they expire. `nowMs` and `untilMs` of a new
+ * pass determine its duration.
  */
 export class RedisPasses implements PassStore {
   readonly #connection: RedisConnection
@@ -81,7 +81,7 @@ export class RedisPasses implements PassStore {
     await this.#once(giveBackScript, id)
   }
 
-  /** Counts once: a call whose response was lost is repeated by its name, which the pass remembers. */
+  /** Counts once: a call whose response was lost is repeated under its name, which the pass remembers. */
   #once(what: ReturnType<typeof script>, id: string) {
     const call = Bytes.toHex(Bytes.random(callLength / 2))
     let tries = 0

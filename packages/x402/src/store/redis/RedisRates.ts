@@ -11,8 +11,8 @@ return count
 const maxNameLength = 256
 
 /**
- * Requests per minute by caller, counted over all replicas of a facilitator, or of any other service. A count whose response
- * was lost is counted again: it may be too high, never too low.
+ * Requests per minute by caller, counted over all replicas of a facilitator, or of any other service. A request whose
+ * response was lost is counted again, so a count may be too high, but never too low.
  *
  * @example
  * const rates = await RedisRates.open({ address: 'redis://127.0.0.1:6379' })
@@ -35,10 +35,10 @@ export class RedisRates {
   }
 
   /**
-   * Counts a request of a caller: how many there were in this minute, this one included. Fits `countCaller` of a store of
-   * settlements.
+   * Counts a request of a caller. Returns the number in this minute, including this one. Can be used as `countCaller`
+   * of a store of settlements.
    *
-   * @throws StoreError if it cannot be counted
+   * @throws StoreError if the request cannot be counted
    */
   readonly countCaller = async (name: string): Promise<number> =>
     Number(await this.#connection.run(countScript, [this.#connection.prefix], [name.slice(0, maxNameLength)]))

@@ -1,6 +1,7 @@
 /**
- * The changes of claims. Keys: a claim and its answer are hashes; `forget` has the claims of a network by the round in which
- * they are forgotten; `served` and `kept` have the answers, as `bytes|id`, by the time when they expire; `bytes` is the sum.
+ * The scripts that change claims. A claim and its answer are hashes. `forget` contains the claims of a network by the
+ * round in which they are forgotten. `served` and `kept` contain the answers, as `bytes|id`, by expiry time. `bytes` is
+ * the total.
  */
 import { now, refusedWhenFull, script } from './Script.js'
 
@@ -43,10 +44,10 @@ local keep = function(id, set, ttl)
 end
 `
 
-/** The first key is the prefix: all keys have it, and its braces make them one slot of a cluster. */
+/** The first key is the prefix. All keys have it, and its braces assign them to one slot of a cluster. */
 const head = `${now}${answers}`
 
-/** Keys: the prefix, the id of the store. Arguments: the id that is expected, one for a new store. Returns the id. */
+/** Keys: the prefix, the id of the store. Arguments: the expected id, and an id for a new store. Returns the id. */
 export const openScript = script(`
 local id = redis.call('GET', KEYS[2])
 if not id then
@@ -62,7 +63,7 @@ export const hasScript = script(`
 return { redis.call('GET', KEYS[2]), redis.call('EXISTS', KEYS[3]) }
 `)
 
-/** As `decideClaim` in Claims.ts. */
+/** Decides like `decideClaim` in Claims.ts. */
 export const claimScript = script(`${refusedWhenFull}${head}
 local id, storeId, owner, binding, proof = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local lease, ttl, network, round, forgetRound = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
@@ -114,7 +115,10 @@ local answer = redis.call('HMGET', answerOf(id), 'status', 'headers', 'body')
 return { result, tostring(fence), answer[1], answer[2], answer[3] }
 `)
 
-/** Returns `lost` if the server has lost all claims, `gone` or `other` if it has lost this one, `taken over` if its lease ended. */
+/**
+ * Returns `lost` if the server has lost all claims, `gone` or `other` if it has lost this one, `taken over` if its
+ * lease ended.
+ */
 export const holdScript = script(`${refusedWhenFull}${head}
 local id, storeId, owner, bytes, max = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if redis.call('GET', KEYS[2]) ~= storeId then return 'lost' end
@@ -173,7 +177,10 @@ local isOwn = function(id, owner, fence)
 end
 `
 
-/** Arguments: the time of the leases; for each its payment, owner and fence. Returns the owners that still hold theirs. */
+/**
+ * Arguments: the lease duration, then the payment, owner and fence of each lease. Returns the owners that still hold
+ * theirs.
+ */
 export const renewScript = script(`${head}${isOwn}
 local held = {}
 for index = 2, #ARGV, 3 do
