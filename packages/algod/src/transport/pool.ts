@@ -18,8 +18,8 @@ export class Pools {
   readonly #byOrigin = new Map<string, Pool>()
 
   /**
-   * Returns undefined if undici is not installed or incompatible: many packages bring some version of it. Loading undici
-   * takes 100 ms, as long as several hundred exchanges.
+   * Returns undefined if undici is not installed or incompatible: many packages bring some version of it. Loading
+   * undici takes 100 ms, as long as several hundred exchanges.
    */
   static async load(connections: number): Promise<Pools | undefined> {
     // Makes Node set up its own fetch first. Otherwise undici would replace it on loading.
