@@ -15,8 +15,8 @@ export type ConnectionOptions = {
   /** Whether connections end after the current response. */
   isStopping: () => boolean
   /**
-   * Schedules requests that a peer without the owner's token has sent ahead of its responses, in turn with those of
-   * others.
+   * Schedules requests that a peer without the owner's token has sent ahead of its responses, alternating with other
+   * peers.
    * @default setImmediate
    */
   defer?: ((run: () => void) => void) | undefined
