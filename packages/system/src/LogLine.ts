@@ -3,10 +3,12 @@ import { VisibleText } from '@latchkey/algorand'
 
 /** The severity of an event, least severe first. */
 export const levels = ['debug', 'info', 'warning', 'error'] as const
+/** The severity of a line. */
 export type Level = (typeof levels)[number]
 
 /** `text` is `key=value` for people; `json` is one object per line for collectors. */
 export const formats = ['text', 'json'] as const
+/** The format of lines: for people, or as JSON. */
 export type Format = (typeof formats)[number]
 
 /** The fields of a line besides time, level and message. */
