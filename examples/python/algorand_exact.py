@@ -11,13 +11,13 @@ from algosdk.v2client.algod import AlgodClient
 from x402.schemas import AssetAmount
 from x402.schemas.helpers import convert_to_token_amount, parse_money
 
-# By the first 32 characters of the URL-safe genesis hash, which is the reference of the canonical CAIP-2 id.
+# Keyed by the first 32 characters of the URL-safe genesis hash, which is the reference of the canonical CAIP-2 id.
 USDC = {"wGHE2Pwdvd7S12BL5FaOP20EGYesN73k": "31566704", "SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe": "10458941"}
 MAX_FEE_MICROALGOS = 10_000
 
 
 def reference(network: str) -> str:
-    """Of either id of a network: the older one has the whole hash."""
+    """Return the reference of either id of a network. The older id contains the whole hash."""
     return network.removeprefix("algorand:").replace("+", "-").replace("/", "_")[:32]
 
 

@@ -1,4 +1,4 @@
-/** Starts the seller and buys a forecast of it: `AVM_MNEMONIC="25 words" node examples/tools/buyer.js Lisbon` */
+/** Starts the seller and buys a forecast from it: `AVM_MNEMONIC="25 words" node examples/tools/buyer.js Lisbon` */
 import { fileURLToPath } from 'node:url'
 import { payingCallTool, paymentOf } from '@latchkey/mcp/client'
 import { Buyer, Chain, Signer } from '@latchkey/x402/client'
@@ -8,7 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 const { AVM_NETWORK: network = 'testnet', ALGOD_URL: nodes, USDC_ASSET_ID: dollar, AVM_MNEMONIC: words } = process.env
 const [city = 'Lisbon'] = process.argv.slice(2)
 
-/** What the seller gets of the environment: not the words of the buyer. */
+/** The environment of the seller, without the mnemonic of the buyer. */
 const names = ['AVM_ADDRESS', 'FACILITATOR_URL', 'AVM_NETWORK', 'ALGOD_URL', 'USDC_ASSET_ID']
 const env = Object.fromEntries(names.flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])))
 const args = [fileURLToPath(new URL('seller.js', import.meta.url))]

@@ -1,4 +1,4 @@
-/** Sells a forecast for a cent over stdio: `AVM_ADDRESS=... FACILITATOR_URL=... node examples/tools/seller.js` */
+/** Sells a forecast for one cent over stdio: `AVM_ADDRESS=... FACILITATOR_URL=... node examples/tools/seller.js` */
 import { ToolGate } from '@latchkey/mcp/server'
 import { Chain, sellerSettings } from '@latchkey/x402/server'
 import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
@@ -11,7 +11,7 @@ const gate = await ToolGate.open({
   tools: { forecast: { accepts: { price: '$0.01', payTo }, description: 'The weather of tomorrow' } },
   chains: await Chain.open({ network, nodes, dollarAssetId: dollar === undefined ? undefined : BigInt(dollar) }),
   facilitators: facilitatorUrl,
-  // stdout is the connection.
+  // stdout carries the connection.
   onWarning: (text) => console.error(`warning: ${text}`),
 })
 

@@ -24,7 +24,7 @@ async function readPassword(): Promise<string> {
 /** A seller's text must not control the terminal. */
 const printable = (text: string): string => text.replace(/(?!\n)\p{C}/gu, '?')
 
-/** By the ledger: the receipt in the response is only the seller's word. */
+/** Reads the ledger, because the receipt in the response is only the seller's claim. */
 function report({ payment, state }: PaymentResult): void {
   const { transactionId: transaction, network } = payment
   if (state === 'settled') console.log('Payment response:', { success: true, transaction, network })

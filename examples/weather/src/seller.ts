@@ -1,4 +1,4 @@
-/** A weather report for a cent: `AVM_ADDRESS=... FACILITATOR_URL=... node dist/seller.js` */
+/** Sells a weather report for one cent: `AVM_ADDRESS=... FACILITATOR_URL=... node dist/seller.js` */
 import { serve } from '@hono/node-server'
 import { paymentGate } from '@latchkey/x402/hono'
 import { Gate, type SellerSettings, SettingsError, sellerSettings } from '@latchkey/x402/server'

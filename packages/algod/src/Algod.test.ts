@@ -18,7 +18,7 @@ function algodOf(...nodes: FakeNode[]): Algod {
   })
 }
 
-/** Two nodes, the first of which has one response to everything. */
+/** Two nodes, the first of which returns one response to everything. */
 function withBad(response: FakeResponse): { algod: Algod; bad: FakeNode; good: FakeNode } {
   const [bad, good] = [new FakeNode(), new FakeNode()]
   for (const kind of ['GET params', 'GET status', 'POST simulate', 'POST submit', 'GET pending']) {
@@ -52,7 +52,7 @@ for (const [what, response, code] of [
   ['does not listen', 'refuse', 'unreachable'],
   ['does not answer', 'hang', 'timeout'],
 ] as const satisfies [string, FakeResponse, AlgodErrorCode][]) {
-  test(`a node that ${what} is passed over, and rests`, async () => {
+  test(`a node that ${what} is skipped, and rests`, async () => {
     const { algod, bad, good } = withBad(response)
     assert.equal(await algod.lastRound(), 100n)
     assert.equal(await algod.lastRound(), 100n)
@@ -70,7 +70,7 @@ test('a resting node is used if there is no other, and is back once it answers',
   assert.equal(await algod.lastRound(), 7n)
 })
 
-test('requests beyond the limit are refused at once', async () => {
+test('requests beyond the limit are refused immediately', async () => {
   const node = new FakeNode()
   node.on('GET status', () => 'hang')
   const algod = new Algod({ nodes: [{ url: 'http://n' }], timeoutMs: 50, maxWaiting: 2, fetch: node.fetch })
@@ -139,7 +139,7 @@ test('a transaction is confirmed, pending, dropped or unknown', async () => {
   }
 })
 
-test('a transaction that one node does not know is asked of the next; the most certain answer counts', async () => {
+test('a transaction that is unknown to one node is looked up on the next; the most certain answer counts', async () => {
   const nodes = [new FakeNode(), new FakeNode(), new FakeNode()]
   const [first, second, third] = nodes as [FakeNode, FakeNode, FakeNode]
   const algod = algodOf(...nodes)
@@ -168,7 +168,7 @@ test('a transaction that one node does not know is asked of the next; the most c
   assert.ok(first.count('GET pending') > 0)
 })
 
-test('a group goes to every node if told, and an acceptance counts', async () => {
+test('with toAll, a group goes to every node, and an acceptance counts', async () => {
   const [first, second, third] = [new FakeNode(), new FakeNode(), new FakeNode()]
   second.on('POST submit', () => refused('overspend'))
   third.on('POST submit', () => 'drop')
@@ -223,7 +223,7 @@ for (const body of ['', '[]', 'null', '{"last-round":-1}', '{"last-round":1.5}',
   })
 }
 
-test('the auth address of an account is the one that it was rekeyed to', async () => {
+test('the auth address of an account is the one it was rekeyed to', async () => {
   const node = new FakeNode()
   const [own, other] = [7, 8].map((byte) => Address.encode(new Uint8Array(32).fill(byte)))
   const account = (authAddress: unknown) => {
@@ -235,7 +235,7 @@ test('the auth address of an account is the one that it was rekeyed to', async (
   for (const wrong of [own!.slice(1), 5]) await assert.rejects(account(wrong), { code: 'not_a_node' })
 })
 
-test('the token is sent, but not to where a redirect points', async (t) => {
+test('the token is sent, but not to the target of a redirect', async (t) => {
   const seen: (string | undefined)[] = []
   const url = await serve(t, (request, response) => {
     seen.push(request.headers['x-algo-api-token'] as string | undefined)
@@ -247,7 +247,7 @@ test('the token is sent, but not to where a redirect points', async (t) => {
   assert.deepEqual(seen, ['secret'])
 })
 
-test('a response without end is cut off, and a slow one too', async (t) => {
+test('an endless response is cut off, and a slow one too', async (t) => {
   let sent = 0
   const url = await serve(t, (request, response) => {
     if (request.url !== '/v2/status') return void response.write('{')

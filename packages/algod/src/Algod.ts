@@ -51,19 +51,19 @@ const defaultHedgeMs = 500
 const maxCachedAssets = 4_096
 
 /**
- * A client for the nodes of one Algorand network. A node that does not answer in time, or not as a node does, is passed
- * over for the next, and rests for a while. Every method throws {@link AlgodError} if no node answers.
+ * A client for the nodes of one Algorand network. A node that does not answer in time, or not like a node, is skipped
+ * in favor of the next and rests for a while. Every method throws {@link AlgodError} if no node answers.
  *
  * @example
  * const algod = new Algod({ nodes: [{ url: 'http://127.0.0.1:4001' }] })
  * const { microAlgos } = await algod.account(address)
  */
 export class Algod {
-  /** How many nodes have to say that a transaction is not in the ledger before that counts. */
+  /** How many nodes must report that a transaction is not on the ledger before that counts. */
   readonly quorum: number
   readonly #pool: NodePool
   readonly #transport: Transport
-  /** Parameters of an asset never change as long as the ledger goes on. */
+  /** The parameters of an asset never change on the same ledger. */
   readonly #assets = new BoundedMap<bigint, Promise<AssetInfo | undefined>>(maxCachedAssets)
   #ledger: SuggestedParameters | undefined
   #genesisHash: Uint8Array | undefined
@@ -99,17 +99,17 @@ export class Algod {
   }
 
   /**
-   * Waits for a block after the round, on a node that lets requests wait: the last round then, or undefined if there is none
-   * when the time is up.
+   * Waits for a block after the round, on a node that supports waiting. Returns the new last round, or undefined on
+   * timeout.
    *
-   * @throws AlgodError if no node lets it wait
+   * @throws AlgodError if no node supports waiting
    */
   async waitForBlock(round: bigint, { timeoutMs, onStart }: WaitOptions): Promise<bigint | undefined> {
     let isCancelled = false
     const request: PoolRequest = { method: 'GET', path: `/v2/status/wait-for-block-after/${round}` }
     const read = (response: NodeResponse, node: PoolNode): bigint => {
       const last = this.#readStatus(response, node)
-      // Nodes that end the wait without a block would be asked again at once.
+      // Rejects a node that ends the wait without a block, which would otherwise be asked again immediately.
       if (last <= round) throw response.unexpected()
       return last
     }
@@ -125,12 +125,12 @@ export class Algod {
     })
   }
 
-  /** What is known of the nodes from their responses, in the order in which they were given. Sends nothing. */
+  /** Returns what the responses of the nodes have shown so far, in the given order. Sends nothing. */
   nodes(): readonly NodeStatus[] {
     return this.#pool.status()
   }
 
-  /** Sets the network that the nodes belong to: what one of another network says about a transaction does not count. */
+  /** Sets the network of the nodes. Reports about a transaction from a node of another network do not count. */
   setGenesis(genesisHash: Uint8Array): void {
     this.#genesisHash = genesisHash
   }
@@ -141,8 +141,8 @@ export class Algod {
   }
 
   /**
-   * Returns the state of an account with its assets. If it holds more than a node puts into one response, `holdings` is
-   * empty and `holdingCount` has their number.
+   * Returns the state of an account with its assets. If it holds more than fits into one response of a node, `holdings`
+   * is empty and `holdingCount` has their number.
    */
   async accountWithHoldings(address: string): Promise<AccountHoldings> {
     const path = `/v2/accounts/${address}`
@@ -155,7 +155,7 @@ export class Algod {
     return this.#get(`${path}?exclude=all`, (response) => readHoldings(response.members(), address))
   }
 
-  /** Returns what an account holds of an asset; undefined if it is not opted in. */
+  /** Returns an account's holding of an asset, or undefined if it is not opted in. */
   holding(address: string, assetId: bigint): Promise<Holding | undefined> {
     return this.#get(`/v2/accounts/${address}/assets/${assetId}`, (response) => {
       if (response.status === 404) return undefined
@@ -164,7 +164,7 @@ export class Algod {
     })
   }
 
-  /** Returns the decimals and the unit of an asset; undefined if it does not exist. Results are cached. */
+  /** Returns the decimals and the unit of an asset, or undefined if it does not exist. Results are cached. */
   asset(assetId: bigint): Promise<AssetInfo | undefined> {
     const cached = this.#assets.get(assetId)
     if (cached !== undefined) return cached
@@ -173,14 +173,14 @@ export class Algod {
     const forget = (): void => {
       if (this.#assets.get(assetId) === request) this.#assets.delete(assetId)
     }
-    // An asset that does not exist may be created later.
+    // A missing asset may be created later.
     request.then((asset) => asset ?? forget(), forget)
     return request
   }
 
   /**
-   * Simulates a group; undefined if it would be accepted now. Transactions without a signature count as signed, ones
-   * with a wrong signature do not.
+   * Simulates a group. Returns undefined if it would be accepted now. Transactions without a signature count as signed;
+   * those with a wrong signature do not.
    */
   simulate(group: readonly Uint8Array[]): Promise<SimulationFailure | undefined> {
     const request = {
@@ -197,8 +197,8 @@ export class Algod {
   }
 
   /**
-   * Sends a signed group to the nodes, one after the other, until one accepts it or as many as the quorum refuse it; or to
-   * all of them. Does not throw: a group that no node answers for is `unanswered`. Of several results, an acceptance counts.
+   * Sends a signed group to the nodes, one after the other, until one accepts it or a quorum refuses it, or to all of
+   * them. Does not throw: if no node answers, the result is `unanswered`. If the results differ, an acceptance counts.
    */
   async submit(group: readonly Uint8Array[], { toAll = false }: SubmitOptions = {}): Promise<SubmitResult> {
     let isAmbiguous = false
@@ -207,13 +207,13 @@ export class Algod {
     const read = (response: NodeResponse): boolean => {
       const one = readSubmission(response)
       const isFinal = one.type === 'refused' && one.code === 'other'
-      // An acceptance says most, and then a refusal that may be because another node has accepted it.
+      // An acceptance is the strongest result, followed by a refusal that may stem from another node's acceptance.
       if (result === undefined || one.type === 'accepted' || (result.type === 'refused' && !isFinal)) result = one
       if (isFinal) refusals++
       return !toAll && (!isFinal || refusals >= this.quorum)
     }
     const onFailure = (error: AlgodError): void => {
-      // The node may have accepted the group: its response can be lost on the way.
+      // The node may have accepted the group although its response was lost.
       isAmbiguous ||= error.mayHaveArrived
     }
     try {
@@ -227,16 +227,16 @@ export class Algod {
     }
   }
 
-  /** Returns the state of a transaction: of a node that knows it, if there is one. */
+  /** Returns the state of a transaction, preferably from a node that knows it. */
   async transaction(transactionId: string, options?: LookupOptions): Promise<TransactionState> {
     return (await this.lookUp(transactionId, options)).state
   }
 
-  /** Returns the state of a transaction, and which of the nodes that were asked say that it is not in the ledger. */
+  /** Returns the state of a transaction, and which of the queried nodes report that it is not on the ledger. */
   async lookUp(transactionId: string, { untilConfirmed = false }: LookupOptions = {}): Promise<TransactionReport> {
     let state: TransactionState = { type: 'unknown' }
     const absences: Absence[] = []
-    // From before the lookup: what it does not find is in no block up to that round.
+    // Read before the lookup: a transaction that is not found is in no block up to that round.
     const rounds = this.#pool.nodes.map(({ round }) => round)
     await this.#pool.each(
       lookup(transactionId),
@@ -254,8 +254,8 @@ export class Algod {
   }
 
   /**
-   * Asks every node for its round, and then for a transaction: for deciding that it is not in the ledger, which takes as many
-   * `absences` as the {@link quorum}, each of a node that is past the last round in which the transaction is valid.
+   * Asks every node for its round and then for a transaction. Use it to decide that a transaction is not on the ledger:
+   * that takes as many `absences` as the {@link quorum}, each from a node past the last valid round of the transaction.
    *
    * @throws AlgodError if no node responds
    */
@@ -275,7 +275,7 @@ export class Algod {
     return { state: states[0] ?? { type: 'unknown' }, absences: absent.map(({ absence }) => absence) }
   }
 
-  /** Returns the state of a transaction with its content: of a node that knows it, if there is one. */
+  /** Returns the state of a transaction with its content, preferably from a node that knows it. */
   async transactionDetails(transactionId: string): Promise<TransactionDetails> {
     let best: TransactionDetails = { state: { type: 'unknown' }, transaction: undefined }
     const read = (response: NodeResponse): boolean => {
@@ -290,7 +290,7 @@ export class Algod {
   }
 
   /**
-   * The time of a block, by the clock of its proposer.
+   * Returns the time of a block, according to the clock of its proposer.
    *
    * @throws AlgodError `not_found` if no node has the block
    */
@@ -303,9 +303,9 @@ export class Algod {
   }
 
   /**
-   * The ids of the transactions of a block. Nodes that no longer have the block are passed over.
+   * Returns the ids of the transactions of a block. Nodes that no longer have the block are skipped.
    *
-   * @param nodes how many nodes have to have the block; what any of them has in it is in the result
+   * @param nodes how many nodes must have the block; the result contains the transactions that any of them has in it
    * @throws AlgodError `not_found` if no node has the block, `no_quorum` if fewer have it
    */
   async blockTransactionIds(round: bigint, nodes = 1): Promise<readonly string[]> {
@@ -323,7 +323,8 @@ export class Algod {
   }
 
   /**
-   * Whether the block of a round has the transaction: that it does not takes a {@link quorum} of nodes that have the block.
+   * Whether the block of a round has the transaction. Returning false takes a {@link quorum} of nodes that have the
+   * block.
    *
    * @throws AlgodError `not_found` if no node has the block, `no_quorum` if too few have it
    */
@@ -331,14 +332,14 @@ export class Algod {
     return (await this.blockTransactionIds(round, this.quorum)).includes(transactionId)
   }
 
-  /** Returns what the embedded devnet says of itself; undefined if the node is any other. */
+  /** Returns the information of an embedded devnet, or undefined for any other node. */
   devnet(): Promise<DevnetFaucet.DevnetInfo | undefined> {
     return this.#get(DevnetFaucet.infoPath, DevnetFaucet.readInfo)
   }
 
   /**
-   * Funds an account from the faucet of the embedded devnet, opting it in to the asset if need be; any other node has no
-   * such path.
+   * Funds an account from the faucet of the embedded devnet, opting it in to the asset if needed. No other node has
+   * this path.
    *
    * @throws AlgodError `rejected` with the devnet's reason
    */
@@ -348,7 +349,7 @@ export class Algod {
     return this.#pool.request({ ...request, once: true }, DevnetFaucet.readFunded)
   }
 
-  /** Closes idle connections, which otherwise time out by themselves. */
+  /** Closes idle connections, which would otherwise time out. */
   close(): Promise<void> {
     return this.#transport.close()
   }
@@ -369,7 +370,7 @@ export class Algod {
     return round
   }
 
-  /** Another ledger, or the same one set back, as a development network does: its assets may be other ones. */
+  /** On another ledger, or one that was reset like a development network, asset ids may refer to different assets. */
   #forgetOtherLedger(now: SuggestedParameters): void {
     const before = this.#ledger
     this.#ledger = now
@@ -387,16 +388,16 @@ function lookup(transactionId: string): PoolRequest {
 
 function submission(group: readonly Uint8Array[]): PoolRequest {
   const body = new Uint8Array(Bytes.concat(group))
-  // A repeat that finds the first one accepted would look like a refusal.
+  // Never repeated: if the first attempt was accepted, the repeat would look like a refusal.
   return { method: 'POST', path: '/v2/transactions', body, contentType: 'application/x-binary', once: true }
 }
 
-/** What a node dropped is in none of its blocks. */
+/** A transaction that a node dropped is in none of its blocks. */
 function isAbsence({ type }: TransactionState): boolean {
   return type === 'unknown' || type === 'dropped'
 }
 
-/** The same node twice is no quorum. */
+/** The same node twice does not form a quorum. */
 function checkQuorum(quorum: number, nodes: readonly NodeAddress[]): void {
   if (!Number.isSafeInteger(quorum) || quorum < 1) {
     throw new AlgodError('invalid_options', 'the quorum must be a whole number from 1')

@@ -12,10 +12,13 @@ export type AlgodErrorOptions = {
   cause?: unknown
 }
 
-/** A failed request to the nodes. The message says which node and why, the hint what to do. Neither has a token in it. */
+/**
+ * A failed request to the nodes. The message names the node and the reason, and the hint says what to do. Neither
+ * contains a token.
+ */
 export class AlgodError extends LatchkeyError<AlgodErrorCode> {
   override name = 'AlgodError'
-  /** Whether the node may have received and carried out the request. False only where that is certain. */
+  /** Whether the node may have received and executed the request. False only if it certainly did not. */
   readonly mayHaveArrived: boolean
   /** The HTTP status of the response, if there was one. */
   readonly status: number | undefined

@@ -1,23 +1,24 @@
-/** The requests to several nodes on behalf of one. */
+/** The requests to several nodes on behalf of one request. */
 import { AlgodError } from './AlgodError.js'
 import type { ExchangeOptions } from './exchange.js'
 import type { PoolNode } from './PoolNode.js'
 
 export type EachOptions = {
-  /** Whether the request may be with two nodes at the same time. */
+  /** Whether two nodes may have the request at the same time. */
   readonly mayHedge?: boolean
   /** Called for every node that fails. */
   readonly onFailure?: (error: AlgodError) => void
 }
 
-/** How one request differs from the others of the pool, and whether its response is not needed any more. */
+/** Per-request overrides, and whether the response is still needed. */
 export type Control = Partial<Pick<ExchangeOptions, 'timeoutMs' | 'onStart'>> & { readonly isCancelled?: () => boolean }
 
 type Ask = (node: PoolNode, control: Control) => Promise<boolean | AlgodError>
 
 /**
- * The requests to nodes on behalf of one: the next one starts when those before have failed or did not suffice, or beside
- * one that takes long. The latter happens once, so that there are never more than twice the requests.
+ * The requests to nodes on behalf of one request. The next one starts when the previous ones have failed or were
+ * insufficient, or in parallel with a slow one. The latter happens once, so there are never more than twice the
+ * requests.
  */
 export class Attempts {
   hasResponse = false
@@ -38,12 +39,12 @@ export class Attempts {
       this.#cancels.set(node, cancel)
       if (this.#isOver) cancel()
     }
-    // What must not be sent twice is not cancelled either.
+    // A request that must not be sent twice is not cancelled either.
     const control = this.#options.mayHedge ? { onStart, isCancelled: () => this.#isOver } : {}
     this.#running.set(node, this.#run(node, control))
   }
 
-  /** Those that still run are not needed any more: a program would wait for them before it ends. */
+  /** Cancels the requests that are no longer needed, because a program would wait for them before it exits. */
   end(): void {
     this.#isOver = true
     for (const node of this.#running.keys()) this.#cancels.get(node)?.()
@@ -60,7 +61,7 @@ export class Attempts {
     return false
   }
 
-  /** Whether one suffices. Waits until the first of those that run has ended, or one takes long. */
+  /** Waits until the first running request has ended or one is slow. Returns whether a response suffices. */
   async next(limitMs: number): Promise<boolean> {
     const result = await this.#race(this.hasResponse || !this.#hasHedged ? limitMs : 0)
     if (result !== 'late') return result
@@ -68,7 +69,10 @@ export class Attempts {
     return false
   }
 
-  /** Whether one suffices of those that run. They have as long as they take, unless another has responded. */
+  /**
+   * Returns whether one of the running requests suffices. They may take as long as they need, unless another has
+   * responded.
+   */
   async anyOfRest(limitMs: number): Promise<boolean> {
     while (this.#running.size > 0) {
       const result = await this.#race(this.hasResponse ? limitMs : 0)

@@ -15,7 +15,7 @@ function algodWith(response: FakeResponse): { algod: Algod; bodies: string[] } {
   return { algod: new Algod({ nodes: [{ url: 'http://node.test' }], fetch }), bodies }
 }
 
-test('a devnet says of itself that it is one, and any other node does not', async () => {
+test('a devnet identifies itself as one, and other nodes do not', async () => {
   const body = { 'development-only': true, 'genesis-hash': genesisHash, dollars: [31566704, 10458941] }
   const info = await algodWith(ok(body)).algod.devnet()
   assert.deepEqual(info?.dollarAssetIds, [31566704n, 10458941n])

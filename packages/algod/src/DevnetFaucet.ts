@@ -2,14 +2,14 @@
 import { Bytes } from '@latchkey/algorand'
 import type { NodeResponse } from './NodeResponse.js'
 
-/** What the embedded devnet says of itself. */
+/** The information of the embedded devnet. */
 export type DevnetInfo = {
   readonly genesisHash: Uint8Array
-  /** The assets that stand for a dollar there. */
+  /** The assets that represent a dollar there. */
   readonly dollarAssetIds: readonly bigint[]
 }
 
-/** What the faucet gives. */
+/** The funds that the faucet sends. */
 export type Funding = {
   readonly address: string
   /** @default 0n */
@@ -18,7 +18,7 @@ export type Funding = {
   readonly asset?: { readonly assetId: bigint; readonly amount: bigint } | undefined
 }
 
-/** What the account has afterwards. */
+/** The balance of the account afterwards. */
 export type Funded = { readonly microAlgos: bigint; readonly round: bigint }
 
 export const infoPath = '/devnet'
@@ -26,7 +26,7 @@ export const fundPath = '/devnet/fund'
 
 const maxDollarAssets = 16
 
-/** A node of a real network has no such path; another program may have a page there. */
+/** A node of a real network does not have this path, but another program may have a page there. */
 export function readInfo(response: NodeResponse): DevnetInfo | undefined {
   if (response.status === 404) return undefined
   const members = response.members()

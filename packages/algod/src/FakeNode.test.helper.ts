@@ -1,4 +1,4 @@
-/** A node in the place of `fetch`, whose responses the test sets. */
+/** A node in place of `fetch`, whose responses the test sets. */
 
 export type FakeResponse =
   | { readonly status: number; readonly body: unknown }
@@ -54,7 +54,7 @@ export class FakeNode {
     this.#handlers.set(kind, handler)
   }
 
-  /** How many requests of a kind there were. */
+  /** Returns the number of requests of a kind. */
   count(kind: string): number {
     return this.requests.filter((request) => request === kind).length
   }
@@ -93,7 +93,7 @@ function failure(code: string): Error {
 
 function waitForAbort(signal: AbortSignal): Promise<Response> {
   return new Promise((_, reject) => {
-    // Keeps the process running: the timer of a signal does not.
+    // Keeps the process running, which the timer of a signal does not.
     const timer = setTimeout(() => {}, 60_000)
     signal.addEventListener('abort', () => {
       clearTimeout(timer)

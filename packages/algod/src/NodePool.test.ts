@@ -1,4 +1,4 @@
-/** Which of several nodes are asked. */
+/** Tests which of several nodes are queried. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -19,7 +19,7 @@ function open(nodes: readonly FakeNode[], options: Partial<AlgodOptions> = {}): 
   })
 }
 
-/** A clock that stands still, except when it is told to go on. */
+/** A stopped clock that advances only on request. */
 function stopClock(t: TestContext): { advance: (ms: number) => void } {
   let now = performance.now()
   t.mock.method(performance, 'now', () => now)
@@ -30,7 +30,7 @@ function stopClock(t: TestContext): { advance: (ms: number) => void } {
   }
 }
 
-/** Until what was started in the background has ended. */
+/** Waits until background work has ended. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -48,7 +48,7 @@ async function until(holds: () => boolean): Promise<void> {
   assert.ok(holds())
 }
 
-test('a slow node is avoided after a few requests, and used again when it is quick', async (t) => {
+test('a slow node is avoided after a few requests, and used again once it is fast', async (t) => {
   const clock = stopClock(t)
   const [slow, quick] = [new FakeNode(), new FakeNode()]
   let takesMs = 3_000
@@ -75,7 +75,7 @@ test('a slow node is avoided after a few requests, and used again when it is qui
   assert.equal(slow.count('GET status'), before + 1)
 })
 
-test('the next node is asked beside one that takes long', { timeout: 60_000 }, async () => {
+test('the next node is queried in parallel with a slow one', { timeout: 60_000 }, async () => {
   const [stalled, good] = [new FakeNode(), new FakeNode()]
   const late = gate()
   stalled.on('GET status', async () => {
@@ -88,7 +88,7 @@ test('the next node is asked beside one that takes long', { timeout: 60_000 }, a
   late.open()
 })
 
-test('what is not needed any more is cancelled, which is no fault of the node', { timeout: 60_000 }, async (t) => {
+test('unneeded requests are cancelled, which does not count against the node', { timeout: 60_000 }, async (t) => {
   let isClosed = false
   const server = createServer((request) => {
     request.socket.on('close', () => {
@@ -110,7 +110,7 @@ test('what is not needed any more is cancelled, which is no fault of the node', 
   assert.deepEqual([isUp, failures, calls], [true, 0, 1])
 })
 
-test('a request is with two nodes at most, however long they take', { timeout: 60_000 }, async () => {
+test('at most two nodes have a request, however long they take', { timeout: 60_000 }, async () => {
   const nodes = [new FakeNode(), new FakeNode(), new FakeNode()]
   const late = gate()
   for (const node of nodes) {
@@ -131,7 +131,7 @@ test('a request is with two nodes at most, however long they take', { timeout: 6
   )
 })
 
-test('a third node is asked where the second fails while the first takes long', { timeout: 60_000 }, async () => {
+test('a third node is queried if the second fails while the first is slow', { timeout: 60_000 }, async () => {
   const nodes = [new FakeNode(), new FakeNode(), new FakeNode()]
   const late = gate()
   nodes[0]!.on('GET status', async () => {
@@ -143,7 +143,7 @@ test('a third node is asked where the second fails while the first takes long', 
   late.open()
 })
 
-test('a submission is never with two nodes at the same time', { timeout: 60_000 }, async () => {
+test('two nodes never have a submission at the same time', { timeout: 60_000 }, async () => {
   const [stalled, good] = [new FakeNode(), new FakeNode()]
   const late = gate()
   stalled.on('POST submit', async () => {
@@ -177,7 +177,7 @@ test('a node that is behind the others is avoided', async (t) => {
   const algod = open([behind, current])
   assert.equal(await algod.lastRound(), 50n)
   clock.advance(10_001)
-  // The second one is checked in the background, and then the first one is seen to be late.
+  // The second node is checked in the background, which then reveals that the first one is behind.
   assert.equal(await algod.lastRound(), 50n)
   await settled()
   await algod.lastRound()
@@ -192,7 +192,7 @@ test('a node that is behind the others is avoided', async (t) => {
   assert.equal(behind.count('GET status'), before + 1)
 })
 
-test('one of three nodes that boasts of its round does not make the others look late', async (t) => {
+test('one of three nodes that claims a high round does not make the others look late', async (t) => {
   const clock = stopClock(t)
   const nodes = [new FakeNode(), new FakeNode(), new FakeNode()]
   nodes[2]!.round = 1_000_000n
@@ -212,7 +212,7 @@ test('one of three nodes that boasts of its round does not make the others look 
   )
 })
 
-test('nodes are checked only while there are requests, and no more often than every 10 s', async (t) => {
+test('nodes are checked only while there are requests, and at most every 10 s', async (t) => {
   const clock = stopClock(t)
   const [used, unused] = [new FakeNode(), new FakeNode()]
   const algod = open([used, unused])
@@ -227,7 +227,7 @@ test('nodes are checked only while there are requests, and no more often than ev
   assert.equal(unused.requests.length, 5)
 })
 
-test('the state of nodes has no secret: the key of a provider may be in the path', async () => {
+test('the state of nodes contains no secret: the key of a provider may be in the path', async () => {
   const node = new FakeNode()
   node.on('GET status', () => 'drop')
   const fetch: AlgodOptions['fetch'] = (url, init) => node.fetch(url.replace(/\/KEY-\w+/, ''), init)
@@ -250,7 +250,7 @@ test('the state of nodes has no secret: the key of a provider may be in the path
   assert.deepEqual([isUp, round, errorRate > 0 && errorRate < 0.3], [true, 9n, true])
 })
 
-test('spans do not name the key of a provider either', () => {
+test('spans do not contain the key of a provider either', () => {
   assert.equal(templateOf('/v2/KEY-one/v2/status'), '/v2/status')
   assert.equal(templateOf('/KEY-one/v2/blocks/17/txids?a=b'), '/v2/blocks/{number}/txids')
   assert.equal(templateOf('/v2/status'), '/v2/status')
@@ -272,7 +272,7 @@ test('a quorum needs as many different nodes', () => {
   }
 })
 
-test('every node is asked for its own round and for the transaction', async () => {
+test('every node is asked for its round and for the transaction', async () => {
   const nodes = [new FakeNode(), new FakeNode(), new FakeNode(), new FakeNode()]
   nodes.forEach((node, index) => {
     node.round = BigInt(100 + index)
@@ -296,7 +296,7 @@ test('every node is asked for its own round and for the transaction', async () =
   await assert.rejects(algod.lookUpEverywhere(id), { code: 'unreachable' })
 })
 
-test('a lookup names the nodes that do not have the transaction, by the round that they reported before it', async () => {
+test('a lookup names the nodes that do not have the transaction, with the round they reported before it', async () => {
   const [first, second] = [new FakeNode(), new FakeNode()]
   const algod = open([first, second])
   assert.deepEqual(await algod.lookUp(id), { state: { type: 'unknown' }, absences: [] })
@@ -308,7 +308,7 @@ test('a lookup names the nodes that do not have the transaction, by the round th
   assert.deepEqual((await algod.lookUp(id)).absences, [{ node: 0, round: 100n }])
 })
 
-test('with a quorum, one refusal alone is ambiguous, and an acceptance counts', async () => {
+test('with a quorum, a single refusal is ambiguous, and an acceptance counts', async () => {
   const [first, second] = [new FakeNode(), new FakeNode()]
   const algod = open([first, second], { quorum: 2 })
   const submit = async () => {
@@ -325,7 +325,7 @@ test('with a quorum, one refusal alone is ambiguous, and an acceptance counts', 
   assert.deepEqual(await submit(), ['refused', true, 'other'])
 })
 
-test('a block counts as read when as many nodes as the quorum have it', async () => {
+test('a block counts as read when a quorum of nodes has it', async () => {
   const [first, second] = [new FakeNode(), new FakeNode()]
   const algod = open([first, second], { quorum: 2 })
   second.on('GET block', () => ok({ blockTxids: [id, 5] }))
@@ -338,7 +338,7 @@ test('a block counts as read when as many nodes as the quorum have it', async ()
   await assert.rejects(algod.isInBlock(id, 5n), { code: 'not_found' })
 })
 
-test('a wait for a block ends with the block, or when the time is up', async () => {
+test('a wait for a block ends with the block or on timeout', async () => {
   const node = new FakeNode()
   const algod = open([node])
   const next = gate()
@@ -381,7 +381,7 @@ for (const [what, response] of [
   })
 }
 
-test('after a wait that did not end, the next one is on another node; the only one is waited on again', async () => {
+test('after a wait without a block, the next one is on another node; a single node is waited on again', async () => {
   const [hung, good] = [new FakeNode(), new FakeNode()]
   hung.on('GET wait', () => 'hang')
   good.on('GET wait', () => ok({ 'last-round': 101 }))
@@ -393,7 +393,7 @@ test('after a wait that did not end, the next one is on another node; the only o
   assert.deepEqual([hung.count('GET wait'), good.count('GET wait')], [1, 3])
 })
 
-test('a wait that is cancelled fails at once, and the node is waited on again', async () => {
+test('a cancelled wait fails immediately, and the node is waited on again', async () => {
   const node = new FakeNode()
   const algod = open([node])
   node.on('GET wait', () => 'hang')

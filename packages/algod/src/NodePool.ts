@@ -1,6 +1,6 @@
 /**
- * Several nodes of one network. Requests go to the first one that is quick, current and did not fail lately; one that takes
- * long is asked beside the next. Nodes that are not in use are checked now and then, as long as there are requests.
+ * Several nodes of one network. Requests go to the first node that is fast, up to date and did not fail recently. If it
+ * is slow, the next one is queried in parallel. Unused nodes are checked at intervals while there are requests.
  */
 import { AlgodError } from './AlgodError.js'
 import { Attempts, type Control, type EachOptions } from './Attempts.js'
@@ -15,20 +15,20 @@ export type PoolOptions = {
   timeoutMs: number
   maxResponseBytes: number
   maxWaiting: number
-  /** After this long without a response the next node is asked too; 0 for never. */
+  /** After this long without a response the next node is queried too; 0 disables this. */
   hedgeMs: number
 }
 
 type Read<T> = (response: NodeResponse, node: PoolNode) => T
 
-/** Slower nodes are avoided, if another is at least three times as quick. */
+/** Slower nodes are avoided if another one is at least three times as fast. */
 const slowMs = 300
 const slowFactor = 3
-/** The first connection alone takes longer than what follows. */
+/** The first connection takes longer than later requests. */
 const minObservations = 3
-/** A node that is further behind than this is avoided: blocks reach the nodes of a network at different times. */
+/** A node that is further behind is avoided. Blocks reach the nodes of a network at different times. */
 const maxRoundsBehind = 5n
-/** How often a node that is not in use is checked. */
+/** How often an unused node is checked. */
 const checkEveryMs = 10_000
 const checkTimeoutMs = 5_000
 const maxHedgeMs = 2_000
@@ -62,17 +62,17 @@ export class NodePool {
     })
   }
 
-  /** A node reported its last round. */
+  /** Records the last round that a node reported. */
   observeRound(node: PoolNode, round: bigint): void {
     node.round = round
     if (this.nodes.length === 1) return
     const rounds = this.nodes.flatMap((one) => (one.round === undefined ? [] : [one.round])).sort(descending)
-    // One node alone cannot make all others look late: with three, the second highest round counts.
+    // A single node cannot make all others look late: with three nodes, the second highest round counts.
     const best = rounds[Math.min(this.nodes.length > 2 ? 1 : 0, rounds.length - 1)]!
     node.roundsBehind = best > round ? best - round : 0n
   }
 
-  /** The result of the first node whose response `read` accepts. */
+  /** Returns the result of the first node whose response `read` accepts. */
   async request<T>(request: PoolRequest, read: Read<T>): Promise<T> {
     let result: { value: T } | undefined
     let lastError: AlgodError | undefined
@@ -90,8 +90,8 @@ export class NodePool {
   }
 
   /**
-   * Asks one node after the other until `read` returns true for a response. Once a node has responded, nodes that failed
-   * lately are left out, and others have no longer than it takes to ask the next one beside them.
+   * Queries one node after the other until `read` returns true for a response. Once a node has responded, recently
+   * failed nodes are skipped, and the others have no longer than the delay before the next one is queried in parallel.
    *
    * @throws AlgodError if none responds
    */
@@ -105,7 +105,7 @@ export class NodePool {
     if (!hasResponse) throw lastError!
   }
 
-  /** Asks all nodes at the same time, also those that are avoided. What a node fails is left out. */
+  /** Queries all nodes at the same time, including avoided ones. Failed nodes are omitted. */
   async all<T>(ask: (send: Send, node: PoolNode) => Promise<T>): Promise<T[]> {
     const one = async (node: PoolNode): Promise<T[]> => {
       const send: Send = async (request, read) => {
@@ -124,10 +124,10 @@ export class NodePool {
   }
 
   /**
-   * A request that a node answers when something has happened, to the first node that lets it wait; undefined if the time is
-   * up. Says nothing about how quick the node is.
+   * Sends a request that a node answers when something has happened to the first node that supports waiting. Returns
+   * undefined on timeout. Does not affect the measured latency of the node.
    *
-   * @throws AlgodError if no node lets it wait
+   * @throws AlgodError if no node supports waiting
    */
   async wait<T>(request: PoolRequest, read: Read<T>, limits: WaitLimits): Promise<T | undefined> {
     let lastError = new AlgodError('unexpected_status', 'no node lets a request wait for a block')
@@ -139,7 +139,7 @@ export class NodePool {
       } catch (error) {
         if (!(error instanceof AlgodError)) throw error
         if (error.code === 'timeout') {
-          // No block came, or the node never ends a wait: the next wait is on another one, as long as there is one.
+          // No block came, or the node never ends a wait. The next wait is on another node if there is one.
           const now = performance.now()
           if (this.nodes.some((other) => other !== node && other.canWait(now))) node.refusedToWait()
           return undefined
@@ -165,7 +165,7 @@ export class NodePool {
     }
   }
 
-  /** Whether a node has responded. */
+  /** Returns whether a node has responded. */
   async #inTurn(request: PoolRequest, read: Read<boolean>, options: EachOptions): Promise<boolean> {
     if (this.nodes.length === 1) return this.#only(request, read, options)
     const attempts = new Attempts((node, control) => this.#ask(node, request, read, control), options)
@@ -196,7 +196,7 @@ export class NodePool {
     return hedgeMs === 0 ? 0 : Math.max(hedgeMs, Math.min(slowFactor * latencyMs, maxHedgeMs))
   }
 
-  /** The result, or the error of a node that failed. */
+  /** Returns the result, or the error of a node that failed. */
   async #ask<T>(
     node: PoolNode,
     request: PoolRequest,
@@ -222,7 +222,7 @@ export class NodePool {
     return { transport, timeoutMs, maxResponseBytes }
   }
 
-  /** The best first; among equals, in the order in which they were given. */
+  /** The best nodes first; equal ones in the given order. */
   #inOrder(): readonly PoolNode[] {
     if (this.nodes.length === 1) return this.nodes
     const now = performance.now()
@@ -231,19 +231,24 @@ export class NodePool {
     return [...this.nodes].sort((a, b) => rank(a, now, quickestMs) - rank(b, now, quickestMs))
   }
 
-  /** Of those that did not fail lately; 0 if one has not been asked yet, so that it gets its chance. */
+  /**
+   * The lowest latency of the nodes that did not fail recently. 0 if one has not been queried yet, so that it gets its
+   * chance.
+   */
   #quickestMs(now: number): number {
     const awake = this.nodes.filter((node) => !node.isResting(now))
     return awake.reduce((least, { latencyMs = 0 }) => Math.min(least, latencyMs), Number.POSITIVE_INFINITY)
   }
 
-  /** By the time of the latest request, not by a flag: some runtimes end what no request waits for. */
+  /**
+   * Uses the time of the latest request instead of a flag, because some runtimes stop work that no request waits for.
+   */
   #checkUnused(now: number): void {
     for (const node of this.nodes) {
       if (now - node.askedMs < checkEveryMs) continue
       const limits = { timeoutMs: Math.min(checkTimeoutMs, this.#options.timeoutMs) }
       const read: Read<void> = (response) => this.observeRound(node, BigInt(response.members().integer('last-round')))
-      // The outcome is in the state of the node.
+      // The outcome is recorded in the state of the node.
       this.#ask(node, { method: 'GET', path: '/v2/status' }, read, limits).catch(() => {})
     }
   }
@@ -258,7 +263,7 @@ export type WaitLimits = Required<Pick<ExchangeOptions, 'timeoutMs' | 'onStart'>
 /** A request to one node. */
 export type Send = <T>(request: PoolRequest, read: Read<T>) => Promise<T>
 
-/** What is wrong with a node: resting is worse than behind, which is worse than slow. */
+/** The rank of a node's problem: resting is worse than behind, which is worse than slow. */
 function rank(node: PoolNode, now: number, quickestMs: number): number {
   if (node.isResting(now)) return 3
   if (node.roundsBehind > maxRoundsBehind) return 2

@@ -1,4 +1,4 @@
-/** A response of a node, with its members checked: nothing guarantees that a node is what listens at the address. */
+/** A response of a node, with validated members: the program at the address may not be a node. */
 import { Address, Json } from '@latchkey/algorand'
 import { AlgodError } from './AlgodError.js'
 
@@ -16,14 +16,14 @@ export class NodeResponse {
     this.#value = parse(text)
   }
 
-  /** Why the node rejected the request, in its own words; undefined if the response is not in the form of a node's. */
+  /** The node's own reason for rejecting the request, or undefined if the response is not in a node's format. */
   reason(): string | undefined {
     const value = this.#value
     const message = Json.isObject(value) ? value['message'] : undefined
     return typeof message === 'string' ? message.slice(0, maxReasonLength) : undefined
   }
 
-  /** The members of a success. */
+  /** The members of a successful response. */
   members(): Members {
     if (this.status === 400) {
       const message = `the node at ${this.#node} answered with status 400: ${this.reason() ?? ''}`
@@ -35,7 +35,7 @@ export class NodeResponse {
     return new Members(this.#node, value)
   }
 
-  /** For a status that has no meaning for the request. */
+  /** The error for a status that has no meaning for the request. */
   unexpected(): AlgodError {
     const { status } = this
     const message = `the node at ${this.#node} answered with status ${status}`
@@ -47,7 +47,7 @@ export class NodeResponse {
   }
 }
 
-/** Undefined for what is not JSON. The text is not quoted in errors: it may be any page. */
+/** Undefined for anything that is not JSON. Errors do not quote the text, because it may be any page. */
 function parse(text: string): unknown {
   try {
     return Json.parse(text)
@@ -70,7 +70,7 @@ export class Members {
     return this.#members[name] !== undefined
   }
 
-  /** A member as it was sent, for a reader of its own. */
+  /** A member as it was sent, for a custom reader. */
   value(name: string): unknown {
     return this.#members[name]
   }
@@ -81,7 +81,7 @@ export class Members {
     return value
   }
 
-  /** A text that some nodes leave out; undefined if it is absent or not a text. */
+  /** A text that some nodes omit; undefined if it is absent or not a text. */
   optionalText(name: string): string | undefined {
     const value = this.#members[name]
     return typeof value === 'string' ? value : undefined
@@ -98,7 +98,7 @@ export class Members {
     return value
   }
 
-  /** An integer that a number holds, such as a count or a round. */
+  /** An integer that fits a number, such as a count or a round. */
   integer(name: string): number {
     const value = Number(this.uint(name))
     if (!Number.isSafeInteger(value)) throw notANode(this.#node)

@@ -1,9 +1,9 @@
-/** One node of a pool: where it is, and what its responses have shown of it. */
+/** One node of a pool: its address, and what its responses have shown. */
 import { AlgodError } from './AlgodError.js'
 
 /** Where a node listens, and its API token. */
 export type NodeAddress = {
-  /** An http or https URL. A path is put before the paths of the API. */
+  /** An http or https URL. Its path is prepended to the paths of the API. */
   readonly url: string
   /**
    * The API token.
@@ -13,58 +13,58 @@ export type NodeAddress = {
   readonly token?: string | undefined
 }
 
-/** What is known of a node from its responses. */
+/** The status of a node, derived from its responses. */
 export type NodeStatus = {
-  /** Its host and port, without the path: that may hold the key of a provider. */
+  /** The host and port, without the path, which may contain the key of a provider. */
   readonly name: string
-  /** Whether it is used as a node that works: false for a while after it failed. */
+  /** Whether the node is considered working. False for a while after a failure. */
   readonly isUp: boolean
-  /** Whether others are preferred, because it is slow, behind or failed. */
+  /** Whether others are preferred because the node is slow, behind or failed. */
   readonly isAvoided: boolean
-  /** The last round that it reported; undefined before its first. */
+  /** The last round that the node reported; undefined before its first report. */
   readonly round: bigint | undefined
-  /** How many rounds it was behind the best of the others when it reported its round. */
+  /** How many rounds the node was behind the best of the others when it reported its round. */
   readonly roundsBehind: bigint
-  /** How long it takes to respond, as a moving average; undefined before its first response. */
+  /** The response time as a moving average; undefined before the first response. */
   readonly latencyMs: number | undefined
-  /** The share of requests that it fails, as a moving average from 0 to 1. */
+  /** The share of failed requests, as a moving average from 0 to 1. */
   readonly errorRate: number
-  /** Requests sent to it, and those of them that failed. */
+  /** The number of requests sent to the node, and of those that failed. */
   readonly calls: number
   readonly failures: number
 }
 
-/** How long a node that failed is used only if all others failed too. */
+/** How long a failed node is used only if all others failed too. */
 const restMs = 5_000
-/** How long no request waits for a block on a node that does not let it. */
+/** How long no request waits for a block on a node that does not support it. */
 const noWaitMs = 60_000
 /** The weight of the newest response in the moving averages. */
 const weight = 0.3
 
 export class PoolNode {
   readonly url: URL
-  /** The URL without a slash at its end, for messages. */
+  /** The URL without a trailing slash, for messages. */
   readonly address: string
   /** Host and port, unique in the pool. */
   readonly name: string
-  /** Put before the paths of the API. */
+  /** Prepended to the paths of the API. */
   readonly basePath: string
   readonly headers: { readonly [name: string]: string }
   latencyMs: number | undefined
-  /** How many times its latency was observed. */
+  /** The number of latency observations. */
   observations = 0
   errorRate = 0
   calls = 0
   failures = 0
   round: bigint | undefined
   roundsBehind = 0n
-  /** When the latest request was sent to it. */
+  /** When the latest request was sent to the node. */
   askedMs = performance.now()
   #restsUntilMs = 0
   #waitsFromMs = 0
 
   /**
-   * @param others those before it in the pool
+   * @param others the earlier nodes of the pool
    * @throws AlgodError `invalid_options`
    */
   constructor({ url: text, token = '' }: NodeAddress, others: readonly PoolNode[]) {
@@ -83,7 +83,7 @@ export class PoolNode {
     return this.#restsUntilMs > nowMs
   }
 
-  /** Whether requests may wait for a block on it. */
+  /** Whether requests may wait for a block on the node. */
   canWait(nowMs: number): boolean {
     return this.#waitsFromMs <= nowMs
   }
@@ -94,7 +94,7 @@ export class PoolNode {
     this.observeLatency(latencyMs)
   }
 
-  /** Also of a response that is not there yet: it takes at least this long. */
+  /** Also called for a response that has not arrived, whose latency is at least this long. */
   observeLatency(latencyMs: number): void {
     this.observations++
     this.latencyMs = this.latencyMs === undefined ? latencyMs : this.latencyMs * (1 - weight) + latencyMs * weight
@@ -117,7 +117,7 @@ function parseUrl(text: string): URL {
     throw new AlgodError('invalid_options', 'the node must be an http or https URL')
   }
   const { username, password, search, hash } = url
-  // The message does not repeat it: what is too much may be a secret.
+  // The message does not repeat the URL, because the rejected part may be a secret.
   if (username !== '' || password !== '' || search !== '' || hash !== '') {
     const message = 'the URL of the node has more than a host, port and path; its token is an option of its own'
     throw new AlgodError('invalid_options', message)

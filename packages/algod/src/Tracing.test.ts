@@ -24,7 +24,7 @@ afterEach(() => {
   propagation.disable()
 })
 
-test('it is off until an SDK is registered, and does nothing then', async () => {
+test('tracing is off until an SDK is registered, and then does nothing', async () => {
   assert.equal(Tracing.isOn(), false)
   assert.equal(await Tracing.span('one', {}, async () => 7), 7)
   Tracing.annotate({ a: 1 })
@@ -33,7 +33,7 @@ test('it is off until an SDK is registered, and does nothing then', async () => 
   assert.equal(Tracing.isOn(), true)
 })
 
-test('neither the package nor its requests load the API without an SDK', () => {
+test('without an SDK, neither the package nor its requests load the API', () => {
   const program = `
     import { createRequire } from 'node:module'
     import { createServer } from 'node:http'
@@ -50,7 +50,7 @@ test('neither the package nor its requests load the API without an SDK', () => {
   assert.equal(stdout, '{"round":5,"loaded":[]}\n', stderr)
 })
 
-test('spans are inside each other, and what is learnt late is on all of a request', async () => {
+test('spans are nested, and late attributes apply to all spans of a request', async () => {
   const exporter = register()
   await Tracing.span('request', { isRequest: true, kind: 'server', attributes: { id: 'r1', not: undefined } }, () =>
     Tracing.span('first', {}, async () => {
@@ -68,7 +68,7 @@ test('spans are inside each other, and what is learnt late is on all of a reques
   assert.deepEqual(second?.attributes, { id: 'r1', payment: 'P', own: 'x'.repeat(256) })
 })
 
-test('a failure is on its span by code, without its text, and is thrown on', async () => {
+test('a failure is recorded on its span by code, without its text, and rethrown', async () => {
   const exporter = register()
   const error = Object.assign(new Error('the secret text'), { code: 'timeout' })
   await assert.rejects(
@@ -81,7 +81,7 @@ test('a failure is on its span by code, without its text, and is thrown on', asy
   assert.ok(!JSON.stringify([span?.attributes, span?.events, span?.status]).includes('secret'))
 })
 
-test('work outside begins a trace of its own', async () => {
+test('work run outside starts its own trace', async () => {
   const exporter = register()
   await Tracing.span('request', {}, () => Tracing.outside(() => Tracing.span('for all', {}, async () => {})))
   const [forAll, request] = exporter.getFinishedSpans()
@@ -101,7 +101,7 @@ test('a span ends once', async () => {
   )
 })
 
-test('a call of a node is a span, and the node gets the trace along', async (t) => {
+test('a request to a node is a span, and the trace is passed to the node', async (t) => {
   const exporter = register()
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
   let received: string | string[] | undefined
@@ -128,7 +128,7 @@ test('a call of a node is a span, and the node gets the trace along', async (t) 
   assert.equal(received, `00-${traceId}-${spanId}-01`)
 })
 
-test('a request with two traces is a part of the last one', () => {
+test('a request with two traces belongs to the last one', () => {
   register()
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
   const first = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`
@@ -151,7 +151,7 @@ test('an SDK that throws does not fail the work', async () => {
   Tracing.parentOf(() => 'x')
 })
 
-test('without a context manager every span begins a trace, and none is lost', async () => {
+test('without a context manager every span starts a trace, and none is lost', async () => {
   const exporter = new InMemorySpanExporter()
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
   await Tracing.span('outer', {}, () => Tracing.span('inner', {}, async () => {}))
@@ -165,7 +165,7 @@ test('without a context manager every span begins a trace, and none is lost', as
   )
 })
 
-test('baggage is neither passed on nor taken from strangers', async () => {
+test('baggage is neither passed on nor accepted from others', async () => {
   register()
   const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()]
   propagation.setGlobalPropagator(new CompositePropagator({ propagators }))

@@ -1,9 +1,10 @@
 /**
- * Spans by the API of OpenTelemetry, where the program has registered an SDK; otherwise nothing is loaded, and a call costs
- * the lookup of a symbol. The API keeps what is registered under a symbol of `globalThis` that all copies of its version 1
- * share. It is read there and not imported: a program that is bundled, or installed elsewhere than the SDK, is traced too.
+ * Spans with the API of OpenTelemetry, if the program has registered an SDK. Otherwise nothing is loaded, and a call
+ * costs one symbol lookup. The API stores its registrations under a symbol of `globalThis` that all copies of its
+ * version 1 share. The symbol is read directly instead of importing the API, so a program that is bundled, or installed
+ * apart from the SDK, is traced too.
  *
- * What an SDK throws is ignored: a trace is never a reason to refuse a payment.
+ * Errors of an SDK are ignored, because tracing must never be a reason to refuse a payment.
  */
 import type {
   Context,
@@ -18,19 +19,19 @@ import type {
 type Registered = { trace?: TracerProvider; context?: ContextManager; propagation?: TextMapPropagator }
 
 const registry: unique symbol = Symbol.for('opentelemetry.js.api.1') as never
-/** The key under which every copy of the API keeps the span of a context. */
+/** The key under which every copy of the API stores the span of a context. */
 const spanKey = Symbol.for('OpenTelemetry Context Key SPAN')
 const scopeKey = Symbol.for('latchkey.trace.scope')
 const tracerName = 'latchkey'
-/** Values of `SpanKind` and `SpanStatusCode`, which are enums: importing them would load the API. */
+/** Values of `SpanKind` and `SpanStatusCode`, which are enums. Importing them would load the API. */
 const kinds = { internal: 0, server: 1, client: 2 } as const satisfies { [name: string]: SpanKind }
 const errorStatus = 2
 const maxTextLength = 256
 
-/** What a span says about its work. Never a secret, nor a payment. */
+/** The attributes of a span. They never contain a secret or a payment. */
 export type Attributes = { readonly [name: string]: string | number | boolean | undefined }
 
-/** The names of the attributes that spans of several packages have. */
+/** The attribute names that several packages share. */
 export const names = {
   requestId: 'latchkey.request_id',
   payment: 'latchkey.payment',
@@ -43,9 +44,9 @@ export type SpanOptions = {
   /** @default 'internal' */
   readonly kind?: keyof typeof kinds | undefined
   readonly attributes?: Attributes | undefined
-  /** Where the request comes from. @default the span that is active */
+  /** The origin of the request. @default the active span */
   readonly parent?: Parent | undefined
-  /** Whether it begins a request of its own: attributes of the one around it are not for it. */
+  /** Whether the span starts a separate request, which does not inherit attributes of the enclosing one. */
   readonly isRequest?: boolean | undefined
 }
 
@@ -54,16 +55,16 @@ export type Parent = { readonly context: unknown }
 
 /** A span that has not ended. */
 export type OpenSpan = {
-  /** Runs work in the span: spans that it starts are inside. */
+  /** Runs work in the span. Spans that the work starts are nested in it. */
   readonly run: <T>(work: () => T) => T
   readonly set: (attributes: Attributes) => void
-  /** Ends it, once. */
+  /** Ends the span. Further calls have no effect. */
   readonly end: (attributes?: Attributes) => void
-  /** Ends it with the code of an error; the message may name what is not for others. */
+  /** Ends the span with the code of an error. The message is omitted, because it may contain private data. */
   readonly fail: (error: unknown) => void
 }
 
-/** What all spans of one request have: what is learnt late is put on those that are open, and on those that follow. */
+/** The attributes that all spans of one request share. Late ones are added to the open spans and to later ones. */
 type Scope = { readonly attributes: { [name: string]: string | number | boolean }; readonly open: Set<Span> }
 
 /** Whether the program has registered an SDK. */
@@ -72,9 +73,9 @@ export function isOn(): boolean {
 }
 
 /**
- * Runs work in a span, which ends with it. Call it only if {@link isOn}: otherwise options and work were made for nothing.
+ * Runs work in a span that ends with the work. Check {@link isOn} first to avoid creating unused options and closures.
  *
- * @throws what the work throws
+ * @throws the error of the work
  */
 export async function span<T>(name: string, options: SpanOptions, work: (span: OpenSpan) => Promise<T>): Promise<T> {
   const open = start(name, options)
@@ -88,7 +89,7 @@ export async function span<T>(name: string, options: SpanOptions, work: (span: O
   }
 }
 
-/** Starts a span that ends later, in another call. */
+/** Starts a span that another call ends later. */
 export function start(name: string, { kind = 'internal', attributes = {}, parent, isRequest }: SpanOptions): OpenSpan {
   const outer = (parent?.context as Context | undefined) ?? activeContext()
   const known = isRequest ? undefined : (outer.getValue(scopeKey) as Scope | undefined)
@@ -119,7 +120,7 @@ export function start(name: string, { kind = 'internal', attributes = {}, parent
   }
 }
 
-/** Puts attributes on the active span, on those around it that belong to the same request, and on those that follow. */
+/** Sets attributes on the active span, on the enclosing spans of the same request, and on later ones. */
 export function annotate(attributes: Attributes): void {
   const scope = activeContext().getValue(scopeKey) as Scope | undefined
   if (scope === undefined) return
@@ -128,25 +129,28 @@ export function annotate(attributes: Attributes): void {
   for (const one of scope.open) attempt(() => one.setAttributes(known))
 }
 
-/** An attribute of the request that is active; undefined if it has none of that name. */
+/** Returns an attribute of the active request, or undefined if there is none of that name. */
 export function attribute(name: string): string | number | boolean | undefined {
   return (activeContext().getValue(scopeKey) as Scope | undefined)?.attributes[name]
 }
 
 /**
- * Passes the active span on with a request, as headers: `traceparent` of W3C, or what else the SDK was told. No baggage: sellers,
- * facilitators and nodes are of others, and programs keep there what is for themselves.
+ * Passes the active span on with a request as headers: `traceparent` of W3C, or the format configured in the SDK. Omits
+ * baggage, because sellers, facilitators and nodes belong to others, and programs use baggage for their own data.
  */
 export function inject(setHeader: (name: string, value: string) => void): void {
   const setter = { set: (_: unknown, name: string, value: string) => isBaggage(name) || setHeader(name, value) }
   attempt(() => registered()?.propagation?.inject(activeContext(), {}, setter))
 }
 
-/** Where a request comes from: the active span, if the server of the program has one, otherwise what its headers say. */
+/**
+ * Returns the origin of a request: the active span if the program's server has one, and otherwise that of its headers.
+ */
 export function parentOf(header: (name: string) => string | null | undefined): Parent {
   const context = activeContext()
   if (context.getValue(spanKey) !== undefined) return { context }
-  // Baggage of strangers is not passed on. Two programs on the way may each have added one; a list is no valid one, and the last is of the nearest.
+  // Baggage from others is not accepted. Two proxies may each have added a `traceparent`. A list is invalid, and the
+  // last entry is from the nearest one.
   const get = (_: unknown, name: string): string | undefined =>
     (name === 'traceparent' ? header(name)?.split(',').at(-1)?.trim() : isBaggage(name) ? undefined : header(name)) ??
     undefined
@@ -158,7 +162,7 @@ function isBaggage(name: string): boolean {
   return name.toLowerCase() === 'baggage'
 }
 
-/** Runs work that is for many requests, and must not be a part of the one that happened to begin it. */
+/** Runs work that serves many requests and must not be part of the one that started it. */
 export function outside<T>(work: () => T): T {
   return runIn(rootContext, work)
 }
@@ -198,7 +202,7 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** Without a context manager, every span begins a trace of its own. */
+/** Without a context manager, every span starts its own trace. */
 function contextOf(values: ReadonlyMap<symbol, unknown>): Context {
   return {
     getValue: (key) => values.get(key),

@@ -1,6 +1,6 @@
 import type { ErrorRegistry } from '@latchkey/algorand'
 
-/** Every error code of this package with its meaning and what to do. */
+/** All error codes of this package, with their meaning and what to do. */
 export const errors = {
   unreachable: {
     message: 'no connection to the node could be made, or it broke',

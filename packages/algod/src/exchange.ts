@@ -1,4 +1,4 @@
-/** One request to one node, and whether what came back is the response of a node. */
+/** Sends one request to one node, and checks whether the response comes from a node. */
 import { AlgodError } from './AlgodError.js'
 import { NodeResponse } from './NodeResponse.js'
 import type { PoolNode } from './PoolNode.js'
@@ -35,7 +35,7 @@ export async function exchange(
   }
 }
 
-/** Only 200, 404 and a 400 in the words of a node are responses to the request; others are of a proxy or a sick node. */
+/** Only 200, 404 and a 400 in the format of a node answer the request. Others come from a proxy or a faulty node. */
 function checkStatus({ address }: PoolNode, status: number, text: string): NodeResponse {
   const response = new NodeResponse(address, status, text)
   if (status === 200 || status === 404 || (status === 400 && response.reason() !== undefined)) return response
@@ -43,7 +43,7 @@ function checkStatus({ address }: PoolNode, status: number, text: string): NodeR
     const message = `the node at ${address} refuses the token (status ${status})`
     throw new AlgodError('refused_token', message, { status, mayHaveArrived: false })
   }
-  // Browsers hide the status of a redirect behind 0.
+  // Browsers report the status of a redirect as 0.
   if (status < 200 || (status >= 300 && status < 400)) {
     const message = `the node at ${address} answered with status ${status}, a redirect, which is not followed`
     throw new AlgodError('redirected', message, { status })
@@ -66,7 +66,7 @@ function explain(error: TransportError, { address }: PoolNode, timeoutMs: number
   return new AlgodError('unreachable', message, { cause, mayHaveArrived: !error.isRefused })
 }
 
-/** A response that is too long, or not there, depends on the request. */
+/** A response that is too long or missing depends on the request. */
 export function isFaultOfNode({ code }: AlgodError): boolean {
   return code !== 'too_large' && code !== 'not_found' && code !== 'rejected'
 }

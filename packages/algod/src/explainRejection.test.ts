@@ -4,7 +4,7 @@ import { explainRejection } from './index.js'
 
 const a = 'A'.repeat(58)
 
-test('rejections of algod become sentences, amounts with their unit', () => {
+test('algod rejections become sentences, with units for amounts', () => {
   for (const [reason, sentence] of [
     [
       `TransactionPool.Remember: transaction X: account ${a} balance 49000 below min 100000 (0 assets)`,

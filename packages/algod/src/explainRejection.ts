@@ -1,4 +1,4 @@
-/** Why a node rejects a transaction, in words for people. */
+/** Explains in plain language why a node rejects a transaction. */
 import { Amount, VisibleText } from '@latchkey/algorand'
 import { rejectionCode } from './rejections.js'
 
@@ -7,7 +7,7 @@ type Explanation = readonly [pattern: RegExp, explain: (match: RegExpExecArray) 
 const address = '([A-Z2-7]{58})'
 const maxReasonLength = 300
 
-/** By the texts of algod, of which the beginnings are the same in all of its releases. */
+/** Matches algod's texts, whose beginnings are the same in all releases. */
 const explanations: readonly Explanation[] = [
   [
     new RegExp(`account ${address} balance (\\d{1,20}) below min (\\d{1,20})`),
@@ -54,7 +54,7 @@ const byCode = {
 } as const
 
 /**
- * The node's reason as a sentence; a text that is not known is quoted, without control characters.
+ * Returns the node's reason as a sentence. Unknown text is quoted without control characters.
  *
  * @example
  * explainRejection('overspend (account ...)') // 'The account ... does not have enough ALGO.'

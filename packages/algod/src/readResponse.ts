@@ -1,4 +1,4 @@
-/** Reads what nodes answer, member by member. */
+/** Parses the responses of nodes, member by member. */
 import { Bytes, Msgpack, type Transaction } from '@latchkey/algorand'
 import type { Members, NodeResponse } from './NodeResponse.js'
 import { rejectionCode } from './rejections.js'
@@ -19,7 +19,7 @@ const maxUnitNameLength = 32
 const genesisHashLength = 32
 /** The last second of the year 9999. */
 const maxSeconds = 253_402_300_799
-/** The protocol's own limit. */
+/** The limit of the protocol. */
 const maxDecimals = 19
 
 export function readParameters(members: Members): SuggestedParameters {
@@ -65,7 +65,7 @@ export function readAsset(response: NodeResponse): AssetInfo | undefined {
   const params = response.members().object('params')
   const decimals = params.integer('decimals')
   if (decimals > maxDecimals) throw params.invalid()
-  // Nodes leave out a unit whose bytes are not text.
+  // Nodes omit a unit whose bytes are not text.
   return {
     decimals,
     unitName: params.optionalText('unit-name')?.slice(0, maxUnitNameLength),
@@ -89,7 +89,7 @@ export function readContent(members: Members, transactionId: string): Transactio
   return signed === undefined ? undefined : decodeTransaction(signed.value('txn'), transactionId)
 }
 
-/** Of what nodes say about a transaction, the most certain counts. */
+/** If nodes report different states of a transaction, the most certain one counts. */
 export const certainty = { unknown: 0, dropped: 1, pending: 2, confirmed: 3 } as const
 
 const maxReasonLength = 500

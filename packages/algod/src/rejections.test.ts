@@ -4,7 +4,7 @@ import { LatchkeyError } from '@latchkey/algorand'
 import { AlgodError, errors } from './index.js'
 import { rejectionCode } from './rejections.js'
 
-test("rejections of algod get a code by the node's text", () => {
+test("algod rejections get a code by the node's text", () => {
   for (const [reason, code] of [
     ['TransactionPool.Remember: transaction already in ledger: ABC', 'already_in_ledger'],
     ['transaction ABC using an overlapping lease (sender, lease):(A, B)', 'lease_taken'],

@@ -1,12 +1,12 @@
-/** Why a node rejects a transaction, by the texts of algod. */
+/** Classifies why a node rejects a transaction, by algod's texts. */
 
 /**
  * - `already_in_ledger`: the transaction was confirmed before.
  * - `lease_taken`: a confirmed transaction holds the same lease of the sender.
  * - `outside_validity`: the current round is not between its first and last valid round.
- * - `pool_full`: the node takes no more transactions, or none with this fee, right now.
+ * - `pool_full`: the node currently accepts no more transactions, or none with this fee.
  * - `wrong_network`: the transaction is for another genesis.
- * - `other`: anything else; the text says what.
+ * - `other`: anything else; see the text.
  */
 export type RejectionCode =
   | 'already_in_ledger'

@@ -1,4 +1,4 @@
-/** What comes over real connections, over both transports. */
+/** Tests responses over real connections, with both transports. */
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -18,7 +18,7 @@ const transports: { [name: string]: { fetch?: Fetch } } = {
   fetch: { fetch: (url, init) => fetch(url, init) },
 }
 
-/** A server that has a reply for each path, and 404 for others. */
+/** Starts a server with a reply for each path, and 404 for others. */
 async function listen(t: TestContext, replies: { [path: string]: Reply }, transport: { fetch?: Fetch } = {}) {
   const seen: { path: string; headers: IncomingMessage['headers'] }[] = []
   const sockets = new Set<Socket>()
@@ -59,7 +59,7 @@ const asset = (decimals: number, unit?: string): string =>
   JSON.stringify({ index: 1, params: { decimals, 'unit-name': unit, total: 1 } })
 const account = (members: object): string => JSON.stringify({ amount: 5, 'min-balance': 1, ...members })
 
-test('parameters, with the token of the node', async (t) => {
+test('parameters are requested with the token of the node', async (t) => {
   const { node, seen } = await listen(t, { '/v2/transactions/params': params(12) })
   assert.deepEqual(await node({ token: 'secret' }).parameters(), {
     genesisId: 'dev-v1',
@@ -73,12 +73,12 @@ test('parameters, with the token of the node', async (t) => {
   assert.equal(seen[1]!.headers['x-algo-api-token'], undefined)
 })
 
-test('a path of the URL is put before the paths of the API', async (t) => {
+test('a path of the URL is prepended to the paths of the API', async (t) => {
   const { node, url } = await listen(t, { '/ps2/v2/transactions/params': params(1) })
   for (const path of ['/ps2', '/ps2/']) assert.equal((await node({ url: url + path }).parameters()).lastRound, 1n)
 })
 
-test('amounts of 64 bits are exact', async (t) => {
+test('64-bit amounts are exact', async (t) => {
   const whole = `{"amount":18446744073709551615,"min-balance":300000,"auth-addr":"${bob}","total-assets-opted-in":2,
     "assets":[{"asset-id":9007199254740993,"amount":18446744073709551614,"is-frozen":true},
               {"asset-id":7,"amount":0,"is-frozen":false}]}`
@@ -144,7 +144,7 @@ test('an asset that does not exist, or whose request failed, is requested again'
   assert.deepEqual(await algod.asset(7n), { decimals: 3, unitName: 'X', ...unnamed })
 })
 
-test('assets of a ledger that was set back, or of another one, are requested again', async (t) => {
+test('assets are requested again after the ledger was reset or replaced', async (t) => {
   const { node, replies } = await listen(t, { '/v2/assets/7': asset(1, 'A') })
   const algod = node()
   for (const [unit, status, isNew] of [
@@ -212,7 +212,7 @@ test('invalid accounts and assets are refused', async (t) => {
   }
 })
 
-test('a failure has the text of the node, and a refused token its own code', async (t) => {
+test('a failure has the text of the node, and a refused token has its own code', async (t) => {
   const { node, url, replies } = await listen(t, {})
   const status = (code: number, body: string): void => {
     replies['/v2/transactions/params'] = (_, response) => response.writeHead(code).end(body)
@@ -239,7 +239,7 @@ for (const [name, transport] of Object.entries(transports)) {
     assert.equal(seen.length, 1)
   })
 
-  test(`a response that is late, at its start or in its middle, times out over ${name}`, async (t) => {
+  test(`a response that is late, at its start or in the middle, times out over ${name}`, async (t) => {
     const { node, replies } = await listen(t, {}, transport)
     const stalls: Reply[] = [() => {}, (_, response) => void response.write('{"genesis-id":')]
     for (const stall of stalls) {
@@ -263,7 +263,7 @@ for (const [name, transport] of Object.entries(transports)) {
     await assert.rejects(node().parameters(), { code: 'too_large' })
   })
 
-  test(`a response that breaks off is a failure over ${name}`, async (t) => {
+  test(`a truncated response is a failure over ${name}`, async (t) => {
     const broken: Reply = (request, response) => {
       response.writeHead(200, { 'content-length': 1000 }).write('{"genesis-id":')
       setImmediate(() => request.socket.destroy())
@@ -299,7 +299,7 @@ test('a request is repeated on a new connection if the node has closed the idle 
   assert.equal((await algod.parameters()).lastRound, 3n)
 })
 
-test('invalid addresses and tokens are refused without being repeated', () => {
+test('invalid addresses and tokens are refused without being quoted', () => {
   const create = (url: string, token?: string): Algod => new Algod({ nodes: [{ url, token }] })
   const invalid = { name: 'AlgodError', code: 'invalid_options' }
   for (const url of ['', 'node', '127.0.0.1:8080', 'ftp://node', 'file:///etc']) {

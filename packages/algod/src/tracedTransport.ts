@@ -1,8 +1,8 @@
-/** A span for every request to a node, which gets the trace along. */
+/** Creates a span for every request to a node, and passes the trace to the node. */
 import * as Tracing from './Tracing.js'
 import type { Transport, TransportRequest, TransportResponse } from './transport/Transport.js'
 
-/** The transport as it is, with spans while an SDK is registered. */
+/** Wraps a transport, adding spans while an SDK is registered. */
 export function tracedTransport(transport: Transport): Transport {
   return {
     ...transport,
@@ -30,12 +30,15 @@ function sendTraced(transport: Transport, request: TransportRequest): Promise<Tr
   })
 }
 
-/** Few names for all paths: rounds, ids and addresses are left out, and what is before the API's own path: a provider's key. */
+/**
+ * Maps all paths to a few names. Omits rounds, ids and addresses, and any prefix of the API's path, such as a
+ * provider's key.
+ */
 export function templateOf(path: string): string {
   return (
     path
       .split('?', 1)[0]!
-      // The last one: addresses of providers have such a part before the key, too.
+      // Uses the last match, because provider URLs may also have such a part before the key.
       .replace(/^.*(?=\/(?:v2|devnet)(?:\/|$))/, '')
       .replaceAll(/\/[0-9]+(?=\/|$)/g, '/{number}')
       .replaceAll(/\/[A-Z2-7]{52,58}(?=\/|$)/g, '/{id}')

@@ -1,4 +1,4 @@
-/** What nodes tell about a transaction beside its state: its content and the time of its block. */
+/** Tests the content of transactions and the time of blocks, as nodes report them. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Address, Bytes, type Json, Transaction } from '@latchkey/algorand'
@@ -21,7 +21,7 @@ const transactions: { [type: string]: Transaction.Transaction } = {
   },
 }
 
-/** As nodes write it. */
+/** Converts a value to the JSON of nodes. */
 function toJson(value: unknown, name = ''): unknown {
   if (value instanceof Uint8Array) return isAddress(name) ? Address.encode(value) : Bytes.toBase64(value)
   if (Array.isArray(value)) return value.map((one) => toJson(one, name))
@@ -34,14 +34,14 @@ const isAddress = (name: string): boolean =>
   ['snd', 'rcv', 'close', 'asnd', 'arcv', 'aclose', 'rekey', 'fadd', 'm', 'r', 'f', 'c', 'apat'].includes(name)
 
 for (const [type, transaction] of Object.entries(transactions)) {
-  test(`reads a transaction of the type ${type} as nodes write it`, () => {
+  test(`reads a transaction of the type ${type} in the JSON of nodes`, () => {
     const id = Transaction.id(transaction)
     const found = decodeTransaction(toJson(transaction), id)
     assert.deepEqual(Transaction.encode(found!), Transaction.encode(transaction))
   })
 }
 
-test('reads nothing that does not have the id', () => {
+test('rejects content that does not have the id', () => {
   const id = Transaction.id(transactions['pay']!)
   const json = toJson(transactions['pay']) as Json.Members
   for (const other of [
@@ -87,7 +87,7 @@ test('a transaction comes with its content, from the node that knows most', asyn
   assert.deepEqual(await algod.transactionDetails(id), { state: { type: 'unknown' }, transaction: undefined })
 })
 
-test('the time of a block', async (t) => {
+test('the time of a block is read', async (t) => {
   const node = new FakeNode()
   const algod = algodOf(t, node)
   node.on('GET block', () => ok({ block: { ts: 1_700_000_000 } }))

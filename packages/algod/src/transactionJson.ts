@@ -1,4 +1,4 @@
-/** Transactions in the JSON of nodes: the names of the wire, addresses as text, bytes in base64. */
+/** Transactions in the JSON of nodes: the names of the wire format, addresses as text, bytes in base64. */
 import { Address, Bytes, Json, Transaction } from '@latchkey/algorand'
 
 type Reader = (value: unknown) => unknown
@@ -21,7 +21,7 @@ const objectOf =
 
 const schema = objectOf({ nui: uint, nbs: uint })
 
-/** State proofs and heartbeats, which no account sends, are not read. */
+/** State proofs and heartbeats are not supported, because no account sends them. */
 const fields: { readonly [name: string]: Reader } = {
   ...{ type: text, snd: address, fee: uint, fv: uint, lv: uint, note: base64, gen: text, gh: base64, grp: base64 },
   ...{ lx: base64, rekey: address, votekey: base64, selkey: base64, sprfkey: base64, votefst: uint, votelst: uint },
@@ -37,8 +37,8 @@ const fields: { readonly [name: string]: Reader } = {
 }
 
 /**
- * The transaction with the given id. Undefined for anything else: it is encoded again, so that a node which leaves
- * something out, adds something or lies is noticed.
+ * Returns the transaction with the given id, and undefined for anything else. The transaction is encoded again to
+ * detect a node that omits something, adds something or lies.
  */
 export function decodeTransaction(value: unknown, transactionId: string): Transaction.Transaction | undefined {
   if (!Json.isObject(value)) return undefined
@@ -51,7 +51,7 @@ export function decodeTransaction(value: unknown, transactionId: string): Transa
   }
 }
 
-/** Members that are not known are left out: the id tells whether one was missed. */
+/** Ignores unknown members: the id reveals whether one was missed. */
 function readMembers(members: Json.Members, readers: { readonly [name: string]: Reader }): { [name: string]: unknown } {
   const read: { [name: string]: unknown } = {}
   for (const [name, reader] of Object.entries(readers)) {

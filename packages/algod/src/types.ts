@@ -1,4 +1,4 @@
-/** What the client takes and returns. */
+/** The inputs and results of the client. */
 import type { Transaction } from '@latchkey/algorand'
 import type { NodeAddress } from './PoolNode.js'
 import type { RejectionCode } from './rejections.js'
@@ -6,10 +6,11 @@ import type { Fetch } from './transport/fetch.js'
 
 /** The nodes, and the limits of the client. */
 export type AlgodOptions = {
-  /** The nodes of one network, the preferred first. One that is slow, behind or failed lately is avoided. */
+  /** The nodes of one network, the preferred first. A node that is slow, behind or failed recently is avoided. */
   nodes: readonly NodeAddress[]
   /**
-   * How many nodes have to say that a transaction is not in the ledger, or that the ledger refuses it, before that counts.
+   * How many nodes must report that a transaction is not on the ledger, or that the ledger refuses it, before that
+   * counts.
    *
    * @default 1
    */
@@ -27,14 +28,14 @@ export type AlgodOptions = {
    */
   maxResponseBytes?: number | undefined
   /**
-   * Further requests at the same time are refused.
+   * The maximum number of concurrent requests. Further ones are refused.
    *
    * @default 4_096
    */
   maxWaiting?: number | undefined
   /**
-   * After this long without a response to a request that changes nothing, the next node is asked too; 0 for never. More where
-   * a node takes long as a rule.
+   * After this long without a response to a read-only request, the next node is queried too; 0 disables this. Raise it
+   * if a node is usually slow.
    *
    * @default 500
    */
@@ -47,7 +48,7 @@ export type AlgodOptions = {
   fetch?: Fetch | undefined
 }
 
-/** What a transaction needs from the network. */
+/** The network parameters for a transaction. */
 export type SuggestedParameters = {
   readonly genesisHash: Uint8Array
   readonly genesisId: string
@@ -61,9 +62,9 @@ export type SuggestedParameters = {
 /** The state of an account. */
 export type AccountState = {
   readonly microAlgos: bigint
-  /** In microAlgos: what must stay in the account. */
+  /** The amount that must stay in the account, in microAlgos. */
   readonly minBalance: bigint
-  /** The address whose key signs for the account; undefined if it is the account's own. */
+  /** The address whose key signs for the account, or undefined if it is the account's own. */
   readonly authAddress: string | undefined
 }
 
@@ -78,46 +79,46 @@ export type Holding = {
 export type AccountHoldings = AccountState & {
   /** At most 200. */
   readonly holdings: readonly (Holding & { readonly assetId: bigint })[]
-  /** How many assets the account holds; `holdings` may be a part of them. */
+  /** How many assets the account holds. `holdings` may be incomplete. */
   readonly holdingCount: number
 }
 
-/** How amounts of an asset are shown, and whose it is. */
+/** The display parameters of an asset, and its creator. */
 export type AssetInfo = {
   readonly decimals: number
   readonly unitName: string | undefined
-  /** As its creator chose it: anybody can choose any name. */
+  /** The name that the creator chose. Anybody can choose any name. */
   readonly name?: string | undefined
   readonly creator?: string | undefined
-  /** Whether an account that opts in is frozen at first. */
+  /** Whether accounts are frozen when they opt in. */
   readonly isFrozenByDefault?: boolean | undefined
 }
 
-/** The state of a transaction, as far back as the node remembers it: about a thousand rounds. */
+/** The state of a transaction. Nodes remember about a thousand rounds. */
 export type TransactionState =
   | { readonly type: 'confirmed'; readonly round: bigint }
   | { readonly type: 'pending' }
   | { readonly type: 'dropped'; readonly reason: string }
   | { readonly type: 'unknown' }
 
-/** The state of a transaction, and the transaction itself where the node has it. */
+/** The state of a transaction, and the transaction itself if the node has it. */
 export type TransactionDetails = {
   readonly state: TransactionState
-  /** Undefined if the node does not know it, or sent something that does not have the id. */
+  /** Undefined if the node does not know the transaction, or sent one with another id. */
   readonly transaction: Transaction.Transaction | undefined
 }
 
-/** A node that says that a transaction is not in the ledger. */
+/** A node that reports that a transaction is not on the ledger. */
 export type Absence = {
-  /** The index of the node among those that the client was given. */
+  /** The index of the node among the nodes of the client. */
   readonly node: number
-  /** The last round of that node, reported by itself before it was asked for the transaction. */
+  /** The last round of that node, which it reported before it was asked for the transaction. */
   readonly round: bigint
 }
 
-/** What the nodes say about a transaction, and which of them say that it is not in the ledger. */
+/** The nodes' reports about a transaction, and which of them say that it is not on the ledger. */
 export type TransactionReport = {
-  /** Of what they say, the most certain. */
+  /** The most certain of the reported states. */
   readonly state: TransactionState
   readonly absences: readonly Absence[]
 }
@@ -126,7 +127,7 @@ export type TransactionReport = {
 export type WaitOptions = {
   /** How long it waits, in milliseconds. */
   readonly timeoutMs: number
-  /** Called with what ends the wait before its time: then the call throws. */
+  /** Called with a function that ends the wait early, which makes the call throw. */
   readonly onStart?: ((cancel: () => void) => void) | undefined
 }
 
@@ -142,8 +143,8 @@ export type SimulationFailure = {
 /** Options of {@link Algod.submit}. */
 export type SubmitOptions = {
   /**
-   * Whether every node gets the group, also after one has accepted it: for a group that a node accepted and does not know
-   * any more.
+   * Whether every node gets the group, even after one has accepted it. For a group that a node accepted but no longer
+   * knows.
    *
    * @default false
    */
@@ -153,8 +154,8 @@ export type SubmitOptions = {
 /** Options of {@link Algod.transaction}. */
 export type LookupOptions = {
   /**
-   * Whether further nodes are asked while the transaction is only pending, as they are where it is unknown: a node can hold
-   * a transaction without passing it on.
+   * Whether further nodes are queried while the transaction is only pending, as they are if it is unknown. A node can
+   * hold a transaction without passing it on.
    *
    * @default false
    */
@@ -162,9 +163,9 @@ export type LookupOptions = {
 }
 
 /**
- * The result of a submission. `isAmbiguous` is true if an earlier node may have accepted the group without an answer
- * reaching the client, or fewer nodes refused it than the quorum: then a refusal does not mean that the group is not in the
- * ledger.
+ * The result of a submission. `isAmbiguous` is true if an earlier node may have accepted the group without its answer
+ * reaching the client, or if fewer nodes than the quorum refused it. A refusal then does not mean that the group is not
+ * on the ledger.
  */
 export type SubmitResult =
   | { readonly type: 'accepted' }

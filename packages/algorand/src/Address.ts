@@ -27,7 +27,7 @@ export function encode(publicKey: Uint8Array): string {
 }
 
 /**
- * The public key of an address. Only the one canonical spelling is read.
+ * Returns the public key of an address. Only the canonical spelling is accepted.
  *
  * @throws AddressError with the code `invalid_address`.
  */
@@ -47,7 +47,7 @@ export function decode(text: string): Uint8Array {
   return publicKey
 }
 
-/** Whether the text is an address that {@link decode} reads. */
+/** Whether {@link decode} accepts the text. */
 export function isValid(text: string): boolean {
   try {
     decode(text)
@@ -58,7 +58,7 @@ export function isValid(text: string): boolean {
   }
 }
 
-/** The text is not an address, or the bytes are not those of one. */
+/** The text is not an address, or the bytes do not form one. */
 export class AddressError extends LatchkeyError<'invalid_address' | 'invalid_key_length'> {
   override name = 'AddressError'
 

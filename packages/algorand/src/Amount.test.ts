@@ -13,7 +13,7 @@ test('amounts have no trailing zeros and at least one digit before the point', (
   assert.equal(Amount.formatAlgos(2_000_000n), '2 ALGO')
 })
 
-test('what is written is read again', () => {
+test('formatted amounts are parsed back', () => {
   fc.assert(
     fc.property(fc.bigInt(0n, 2n ** 64n - 1n), fc.integer({ min: 0, max: Amount.maxDecimals }), (units, decimals) => {
       assert.equal(Amount.parse(Amount.format(units, decimals), decimals), units)
@@ -21,7 +21,7 @@ test('what is written is read again', () => {
   )
 })
 
-test('more decimals than the asset has, signs, exponents and blanks are no amount', () => {
+test('too many decimals, signs, exponents and whitespace are rejected', () => {
   for (const text of ['1.1234567', '-1', '+1', '1e3', '', ' 1', '1.', '.5', '0x1', '1,5', '1'.repeat(21)]) {
     assert.equal(Amount.parse(text, 6), undefined, text)
   }

@@ -1,9 +1,9 @@
-/** Amounts of ALGO and of assets: base units as exact decimals, never through a floating point number. */
+/** Amounts of ALGO and of assets: base units as exact decimals, never as floating point numbers. */
 
 /** The decimals of ALGO. */
 export const algoDecimals = 6
 
-/** The most decimals that an asset can have. */
+/** The maximum number of decimals of an asset. */
 export const maxDecimals = 19
 
 /**
@@ -26,7 +26,7 @@ export function formatAlgos(microAlgos: bigint): string {
 }
 
 /**
- * The base units of a decimal such as `1.5`; undefined for anything else and for too many decimals.
+ * Returns the base units of a decimal such as `1.5`, or undefined for anything else and for too many decimals.
  *
  * @example
  * Amount.parse('1.5', 6) // 1_500_000n
@@ -38,12 +38,12 @@ export function parse(text: string, decimals: number): bigint | undefined {
   return fraction.length > decimals ? undefined : BigInt(match[1]! + fraction.padEnd(decimals, '0'))
 }
 
-/** A number and the unit that was given with it. */
+/** A number and its unit, if one was given. */
 export type Quantity = { readonly number: string; readonly unit: string | undefined }
 
 /**
- * Splits what a person writes for an amount into its number and its unit, which is a unit name or `#` and an asset id.
- * Commas group thousands and are left out of the number; undefined for anything that is no amount.
+ * Splits an amount as a person writes it into its number and its unit, which is a unit name or `#` and an asset id.
+ * Commas group thousands and are removed from the number. Returns undefined for anything that is not an amount.
  *
  * @example
  * Amount.split('2.5 USDC') // { number: '2.5', unit: 'USDC' }

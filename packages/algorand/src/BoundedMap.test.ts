@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BoundedMap } from './BoundedMap.js'
 
-test('one entry more than the limit pushes out the oldest', () => {
+test('an entry beyond the limit evicts the oldest', () => {
   const evicted: [number, string][] = []
   const map = new BoundedMap<string, number>(2, (value, key) => evicted.push([value, key]))
   map.set('a', 1).set('b', 2).set('c', 3)
@@ -16,7 +16,7 @@ test('one entry more than the limit pushes out the oldest', () => {
   assert.deepEqual(evicted, [[1, 'a']])
 })
 
-test('setting an entry again pushes nothing out and keeps its place', () => {
+test('setting an entry again evicts nothing and keeps its place', () => {
   const map = new BoundedMap<string, number>(2)
   map.set('a', 1).set('b', 2).set('a', 3).set('c', 4)
   assert.deepEqual([...map.keys()], ['b', 'c'])

@@ -1,6 +1,6 @@
 /**
- * A map with a limit on its entries: adding one more evicts the oldest. For everything that untrusted peers can make a
- * program remember.
+ * A map with a limit on its entries: adding one more evicts the oldest. Use it for everything that untrusted peers can
+ * make a program remember.
  *
  * @example
  * const seen = new BoundedMap<string, number>(1000)
@@ -23,7 +23,9 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
     return this
   }
 
-  /** Gets an entry and makes it the newest: a map that is read by `touch` evicts the least recently used entry. */
+  /**
+   * Returns an entry and makes it the newest, so a map that is read with `touch` evicts the least recently used entry.
+   */
   touch(key: Key): Value | undefined {
     const value = this.get(key)
     if (value === undefined && !this.has(key)) return undefined

@@ -21,7 +21,7 @@ test('hexadecimal is read in either case and written in lower case', () => {
   for (const text of ['0', '0g', ' 00', '0x00', '00 ']) assert.equal(Bytes.fromHex(text), undefined, text)
 })
 
-test('UTF-8 goes both ways and is checked', () => {
+test('UTF-8 round-trips and is validated', () => {
   for (const text of ['', 'plain', 'größer als dreißig Zeichen, damit die Schleife endet', '🔑']) {
     assert.equal(Bytes.toUtf8(Bytes.fromUtf8(text)), text)
     assert.equal(Bytes.fromUtf8(text).constructor, Uint8Array)
@@ -29,7 +29,7 @@ test('UTF-8 goes both ways and is checked', () => {
   assert.equal(Bytes.toUtf8(Uint8Array.of(0xff)), undefined)
 })
 
-test('comparing in constant time gives the same verdict as comparing', () => {
+test('the constant-time comparison gives the same result as a plain one', () => {
   const [a, b] = [Uint8Array.of(1, 2, 3), Uint8Array.of(1, 2, 4)]
   for (const [left, right] of [
     [a, a.slice()],

@@ -1,4 +1,6 @@
-/** Byte strings: comparing, joining, text forms, random bytes. Everything takes and returns plain `Uint8Array`s. */
+/**
+ * Byte strings: comparison, concatenation, text forms, random bytes. Everything takes and returns plain `Uint8Array`s.
+ */
 import * as crypto from '#crypto'
 import * as platform from '#platform'
 import * as Internal from './internal/Bytes.js'
@@ -14,12 +16,12 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
   return Internal.concat(parts)
 }
 
-/** Whether the bytes are the same. Not for secrets: the time shows how many bytes are alike. */
+/** Whether the bytes are equal. Not for secrets, because the time reveals how many bytes match. */
 export function equal(a: Uint8Array, b: Uint8Array): boolean {
   return Internal.equal(a, b)
 }
 
-/** Whether the bytes are the same, in a time that depends on their lengths only. For secrets. */
+/** Whether the bytes are equal, in a time that depends only on their lengths. For secrets. */
 export function equalConstantTime(a: Uint8Array, b: Uint8Array): boolean {
   return crypto.equalConstantTime(a, b)
 }
@@ -34,7 +36,7 @@ export function random(length: number): Uint8Array {
   return crypto.randomBytes(length)
 }
 
-/** Overwrites a secret with zeros. Copies that the runtime made of it earlier stay. */
+/** Overwrites a secret with zeros. Earlier copies that the runtime made remain. */
 export function wipe(bytes: Uint8Array): void {
   crypto.wipe(bytes)
 }
@@ -44,7 +46,7 @@ export function toBase64(bytes: Uint8Array): string {
   return platform.encodeBase64(bytes)
 }
 
-/** The bytes of standard base64 with padding; undefined for any other spelling. */
+/** Decodes standard base64 with padding. Returns undefined for any other spelling. */
 export function fromBase64(text: string): Uint8Array | undefined {
   return platform.decodeBase64(text)
 }
@@ -54,7 +56,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return platform.encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
 }
 
-/** The bytes of base64 in the URL-safe alphabet without padding; undefined for any other spelling. */
+/** Decodes base64 in the URL-safe alphabet without padding. Returns undefined for any other spelling. */
 export function fromBase64Url(text: string): Uint8Array | undefined {
   if (/[+/=]/.test(text)) return undefined
   return platform.decodeBase64(
@@ -70,7 +72,7 @@ export function toHex(bytes: Uint8Array): string {
   return platform.encodeHex(bytes)
 }
 
-/** The bytes of hexadecimal in either case; undefined for anything else. */
+/** Decodes hexadecimal in either case. Returns undefined for anything else. */
 export function fromHex(text: string): Uint8Array | undefined {
   if (text.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(text)) return undefined
   const bytes = new Uint8Array(text.length / 2)
@@ -80,12 +82,12 @@ export function fromHex(text: string): Uint8Array | undefined {
   return bytes
 }
 
-/** The text of UTF-8; undefined if the bytes are not UTF-8. A byte order mark is kept. */
+/** Decodes UTF-8. Returns undefined if the bytes are not UTF-8. A byte order mark is kept. */
 export function toUtf8(bytes: Uint8Array): string | undefined {
   return Text.decode(bytes)
 }
 
-/** Text as UTF-8. Half of a surrogate pair becomes the replacement character. */
+/** Encodes text as UTF-8. Half of a surrogate pair becomes the replacement character. */
 export function fromUtf8(text: string): Uint8Array {
   return Text.encode(text)
 }

@@ -15,7 +15,7 @@ export const zero = Address.encode(new Uint8Array(32))
 export const hash = (network: Network.Network): Uint8Array => new Uint8Array(Buffer.from(network.genesisHash, 'base64'))
 export const header = { snd: alice, fee: 1000n, fv: 1n, lv: 1001n, gen: 'testnet-v1.0', gh: hash(Network.testnet) }
 
-/** Through the encoding, as transactions arrive. */
+/** Encodes and decodes first, because transactions arrive encoded. */
 export function describe(
   members: Partial<Transaction.Transaction>,
   options?: Description.Options,

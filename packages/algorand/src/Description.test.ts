@@ -327,7 +327,7 @@ test('warns of each risk', async (t) => {
   }
 })
 
-test('a rekey and a close are among the lines too', () => {
+test('a rekey and a close also appear among the lines', () => {
   const { lines } = describe({ close: bob, rekey: carol })
   assert.equal(lines[0], `Closes the account: the remaining balance goes to ${B}.`)
   assert.ok(lines.includes(`Afterwards ${C} signs for the sender.`))
@@ -343,7 +343,7 @@ test('explains the high fee of an account that goes online', () => {
   assert.ok(lines.includes('A fee of 2 ALGO or more makes it eligible for block rewards.'))
 })
 
-test('warnings of what cannot be undone come first', () => {
+test('warnings of irreversible effects come first', () => {
   const { warnings } = describe({ rcv: alice, rekey: bob, gh: hash(Network.mainnet), gen: undefined })
   assert.match(warnings[0]!, /^It rekeys /)
   assert.deepEqual(warnings.slice(1), [
@@ -408,12 +408,12 @@ test('describes transactions that are signed together', async (t) => {
     assert.deepEqual(Description.describeGroup(Group.assign([one])), [])
     assert.deepEqual(Description.describeGroup([]), [])
   })
-  await t.test('missing and reordered members are warned of', () => {
+  await t.test('warns of missing and reordered members', () => {
     assert.deepEqual(Description.describeGroup([whole[0]!]), [missing])
     assert.deepEqual(Description.describeGroup(whole.toReversed()), [missing])
     assert.deepEqual(Description.describeGroup([whole[0]!, { ...whole[1]!, amt: 1n }]), [missing])
   })
-  await t.test('transactions without a common group are warned of', () => {
+  await t.test('warns of transactions without a common group', () => {
     assert.deepEqual(Description.describeGroup([one, two]), [
       'These transactions are not a group: each can be confirmed without the others.',
     ])
@@ -426,7 +426,7 @@ test('describes transactions that are signed together', async (t) => {
       missing,
     ])
   })
-  await t.test('different networks are warned of', () => {
+  await t.test('warns of different networks', () => {
     assert.deepEqual(Description.describeGroup(Group.assign([one, other])), [
       'These transactions are for different networks.',
     ])

@@ -12,20 +12,20 @@ export type { Asset } from './internal/description/DescriptionBuilder.js'
 /** The options of {@link describe}. */
 export type Options = {
   /**
-   * Decimals and units of assets. USDC of the public networks is known without.
+   * Decimals and units of assets. USDC of the public networks is built in.
    *
    * @default none: amounts are shown in base units
    */
   assets?: ReadonlyMap<bigint, Asset> | undefined
 }
 
-/** Every text is one line that a terminal can print: untrusted text in it is quoted and escaped. */
+/** Every text is one line that a terminal can print. Untrusted text in it is quoted and escaped. */
 export type Description = {
-  /** What the transaction does, then its sender, fee, network and validity. */
+  /** The effects of the transaction, then its sender, fee, network and validity. */
   lines: string[]
-  /** What to consider before signing, effects that cannot be undone first. */
+  /** The warnings to consider before signing, irreversible effects first. */
   warnings: string[]
-  /** The warnings of effects that cannot be undone. */
+  /** The warnings about irreversible effects. */
   finalWarnings: string[]
 }
 
@@ -37,7 +37,7 @@ export type Description = {
  */
 export function describe(transaction: Transaction, options: Options = {}): Description {
   const builder = new DescriptionBuilder(transaction, options.assets ?? new Map())
-  // The first of all warnings: the holder of the new key can do everything else afterwards.
+  // Warned of first, because the holder of the new key can do everything else afterwards.
   warnOfRekey(builder)
   const type = typeDescribers.get(transaction.type)
   if (type === undefined) describeUnknownType(builder)
@@ -56,7 +56,7 @@ export function describe(transaction: Transaction, options: Options = {}): Descr
   return { lines: builder.lines, warnings: builder.warnings, finalWarnings: builder.finalWarnings }
 }
 
-/** Warnings about transactions that are signed together: none for a complete group or a single transaction. */
+/** Returns warnings about transactions that are signed together: none for a complete group or a single transaction. */
 export function describeGroup(transactions: readonly Transaction[]): string[] {
   const warnings: string[] = []
   const hashes = new Set(transactions.map(({ gh }) => (gh === undefined ? '' : base64(gh))))
@@ -88,7 +88,7 @@ function isGrouped({ grp }: Transaction): boolean {
 /** The fields that every type may have. */
 const commonFields = ['type', 'snd', 'fee', 'fv', 'lv', 'note', 'gen', 'gh', 'grp', 'lx', 'rekey']
 
-/** They are not described, so their presence deserves a warning. */
+/** Foreign fields are not described, so their presence deserves a warning. */
 function warnOfForeignFields(builder: DescriptionBuilder, own: readonly string[]): void {
   const foreign = Object.entries(builder.transaction)
     .filter(([name, value]) => value !== undefined && !commonFields.includes(name) && !own.includes(name))

@@ -1,4 +1,4 @@
-/** Descriptions of what comes from untrusted sources: safe to print, and never without the warnings that matter. */
+/** Tests descriptions of untrusted content: they are safe to print and never lack the important warnings. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -23,7 +23,7 @@ test('shows a note safely', async (t) => {
   await t.test('bytes that are not text are shown in base64', () =>
     assert.equal(note(Uint8Array.of(0xff, 1)), 'Note: /wE= (base64).'),
   )
-  await t.test('a long note is cut', () => {
+  await t.test('a long note is truncated', () => {
     assert.equal(note('x'.repeat(300)), `Note: "${'x'.repeat(200)}" and 100 more characters.`)
     assert.match(note(new Uint8Array(1024).fill(255)), /^Note: \/{96} and 952 more bytes \(base64\)\.$/)
   })

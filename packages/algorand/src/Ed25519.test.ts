@@ -12,7 +12,7 @@ const signature = bytes(
   '92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00',
 )
 
-test('keys and signatures are those of RFC 8032', () => {
+test('keys and signatures match RFC 8032', () => {
   const pair = Ed25519.keyPairFromSeed(seed)
   assert.deepEqual(pair.publicKey, publicKey)
   assert.deepEqual(pair.secretKey, Uint8Array.of(...seed, ...publicKey))
@@ -26,7 +26,7 @@ test('a known seed has its known address', () => {
   assert.equal(address, '5JFGYY7CTRJAVPXVKB5RGLWF7GKUO5VOX27HXESCD3VGSFCG2IWAKDM5YU')
 })
 
-test('writes the secret key to the memory given', () => {
+test('writes the secret key to the given memory', () => {
   const protectedMemory = sodium.sodium_malloc(64)
   const pair = Ed25519.keyPairFromSeed(seed, protectedMemory)
   assert.equal(pair.secretKey, protectedMemory)

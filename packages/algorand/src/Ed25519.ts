@@ -3,20 +3,20 @@ import * as crypto from '#crypto'
 import { errors } from './errors.js'
 import { LatchkeyError } from './LatchkeyError.js'
 
-/** The bytes of a seed. */
+/** The length of a seed in bytes. */
 export const seedLength = 32
-/** The bytes of a public key. */
+/** The length of a public key in bytes. */
 export const publicKeyLength = 32
-/** The bytes of a secret key: the seed, then the public key. */
+/** The length of a secret key in bytes: the seed, then the public key. */
 export const secretKeyLength = 64
-/** The bytes of a signature. */
+/** The length of a signature in bytes. */
 export const signatureLength = 64
 
 /** A public key and its secret key. */
 export type KeyPair = { publicKey: Uint8Array; secretKey: Uint8Array }
 
 /**
- * The key pair of a seed.
+ * Returns the key pair of a seed.
  *
  * @param secretKeyOut 64 bytes that receive the secret key, such as memory of sodium_malloc.
  * @default secretKeyOut new memory on the heap
@@ -43,7 +43,7 @@ export function publicKey(seed: Uint8Array): Uint8Array {
 }
 
 /**
- * The signature of a message by a secret key that {@link keyPairFromSeed} returned.
+ * Signs a message with a secret key that {@link keyPairFromSeed} returned.
  *
  * @throws Ed25519Error with the code `invalid_key_length`.
  */
@@ -55,8 +55,8 @@ export function sign(message: Uint8Array, secretKey: Uint8Array): Uint8Array {
 }
 
 /**
- * Whether the signature is valid. Never throws: signatures and keys come from outside, so one of a wrong length is not
- * valid. Non-canonical encodings and points of small order are not valid either.
+ * Whether the signature is valid. Never throws: signatures and keys come from outside, so one of a wrong length is
+ * invalid. Non-canonical encodings and points of small order are invalid too.
  */
 export function verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean {
   if (signature.length !== signatureLength || publicKey.length !== publicKeyLength) return false

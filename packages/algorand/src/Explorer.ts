@@ -7,7 +7,7 @@ const origin = 'https://lora.algokit.io'
 const shown: readonly Network.Network[] = [Network.mainnet, Network.testnet, Network.betanet]
 
 /**
- * The page of a transaction; undefined on a local network.
+ * Returns the page of a transaction, or undefined on a local network.
  *
  * @example
  * Explorer.transactionUrl('testnet', id) // 'https://lora.algokit.io/testnet/transaction/…'
@@ -16,12 +16,12 @@ export function transactionUrl(network: string, transactionId: string): string |
   return pageUrl(network, 'transaction', transactionId)
 }
 
-/** The page of an account; undefined on a local network. */
+/** Returns the page of an account, or undefined on a local network. */
 export function accountUrl(network: string, address: string): string | undefined {
   return pageUrl(network, 'account', address)
 }
 
-/** The page of an asset; undefined on a local network. */
+/** Returns the page of an asset, or undefined on a local network. */
 export function assetUrl(network: string, assetId: bigint): string | undefined {
   return pageUrl(network, 'asset', String(assetId))
 }

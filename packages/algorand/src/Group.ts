@@ -6,11 +6,11 @@ import { LatchkeyError } from './LatchkeyError.js'
 import { Writer } from './Msgpack.js'
 import * as Transaction from './Transaction.js'
 
-/** The most transactions in a group. */
+/** The maximum number of transactions in a group. */
 export const maxSize = 16
 
 /**
- * The id that binds the transactions together, in this order. Group ids that they already have are ignored.
+ * Returns the id that binds the transactions together, in this order. Existing group ids are ignored.
  *
  * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded.
  */
@@ -24,7 +24,7 @@ export function id(transactions: readonly Transaction.Transaction[]): Uint8Array
 }
 
 /**
- * The same transactions as members of one group.
+ * Returns the same transactions as members of one group.
  *
  * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded.
  */

@@ -5,7 +5,7 @@ import * as Hash from './Hash.js'
 
 const abc = new Uint8Array(Buffer.from('abc'))
 
-test('sha512_256 gives the vectors of FIPS 180-4', () => {
+test('sha512_256 matches the vectors of FIPS 180-4', () => {
   assert.equal(hex(Hash.sha512_256(abc)), '53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23')
   assert.equal(
     hex(Hash.sha512_256(new Uint8Array())),

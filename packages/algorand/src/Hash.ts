@@ -1,4 +1,4 @@
-/** Hashes, and the prefixes that separate what is hashed and signed for different purposes. */
+/** Hashes, and the domain prefixes that separate hashes and signatures by purpose. */
 import * as crypto from '#crypto'
 import { errors } from './errors.js'
 import * as Base32 from './internal/Base32.js'
@@ -6,7 +6,7 @@ import * as Bytes from './internal/Bytes.js'
 import * as Text from './internal/Text.js'
 import { LatchkeyError } from './LatchkeyError.js'
 
-/** Prefixes that keep a signature or hash made for one purpose from being valid for another. */
+/** Prefixes that prevent a signature or hash for one purpose from being valid for another. */
 export const domains = {
   transaction: 'TX',
   group: 'TG',
@@ -32,7 +32,7 @@ const prefixes = new Map<Domain, Uint8Array>(
 const digestLength = 32
 const textLength = 52
 
-/** SHA-512/256, the hash of Algorand: its own initial state, not SHA-512 cut short. */
+/** SHA-512/256, the hash of Algorand. It has its own initial state and is not truncated SHA-512. */
 export function sha512_256(data: Uint8Array): Uint8Array {
   return crypto.sha512_256(data)
 }
@@ -52,7 +52,7 @@ export function hash(domain: Domain, ...parts: readonly Uint8Array[]): Uint8Arra
   return sha512_256(prefixed(domain, ...parts))
 }
 
-/** The domain's prefix followed by the parts: what is hashed, and also what is signed. */
+/** The domain's prefix followed by the parts: the bytes that are hashed or signed. */
 export function prefixed(domain: Domain, ...parts: readonly Uint8Array[]): Uint8Array {
   const prefix = prefixes.get(domain)
   if (prefix === undefined) throw new TypeError('unknown hash domain')
@@ -60,7 +60,7 @@ export function prefixed(domain: Domain, ...parts: readonly Uint8Array[]): Uint8
 }
 
 /**
- * A digest as nodes show ids of transactions and hashes of blocks: 52 characters.
+ * Encodes a digest as 52 characters, the form in which nodes show transaction ids and block hashes.
  *
  * @throws HashError with the code `invalid_digest`.
  */
@@ -69,7 +69,7 @@ export function toText(digest: Uint8Array): string {
   return Base32.encode(digest)
 }
 
-/** The digest; undefined for anything but the one spelling that {@link toText} gives it. */
+/** Decodes a digest. Returns undefined for anything but the exact spelling of {@link toText}. */
 export function fromText(text: string): Uint8Array | undefined {
   return text.length === textLength ? Base32.decode(text) : undefined
 }

@@ -11,7 +11,7 @@ test('integers beyond 2^53 are exact', () => {
   })
 })
 
-test('integers that a number holds stay numbers, also those of 16 digits', () => {
+test('integers that a number holds stay numbers, including those of 16 digits', () => {
   assert.deepEqual(Json.parse('[1, 9007199254740991, 1234567890123456]'), [1, 9007199254740991, 1234567890123456])
 })
 
@@ -20,7 +20,7 @@ test('fractions and exponents stay numbers', () => {
   assert.deepEqual(Json.parse(text), JSON.parse(text))
 })
 
-test('digits inside strings and names are left alone', () => {
+test('digits inside strings and names are unchanged', () => {
   const text = '{"18446744073709551615":"18446744073709551615","x\\"1844674407370955161599":1}'
   assert.deepEqual(Json.parse(text), JSON.parse(text))
 })
@@ -49,7 +49,7 @@ test('throws SyntaxError for text that is not JSON or is nested too deeply', () 
   assert.throws(() => Json.parse('['.repeat(1_000_000)), SyntaxError)
 })
 
-test('uint64 accepts exactly the integers of 64 bits', () => {
+test('uint64 accepts exactly the 64-bit integers', () => {
   assert.equal(Json.uint64(5), 5n)
   assert.equal(Json.uint64(2n ** 64n - 1n), 2n ** 64n - 1n)
   for (const wrong of [-1, 1.5, 2n ** 64n, -1n, '5', null, undefined, 2 ** 53])
@@ -61,13 +61,13 @@ test('isObject is false for arrays and null', () => {
   for (const wrong of [[], null, 'x', 1, undefined]) assert.ok(!Json.isObject(wrong))
 })
 
-test('an integer of millions of digits is a number that no reader accepts, and is not converted', () => {
+test('an integer of millions of digits stays a number that no reader accepts, and is not converted', () => {
   const value = Json.parse(`{"round":${'9'.repeat(1_000_000)}}`) as { round: unknown }
   assert.equal(typeof value.round, 'number')
   assert.equal(Json.uint64(value.round), undefined)
 })
 
-test('a member called __proto__ is a member like any other', () => {
+test('a member called __proto__ is an ordinary member', () => {
   const value = Json.parse('{"__proto__":18446744073709551615,"a":{"__proto__":{"b":18446744073709551615}}}') as object
   assert.equal(Object.getPrototypeOf(value), Object.prototype)
   assert.deepEqual(Object.entries(value)[0], ['__proto__', 18446744073709551615n])

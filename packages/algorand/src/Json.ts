@@ -1,4 +1,4 @@
-/** JSON with 64-bit integers, as Algorand nodes write it; `JSON.parse` alone would round them. */
+/** JSON with 64-bit integers, as Algorand nodes write it. `JSON.parse` alone would round them. */
 
 /** A JSON object whose members have not been checked yet. */
 export type Members = { readonly [name: string]: unknown }
@@ -21,13 +21,13 @@ export function parse(text: string): unknown {
     // The text is valid JSON here, so a linear scan finds all tokens.
     return unmark(JSON.parse(text.replace(token, markLongInteger)))
   } catch (error) {
-    // The depth is limited by the stack.
+    // The stack limits the depth.
     if (error instanceof RangeError) throw new SyntaxError('nested too deeply')
     throw error
   }
 }
 
-/** The value as an unsigned 64-bit integer; undefined if it is not one. */
+/** Returns the value as an unsigned 64-bit integer, or undefined if it is not one. */
 export function uint64(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value >= 0n && value <= maxUint64 ? value : undefined
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined
@@ -35,11 +35,11 @@ export function uint64(value: unknown): bigint | undefined {
 
 const maxUint64 = 2n ** 64n - 1n
 const longDigits = /[0-9]{16}/
-/** 64 bits hold 20 digits at most. More would only cost time: `BigInt` is not linear in their number. */
+/** 64 bits hold at most 20 digits. More would only cost time, because `BigInt` is not linear in their number. */
 const longInteger = /^-?[0-9]{16,20}$/
-/** A number, or a string with the colon that makes it a name. */
+/** A number, or a string with the colon that makes it a member name. */
 const token = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|-?[0-9][0-9.eE+-]*/g
-/** Long integers pass `JSON.parse` as strings with this prefix; strings that have it already get a second one. */
+/** Long integers pass `JSON.parse` as strings with this prefix. Strings that already have it get a second one. */
 const mark = '\u0001'
 
 function markLongInteger(match: string, string: string | undefined, colon: string | undefined): string {
@@ -53,14 +53,14 @@ function isUnsafeInteger(text: string): boolean {
   return longInteger.test(text) && !Number.isSafeInteger(Number(text))
 }
 
-/** Over the whole value, in place. A reviver would do the same ten times slower. */
+/** Walks the whole value in place. A reviver would be ten times slower. */
 function unmark(value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith(mark) ? unmarkText(value.slice(1)) : value
   if (typeof value !== 'object' || value === null) return value
   for (const name of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[name]
     const unmarked = unmark(member)
-    // Not by assignment, which would not create a member called `__proto__`.
+    // An assignment would not create a member called `__proto__`.
     if (unmarked !== member) Object.defineProperty(value, name, { ...memberOptions, value: unmarked })
   }
   return value

@@ -7,7 +7,7 @@ import { derivationVectors } from './testdata/derivation.test.data.js'
 
 const master = Uint8Array.from({ length: 32 }, (_, index) => index)
 
-test('seeds and addresses are those of the reference daemon', () => {
+test('seeds and addresses match the reference daemon', () => {
   for (const { masterDerivationKey, keys } of derivationVectors) {
     for (const { index, seed, address } of keys) {
       const derived = KeyDerivation.seed(new Uint8Array(Buffer.from(masterDerivationKey, 'hex')), index)
@@ -17,7 +17,7 @@ test('seeds and addresses are those of the reference daemon', () => {
   }
 })
 
-test('numbers and bigints name the same key', () => {
+test('numbers and bigints identify the same key', () => {
   assert.deepEqual(KeyDerivation.seed(master, 5), KeyDerivation.seed(master, 5n))
 })
 

@@ -1,4 +1,4 @@
-/** The keys of a wallet, derived from its master key as the Go daemon derives them. */
+/** Derives the keys of a wallet from its master key, like the Go daemon. */
 import * as crypto from '#crypto'
 import { errors } from './errors.js'
 import * as Text from './internal/Text.js'
@@ -8,9 +8,9 @@ const masterKeyLength = 32
 const maxIndex = 2n ** 63n - 1n
 
 /**
- * The seed of a wallet's key by its index. This is the expand step of HKDF (RFC 5869) alone: the master key is already
- * uniform, so nothing is extracted, and one block of output is all that is needed. `crypto.hkdf` always extracts first
- * and would give other keys.
+ * Returns the seed of a wallet's key by its index. This is only the expand step of HKDF (RFC 5869): the master key is
+ * already uniform, so nothing needs to be extracted, and one block of output suffices. `crypto.hkdf` always extracts
+ * first and would give different keys.
  *
  * @throws KeyDerivationError with the code `invalid_key_length` or `invalid_key_index`.
  */

@@ -1,8 +1,8 @@
 /** The documentation of one error code. */
 export type ErrorEntry = {
-  /** What happened, in general. The message of a thrown error may have more details. */
+  /** A general description of the error. The message of a thrown error may have more details. */
   readonly message: string
-  /** What to do about it. */
+  /** The suggested remedy. */
   readonly hint: string
 }
 
@@ -11,15 +11,15 @@ export type ErrorRegistry = { readonly [code: string]: ErrorEntry }
 
 /** The optional parts of a {@link LatchkeyError}. */
 export type LatchkeyErrorOptions = {
-  /** What to do about it. */
+  /** The suggested remedy. */
   readonly hint?: string | undefined
   /** The error that caused this one. */
   readonly cause?: unknown
 }
 
 /**
- * The base of all errors that Latchkey's packages throw. Programs match on `code`, which is stable and
- * listed in the `errors` registry of the package; `message` and `hint` are for people.
+ * The base class of all errors that Latchkey's packages throw. Programs match on `code`, which is stable and listed in
+ * the `errors` registry of the package; `message` and `hint` are for people.
  *
  * @example
  * try {
@@ -33,7 +33,7 @@ export class LatchkeyError<Code extends string = string> extends Error {
   override name = 'LatchkeyError'
   /** Identifies the case. Codes are stable: changing one is a breaking change. */
   readonly code: Code
-  /** What to do about it; undefined if there is nothing to do. */
+  /** The suggested remedy, or undefined if there is none. */
   readonly hint: string | undefined
 
   constructor(code: Code, message: string, { hint, cause }: LatchkeyErrorOptions = {}) {

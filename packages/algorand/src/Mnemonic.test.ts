@@ -19,7 +19,7 @@ test('agrees with algosdk in both directions', () => {
   )
 })
 
-test('the mnemonic of 32 zero bytes', () => {
+test('encodes 32 zero bytes', () => {
   assert.equal(Mnemonic.encode(new Uint8Array(32)), zero)
 })
 
@@ -27,7 +27,7 @@ test('ignores white space and case', () => {
   assert.deepEqual(Mnemonic.decode(`\n ${zero.toUpperCase().replaceAll(' ', '\t ')}\n`), new Uint8Array(32))
 })
 
-test('names an unknown word by its position and does not repeat it', () => {
+test('identifies an unknown word by its position without repeating it', () => {
   const words = zero.split(' ')
   words[6] = 'topsecret'
   assert.throws(

@@ -1,4 +1,4 @@
-/** The 25 words that stand for a key. */
+/** The 25-word mnemonic of a key. */
 import { errors } from './errors.js'
 import * as Hash from './Hash.js'
 import { LatchkeyError } from './LatchkeyError.js'
@@ -13,7 +13,7 @@ export const wordList: readonly string[] = english.trim().split(/\s+/)
 const indices = new Map(wordList.map((word, index) => [word, index]))
 
 /**
- * The 25 words of a 32-byte key or seed: 24 carry the bits, the last is a checksum.
+ * Returns the 25 words of a 32-byte key or seed: 24 carry the bits, the last is a checksum.
  *
  * @throws MnemonicError with the code `invalid_key_length`.
  */
@@ -37,7 +37,8 @@ export function encode(key: Uint8Array): string {
 }
 
 /**
- * The key of a mnemonic. Extra white space and upper case are accepted. Errors name positions, never the secret words.
+ * Returns the key of a mnemonic. Extra white space and upper case are accepted. Errors contain positions, never the
+ * secret words.
  *
  * @throws MnemonicError with the code `invalid_mnemonic`.
  */
@@ -65,7 +66,7 @@ export function decode(text: string): Uint8Array {
       buffer >>>= 8
     }
   }
-  // 24 words hold eight bits more than the key; with any of them set, two mnemonics would stand for one key.
+  // 24 words hold eight bits more than the key. If any of them were allowed, two mnemonics would represent one key.
   if (buffer !== 0 || values[wordCount - 1] !== checksum(key)) {
     throw new MnemonicError(
       'invalid_mnemonic',
@@ -80,7 +81,7 @@ function checksum(key: Uint8Array): number {
   return (digest[0]! | (digest[1]! << 8)) & 0x7ff
 }
 
-/** The text is not a mnemonic, or the bytes are not those of a key. The message never contains the words. */
+/** The text is not a mnemonic, or the bytes do not have the length of a key. The message never contains the words. */
 export class MnemonicError extends LatchkeyError<'invalid_mnemonic' | 'invalid_key_length'> {
   override name = 'MnemonicError'
 

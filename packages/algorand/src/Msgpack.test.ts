@@ -43,7 +43,7 @@ test('headers take their shortest form', () => {
   }
 })
 
-test('what is written is read back', () => {
+test('encoded values are decoded back', () => {
   fc.assert(
     fc.property(
       uint64,
@@ -110,7 +110,7 @@ test('text that is not UTF-8 is rejected as text and readable as bytes', () => {
   assert.equal(new Reader(bytes('a3efbbbf')).str(), '\ufeff')
 })
 
-test('values read from a Buffer are plain copies, views share its memory', () => {
+test('values read from a Buffer are plain copies; views share its memory', () => {
   const source = Buffer.from('c40101', 'hex')
   const copy = new Reader(source).bin()
   const view = new Reader(source).view()
@@ -119,7 +119,7 @@ test('values read from a Buffer are plain copies, views share its memory', () =>
   assert.deepEqual([copy[0], view[0]], [1, 9])
 })
 
-test('skip passes over every type', () => {
+test('skip skips every type', () => {
   const forms = [
     '00',
     'ff',

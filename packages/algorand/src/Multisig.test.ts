@@ -22,7 +22,7 @@ function signedBy(...signers: Ed25519.KeyPair[]): Multisig.Signature {
   )
 }
 
-test('addresses are the published ones', () => {
+test('addresses match the published ones', () => {
   assert.equal(
     Address.encode(Multisig.address(twoOfThree)),
     'MN72UOZMBF2UWDIWE3YK4IFLD3OSIWNB63WQAJFBZEKJL3GI5TAH2T6D7A',
@@ -120,7 +120,7 @@ test('rejects merging signatures of different multisigs', () => {
   assert.throws(() => Multisig.merge([first]), Multisig.MultisigError)
 })
 
-test('the encoding leaves out signatures that are not there and reads back', () => {
+test('the encoding omits missing signatures and is read back', () => {
   const signature = signedBy(b)
   const bytes = Multisig.encode(signature)
   const expected = new Writer().mapHeader(3).str('subsig').arrayHeader(3)
@@ -135,7 +135,7 @@ test('the encoding leaves out signatures that are not there and reads back', () 
   assert.deepEqual(Multisig.encode(zeroSigned), Multisig.encode(Multisig.empty(twoOfThree)))
 })
 
-test('decoding rejects missing and unknown members, and those given twice', () => {
+test('decoding rejects missing, unknown and duplicate members', () => {
   const wrong: ((writer: Writer) => void)[] = [
     (w) => w.nil(),
     (w) => w.mapHeader(0),

@@ -10,10 +10,10 @@ import { multisig as schema } from './internal/SignatureSchema.js'
 import { LatchkeyError } from './LatchkeyError.js'
 import { DecodeError, Reader, Writer } from './Msgpack.js'
 
-/** What a multisig address is the hash of. The order of the keys matters, and a key may occur more than once. */
+/** The preimage of a multisig address. The order of the keys matters, and a key may occur more than once. */
 export type Multisig = { version: number; threshold: number; publicKeys: readonly Uint8Array[] }
 
-/** Signatures of some members, with a slot for every member, by the names on the wire. */
+/** Signatures of some members, with a slot for every member. Uses the names of the wire format. */
 export type Signature = ValueOf<typeof schema>
 
 /** The slot of one member: its public key, and its signature once it has signed. */
@@ -40,12 +40,12 @@ export function address(multisig: Multisig): Uint8Array {
   return Hash.hash(Hash.domains.multisigAddress, Uint8Array.of(version, threshold), ...publicKeys)
 }
 
-/** The multisig that a signature is for. */
+/** Returns the multisig of a signature. */
 export function preimage(signature: Signature): Multisig {
   return { version: signature.v, threshold: signature.thr, publicKeys: signature.subsig.map((slot) => slot.pk) }
 }
 
-/** A signature with a slot for every member and none of them signed. */
+/** Returns a signature with an unsigned slot for every member. */
 export function empty(multisig: Multisig): Signature {
   return {
     v: multisig.version,
@@ -55,7 +55,7 @@ export function empty(multisig: Multisig): Signature {
 }
 
 /**
- * Fills every slot of the member. Other members' signatures are carried over unverified.
+ * Fills every slot of the member. Other members' signatures are copied without verification.
  *
  * @throws MultisigError with the code `multisig_key_missing`, `multisig_duplicate` or `multisig_invalid_key`.
  */
@@ -74,7 +74,7 @@ export function addSignature(signature: Signature, publicKey: Uint8Array, member
 }
 
 /**
- * One signature out of at least two partial ones of the same multisig.
+ * Merges at least two partial signatures of the same multisig.
  *
  * @throws MultisigError with the code `multisig_too_few`, `multisig_mismatch` or `multisig_duplicate`.
  */
@@ -96,7 +96,7 @@ export function merge(signatures: readonly Signature[]): Signature {
   return { v: first.v, thr: first.thr, subsig: slots }
 }
 
-/** Whether enough slots are signed, and every signature in them is valid. */
+/** Whether enough slots are signed, and all of their signatures are valid. */
 export function verify(signature: Signature, message: Uint8Array): boolean {
   const { v, thr, subsig } = signature
   if (v !== supportedVersion || thr < 1 || thr > subsig.length) return false
@@ -148,7 +148,7 @@ function keysDiffer(): MultisigError {
 
 type MultisigErrorCode = Extract<keyof typeof errors, `multisig_${string}`>
 
-/** The multisig is not valid, or signatures do not fit together. Messages are the Go daemon's where it has one. */
+/** The multisig is invalid, or signatures do not match. Messages are the Go daemon's if it has one. */
 export class MultisigError extends LatchkeyError<MultisigErrorCode> {
   override name = 'MultisigError'
 

@@ -10,7 +10,7 @@ test('the ids of public networks follow from their genesis hashes', () => {
   }
 })
 
-test('the full id has the whole hash, and names the same network', () => {
+test('the full id has the whole hash, and identifies the same network', () => {
   assert.equal(Network.fullCaip2(Network.mainnet.genesisHash), 'algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=')
   for (const { genesisHash, caip2 } of Network.known) {
     const full = Network.fullCaip2(genesisHash)
@@ -45,7 +45,7 @@ test('different networks do not match', () => {
   assert.equal(Network.matches(Network.mainnet.caip2, `algorand:${Network.testnet.genesisHash}`), false)
 })
 
-test('rejects what is not an id, and matches it with nothing', () => {
+test('rejects invalid ids, which match nothing', () => {
   const { caip2, genesisHash } = Network.testnet
   const ids = [
     '',
@@ -92,7 +92,7 @@ test('a misspelt network gets a suggestion', () => {
   assert.throws(() => Network.resolve('x'.repeat(100_000)), { code: 'unknown_network' })
 })
 
-test('a network has a name for people', () => {
+test('a network has a display name', () => {
   assert.equal(Network.displayName('mainnet'), 'MainNet')
   assert.equal(Network.displayName(Network.testnet.caip2), 'TestNet')
   assert.equal(Network.displayName(Network.fullCaip2(Network.betanet.genesisHash)), 'BetaNet')
@@ -100,7 +100,7 @@ test('a network has a name for people', () => {
   assert.equal(Network.displayName('local'), 'local network')
 })
 
-test('a message has the name of a network before its id, and quotes what is none', () => {
+test('a message has the name of a network instead of its id, and quotes unknown values', () => {
   assert.equal(Network.describe(Network.fullCaip2(Network.mainnet.genesisHash)), 'MainNet')
   assert.equal(Network.describe('testnet'), 'TestNet')
   assert.equal(Network.describe('local'), 'the local network')

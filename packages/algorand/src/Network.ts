@@ -9,13 +9,13 @@ import * as Suggestion from './Suggestion.js'
 /** A public Algorand network. */
 export type Network = {
   name: string
-  /** The name as its users write it: MainNet. */
+  /** The name in its usual spelling: MainNet. */
   displayName: string
   genesisId: string
   /** Standard base64, as nodes report it. */
   genesisHash: string
   caip2: string
-  /** The asset that stands for a dollar there, with six decimals. */
+  /** The asset that represents a dollar, with six decimals. */
   usdcAssetId: bigint | undefined
 }
 
@@ -57,7 +57,8 @@ export const betanet: Network = {
 export const known: readonly Network[] = [mainnet, testnet, betanet]
 
 /**
- * The canonical CAIP-2 id: a reference holds at most 32 characters of the URL-safe alphabet, so the hash is cut.
+ * Returns the canonical CAIP-2 id. A reference holds at most 32 characters of the URL-safe alphabet, so the hash is
+ * truncated.
  *
  * @throws NetworkError with the code `invalid_genesis_hash`.
  */
@@ -66,8 +67,8 @@ export function caip2(genesisHash: Uint8Array | string): string {
 }
 
 /**
- * The older id, with the whole genesis hash in standard base64. It is not valid CAIP-2, and the only one that some
- * published packages know.
+ * Returns the older id, with the whole genesis hash in standard base64. It is not valid CAIP-2, but some published
+ * packages know no other.
  *
  * @throws NetworkError with the code `invalid_genesis_hash`.
  *
@@ -78,16 +79,16 @@ export function fullCaip2(genesisHash: Uint8Array | string): string {
   return namespace + Bytes.toBase64(hashBytes(genesisHash))
 }
 
-/** What {@link parse} reads from an id. */
+/** The result of {@link parse}. */
 export type Parsed = {
-  /** The canonical id, whichever form was given. */
+  /** The canonical id, for either input form. */
   caip2: string
-  /** The public network of that id; undefined for a local one. */
+  /** The public network of that id, or undefined for a local one. */
   network: Network | undefined
 }
 
 /**
- * Reads a CAIP-2 id in the canonical form or in the older one, which has the whole hash in either base64 alphabet.
+ * Parses a CAIP-2 id in the canonical form or in the older one, which has the whole hash in either base64 alphabet.
  *
  * @throws NetworkError with the code `unknown_network`; its hint suggests the network that was probably meant.
  */
@@ -99,7 +100,7 @@ export function parse(id: string): Parsed {
   return { caip2: canonical, network: known.find((network) => network.caip2 === canonical) }
 }
 
-/** The canonical id of a network, whichever form is given; undefined for anything that is no such id. */
+/** Returns the canonical id of a network for either input form, or undefined for anything that is not an id. */
 export function normalize(id: string): string | undefined {
   const reference = id.startsWith(namespace) ? id.slice(namespace.length) : ''
   if (/^[A-Za-z0-9_-]{32}$/.test(reference)) return id
@@ -111,11 +112,11 @@ export function normalize(id: string): string | undefined {
   return shortId
 }
 
-/** By whole hash: each payment compares the same few networks many times. */
+/** Cached by whole hash, because each payment compares the same few networks many times. */
 const shortIds = new BoundedMap<string, string>(100)
 
 /**
- * Reads the name of a public network, or a CAIP-2 id as {@link parse} does.
+ * Resolves the name of a public network, or a CAIP-2 id like {@link parse}.
  *
  * @throws NetworkError with the code `unknown_network`; its hint suggests the network that was probably meant.
  *
@@ -131,7 +132,7 @@ export function resolve(nameOrId: string): Parsed {
 }
 
 /**
- * The name of a network for people: of a public network its own, of any other `local network`.
+ * Returns the display name of a public network, and `local network` for any other.
  *
  * @example
  * Network.displayName('algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe') // 'TestNet'
@@ -142,7 +143,7 @@ export function displayName(nameOrId: string): string {
 }
 
 /**
- * The name of a network inside a sentence, as in `on TestNet` and `on the local network`.
+ * Returns the name of a network for use in a sentence, such as `on TestNet` or `on the local network`.
  *
  * @example
  * Network.phrase('local') // 'the local network'
@@ -153,8 +154,8 @@ export function phrase(nameOrId: string): string {
 }
 
 /**
- * A network in a message: the name of a public network, a local network with its id, and anything else in quotes, since it may
- * come from another party.
+ * Describes a network in a message: the name of a public network, a local network with its id, and anything else in
+ * quotes, because it may come from another party.
  *
  * @example
  * Network.describe('algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe') // 'TestNet'
@@ -168,18 +169,18 @@ export function describe(nameOrId: string): string {
   return id === undefined || known.some(({ caip2 }) => caip2 === id) ? name : `${name} (${id})`
 }
 
-/** Bounded, and in ASCII: a terminal obeys some of the other characters. */
+/** Bounded and in ASCII, because some other characters control terminals. */
 function quote(text: string): string {
   return JSON.stringify(text.slice(0, maxSuggestedLength)).replace(/[^ -~]/g, '?')
 }
 
-/** Whether two ids, each in either form, name the same network. Anything that is no such id matches nothing. */
+/** Whether two ids, each in either form, identify the same network. An invalid id matches nothing. */
 export function matches(a: string, b: string): boolean {
   const canonical = normalize(a)
   return canonical !== undefined && canonical === normalize(b)
 }
 
-/** A longer text names no network, and comparing it takes time. */
+/** Longer text cannot be the name of a network, and comparing it takes time. */
 const maxSuggestedLength = 100
 
 function suggestion(text: string): string | undefined {
@@ -194,7 +195,7 @@ function hashBytes(genesisHash: Uint8Array | string): Uint8Array {
   throw new NetworkError('invalid_genesis_hash', `a genesis hash has ${hashLength} bytes`)
 }
 
-/** The 32 bytes; undefined if the text is anything but one whole hash in base64. */
+/** Returns the 32 bytes, or undefined unless the text is exactly one hash in base64. */
 function fromBase64(text: string): Uint8Array | undefined {
   if (!/^([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text)) return undefined
   return Bytes.fromBase64Url(text.replaceAll('+', '-').replaceAll('/', '_').replace('=', ''))
@@ -202,7 +203,7 @@ function fromBase64(text: string): Uint8Array | undefined {
 
 type NetworkErrorCode = 'unknown_network' | 'invalid_genesis_hash'
 
-/** The text or hash names no Algorand network. */
+/** The text or hash does not identify an Algorand network. */
 export class NetworkError extends LatchkeyError<NetworkErrorCode> {
   override name = 'NetworkError'
 

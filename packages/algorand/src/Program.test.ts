@@ -8,7 +8,7 @@ import * as Program from './Program.js'
 
 const program = Uint8Array.of(0x01, 0x20, 0x01, 0x01, 0x22)
 
-test('a signature over a program is that of the reference daemon', () => {
+test('a signature over a program matches the reference daemon', () => {
   const master = Uint8Array.from({ length: 32 }, (_, index) => index)
   const { secretKey } = Ed25519.keyPairFromSeed(KeyDerivation.seed(master, 1))
   const signature = Ed25519.sign(Program.bytesToSign(program), secretKey)
@@ -18,7 +18,7 @@ test('a signature over a program is that of the reference daemon', () => {
   )
 })
 
-test('the address of a program is that of algosdk', () => {
+test('the address of a program matches algosdk', () => {
   assert.equal(Address.encode(Program.address(program)), new algosdk.LogicSig(program).address().toString())
 })
 

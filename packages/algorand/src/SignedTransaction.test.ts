@@ -38,7 +38,7 @@ test('signed transactions equal those of algosdk, with and without another signe
   )
 })
 
-test('a signature made here is the one algosdk makes', () => {
+test('signatures match those of algosdk', () => {
   const bytes = Transaction.encode(txn)
   const signature = Ed25519.sign(Transaction.bytesToSign(bytes), alice.secretKey)
   const attached = SignedTransaction.attach(bytes, alice.publicKey, signature, alice.publicKey)
@@ -46,7 +46,7 @@ test('a signature made here is the one algosdk makes', () => {
   assert.deepEqual(Buffer.from(attached), Buffer.from(theirs))
 })
 
-test('every kind of authorisation is read back as written', () => {
+test('every kind of authorisation round-trips', () => {
   const l = Uint8Array.of(1, 32, 1, 1, 34)
   const arg = [new Uint8Array(), Uint8Array.of(1)]
   const kinds: SignedTransaction.SignedTransaction[] = [
@@ -66,7 +66,7 @@ test('every kind of authorisation is read back as written', () => {
   }
 })
 
-test('several that follow each other are read one by one', () => {
+test('concatenated transactions are read one by one', () => {
   const one = SignedTransaction.encode({ txn })
   const two = SignedTransaction.encode({ txn, sig: new Uint8Array(64).fill(1) })
   const both = Uint8Array.of(...one, ...two)
@@ -119,7 +119,7 @@ test('damaged bytes are rejected with DecodeError or read', () => {
   )
 })
 
-test('a key that is given twice is refused, in the signed transaction and inside it', () => {
+test('a duplicate key is refused, in the signed transaction and inside it', () => {
   const plain = Transaction.encode(txn)
   const signature = new Uint8Array(64).fill(9)
   const slot = (w: Writer): Writer => w.mapHeader(1).str('pk').bin(alice.publicKey)

@@ -1,4 +1,4 @@
-/** Signed transactions, as they are sent to a node. */
+/** Signed transactions in the form that is sent to a node. */
 import * as Ed25519 from './Ed25519.js'
 import * as Bytes from './internal/Bytes.js'
 import * as Decode from './internal/Decode.js'
@@ -9,7 +9,7 @@ import { DecodeError, Reader, Writer } from './Msgpack.js'
 
 export { DecodeError, EncodeError } from './Msgpack.js'
 
-/** A transaction and its authorization: `sig`, `msig` or `lsig`; `sgnr` is the signer if it is not the sender. */
+/** A transaction and its authorization: `sig`, `msig` or `lsig`. `sgnr` is the signer if it is not the sender. */
 export type SignedTransaction = ValueOf<typeof schema>
 
 /** A program, its arguments, and the signature that delegates an account to it, if any. */
@@ -26,10 +26,10 @@ export function encode(signed: SignedTransaction): Uint8Array {
   return writer.bytes()
 }
 
-/** What {@link decodeFirst} reads. */
+/** The result of {@link decodeFirst}. */
 export type Decoded = {
   signed: SignedTransaction
-  /** How many bytes it took: the next one begins there. */
+  /** The number of bytes read, which is where the next one begins. */
   length: number
 }
 
@@ -43,7 +43,7 @@ export function decode(bytes: Uint8Array): SignedTransaction {
 }
 
 /**
- * Reads the first of several that follow each other without separators.
+ * Reads the first of several transactions that are concatenated without separators.
  *
  * @throws DecodeError
  */
@@ -60,7 +60,7 @@ const beforeSignature = Uint8Array.of(0x82, ...afterSigner) // map of 2
 const beforeTransaction = Uint8Array.of(0xa3, 0x74, 0x78, 0x6e) // "txn"
 
 /**
- * The signed transaction around canonical transaction bytes, which are copied and not parsed.
+ * Builds the signed transaction around canonical transaction bytes, which are copied and not parsed.
  *
  * @throws Ed25519Error with the code `invalid_key_length` for a signature or public key of a wrong length.
  */

@@ -20,14 +20,14 @@ const cases: { text: string; limit: SpendLimit.SpendLimit; written?: string }[] 
   },
 ]
 
-test('a limit is read and written in one form', () => {
+test('a limit is parsed and formatted in one form', () => {
   for (const { text, limit } of cases) {
     assert.deepEqual(SpendLimit.parse(text, options), limit, text)
     assert.equal(SpendLimit.format(limit, options), text)
   }
 })
 
-test('other ways to write a limit mean the same', () => {
+test('other notations of a limit mean the same', () => {
   const same: [string, string][] = [
     [' $ 5 / Day ', '$5/day'],
     ['5 USDC/day', '$5/day'],
@@ -41,12 +41,12 @@ test('other ways to write a limit mean the same', () => {
   for (const [text, written] of same) assert.equal(SpendLimit.format(SpendLimit.parse(text, options), options), written)
 })
 
-test('without the dollar asset, an amount of it is in its smallest unit and $ is refused', () => {
+test('without a dollar asset, its amounts are in base units and $ is refused', () => {
   assert.equal(SpendLimit.format(cases[0]!.limit), '5000000 asset 31566704/day')
   assert.throws(() => SpendLimit.parse('$5/day'), { code: 'invalid_limit', message: /no dollar asset/ })
 })
 
-test('what is no limit is refused with a reason', () => {
+test('invalid limits are refused with a reason', () => {
   const refused: [string, RegExp][] = [
     ['', /no period/],
     ['$5', /no period/],

@@ -1,13 +1,13 @@
-/** Limits on spending in the form that people write: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
+/** Spending limits in readable notation: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
 import * as Address from './Address.js'
 import * as Amount from './Amount.js'
 import { errors } from './errors.js'
 import { LatchkeyError } from './LatchkeyError.js'
 
-/** The time that a limit covers. All but `payment` and `total` are rolling. */
+/** The period that a limit covers. All but `payment` and `total` are rolling. */
 export type Period = 'payment' | 'hour' | 'day' | 'week' | '30days' | 'total'
 
-/** A limit on an amount of one asset, in its smallest unit, or on the number of payments. */
+/** A limit on an amount of one asset, in base units, or on the number of payments. */
 export type SpendLimit = {
   readonly per: Period
   /** @default all payees together */
@@ -17,7 +17,7 @@ export type SpendLimit = {
   | { readonly type: 'count'; readonly count: number }
 )
 
-/** Which asset `$` stands for. */
+/** The asset that `$` refers to. */
 export type DollarOptions = {
   /** The dollar asset of the network, with six decimals. @default none: `$` is refused */
   dollarAssetId?: bigint | undefined
@@ -43,9 +43,9 @@ const maxLength = 200
 const examples = 'such as $5/day, each $0.50, 2 ALGO/total, 10 asset 123/week or 20 payments/hour'
 
 /**
- * Reads a limit. Dollars and Algos are decimals, an amount of any other asset is in its smallest unit.
+ * Parses a limit. Dollars and Algos are decimals; amounts of any other asset are in base units.
  *
- * @throws SpendLimitError `invalid_limit`, with a message that says what is wrong.
+ * @throws SpendLimitError `invalid_limit`, with a message that explains the problem.
  *
  * @example
  * SpendLimit.parse('$5/day', { dollarAssetId: 31566704n })
@@ -60,7 +60,7 @@ export function parse(text: string, options: DollarOptions = {}): SpendLimit {
 }
 
 /**
- * Reads an amount without a period: `$0.25`, `2 ALGO`, `10 asset 123`.
+ * Parses an amount without a period: `$0.25`, `2 ALGO`, `10 asset 123`.
  *
  * @throws SpendLimitError `invalid_limit`.
  */
@@ -71,7 +71,7 @@ export function parseAmount(text: string, options: DollarOptions = {}): { assetI
 }
 
 /**
- * A limit as {@link parse} reads it.
+ * Formats a limit so that {@link parse} can read it.
  *
  * @example
  * SpendLimit.format({ type: 'count', per: 'hour', count: 20 }) // '20 payments/hour'
@@ -82,7 +82,7 @@ export function format(limit: SpendLimit, options: DollarOptions = {}): string {
   return limit.per === 'payment' ? `each ${quantity}${payee}` : `${quantity}/${limit.per}${payee}`
 }
 
-/** An amount with its unit: `$0.50`, `2 ALGO`, `10 asset 123`. */
+/** Formats an amount with its unit: `$0.50`, `2 ALGO`, `10 asset 123`. */
 export function formatAmount(
   { assetId, amount }: { assetId: bigint; amount: bigint },
   { dollarAssetId }: DollarOptions = {},
@@ -91,7 +91,7 @@ export function formatAmount(
   return assetId === dollarAssetId ? formatDollars(amount) : `${amount} asset ${assetId}`
 }
 
-/** Millionths of a dollar, with no or at least two decimals: `$5`, `$0.50`, `$0.001`. */
+/** Formats millionths of a dollar with no decimals or at least two: `$5`, `$0.50`, `$0.001`. */
 function formatDollars(amount: bigint): string {
   const [whole, fraction] = Amount.format(amount, dollarDecimals).split('.')
   return fraction === undefined ? `$${whole}` : `$${whole}.${fraction.padEnd(2, '0')}`
@@ -141,7 +141,7 @@ function units(number: string, decimals: number, text: string): bigint {
   throw new SpendLimitError(`the amount in ${quote(text)} is not ${most}`)
 }
 
-/** Text of others, safe in a message. */
+/** Makes untrusted text safe for a message. */
 function quote(text: string): string {
   return JSON.stringify(text.slice(0, maxLength)).replace(/[^ -~]/g, '?')
 }

@@ -19,7 +19,7 @@ const submittedBytes = fc.oneof(
   typedTransaction.map((txn) => Submission.encode({ txn, sig: new Uint8Array(64).fill(1) })),
 )
 
-test('what was encoded is decoded, and encoded the same again', () => {
+test('encoded submissions are decoded, and encoded the same again', () => {
   fc.assert(
     fc.property(anySubmitted, (signed) => {
       const bytes = Submission.encode(signed)
@@ -31,7 +31,7 @@ test('what was encoded is decoded, and encoded the same again', () => {
   )
 })
 
-test('any valid spelling is read as the same transaction', () => {
+test('any valid spelling decodes to the same transaction', () => {
   fc.assert(
     fc.property(anySubmitted, fc.array(fc.nat(), { minLength: 1, maxLength: 60 }), (signed, choices) => {
       const writer = new Writer()
@@ -54,7 +54,7 @@ test('reads everything that a signer reads, with the same result', () => {
   )
 })
 
-test('the JSON form leads back to the same transaction', () => {
+test('the JSON form converts back to the same transaction', () => {
   fc.assert(
     fc.property(submittedBytes, (bytes) => {
       const { signed } = Submission.decodeFirst(bytes)
@@ -119,7 +119,7 @@ function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-/** Other text has no way back from JSON. */
+/** Text that is not UTF-8 cannot be restored from JSON. */
 function isTextUtf8(signed: Submission.Submitted): boolean {
   const { un, an, au } = signed.txn.apar ?? {}
   return ![un, an, au].some((text) => text instanceof Uint8Array)

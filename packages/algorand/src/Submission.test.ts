@@ -92,7 +92,7 @@ function theirTransactions(): Record<string, algosdk.Transaction> {
   }
 }
 
-test('what algosdk signs is read, and written the same, for every type of transaction', () => {
+test('transactions signed by algosdk are read, and written the same, for every type', () => {
   for (const [name, transaction] of Object.entries(theirTransactions())) {
     for (const key of [a, c]) {
       const bytes = transaction.signTxn(key.secretKey)
@@ -106,7 +106,7 @@ test('what algosdk signs is read, and written the same, for every type of transa
   }
 })
 
-test('the JSON form is the one that algosdk writes', () => {
+test('the JSON form matches algosdk', () => {
   for (const [name, transaction] of Object.entries(theirTransactions())) {
     const bytes = transaction.signTxn(c.secretKey)
     const theirs: unknown = JSON.parse(algosdk.encodeJSON(algosdk.decodeSignedTransaction(bytes)))
@@ -116,7 +116,7 @@ test('the JSON form is the one that algosdk writes', () => {
   }
 })
 
-test('a multisig transaction of algosdk is read, and its JSON form too', () => {
+test('a multisig transaction of algosdk is read, and so is its JSON form', () => {
   assert.equal(Address.encode(Multisig.address(multisig)), 'MN72UOZMBF2UWDIWE3YK4IFLD3OSIWNB63WQAJFBZEKJL3GI5TAH2T6D7A')
   const transaction = algosdk.makePaymentTxnWithSuggestedParamsFromObject({
     ...common,
@@ -219,7 +219,7 @@ test('reads texts and notes longer than the ledger accepts, up to a limit', () =
   assert.throws(() => Submission.fromJson(longer), { message: 'txn.note: byte string too long' })
 })
 
-test('a multisig that lacks members is read', () => {
+test('a multisig without members is read', () => {
   const writer = new Writer().mapHeader(1).str('msig').mapHeader(1).str('v').uint(1)
   assert.deepEqual(Submission.decodeFirst(writer.bytes()).signed.msig, { v: 1, thr: 0, subsig: [] })
   const signed = Submission.fromJson({ msig: { thr: 2 }, lsig: { lmsig: { v: 1 } } })
@@ -354,7 +354,7 @@ test('rejects invalid JSON with the path of the member', () => {
   }
 })
 
-/** As `JSON.parse` would give it. */
+/** Converts to the result of `JSON.parse`. */
 function plain(value: Submission.JsonValue): unknown {
   return JSON.parse(JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? Number(member) : member)))
 }

@@ -8,18 +8,18 @@ import { submittedTransaction as transactionSchema } from './internal/Transactio
 import { DecodeError, Reader, Writer } from './Msgpack.js'
 import type { Transaction } from './Transaction.js'
 
-// A signer rejects early. A node also reads transactions without sender or type, with too long a note or an incomplete
-// multisig, because its clients expect the rejection that the ledger's own rules give.
+// A signer rejects early. A node also reads transactions without sender or type, with an overlong note or an incomplete
+// multisig, because its clients expect the rejection to come from the ledger's own rules.
 
 export { DecodeError, EncodeError } from './Msgpack.js'
 
 /**
- * A signed transaction that is not validated. If they are missing, `type` is '' and `snd` 32 zero bytes, `v` and `thr`
- * of a multisig are 0 and its `subsig` is empty.
+ * A signed transaction that is not validated. If missing, `type` is '' and `snd` is 32 zero bytes; `v` and `thr` of a
+ * multisig are 0 and its `subsig` is empty.
  */
 export type Submitted = ValueOf<typeof schema>
 
-/** A signature by a scheme that resists quantum computers: its name, salt, public key and signature. */
+/** A post-quantum signature: scheme name, salt, public key and signature. */
 export type PostQuantumSignature = NonNullable<Submitted['pqsig']>
 
 /** A value of the JSON form. */
@@ -27,7 +27,7 @@ export type JsonValue = Json.JsonValue
 /** An object of the JSON form. */
 export type JsonObject = Json.JsonObject
 
-/** What {@link decodeFirst} reads. */
+/** The result of {@link decodeFirst}. */
 export type Decoded = {
   signed: Submitted
   /** Where the next one begins. */
@@ -35,8 +35,8 @@ export type Decoded = {
 }
 
 /**
- * Reads signed transactions that follow each other without separators, at most `maxCount + 1`: enough to see that there
- * are too many.
+ * Reads signed transactions that are concatenated without separators, at most `maxCount + 1`, which is enough to detect
+ * that there are too many.
  *
  * @throws DecodeError with `position`, the number of bytes read.
  */
@@ -70,7 +70,7 @@ export function encode(signed: Submitted): Uint8Array {
 }
 
 /**
- * The canonical encoding of the transaction alone, which its id and its signatures are made of. Unlike
+ * The canonical encoding of the transaction alone, from which its id and signatures are computed. Unlike
  * `Transaction.encode` it writes everything that {@link decodeFirst} reads, because rejections contain the id too.
  *
  * @throws EncodeError
@@ -82,8 +82,8 @@ export function transactionBytes(transaction: Transaction): Uint8Array {
 }
 
 /**
- * The JSON form of nodes: addresses as text, other bytes in base64, 64-bit integers as bigints, zero values left out.
- * Names of assets that are not UTF-8 get replacement characters; only those cannot be read back exactly.
+ * Returns the JSON form of nodes: addresses as text, other bytes in base64, 64-bit integers as bigints, zero values
+ * omitted. Asset names that are not UTF-8 get replacement characters, and only those cannot be read back exactly.
  */
 export function toJson(signed: Submitted): JsonObject {
   return Json.writeStruct(schema, signed)

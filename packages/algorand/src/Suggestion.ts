@@ -1,7 +1,7 @@
 /** Suggestions for misspelt words. */
 
 /**
- * The candidate that is nearest to the word; undefined if none is near enough to be meant.
+ * Returns the candidate nearest to the word, or undefined if none is close enough.
  *
  * @example
  * Suggestion.closest('tesnet', ['mainnet', 'testnet']) // 'testnet'
@@ -11,7 +11,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   let best: string | undefined
   let fewest = limit + 1
   for (const candidate of candidates) {
-    // Each letter of difference in length is a change, so the others need not be compared.
+    // The difference in length is a lower bound of the distance, so such candidates need no comparison.
     if (Math.abs(candidate.length - word.length) >= fewest) continue
     const changes = distance(candidate, word)
     if (changes >= fewest) continue
@@ -22,7 +22,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * The result of {@link closest} as a hint; undefined if no candidate is near.
+ * Returns the result of {@link closest} as a hint, or undefined if no candidate is close.
  *
  * @example
  * Suggestion.didYouMean('tesnet', ['mainnet', 'testnet']) // 'did you mean testnet?'
@@ -32,7 +32,7 @@ export function didYouMean(word: string, candidates: Iterable<string>): string |
   return near === undefined ? undefined : `did you mean ${near}?`
 }
 
-/** The edit distance of two words: letters inserted, left out, changed, or swapped with their neighbour. */
+/** Returns the edit distance of two words: letters inserted, omitted, changed, or swapped with their neighbor. */
 export function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= a.length; i++) {

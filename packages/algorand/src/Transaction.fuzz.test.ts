@@ -36,7 +36,7 @@ test('recognises its own encoding as canonical and returns it without a copy', (
   )
 })
 
-test('decoding gives back what was encoded, without zero values', () => {
+test('decoding returns the encoded transaction without zero values', () => {
   fc.assert(
     fc.property(anyTransaction, (transaction) => {
       const bytes = Transaction.encode(transaction)
@@ -81,7 +81,7 @@ function sameOrRefused(bytes: Uint8Array): void {
   if (typeof fast === 'string' || typeof full === 'string') return
   assert.deepEqual(Buffer.from(fast.bytes), Buffer.from(full.bytes))
   assert.deepEqual(Buffer.from(fast.sender), Buffer.from(full.sender))
-  // What comes out is a fixed point, and recognised as such.
+  // The result is a fixed point and recognized as canonical.
   assert.equal(Transaction.canonicalize(full.bytes).bytes, full.bytes)
 }
 

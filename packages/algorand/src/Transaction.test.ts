@@ -130,7 +130,7 @@ const refusals: [string, (writer: Writer) => void][] = [
   ['a short receiver', (w) => payWith(w, 'rcv').bin(new Uint8Array(31).fill(1))],
   ['a long receiver', (w) => payWith(w, 'rcv').bin(new Uint8Array(33).fill(1))],
   ['a receiver of integers beyond a byte', (w) => payWith(w, 'rcv').arrayHeader(32).raw(new Uint8Array(31)).uint(256)],
-  // The Go daemon signs the nil, and no bytes are another transaction.
+  // The Go daemon signs the nil, but empty bytes would be a different transaction.
   ['a nil argument', (w) => payWith(w, 'apaa').arrayHeader(2).bin(bob).nil()],
   ['an unknown field', (w) => payWith(w, 'zzz').uint(1)],
   // The Go daemon takes the last of two values, but merges two maps or lists. No encoder writes a key twice.
@@ -239,7 +239,7 @@ test('a short sender is filled with zeros', () => {
   assert.deepEqual(Transaction.canonicalize(writer.bytes()).sender, Uint8Array.of(...alice.slice(0, 31), 0))
 })
 
-test('elements of lists and a heartbeat stay even when empty', () => {
+test('list elements and a heartbeat stay even when empty', () => {
   const transaction = {
     ...minimal,
     apaa: [new Uint8Array()],
@@ -262,7 +262,7 @@ test('asset texts that are not UTF-8 survive as bytes', () => {
   assert.equal(Transaction.canonicalize(bytes).bytes, bytes)
 })
 
-test('encoding rejects what decoding would reject, and misspelt fields', () => {
+test('encoding rejects values that decoding would reject, and misspelled fields', () => {
   const wrong: Record<string, unknown>[] = [
     { type: 'pay' },
     { snd: alice },

@@ -11,12 +11,12 @@ import { DecodeError, Reader, Writer } from './Msgpack.js'
 export { DecodeError, EncodeError } from './Msgpack.js'
 
 /**
- * A transaction with the names of its fields on the wire. 64-bit integers are bigints, narrower ones numbers, byte
- * strings Uint8Arrays. A field that is zero, empty or false is the same as one that is absent; decoding leaves it out.
+ * A transaction with the field names of the wire format. 64-bit integers are bigints, narrower ones numbers, byte
+ * strings Uint8Arrays. A field that is zero, empty or false is the same as an absent one; decoding omits it.
  */
 export type Transaction = ValueOf<typeof schema>
 
-/** What {@link canonicalize} returns. */
+/** The result of {@link canonicalize}. */
 export type Canonical = {
   /** The canonical encoding. */
   bytes: Uint8Array
@@ -25,7 +25,7 @@ export type Canonical = {
 }
 
 /**
- * Reads a transaction in any of the forms that encoders in use produce. Bytes after it are ignored.
+ * Reads a transaction in any form that common encoders produce. Bytes after it are ignored.
  *
  * @throws DecodeError for unknown fields, values out of bounds, and a missing type or sender.
  */
@@ -36,7 +36,8 @@ export function decode(bytes: Uint8Array): Transaction {
 }
 
 /**
- * The canonical encoding, which is signed and hashed: keys in order, zero values left out, everything in shortest form.
+ * Returns the canonical encoding, which is signed and hashed: keys in order, zero values omitted, everything in
+ * shortest form.
  *
  * @throws EncodeError
  */
@@ -50,8 +51,8 @@ const senderIndex = schema.byName.get('snd')!.index
 const marks = new Uint32Array(schema.fields.length)
 
 /**
- * The canonical form of an encoded transaction: the same as decoding and encoding, but transactions that are canonical
- * already, as nearly all are, are recognised in one pass and returned without a copy.
+ * Returns the canonical form of an encoded transaction. The result equals decoding and encoding, but a transaction that
+ * is already canonical, as nearly all are, is recognized in one pass and returned without a copy.
  *
  * @throws DecodeError
  */
@@ -66,13 +67,13 @@ export function canonicalize(bytes: Uint8Array): Canonical {
   return { bytes: end === bytes.length ? bytes : bytes.subarray(0, end), sender: bytes.subarray(start, start + 32) }
 }
 
-/** The bytes that a key signs. They must be canonical. */
+/** Returns the bytes that a key signs. The input must be canonical. */
 export function bytesToSign(canonicalBytes: Uint8Array): Uint8Array {
   return Hash.prefixed(Hash.domains.transaction, canonicalBytes)
 }
 
 /**
- * The 32 bytes of the id. Bytes must be canonical.
+ * Returns the 32 bytes of the id. Bytes must be canonical.
  *
  * @throws EncodeError for a transaction that cannot be encoded.
  */
@@ -82,7 +83,7 @@ export function digest(transaction: Transaction | Uint8Array): Uint8Array {
 }
 
 /**
- * The id as explorers and nodes show it: 52 characters. Bytes must be canonical.
+ * Returns the id as explorers and nodes show it: 52 characters. Bytes must be canonical.
  *
  * @throws EncodeError for a transaction that cannot be encoded.
  */
@@ -90,7 +91,7 @@ export function id(transaction: Transaction | Uint8Array): string {
   return Base32.encode(digest(transaction))
 }
 
-/** The id as it is shown, of the 32 bytes of {@link digest}. */
+/** Encodes the 32 bytes of {@link digest} as the displayed id. */
 export function encodeId(digestBytes: Uint8Array): string {
   return Base32.encode(digestBytes)
 }

@@ -17,7 +17,7 @@ const bytes = Transaction.encode(payment)
 const sig = Ed25519.sign(Transaction.bytesToSign(bytes), secretKey)
 const signed = SignedTransaction.encode({ sig, txn: payment })
 
-test('one transaction, unsigned, signed, and wrapped without a signature', () => {
+test('reads one transaction: unsigned, signed, and wrapped without a signature', () => {
   for (const [given, isSigned, isWrapped] of [
     [bytes, false, false],
     [signed, true, true],
@@ -32,7 +32,7 @@ test('one transaction, unsigned, signed, and wrapped without a signature', () =>
   }
 })
 
-test('several in a row, mixed', () => {
+test('reads several in a row, mixed', () => {
   const members = TransactionFile.decode(Bytes.concat([bytes, signed, bytes]))
   assert.deepEqual(
     members.map(({ isSigned }) => isSigned),
@@ -46,7 +46,7 @@ test('reads every encoding and returns the canonical one', () => {
   assert.deepEqual(member!.bytes, Transaction.encode({ type: 'pay', snd: alice }))
 })
 
-test('a multisig is signed as soon as one member has', () => {
+test('a multisig counts as signed once one member has signed', () => {
   const empty = Multisig.empty({ version: 1, threshold: 1, publicKeys: [alice] })
   const [unsigned] = TransactionFile.decode(SignedTransaction.encode({ msig: empty, txn: payment }))
   assert.equal(unsigned!.isSigned, false)
@@ -54,7 +54,7 @@ test('a multisig is signed as soon as one member has', () => {
   assert.equal(TransactionFile.decode(SignedTransaction.encode({ msig, txn: payment }))[0]!.isSigned, true)
 })
 
-test('nothing, garbage, and anything after the last transaction is rejected', () => {
+test('rejects empty input, garbage, and anything after the last transaction', () => {
   const garbage = ['', '00', '80', 'c0', '90', '81', 'ff', '81a374786e80'].map((hex) => Buffer.from(hex, 'hex'))
   for (const wrong of [...garbage, ...garbage.slice(1).map((tail) => Bytes.concat([bytes, tail]))]) {
     assert.throws(() => TransactionFile.decode(wrong), TransactionFile.DecodeError, Buffer.from(wrong).toString('hex'))
@@ -62,12 +62,12 @@ test('nothing, garbage, and anything after the last transaction is rejected', ()
   assert.throws(() => TransactionFile.decode(signed.subarray(0, -1)), TransactionFile.DecodeError)
 })
 
-test('sixteen are a group, seventeen too many', () => {
+test('accepts sixteen transactions and rejects seventeen', () => {
   assert.equal(TransactionFile.decode(Bytes.concat(new Array(16).fill(bytes))).length, 16)
   assert.throws(() => TransactionFile.decode(Bytes.concat(new Array(17).fill(bytes))), /more than 16/)
 })
 
-test('any transactions come back, and damaged ones are read or rejected', () => {
+test('any transactions round-trip, and damaged ones are read or rejected', () => {
   const several = fc.array(typedTransaction, { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(several, (transactions) => {

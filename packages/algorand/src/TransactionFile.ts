@@ -1,4 +1,4 @@
-/** Files of transactions: one or several, signed or not, one after another without separators. */
+/** Files of transactions: one or several, signed or not, concatenated without separators. */
 import { decodeLatin1 } from '#platform'
 import * as Group from './Group.js'
 import * as Bytes from './internal/Bytes.js'
@@ -15,12 +15,12 @@ export type Member = {
   bytes: Uint8Array
   /** The signed transaction around it. Some tools write one without a signature. */
   signed: SignedTransaction.SignedTransaction | undefined
-  /** Whether it has a signature, or at least one of a multisig. */
+  /** Whether the transaction has a signature, or at least one member's signature of a multisig. */
   isSigned: boolean
 }
 
 /**
- * Reads all transactions of a file, to the last byte.
+ * Reads all transactions of a file, up to the last byte.
  *
  * @throws DecodeError for other bytes, an empty file, and more transactions than a group can have.
  */
@@ -43,14 +43,14 @@ function first(bytes: Uint8Array): { member: Member; length: number } {
     const { signed, length } = SignedTransaction.decodeFirst(bytes)
     return { member: toMember(signed.txn, signed), length }
   }
-  // Read inside a wrapper, because only `decodeFirst` returns where it ended.
+  // Read inside a wrapper, because only `decodeFirst` returns the end position.
   const { signed, length } = SignedTransaction.decodeFirst(Bytes.concat([emptySignedPrefix, bytes]))
   return { member: toMember(signed.txn, undefined), length: length - emptySignedPrefix.length }
 }
 
 const wrapperKeys: ReadonlySet<string> = new Set(['sig', 'msig', 'lsig', 'sgnr', 'txn'])
 
-/** Whether a signed transaction begins here: it has no key in common with an unsigned one. */
+/** Whether a signed transaction begins here, which has no key in common with an unsigned one. */
 function isWrapped(bytes: Uint8Array): boolean {
   const reader = new Reader(bytes)
   if (reader.isArray() || reader.mapHeader() === 0) return false

@@ -10,7 +10,7 @@ const hidden = [
   ...['\u{f0000}', '\u{10ffff}'],
 ]
 
-test('characters that cannot be seen are replaced', () => {
+test('invisible characters are replaced', () => {
   for (const character of hidden) {
     const name = character.codePointAt(0)!.toString(16)
     assert.equal(VisibleText.replaceHidden(`a${character}b`), 'a\ufffdb', name)
@@ -25,7 +25,7 @@ test('letters, marks, symbols and spaces of all scripts stay', () => {
   }
 })
 
-test('on a screen one variation selector stays after the character that it is for', () => {
+test('on a screen, one variation selector stays after a character it applies to', () => {
   for (const text of ['☕\ufe0f', '1\ufe0f\u20e3', '葛\u{e0100}', '\u1820\u180b']) {
     assert.equal(VisibleText.replaceHiddenOnScreen(text), text)
     assert.notEqual(VisibleText.replaceHidden(text), text)
@@ -35,7 +35,7 @@ test('on a screen one variation selector stays after the character that it is fo
   assert.equal(VisibleText.replaceHiddenOnScreen('☕\u{e0101}', '?'), '☕?')
 })
 
-test('a replacement is taken as it is, and may depend on the character', () => {
+test('a replacement is used verbatim, and may depend on the character', () => {
   assert.equal(VisibleText.replaceHidden('a\u200b', '$&'), 'a$&')
   assert.equal(
     VisibleText.replaceHidden('a\u200b', (character) => character.charCodeAt(0).toString(16)),

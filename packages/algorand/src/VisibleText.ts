@@ -1,15 +1,17 @@
 /**
- * Texts of other people without the characters that a reader does not see: they reorder the text around them, control a terminal, or
- * carry a message that only a program reads.
+ * Removes invisible characters from untrusted text: they can reorder the surrounding text, control a terminal, or carry
+ * a message that only programs read.
  */
 
 /** Controls, format characters, unassigned ones, lone surrogates, line separators, ignorable characters, blank symbols. */
 const hiddenSet = String.raw`[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]`
 const hidden = new RegExp(hiddenSet, 'gu')
 
-/** One selector that chooses the form of the character before it. A second one, or one after another character, is hidden text. */
+/**
+ * One selector for the form of the preceding character. A second one, or one after another character, is hidden text.
+ */
 const selector = String.raw`(?<=\p{Emoji})[\ufe0e\ufe0f]|(?<=\p{Ideographic})\p{Variation_Selector}|(?<=\p{Script=Mongolian})[\u180b-\u180d\u180f]`
-/** Made when it is first used: older browsers have no lookbehind, and pages do without it. */
+/** Compiled on first use, because older browsers have no lookbehind, and pages do not need it. */
 let hiddenOnScreen: RegExp | undefined
 
 /** A character to write in place of a hidden one, or a function that returns it. */
@@ -19,7 +21,8 @@ const asFunction = (replacement: Replacement): ((character: string) => string) =
   typeof replacement === 'string' ? () => replacement : replacement
 
 /**
- * Replaces every character that cannot be seen, tabs and line breaks included: for names, and for texts that a language model reads.
+ * Replaces every invisible character, including tabs and line breaks. For names, and for text that a language model
+ * reads.
  *
  * @example
  * VisibleText.replaceHidden('pay\u200b now') // 'pay\ufffd now'
@@ -29,7 +32,8 @@ export function replaceHidden(text: string, replacement: Replacement = '\ufffd')
 }
 
 /**
- * The same for text that people read on a screen: the variation selectors of emoji, ideographs and Mongolian letters stay.
+ * Like {@link replaceHidden} for text on a screen: keeps the variation selectors of emoji, ideographs and Mongolian
+ * letters.
  *
  * @example
  * VisibleText.replaceHiddenOnScreen('☕\ufe0f\x1b[2J', '?') // '☕\ufe0f?[2J'

@@ -4,15 +4,15 @@ import { transaction as schema } from './internal/TransactionSchema.js'
 import type { Transaction } from './Transaction.js'
 import '../../../test/seed.mjs'
 
-/** How many cases each property is tried with. */
+/** The number of cases for each property. */
 export const numRuns = Number(process.env['LATCHKEY_FUZZ'] ?? 2000)
 
-/** For properties that need no second implementation, and so take a fraction of the time. */
+/** For properties that need no second implementation and therefore take a fraction of the time. */
 export const readerRuns = Number(process.env['LATCHKEY_FUZZ'] ?? 100_000)
 
 export const key32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
 
-/** Sizes where the encoding changes width are as likely as plain small numbers. */
+/** Sizes at which the encoding changes width are as likely as plain small numbers. */
 export const uint64 = fc.oneof(
   fc.bigInt({ min: 0n, max: 130n }),
   fc.constantFrom(0xffn, 0x100n, 0xffffn, 0x10000n, 0xffffffffn, 0x100000000n, 2n ** 53n, 2n ** 64n - 1n),
@@ -30,7 +30,7 @@ function fixedBytes(size: number): fc.Arbitrary<Uint8Array> {
   )
 }
 
-/** Any value that the schema allows, with zero values among them. */
+/** Any value that the schema allows, including zero values. */
 export function anyValue(kind: Kind): fc.Arbitrary<unknown> {
   switch (kind.kind) {
     case 'uint':
@@ -68,7 +68,7 @@ function membersOf(kind: Struct): fc.Arbitrary<Record<string, unknown>> {
     )
 }
 
-/** Any transaction the codec can carry, whether or not a ledger would take it. */
+/** Any transaction that the codec supports, whether or not a ledger would accept it. */
 export const anyTransaction: fc.Arbitrary<Transaction> = fc
   .tuple(membersOf(schema), ascii(7), key32)
   .map(([members, type, snd]) => ({
@@ -134,7 +134,7 @@ const application = fc.uniqueArray(fc.bigInt({ min: 1001n, max: 2n ** 64n - 1n }
   }),
 )
 
-/** Transactions of every type, shaped so that algosdk reads them too. */
+/** Transactions of every type that algosdk can read too. */
 export const typedTransaction: fc.Arbitrary<Transaction> = fc.oneof(
   ofType('pay', { rcv: key32, amt: uint64, close: fixedBytes(32) }),
   ofType('axfer', { xaid: uint64, aamt: uint64, arcv: key32, asnd: fixedBytes(32), aclose: fixedBytes(32) }),
@@ -192,7 +192,7 @@ export const typedTransaction: fc.Arbitrary<Transaction> = fc.oneof(
   }),
 )
 
-/** A few bytes changed, removed, inserted or cut off. */
+/** A few bytes changed, removed, inserted or truncated. */
 export function mutated(source: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   const edit = fc.record({
     at: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
@@ -212,7 +212,7 @@ export function mutated(source: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Arr
   })
 }
 
-/** Bytes that begin something, more often than chance would have it. */
+/** Favors bytes that begin a value. */
 const interestingByte = fc.oneof(
   fc.constantFrom(0x00, 0x7f, 0x80, 0x81, 0x8f, 0x90, 0x91, 0xa0, 0xa1, 0xa3, 0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc6),
   fc.constantFrom(0xca, 0xcc, 0xcd, 0xce, 0xcf, 0xd0, 0xd3, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0xdf, 0xe0, 0xff),

@@ -4,7 +4,7 @@ import type { Writer } from './Msgpack.js'
 /** Returns a number below `limit`. The choice must not change the meaning of the written bytes. */
 export type Choose = (limit: number) => number
 
-/** Writes a value in some valid form that need not be the canonical one. */
+/** Writes a value in a valid form that need not be the canonical one. */
 export function write(kind: Kind, value: unknown, writer: Writer, choose: Choose): void {
   switch (kind.kind) {
     case 'uint':
@@ -56,7 +56,7 @@ function struct(kind: Struct, values: Record<string, unknown>, writer: Writer, c
     kind.fields.filter((field) => values[field.name] !== undefined),
     choose,
   ).map((field) => ({ field, value: values[field.name] }))
-  // Fields that are not there may be sent as nil.
+  // Absent fields may be sent as nil.
   for (const field of kind.fields) {
     if (values[field.name] === undefined && choose(12) === 0) entries.unshift({ field, value: null })
   }

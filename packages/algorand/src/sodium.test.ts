@@ -12,13 +12,13 @@ import * as Libsodium from './sodium.js'
 const run = promisify(execFile)
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-/** Runs a module in a process of its own, and returns what it printed. */
+/** Runs a module in a separate process and returns its output. */
 async function printed(code: string, directory: string = here): Promise<string> {
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { cwd: directory })
   return stdout.trim()
 }
 
-test('libsodium is loaded by its first use, and not by importing it', async () => {
+test('libsodium is loaded on first use, not on import', async () => {
   const loaded = `Object.keys(createRequire(import.meta.url).cache).some((path) => path.endsWith('sodium-native.node'))`
   const code = `import { createRequire } from 'node:module'
     import { sodium } from './sodium.js'
@@ -39,7 +39,7 @@ test('its functions are those of sodium-native, before and after the first use',
   assert.doesNotThrow(Libsodium.check)
 })
 
-/** The compiled loader beside a sodium-native of ours, whose own loader finds `binary: 'own'`. */
+/** Puts the compiled loader next to a fake sodium-native, whose own loader finds `binary: 'own'`. */
 function withPackage(t: TestContext, files: { [path: string]: string }): string {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-sodium-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
@@ -60,7 +60,7 @@ const stub = {
 }
 const prebuilt = `prebuilds/${process.platform}-${process.arch}/sodium-native.node`
 
-test('without a prebuilt binary, or with one that does not load, sodium-native looks for it itself', async (t) => {
+test('without a prebuilt binary that loads, sodium-native uses its own loader', async (t) => {
   for (const [files, hasBinary] of [
     [stub, false],
     [{ ...stub, [prebuilt]: 'not a library' }, true],
@@ -72,7 +72,7 @@ test('without a prebuilt binary, or with one that does not load, sodium-native l
   }
 })
 
-test('without sodium-native there is no binary, and loading says so', async (t) => {
+test('without sodium-native there is no binary, and loading reports it', async (t) => {
   const directory = withPackage(t, {})
   const code = `import { hasBinary, load, require } from './sodium.js'
     const code = await Promise.resolve().then(require).catch((error) => error.code)

@@ -1,25 +1,25 @@
-/** The entry `@latchkey/algorand/sodium`, for Node only: libsodium as the daemon uses it. */
+/** The entry `@latchkey/algorand/sodium`, for Node only: libsodium as used by the daemon. */
 import { hasBinary, require, type Sodium } from './crypto/sodium.js'
 
 export type { Sodium } from './crypto/sodium.js'
 
 /**
- * libsodium through sodium-native, an optional peer dependency. It is loaded at the first use, because that takes a third
- * of the time in which a daemon starts.
+ * libsodium through sodium-native, an optional peer dependency. It is loaded on first use, because loading takes a
+ * third of the start time of a daemon.
  */
 export const sodium: Sodium = loadedAtFirstUse()
 
 /**
  * Loads libsodium before its first use.
  *
- * @throws the error of sodium-native if that is not installed or has no binary for this machine.
+ * @throws the error of sodium-native if it is not installed or has no binary for this machine.
  */
 export function load(): void {
   require()
 }
 
 /**
- * Checks that sodium-native is installed with a binary for this machine, in little time if it is.
+ * Checks that sodium-native is installed with a binary for this machine. Fast if it is.
  *
  * @throws the error of sodium-native if not.
  */
@@ -42,7 +42,7 @@ function loadedAtFirstUse(): Sodium {
   }
   const names = Object.keys(functions) as (keyof Sodium)[]
   const target = {} as Sodium
-  // After the first use these are plain members: the time of a call counts at the rate of signatures.
+  // After the first use these are plain members, because the time of a call matters at the rate of signatures.
   const fill = (): Sodium => {
     const loaded = require()
     for (const name of names) Object.defineProperty(target, name, { value: loaded[name] })

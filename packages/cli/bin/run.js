@@ -1,6 +1,6 @@
-// Runs a command: its bundle, or in a checkout the compiled modules if they are newer. A checkout that was installed
-// without a build is built first. CommonJS, and little of it: Node loads ES modules in twice the time, and most commands
-// end soon after their start.
+// Runs a command from its bundle, or in a checkout from the compiled modules if they are newer. A checkout that was
+// installed without a build is built first. The file is small and CommonJS, because Node takes twice as long to load ES
+// modules, and most commands end soon after their start.
 'use strict'
 
 const { existsSync, readdirSync, statSync } = require('node:fs')
@@ -27,7 +27,7 @@ function isCheckout() {
   return existsSync(join(directory, 'tsconfig.json'))
 }
 
-/** Whether there is a whole bundle, and no package was compiled after it was begun. */
+/** Whether the bundle is complete, and no package was compiled after its build began. */
 function isCurrent() {
   const bundledMs = changedMs(join(directory, 'bundle', '.built-from'))
   if (bundledMs === 0) return false

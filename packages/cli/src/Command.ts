@@ -1,18 +1,18 @@
-/** The definition of a subcommand. Parsing, `--help` and shell completions all follow from it. */
+/** The definition of a subcommand, from which parsing, `--help` and shell completions are derived. */
 import { UsageError } from './errors.js'
 import type { ExitCode } from './exitCodes.js'
 
 export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
-  /** Other names that are accepted and not listed. */
+  /** Other names that are accepted but not listed. */
   readonly aliases?: readonly string[]
   readonly multiple?: boolean
-  /** Stands for the value in the help. */
+  /** Represents the value in the help. */
   readonly placeholder?: string
-  /** The only values it takes. */
+  /** The only accepted values. */
   readonly choices?: readonly string[]
-  /** What a shell completes the value with. */
+  /** The kind of value that a shell completes. */
   readonly completes?: 'file' | 'directory'
   readonly description: string
 }
@@ -31,7 +31,7 @@ export type Positional = {
   readonly name: string
   readonly description?: string
   readonly isOptional?: boolean
-  /** Takes all arguments that are left. */
+  /** Takes all remaining arguments. */
   readonly isVariadic?: boolean
   readonly choices?: readonly string[]
   readonly completes?: 'file' | 'directory'
@@ -41,12 +41,12 @@ export type Command<O extends Options = Options> = {
   /** One sentence or a few. */
   readonly description: string
   readonly positionals?: readonly Positional[]
-  /** The name of what may follow after `--`, which is passed on unparsed. */
+  /** The name of the arguments that may follow `--`, which are passed on unparsed. */
   readonly rest?: string
   readonly options: O
   readonly notes?: string
   readonly examples: readonly string[]
-  /** The exit codes it can end with, besides `ok`, `usage` and `failed`. */
+  /** The possible exit codes besides `ok`, `usage` and `failed`. */
   readonly exits?: readonly ExitCode[]
   readonly run: (call: Call<O>) => Promise<number>
 }
@@ -54,9 +54,9 @@ export type Command<O extends Options = Options> = {
 export type Call<O extends Options = Options> = {
   readonly options: Values<O>
   readonly args: readonly string[]
-  /** The arguments after `--`; undefined without one. */
+  /** The arguments after `--`, or undefined without `--`. */
   readonly rest: readonly string[] | undefined
-  /** Every command there is. */
+  /** All commands. */
   readonly commands: readonly CommandEntry[]
 }
 
@@ -67,7 +67,7 @@ export type CommandEntry = {
   readonly load: () => Promise<Command>
 }
 
-/** Checks a definition with the types of its options, and returns it without them, for the list of commands. */
+/** Checks a definition against the types of its options, and returns it without them for the list of commands. */
 export function command<const O extends Options>(definition: Command<O>): Command {
   return definition as unknown as Command
 }

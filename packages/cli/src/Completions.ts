@@ -1,4 +1,6 @@
-/** Completion scripts for shells. Every command and option is in the script, so that no program runs while typing. */
+/**
+ * Completion scripts for shells. The script contains every command and option, so that no program runs while typing.
+ */
 import type { Option, Options, Positional } from './Command.js'
 
 export type CompletedCommand = {
@@ -12,7 +14,7 @@ export type Shell = keyof typeof shells
 
 export const shells = { bash, zsh, fish } as const
 
-/** For each beginning of a command's name, the words that can follow it and their summaries. */
+/** For each prefix of a command's name, the words that can follow it and their summaries. */
 function nextWords(commands: readonly CompletedCommand[]): Map<string, Map<string, string>> {
   const next = new Map<string, Map<string, string>>()
   for (const { name, summary } of commands) {

@@ -1,6 +1,7 @@
 /**
- * The process of the daemon in a data directory. A process id alone proves nothing: a killed daemon leaves kmd.pid behind, and
- * the system gives its number to another program. So a process counts only if it has the lock file of the directory open.
+ * The process of the daemon in a data directory. A process id alone proves nothing: a killed daemon leaves kmd.pid
+ * behind, and the system reuses its number for another program. So a process counts only if it has the lock file of the
+ * directory open.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
@@ -9,12 +10,12 @@ import * as ProcessGroup from './dev/ProcessGroup.js'
 
 export type DaemonProcess =
   | { readonly state: 'running'; readonly pid: number }
-  /** Nothing runs there, and nothing was left behind. */
+  /** No daemon is running, and no files are left behind. */
   | { readonly state: 'stopped' }
-  /** kmd.pid was left behind. If `isAlive`, its number belongs to another program now. */
+  /** kmd.pid was left behind. If `isAlive`, its number now belongs to another program. */
   | { readonly state: 'killed'; readonly pid: number; readonly isAlive: boolean }
 
-/** Finds the daemon that runs in a data directory, ours or the Go daemon. */
+/** Finds the daemon that runs in a data directory, either ours or the Go daemon. */
 export function find(dataDir: string): DaemonProcess {
   const pid = readPid(join(dataDir, 'kmd.pid'))
   if (pid === undefined) return { state: 'stopped' }
@@ -33,8 +34,8 @@ export type StopOptions = {
 }
 
 /**
- * Stops the daemon with SIGTERM, and with SIGKILL if that takes too long, as launchers of the Go daemon do. Each signal is sent
- * only while the process that was found still runs. Resolves when it is gone.
+ * Stops the daemon with SIGTERM, and with SIGKILL if that takes too long, like launchers of the Go daemon. Each signal
+ * is sent only while the process that was found still runs. Resolves once it has ended.
  */
 export async function stop(dataDir: string, pid: number, { timeoutMs, onKill }: StopOptions): Promise<void> {
   const isRunning = trackerOf(pid, join(dataDir, 'kmd.lock'))
@@ -45,11 +46,14 @@ export async function stop(dataDir: string, pid: number, { timeoutMs, onKill }: 
   await waitUntil(() => !isRunning(), killMs)
 }
 
-/** By its start time, because the number may be given to another: the daemon releases the lock before it ends. */
+/**
+ * Identifies the process by its start time, because the number may be reused: the daemon releases the lock before it
+ * ends.
+ */
 function trackerOf(pid: number, lock: string): () => boolean {
   const member = ProcessGroup.memberOf(pid)
   const isDaemon = (): boolean => hasOpen(pid, lock)
-  // The lock is looked at after the start time was read: that process is the daemon.
+  // The lock is checked after the start time was read, which proves that the process is the daemon.
   if (member === undefined || !isDaemon()) return isDaemon
   return () => ProcessGroup.isAlive(member)
 }
@@ -62,7 +66,7 @@ function send(pid: number, signal: NodeJS.Signals, isRunning: () => boolean): vo
   }
 }
 
-/** Whether it happened in time. */
+/** Returns whether it happened in time. */
 export async function waitUntil(happened: () => boolean | Promise<boolean>, timeoutMs: number): Promise<boolean> {
   const giveUpAt = performance.now() + timeoutMs
   for (;;) {
@@ -81,7 +85,7 @@ function readPid(path: string): number | undefined {
   }
 }
 
-/** One that has ended and is not yet removed by the system is not alive. */
+/** A process that has ended but is not yet reaped is not alive. */
 function isAlive(pid: number): boolean {
   const member = ProcessGroup.memberOf(pid)
   if (member !== undefined || process.platform === 'linux') return member !== undefined && ProcessGroup.isAlive(member)
@@ -93,7 +97,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether a process has a file open. Of a process of another user this is not known, so it has not. */
+/** Whether a process has a file open. Returns false for a process of another user, for which this is unknown. */
 function hasOpen(pid: number, path: string): boolean {
   const file = statOf(path)
   if (file === undefined) return false

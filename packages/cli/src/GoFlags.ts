@@ -1,4 +1,7 @@
-/** Parses flags as the Go daemon's library does (`-t 60`, `-t=60`, `-t60`, `--name value`, `--name=value`), with its error texts. */
+/**
+ * Parses flags like the Go daemon's library (`-t 60`, `-t=60`, `-t60`, `--name value`, `--name=value`), with its error
+ * texts.
+ */
 import { LatchkeyError } from '@latchkey/algorand/error'
 import { type Wire, wires } from '@latchkey/kmd'
 import { errors } from './errors.js'
@@ -9,7 +12,7 @@ type ValueOf<T> = T extends 'uint' ? number : T extends 'bool' ? boolean : T ext
 
 export type Values<D extends Definitions> = { [N in keyof D]?: ValueOf<D[N]['type']> }
 
-/** Positional arguments are ignored, as the Go daemon does; `--` ends the flags. */
+/** Ignores positional arguments like the Go daemon; `--` ends the flags. */
 export function parse<const D extends Definitions>(args: readonly string[], definitions: D): Values<D> {
   const values: Record<string, unknown> = {}
   const rest = [...args]
@@ -60,7 +63,7 @@ function convert(name: string, { short, type }: Definitions[string], text: strin
   }
 }
 
-/** The command `kmd` was called with flags that it does not take. */
+/** The command `kmd` was called with invalid flags. */
 export class FlagError extends LatchkeyError<'invalid_flag'> {
   override name = 'FlagError'
 

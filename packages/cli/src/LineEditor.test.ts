@@ -64,7 +64,7 @@ test('ignores other control characters', () => {
   assert.deepEqual(typed('a\u0000\u0007\t\u009bb\r'), { end: entered('ab'), screen: 'ab' })
 })
 
-test('rejects a line beyond the limit instead of cutting it', () => {
+test('rejects a line beyond the limit instead of truncating it', () => {
   assert.deepEqual(typed(`${'x'.repeat(4_096)}\r`).end, entered('x'.repeat(4_096)))
   assert.deepEqual(typed(`${'x'.repeat(4_097)}\r`).end, { end: 'too-long', text: '', rest: '' })
 })
@@ -81,7 +81,7 @@ test('gives the same result however the input is chunked', () => {
   )
 })
 
-test('echoes what a terminal would obey as a question mark, and keeps it in the line', () => {
+test('echoes terminal control characters as a question mark, and keeps them in the line', () => {
   let echo = ''
   const line = new LineEditor((text) => {
     echo += text

@@ -28,7 +28,7 @@ export class LineEditor {
     this.#show = show
   }
 
-  /** Takes more input; returns the line once it has ended. */
+  /** Takes more input and returns the line once it has ended. */
   type(text: string): LineResult | undefined {
     const characters = [...text]
     for (const [index, character] of characters.entries()) {
@@ -53,16 +53,16 @@ export class LineEditor {
     else if (character === eraseLine) this.#erase(this.#characters.length)
     else if (character === eraseWord) this.#erase(this.#lastWordLength())
     else if (isControl(character)) return
-    // A line that is silently cut would be another password than the one typed.
+    // A silently truncated line would be a different password than the one typed.
     else if (this.#characters.length >= maxCharacters) this.#isTooLong = true
     else {
       this.#characters.push(character)
-      // What is pasted can come from others.
+      // Pasted text is untrusted.
       this.#show(printable(character))
     }
   }
 
-  /** Ignores escape sequences (arrow keys and the like), whose characters would end up in a password. */
+  /** Ignores escape sequences such as arrow keys, whose characters would end up in a password. */
   #isEscaped(character: string): boolean {
     if (character === escapeKey) {
       this.#escape = escapeKey

@@ -1,6 +1,6 @@
 /**
- * Reads secrets as lines of a file or of an open descriptor. It reads byte by byte and not beyond the line, so that
- * several secrets can come from one descriptor in turn.
+ * Reads secrets as lines of a file or an open descriptor. It reads byte by byte and never beyond the line, so that
+ * several secrets can come from one descriptor one after the other.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
 
@@ -9,9 +9,9 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
 export type LineReader = {
-  /** For messages. */
+  /** The name used in messages. */
   readonly name: string
-  /** The next line without its line break; undefined at the end. */
+  /** Returns the next line without its line break, or undefined at the end. */
   readonly readLine: () => Uint8Array | undefined
   readonly close: () => void
 }
@@ -21,7 +21,7 @@ export function openFile(path: string): LineReader {
   return { name: path, readLine: () => readLine(descriptor), close: () => closeSync(descriptor) }
 }
 
-/** `close` leaves the descriptor open: it belongs to the caller. */
+/** `close` leaves the descriptor open, because it belongs to the caller. */
 export function openDescriptor(descriptor: number): LineReader {
   return { name: `descriptor ${descriptor}`, readLine: () => readLine(descriptor), close: () => {} }
 }
@@ -46,7 +46,7 @@ function readLine(descriptor: number): Uint8Array | undefined {
   }
 }
 
-/** Blocks also if the descriptor is in non-blocking mode. */
+/** Blocks even if the descriptor is in non-blocking mode. */
 function readByte(descriptor: number, bytes: Buffer, at: number): number {
   for (;;) {
     try {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { agentTokenFrom } from './agentToken.js'
 
-test('a token comes from the file, else from the environment, and the owner’s is refused', (t) => {
+test('a token comes from the file or else from the environment, and the owner’s is refused', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-agent-token-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const file = (content: string): string => {

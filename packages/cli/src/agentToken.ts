@@ -1,4 +1,4 @@
-/** The token of an agent, as commands are given it: in a file or in the environment, never as an argument. */
+/** The token of an agent, given to commands in a file or in the environment, never as an argument. */
 import { readFileSync, statSync } from 'node:fs'
 import { type AgentClient, Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { fromAgent, type Signer } from '@latchkey/x402/client'
@@ -27,23 +27,23 @@ export const daemonOption = {
   },
 } as const satisfies { [name: string]: Option }
 
-/** For a command that has other keys too. */
+/** For a command that accepts other keys too. */
 export const agentOptions = { 'agent-token-file': tokenFile, ...daemonOption } as const
 
-/** For a command that works with an agent's token only. */
+/** For a command that works only with an agent's token. */
 export const ownAgentOptions = {
   'token-file': { ...tokenFile, aliases: ['agent-token-file'] },
   ...daemonOption,
 } as const
 
-/** Long enough for any token, with line breaks. */
+/** Long enough for any token with line breaks. */
 const maxFileBytes = 4_096
 const pattern = /^lka_[A-Za-z0-9_-]{60}$/
 
 /**
- * The token in the file, or in the environment; undefined if there is neither.
+ * Returns the token in the file or in the environment, or undefined if there is neither.
  *
- * @throws CommandError if there is something else, such as the owner's token
+ * @throws CommandError if there is another value, such as the owner's token
  */
 export function agentTokenFrom(path: string | undefined, environment: Environment): string | undefined {
   const isFile = path !== undefined
@@ -78,7 +78,7 @@ function readFile(path: string): string {
 
 export type AgentAddress = { readonly 'data-dir'?: string | undefined; readonly daemon?: string | undefined }
 
-/** Where the daemon of the agent is. */
+/** The location of the agent's daemon. */
 function endpointOf(given: AgentAddress): { address: string } | { dataDir: string } {
   if (given.daemon !== undefined && given['data-dir'] !== undefined) {
     throw new UsageError('give only one of --daemon and --data-dir')
@@ -86,7 +86,7 @@ function endpointOf(given: AgentAddress): { address: string } | { dataDir: strin
   return given.daemon === undefined ? { dataDir: dataDirectory(given['data-dir']) } : { address: given.daemon }
 }
 
-/** Connects, and asks the daemon for the agent, so that a wrong token is known at once. */
+/** Connects and asks the daemon for the agent, so that a wrong token is detected immediately. */
 export async function connectAgent(given: AgentAddress, token: string): Promise<AgentClient> {
   const endpoint = endpointOf(given)
   try {
@@ -98,7 +98,7 @@ export async function connectAgent(given: AgentAddress, token: string): Promise<
   }
 }
 
-/** The messages are whole sentences; the hints of the daemon are for programs. */
+/** The messages are whole sentences, and the hints of the daemon are for programs. */
 const hints: { readonly [code: string]: string } = {
   agent_limit_exceeded: 'The owner can raise the limit: latchkey agent limit NAME --limit LIMIT',
   agent_payee_unknown: 'The owner can add the address: latchkey agent limit NAME --pay-to ADDRESS',
@@ -107,7 +107,7 @@ const hints: { readonly [code: string]: string } = {
   agent_approval_denied: 'Nothing was paid; the same request asks again only with another payment.',
 }
 
-/** An error of the daemon as one of the command. */
+/** Converts an error of the daemon to one of the command. */
 export function explainAgentError(error: unknown, given: AgentAddress): unknown {
   if (!(error instanceof KmdClientError)) return error
   const { code, message } = error
@@ -125,7 +125,7 @@ export function explainAgentError(error: unknown, given: AgentAddress): unknown 
 
 const approvalWaitMs = 24 * 60 * 60 * 1000
 
-/** A signer with the agent's token, which waits for approvals; undefined if no token is given. */
+/** Returns a signer with the agent's token that waits for approvals, or undefined if no token is given. */
 export async function agentSignerFrom(
   given: AgentAddress & { readonly 'agent-token-file'?: string | undefined; readonly key?: string | undefined },
   environment: Environment,

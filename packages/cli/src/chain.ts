@@ -1,4 +1,4 @@
-/** The network and its nodes, as commands are given them. */
+/** The network and its nodes, from the options of a command. */
 import { Network, Suggestion } from '@latchkey/algorand'
 import { Chain } from '@latchkey/x402/client'
 import { type Option, readInteger, readNumber } from './Command.js'
@@ -22,7 +22,7 @@ export const chainOptions = {
   dollar: { type: 'string', placeholder: 'ID', description: 'id of the dollar asset on a local network' },
 } as const satisfies { [name: string]: Option }
 
-/** For commands that decide something by what is not in the ledger. */
+/** For commands that decide something by its absence from the ledger. */
 export const quorumOption = {
   quorum: {
     type: 'string',
@@ -50,14 +50,14 @@ export function networkOf(given: ChainValues, environment: Environment): string 
 }
 
 export type OpenOptions = {
-  /** For commands that only read: takes a node for the network that it belongs to. @default false */
+  /** For commands that only read: a node determines its network. @default false */
   readonly isReadOnly?: boolean | undefined
 }
 
 /**
- * Opens the network and, for a local one, asks its node which one it is.
+ * Opens the network, and asks the node of a local network for its identity.
  *
- * @throws UsageError if a local network turns out to be MainNet: real money takes an explicit word
+ * @throws UsageError if a local network turns out to be MainNet: real money requires an explicit option
  */
 export async function openChain(
   given: ChainValues,
@@ -86,7 +86,7 @@ export async function openChain(
   return chain
 }
 
-/** The same node twice is no quorum. */
+/** The same node twice does not form a quorum. */
 function readQuorum(text: string | undefined, nodes: readonly string[]): number | undefined {
   const quorum = readNumber('--quorum', text, 1, 16)
   const different = new Set(nodes.map((url) => (URL.canParse(url) ? new URL(url).href : url))).size
@@ -97,7 +97,7 @@ function readQuorum(text: string | undefined, nodes: readonly string[]): number 
   })
 }
 
-/** Opens the network for a command that only reads: with a node and no network, the one that the node belongs to. */
+/** Opens the network for a command that only reads. If only a node is given, its network is used. */
 export function openReadingChain(given: ChainValues, environment: Environment): Promise<Chain> {
   const { ALGOD_URL: url = '', AVM_NETWORK: network = '' } = environment
   const isByNode = given.network === undefined && network === '' && (given.node !== undefined || url !== '')

@@ -1,7 +1,10 @@
 import type { KmdClientErrorCode } from '@latchkey/kmd-client'
 import type { ExitCode } from './exitCodes.js'
 
-/** The exit codes of errors of the daemon's client; `failed` for the others. Only types are imported from it: loading it takes time. */
+/**
+ * The exit codes for errors of the daemon's client; `failed` for all others. Only its types are imported, because
+ * loading it takes time.
+ */
 export const clientExits: { readonly [Code in KmdClientErrorCode]?: ExitCode } = {
   daemon_not_running: 'unreachable',
   foreign_listener: 'unreachable',

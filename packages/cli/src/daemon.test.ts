@@ -34,7 +34,7 @@ async function fakeDaemon(t: TestContext, respond: (path: string) => Reply): Pro
   return dataDir
 }
 
-/** The error has the code, leads to the exit code, and its message and hint match. */
+/** Asserts that the work fails with the code and the exit code, and that message and hint match. */
 function fails(work: Promise<unknown>, code: CommandErrorCode, exit: ExitCode, text: RegExp): Promise<void> {
   return assert.rejects(work, (error: CommandError) => {
     assert.deepEqual([error.code, error.exit], [code, exit])
@@ -80,7 +80,7 @@ test('turns an error of the daemon into a code, a message and a hint', async (t)
   }
 })
 
-test('distinguishes a response that is not of a daemon from no response', async (t) => {
+test('distinguishes a response that is not from a daemon from no response', async (t) => {
   const dataDir = await fakeDaemon(t, () => ({ status: 404, body: 'a web server' }))
   const list = (directory: string) => withDaemon({ 'data-dir': directory }, (kmd) => kmd.wallets.list())
   await fails(list(dataDir), 'daemon_error', 'failed', /is not a daemon's/)

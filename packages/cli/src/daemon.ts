@@ -1,4 +1,4 @@
-/** Finds the key daemon for a command, unlocks the wallet, and turns the daemon's errors into those of the command. */
+/** Finds the key daemon for a command, unlocks the wallet, and converts the daemon's errors to those of the command. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as Suggestion from '@latchkey/algorand/suggestion'
@@ -36,7 +36,10 @@ export const walletOptions = {
 type Given = { readonly 'data-dir'?: string | undefined }
 type WalletGiven = Given & Parameters<typeof password>[0] & { readonly wallet?: string | undefined }
 
-/** The data directory: the one given, or of the environment, or the default. That of a dev stack by its directory, too. */
+/**
+ * Returns the data directory: the given one, that of the environment, or the default. The directory of a dev stack is
+ * accepted too.
+ */
 export function dataDirectory(
   given: string | undefined,
   environment: { readonly [name: string]: string | undefined } = process.env,
@@ -72,7 +75,7 @@ export function withWallet<T>(given: WalletGiven, work: (unlocked: Unlocked) => 
       try {
         return await work({ kmd, wallet, password: obtain })
       } finally {
-        // The work is done; a handle that is not released expires.
+        // The work is done, and a handle that is not released expires.
         await wallet.release().catch(() => {})
       }
     })
@@ -94,7 +97,7 @@ export async function withPassword<T>(
   }
 }
 
-/** The wallet that is named, by option or in the environment, or the only one there is. */
+/** Returns the wallet named by an option or in the environment, or the only wallet. */
 export async function chooseWallet(kmd: Kmd, given: string | undefined): Promise<WalletInfo> {
   const name = given ?? process.env['KMD_WALLET']
   const wallets = await kmd.wallets.list()
@@ -135,7 +138,7 @@ function select(wallets: readonly WalletInfo[], given: string): WalletInfo {
   })
 }
 
-/** What to do when another user's program listens at the address in kmd.net. */
+/** The remedy if another user's program listens at the address in kmd.net. */
 export const foreignCure = 'start the daemon again: latchkey kmd; ss -ltnp shows which program listens'
 
 type Explanation = readonly [code: CommandErrorCode, message: string, hint?: string | undefined]
@@ -174,7 +177,7 @@ const explanations: { readonly [Code in KmdClientErrorCode]?: Explanation } = {
   ],
 }
 
-/** An error of the daemon's client as the one of the command; any other as it is. */
+/** Converts an error of the daemon's client to one of the command. Returns any other error unchanged. */
 export function explainDaemonError(cause: unknown, dataDir: string): unknown {
   if (!(cause instanceof KmdClientError)) return cause
   const [code, message, hint] = explain(cause, dataDir)
@@ -198,7 +201,7 @@ function explain({ code, message, retryAfterSeconds }: KmdClientError, dataDir: 
   }
   if (code === 'bad_agent') return ['invalid_agent', message]
   if (code === 'approval_decided') return [code, message]
-  // Its text says what to do.
+  // The message already says what to do.
   if (clientExits[code] === 'unreachable') return ['daemon_unreachable', message]
   if (retryAfterSeconds !== undefined) return ['daemon_busy', 'the daemon is busy', `try again in ${wait}`]
   return ['daemon_error', message]

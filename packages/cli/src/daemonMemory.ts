@@ -1,13 +1,15 @@
 /**
- * Settings of the process that keep a daemon small. They hold for the whole process, so the command makes them and not
- * the library.
+ * Process settings that keep a daemon small. They apply to the whole process, so the command sets them and not the
+ * library.
  */
 import * as Sqlite from '@latchkey/system/sqlite'
 
-/** A daemon that has just started needs no limit yet, and loading `v8` would make the start longer. */
+/** A newly started daemon needs no limit yet, and loading `v8` would delay the start. */
 const startMs = 100
 
-/** Returns what to call after each start of a worker thread, as `onWorkerStart`: it sets V8's flags back. */
+/**
+ * Returns a function to call after each start of a worker thread, as `onWorkerStart`, because that resets V8's flags.
+ */
 export function limitDaemonMemory(): () => void {
   setTimeout(limitYoungGeneration, startMs).unref()
   let collect: (() => void) | undefined
@@ -19,8 +21,8 @@ export function limitDaemonMemory(): () => void {
 }
 
 /**
- * Keeps V8 from growing the space for new objects from one megabyte to sixteen under load. Requests leave little
- * behind, so a small one is as fast, and the daemon stays a third smaller.
+ * Prevents V8 from growing the space for new objects from one megabyte to sixteen under load. Requests leave little
+ * garbage, so a small space is as fast, and the daemon stays a third smaller.
  */
 function limitYoungGeneration(): void {
   process.getBuiltinModule('node:v8').setFlagsFromString('--semi-space-growth-factor=1')

@@ -1,4 +1,4 @@
-/** Every error of the commands: a stable code, what it means, what to do, and the exit code it leads to. */
+/** All errors of the commands: a stable code, its meaning, what to do, and the exit code. */
 import { type ErrorEntry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand/error'
 import type { ExitCode } from './exitCodes.js'
 
@@ -398,7 +398,7 @@ export class CommandError extends LatchkeyError<CommandErrorCode> {
   }
 }
 
-/** The arguments of a command are invalid. The message is followed by a pointer to the help. */
+/** The arguments of a command are invalid. A pointer to the help follows the message. */
 export class UsageError extends CommandError {
   override name = 'UsageError'
 

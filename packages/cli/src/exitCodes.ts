@@ -1,4 +1,4 @@
-/** The exit codes of `latchkey`. The command `kmd` has those of the Go daemon, which its launchers act on. */
+/** The exit codes of `latchkey`. The command `kmd` uses those of the Go daemon, which its launchers depend on. */
 export const exitCodes = {
   ok: 0,
   declined: 1,

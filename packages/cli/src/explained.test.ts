@@ -10,7 +10,7 @@ import { paymentRefused } from './paymentRefused.js'
 
 const programmerWords = /`|\(\)|\{|timeoutMs|maxResponseBytes|dollarAssetId|historyBlocks/
 
-test('appends the hint of an error of the command line, and no hint of a package', () => {
+test('appends the hint of a command-line error, but not of a package error', () => {
   assert.equal(describe(new CommandError('declined', 'text', { hint: 'do this' })), 'text; do this')
   assert.equal(describe(new UsageError('text.', { hint: 'do this' })), 'text. do this')
   assert.equal(describe(new Error('text')), 'text')
@@ -29,7 +29,7 @@ test('explains errors of nodes, networks, prices and keys with the options that 
   assert.match(describe(new SignerError('invalid_secret_key', 'text')), /^text; correct AVM_PRIVATE_KEY$/)
 })
 
-test('explains every error of the daemon without words for programmers', () => {
+test('explains every error of the daemon without programmer terms', () => {
   for (const code of Object.keys(clientErrors) as KmdClientError['code'][]) {
     const error = explainDaemonError(new KmdClientError(code, 'text', { operation: 'ListKeys' }), '/data')
     assert.ok(error instanceof CommandError, code)

@@ -1,6 +1,6 @@
 /**
- * Errors of the packages in the words of the command line: their own hints are for programmers. Only types are imported
- * from the packages, as loading them takes time; the name of an error stands for its class.
+ * Explains errors of the packages for the command line, because their own hints are for programmers. Only types are
+ * imported from the packages, because loading them takes time; the name of an error identifies its class.
  */
 import type { AlgodErrorCode } from '@latchkey/algod'
 import { LatchkeyError } from '@latchkey/algorand/error'
@@ -10,7 +10,7 @@ import { CommandError } from './errors.js'
 
 type Words = {
   readonly hint?: string
-  /** Instead of the message of the error, where that one is for programmers. */
+  /** Replaces a message that is written for programmers. */
   readonly message?: string
 }
 type Table<Code extends string> = { readonly [C in Code]?: Words }
@@ -85,17 +85,17 @@ const tables: { readonly [name: string]: Table<string> } = {
   StateFileError: stateErrors,
 }
 
-/** An error as the command line explains it; one without an explanation has its message alone. */
+/** Returns an error as the command line explains it. An error without an explanation has only its message. */
 export function explained(error: unknown): { readonly message: string; readonly hint?: string | undefined } {
   if (error instanceof CommandError) return error
   if (!(error instanceof LatchkeyError)) return { message: error instanceof Error ? error.message : String(error) }
-  // Commands name the file of a store in different ways: what it says itself is right for all of them.
+  // Commands refer to the file of a store differently, so its own hint is used for all of them.
   if (error.name === 'StoreError') return { message: error.message, hint: clauseOf(error.hint) }
   const { message = error.message, hint } = tables[error.name]?.[error.code] ?? {}
   return { message, hint }
 }
 
-/** Sentences as a part of another one. */
+/** Converts sentences to a clause. */
 function clauseOf(hint: string | undefined): string | undefined {
   if (hint === undefined) return undefined
   const text = hint.replace(/\.$/, '').replace(/\. ([A-Z])/g, (_, first: string) => `; ${first.toLowerCase()}`)

@@ -10,12 +10,12 @@ test('replaces characters that move the cursor, end the line or change its direc
   assert.equal(printable('savings\ufe01\u{e0100}☕\ufe0f\u{e0101}\u2800'), 'savings??☕\ufe0f??')
 })
 
-test('keeps the line breaks of several lines, and nothing else', () => {
+test('keeps the line breaks of several lines, and no other control characters', () => {
   assert.equal(printableLines('a\r\nb\tc\u001b'), 'a?\nb?c?')
   assert.equal(printableLines('b\tc\u001b', '\t'), 'b\tc?')
 })
 
-test('escapes in JSON what is not printable, without a change of the value', () => {
+test('escapes unprintable characters in JSON without changing the value', () => {
   const value = { text: 'a\u001b\u009b\u202e\u2028\u{e0001}b Größe 🔑' }
   const json = printableJson(value)
   assert.equal(json, printable(json))
@@ -36,7 +36,7 @@ test('quotes a word for a shell', () => {
 
 const isBashMissing = spawnSync('bash', ['--version']).error !== undefined && process.env['CI'] !== 'true'
 
-test('quotes a word that a terminal would obey so that the shell gets the same word and the terminal none of it', {
+test('quotes a word with control characters so that the shell gets it unchanged and the terminal sees none of them', {
   skip: isBashMissing && 'bash is not installed',
 }, () => {
   for (const word of ["a\u001b]52;c;QQ==\u0007'\\7", 'b\u009b2J\u202e7\n', '\u{e0041}1']) {

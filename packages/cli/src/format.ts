@@ -1,19 +1,19 @@
-/** Text for the terminal. Parts of it come from others: they must not move the cursor or span several lines. */
+/** Formats text for the terminal. Untrusted parts must not move the cursor or span several lines. */
 import { VisibleText } from '@latchkey/algorand'
 
 const replace = VisibleText.replaceHiddenOnScreen
 
-/** The text with a question mark for each character that a terminal obeys or does not show: one line. */
+/** Replaces each control or invisible character with a question mark. The result is one line. */
 export function printable(text: string): string {
   return replace(text, '?')
 }
 
-/** The same for several lines. */
+/** Like {@link printable} for several lines. */
 export function printableLines(text: string, alsoAllowed = ''): string {
   return replace(text, (found) => (found === '\n' || alsoAllowed.includes(found) ? found : '?'))
 }
 
-/** A value as JSON in which every character is printable: the others are escaped, so that it stays the same value. */
+/** Formats a value as printable JSON. Other characters are escaped, so the value stays the same. */
 export function printableJson(value: unknown): string {
   return replace(JSON.stringify(value), (character) =>
     [...Array(character.length).keys()]
@@ -22,14 +22,14 @@ export function printableJson(value: unknown): string {
   )
 }
 
-/** A name inside a sentence, in quotes unless it is plain. */
+/** A name in a sentence, quoted unless it is plain. */
 export function quoted(name: string): string {
   return /^[\w.-]+$/.test(name) ? name : JSON.stringify(printable(name))
 }
 
 /**
- * Quotes a text as one word of a shell, to be copied from the screen. With characters that must not get there it is
- * written in the form with escapes, which bash, zsh, ksh and fish's `bash -c` read; POSIX has it since 2024.
+ * Quotes text as one shell word that can be copied from the screen. Unprintable characters are written as escapes, in a
+ * form that bash, zsh, ksh and fish's `bash -c` read; POSIX has it since 2024.
  */
 export function shellWord(text: string): string {
   if (/^[\w/.:+-]+$/.test(text)) return text
@@ -54,7 +54,7 @@ export function columns(rows: readonly (readonly string[])[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** A count and what is counted: `1 wallet`, `2 wallets`. */
+/** A count with its noun: `1 wallet`, `2 wallets`. */
 export function counted(count: number | bigint, one: string, many = `${one}s`): string {
   return `${count} ${BigInt(count) === 1n ? one : many}`
 }

@@ -21,7 +21,7 @@ test('the help of every command and topic fits the width, and no word is split',
   }
 })
 
-test('an example that is wrapped can be copied to a shell', async () => {
+test('a wrapped example can be copied to a shell', async () => {
   const command = {
     description: 'x',
     options: {},

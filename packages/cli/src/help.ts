@@ -1,4 +1,4 @@
-/** The help of a command, from its definition. */
+/** Renders the help of a command from its definition. */
 import type { Command, Option } from './Command.js'
 import { type ExitCode, exitCodes } from './exitCodes.js'
 
@@ -13,11 +13,11 @@ export function usage(name: string, { positionals = [], options, rest }: Command
   return ['latchkey', name, ...words].join(' ')
 }
 
-/** Where the width is not known: of most terminals, and of the documentation. */
+/** Used if the width is unknown: the width of most terminals, and of the documentation. */
 const defaultWidth = 80
 /** Longer lines are hard to read. */
 const maxWidth = 110
-/** In fewer columns nothing would be left beside the names of the options. */
+/** With fewer columns no room would be left next to the option names. */
 const minWidth = 40
 
 /** The width of the help: that of the terminal, within bounds. */
@@ -47,7 +47,7 @@ function flags(long: string, { short, type, placeholder = 'VALUE', choices }: Op
   return `${short === undefined ? '   ' : `-${short},`} --${long}${value}`
 }
 
-/** Names and what they mean, in two columns. */
+/** Names and their meaning, in two columns. */
 export function table(rows: readonly (readonly [string, string])[], width = defaultWidth): string {
   const longest = Math.max(...rows.map(([left]) => left.length)) + 2
   const column = Math.min(30, Math.floor(width * 0.4), longest)
@@ -60,13 +60,13 @@ export function table(rows: readonly (readonly [string, string])[], width = defa
     .join('\n')
 }
 
-/** Wraps text to a width; lines after the first start with `indent` spaces. Line breaks stay. */
+/** Wraps text to a width. Lines after the first start with `indent` spaces. Line breaks are kept. */
 export function wrap(text: string, indent: number, width = defaultWidth): string {
   const lines = text.split('\n').flatMap((line) => fold(line.split(' '), width - indent))
   return lines.join(`\n${' '.repeat(indent)}`)
 }
 
-/** Wraps a command between its words, so that it can be copied to a shell as it is shown. */
+/** Wraps a command between its words, so that it can be copied to a shell as shown. */
 function wrapCommand(line: string, indent: number, width: number): string {
   if (line.length + 2 <= width) return line
   const words = line.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? []

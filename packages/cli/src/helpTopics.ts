@@ -1,4 +1,4 @@
-/** What `latchkey help` explains besides the commands. */
+/** The help topics of `latchkey help` besides the commands. */
 import { type ExitCode, exitCodes, meanings } from './exitCodes.js'
 import { table, wrap } from './help.js'
 

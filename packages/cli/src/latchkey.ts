@@ -1,4 +1,4 @@
-/** The command `latchkey`: finds the subcommand, runs it, and turns an error into a message and an exit code. */
+/** The command `latchkey`: finds the subcommand, runs it, and converts an error to a message and an exit code. */
 import { LatchkeyError } from '@latchkey/algorand/error'
 import * as Suggestion from '@latchkey/algorand/suggestion'
 import type { KmdClientErrorCode } from '@latchkey/kmd-client'
@@ -24,7 +24,7 @@ export async function main(args: readonly string[]): Promise<number> {
   const entry = find(args)
   if (entry === undefined) return isGroup(args) ? print(groupOverview(first)) : unknownCommand(args)
   const rest = args.slice(entry.name.split(' ').length)
-  // Such as `kmd strat`.
+  // For example `kmd strat`.
   if (groupOf(entry.name).length > 0 && /^\w/.test(rest[0] ?? '')) return unknownCommand(args)
   return run(entry, rest)
 }
@@ -42,7 +42,7 @@ async function run(entry: CommandEntry, args: readonly string[]): Promise<number
   }
 }
 
-/** Loaded only if a stack may run: most commands are over in less time than it takes. */
+/** Loaded only if a stack may be running, because most commands take less time than loading it. */
 async function withStack(name: string, command: Command, call: Call): Promise<Call> {
   const { useRunningStack } = await import('./stack/useRunningStack.js')
   const use = { name, options: call.options, known: command.options, environment: process.env }
@@ -60,14 +60,14 @@ function fail(name: string, error: unknown): number {
   return exitCodes[exitOf(error)]
 }
 
-/** An error of the daemon's client comes here as it is where a command calls the daemon other than by `withDaemon`. */
+/** An error of the daemon's client arrives here unchanged if a command does not use `withDaemon`. */
 function exitOf(error: unknown): ExitCode {
   if (error instanceof CommandError) return error.exit
   if (!(error instanceof LatchkeyError) || error.name !== 'KmdClientError') return 'failed'
   return clientExits[error.code as KmdClientErrorCode] ?? 'failed'
 }
 
-/** The one with the longest name: `kmd start` rather than `kmd`. */
+/** Prefers the longest name: `kmd start` over `kmd`. */
 function find(args: readonly string[]): CommandEntry | undefined {
   return registry
     .filter(({ name }) => name.split(' ').every((word, index) => args[index] === word))
@@ -146,7 +146,9 @@ function print(text: string): number {
   return exitCodes.ok
 }
 
-/** A closed pipe is a normal end: `latchkey wallet list | head -1`. Without a reader of its messages a server goes on. */
+/**
+ * A closed pipe is a normal end: `latchkey wallet list | head -1`. A server continues without a reader of its messages.
+ */
 function exitWhenReaderCloses(): void {
   process.stderr.on('error', () => {})
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-/** Why a server cannot listen, in the words of the command line. */
+/** Explains why a server cannot listen. */
 import { CommandError } from './errors.js'
 import { quoted } from './format.js'
 import * as StackPointer from './stack/StackPointer.js'
@@ -7,22 +7,25 @@ import { shortPath } from './stack/stateDirectory.js'
 export type ListenAttempt = {
   readonly host: string
   readonly port: number
-  /** What changes the port. @default 'give another with --port, or 0 for a free one' */
+  /** How to change the port. @default 'give another with --port, or 0 for a free one' */
   readonly cure?: string | undefined
-  /** What changes the address. @default 'give another with --host' */
+  /** How to change the address. @default 'give another with --host' */
   readonly hostCure?: string | undefined
 }
 
 const calls: readonly (string | undefined)[] = ['listen', 'bind', 'getaddrinfo']
 
-/** The system's code of listening, also where another error has it as its cause. A file can be the administrator's, too. */
+/**
+ * Returns the system's code of a listen error, or of its cause. Checks the system call, because access to a file can be
+ * denied with the same code.
+ */
 function listenCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code, syscall } = error as NodeJS.ErrnoException
   return calls.includes(syscall) ? code : listenCode(error.cause)
 }
 
-/** An error of listening as that of the command; any other as it is. */
+/** Converts a listen error to one of the command. Returns any other error unchanged. */
 export function explainListenError(cause: unknown, attempt: ListenAttempt): unknown {
   const { host, port, hostCure = 'give another with --host' } = attempt
   const { cure = 'give another with --port, or 0 for a free one' } = attempt
@@ -44,7 +47,7 @@ export function explainListenError(cause: unknown, attempt: ListenAttempt): unkn
   }
 }
 
-/** The programs of a stack have the ports that other programs take by default, too. */
+/** The programs of a stack use ports that are also the defaults of other programs. */
 function byWhom(port: number): string {
   const stack = StackPointer.find().running.find(({ devnetUrl, indexerUrl, kmdUrl, facilitatorUrl, sellerUrl }) =>
     [devnetUrl, indexerUrl, kmdUrl, facilitatorUrl, sellerUrl].some((url) => new URL(url).port === String(port)),

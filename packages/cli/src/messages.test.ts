@@ -13,7 +13,7 @@ test('only one file writes to stdout and stderr', () => {
   assert.deepEqual(writers, ['messages.ts'])
 })
 
-test('errors that nothing caught, and warnings, are printed without control characters', () => {
+test('uncaught errors and warnings are printed without control characters', () => {
   const run = (code: string) => {
     const script = `import { reportCrashes } from ${JSON.stringify(new URL('./messages.js', import.meta.url).href)}
 reportCrashes('latchkey', 3)

@@ -1,7 +1,7 @@
 /**
- * The only place that writes to stdout and stderr. Parts of what is written come from others: the text of a node, a
- * receipt of a seller, the name of a wallet. None of it may move the cursor, set the clipboard, reorder the line or add
- * lines of its own. Prompts, which go to the terminal itself, are written by prompt.ts.
+ * The only module that writes to stdout and stderr. Parts of the output are untrusted: the text of a node, a receipt of
+ * a seller, the name of a wallet. None of it may move the cursor, set the clipboard, reorder the line or add lines.
+ * prompt.ts writes prompts, which go to the terminal itself.
  */
 import { explained } from './explained.js'
 import { printable, printableJson, printableLines } from './format.js'
@@ -21,7 +21,7 @@ export function printError(command: string, error: unknown): void {
   printMessage(`latchkey ${command}: ${describe(error)}`)
 }
 
-/** Shows a text on stderr without ending its line, and returns what clears it. */
+/** Shows a text on stderr without ending its line, and returns a function that clears it. */
 export function printProgress(text: string): () => void {
   const shown = `${printable(text)}...`
   process.stderr.write(shown)
@@ -33,17 +33,17 @@ export function printLine(text: string): void {
   process.stdout.write(`${printable(text)}\n`)
 }
 
-/** Writes lines to stdout. A value from others that is part of them must be one line: see `printable`. */
+/** Writes lines to stdout. An untrusted value in them must be one line: see `printable`. */
 export function printResult(text: string): void {
   process.stdout.write(printableLines(text))
 }
 
-/** Writes a line to stdout, in colour where that shows it. */
+/** Writes a line to stdout, in colour if supported. */
 export function printStyledLine(spans: readonly Span[]): void {
   process.stdout.write(`${styled(spans, process.stdout)}\n`)
 }
 
-/** Writes a line to stderr, in colour where that shows it. */
+/** Writes a line to stderr, in colour if supported. */
 export function printStyledMessage(spans: readonly Span[]): void {
   process.stderr.write(`${styled(spans, process.stderr)}\n`)
 }
@@ -53,27 +53,27 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${printableJson(value)}\n`)
 }
 
-/** Resolves when stdout and stderr have taken all that was printed. @throws if one of them is full or closed */
+/** Resolves when stdout and stderr have accepted all output. @throws if one of them is full or closed */
 export async function allPrinted(): Promise<void> {
   const taken = (stream: NodeJS.WriteStream): Promise<void> =>
     new Promise((resolve, reject) => stream.write('', (error) => (error ? reject(error) : resolve())))
   await Promise.all([taken(process.stdout), taken(process.stderr)])
 }
 
-/** Writes bytes to stdout as they are; called only if that is not a terminal. */
+/** Writes bytes to stdout unchanged. Called only if stdout is not a terminal. */
 export function printBytes(bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => process.stdout.write(bytes, () => resolve()))
 }
 
 export type ContentPrinter = {
-  /** Resolves when stdout takes more. */
+  /** Resolves when stdout accepts more. */
   readonly write: (bytes: Uint8Array) => Promise<void>
   readonly end: () => Promise<void>
 }
 
 /**
- * Writes content of others to stdout, piece by piece: its bytes to a file or a pipe, printable text to a terminal, on
- * which the prompt of the shell then starts on a line of its own.
+ * Writes untrusted content to stdout, piece by piece: bytes to a file or a pipe, printable text to a terminal, on which
+ * the prompt of the shell then starts on a new line.
  */
 export function contentPrinter(): ContentPrinter {
   const isTerminal = process.stdout.isTTY === true
@@ -98,9 +98,9 @@ export function contentPrinter(): ContentPrinter {
   }
 }
 
-/** Ends the process on an error that nothing caught, with its stack. Node would print it, and warnings, as they are. */
+/** Ends the process on an uncaught error, with its stack. Node would print errors and warnings unescaped. */
 export function reportCrashes(command: string, exitCode: number): void {
-  // None with NODE_NO_WARNINGS.
+  // There are no warnings with NODE_NO_WARNINGS.
   if (process.listenerCount('warning') > 0) {
     process.removeAllListeners('warning')
     process.on('warning', ({ name, message }) => printMessage(`${command}: ${name}: ${message}`))
@@ -112,7 +112,7 @@ export function reportCrashes(command: string, exitCode: number): void {
   })
 }
 
-/** What happened and what to do, in one line. */
+/** Describes what happened and what to do, in one line. */
 export function describe(error: unknown): string {
   const { message, hint } = explained(error)
   return withHint(message, hint)

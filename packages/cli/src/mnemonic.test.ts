@@ -18,7 +18,7 @@ function readFrom(content: string): Promise<Uint8Array> {
   return readMnemonic({ 'mnemonic-file': path })
 }
 
-test('decodes a mnemonic whatever the whitespace and case', async () => {
+test('decodes a mnemonic with any whitespace and case', async () => {
   const key = fc.uint8Array({ minLength: 32, maxLength: 32 })
   const gap = fc.constantFrom(' ', '\n', '\r\n', '\t', '  \n\n ')
   await fc.assert(
@@ -42,7 +42,7 @@ test('suggests the nearest word of the list', async () => {
   }
 })
 
-test('quotes no given word in an error', async () => {
+test('errors quote none of the given words', async () => {
   const swapped = Mnemonic.encode(new Uint8Array(32).fill(5)).split(' ')
   const [first, second] = swapped
   swapped.splice(0, 2, second!, first!)

@@ -28,7 +28,7 @@ const wordCount = 25
 export const isMnemonicGiven = (given: Given): boolean =>
   given['mnemonic-file'] !== undefined || given['mnemonic-fd'] !== undefined
 
-/** The 32 bytes of the mnemonic, for the caller to wipe. */
+/** Returns the 32 bytes of the mnemonic, which the caller must wipe. */
 export async function readMnemonic(given: Given): Promise<Uint8Array> {
   const { 'mnemonic-file': file, 'mnemonic-fd': fd } = given
   if (file !== undefined && fd !== undefined) throw new UsageError('give --mnemonic-file or --mnemonic-fd, not both')
@@ -84,7 +84,7 @@ async function askForWords(): Promise<string[]> {
   return words
 }
 
-/** Asks again for the misspelt words alone, not for all of them. */
+/** Asks again only for the misspelled words. */
 async function correct(words: readonly string[]): Promise<string[]> {
   const corrected = [...words]
   if (words.length !== wordCount) return corrected
@@ -97,7 +97,7 @@ async function correct(words: readonly string[]): Promise<string[]> {
   return corrected
 }
 
-/** No message quotes a word that was given: it may end up in a log. */
+/** No message quotes a given word, because it may end up in a log. */
 function decode(words: readonly string[]): Uint8Array {
   if (words.length !== wordCount) {
     throw invalid(`a mnemonic has ${wordCount} words; ${words.length} were given; nothing was done`)
@@ -124,7 +124,7 @@ function invalid(message: string, hint?: string): CommandError {
   return new CommandError('invalid_mnemonic', message, { hint })
 }
 
-/** The numbers of a grid that was copied from the screen are left out. */
+/** Removes the numbers of a grid that was copied from the screen. */
 const split = (text: string): string[] =>
   text
     .toLowerCase()
@@ -133,7 +133,7 @@ const split = (text: string): string[] =>
 
 const gridColumns = 5
 
-/** The words numbered in rows of five, to be written down and compared. */
+/** The words numbered in rows of five, for writing down and comparing. */
 export function mnemonicGrid(mnemonic: string): string {
   const cells = mnemonic.split(' ').map((word, at) => `${String(at + 1).padStart(2)} ${word.padEnd(8)}`)
   const rows = Array.from({ length: Math.ceil(cells.length / gridColumns) }, (_, row) =>
@@ -147,7 +147,9 @@ function unknownWords(words: readonly string[]): number[] {
   return [...words.keys()].filter((at) => !known.has(words[at]!))
 }
 
-/** The fewest changes, then the longest common beginning: the first four letters tell the words of the list apart. */
+/**
+ * Prefers the fewest changes, then the longest common prefix: the first four letters distinguish the words of the list.
+ */
 function nearestWord(word: string): string {
   const typed = word.slice(0, 20)
   const rank = (candidate: string): number =>

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openInBrowser } from './openInBrowser.js'
 
-/** An environment whose openers do nothing: no test opens a browser. */
+/** An environment whose openers do nothing, so that no test opens a browser. */
 function environment(t: TestContext, runtimeDirectory?: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-open-'))
   for (const opener of ['xdg-open', 'open']) writeFileSync(join(directory, opener), '#!/bin/sh\n', { mode: 0o755 })
@@ -23,7 +23,7 @@ function environment(t: TestContext, runtimeDirectory?: string): string {
   return directory
 }
 
-test('the file leads to the link, and is removed when the link has expired', async (t) => {
+test('the file redirects to the link, and is removed when the link has expired', async (t) => {
   const directory = environment(t)
   const url = 'http://127.0.0.1:7833/console/?a=1&b="<#ticket'
   const path = openInBrowser(url, { expiresSeconds: 1, onFailure: assert.fail })
@@ -34,7 +34,7 @@ test('the file leads to the link, and is removed when the link has expired', asy
   while (existsSync(dirname(path))) await sleep(20)
 })
 
-test('a directory of a session that has ended is not needed', async (t) => {
+test('the directory of an ended session is not needed', async (t) => {
   environment(t, '/nonexistent')
   const path = openInBrowser('http://127.0.0.1:1/', { expiresSeconds: 0, onFailure: assert.fail })
   assert.ok(path.startsWith(tmpdir()))

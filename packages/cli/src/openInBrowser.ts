@@ -1,6 +1,6 @@
 /**
- * Opens a secret link in the browser. The command line of a process can be read by every account of the machine, so the
- * browser is given a file instead, which only its user can read and which leads to the link.
+ * Opens a secret link in the browser. Every account of the machine can read the command line of a process, so the
+ * browser is given a file instead, which only its user can read and which redirects to the link.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export type OpenOptions = {
-  /** How long the link works. The file is removed after it. */
+  /** How long the link is valid. The file is removed afterwards. */
   expiresSeconds: number
   /** Called with the name of the program that could not be started. */
   onFailure: (opener: string) => void
@@ -27,13 +27,15 @@ export function openInBrowser(url: string, { expiresSeconds, onFailure }: OpenOp
   return path
 }
 
-/** Only its owner can enter it: mkdtemp makes it so. The directory of a session is in memory, and ends with it. */
+/**
+ * mkdtemp creates a directory that only its owner can enter. The directory of a session is in memory and ends with it.
+ */
 function privateDirectory(): string {
   const name = 'latchkey-console-'
   try {
     return mkdtempSync(join(process.env['XDG_RUNTIME_DIR'] || tmpdir(), name))
   } catch {
-    // Inherited from a session that has ended, or of another user.
+    // Inherited from a session that has ended, or owned by another user.
     return mkdtempSync(join(tmpdir(), name))
   }
 }
@@ -44,7 +46,7 @@ function start(program: string, args: readonly string[], onFailure: () => void):
   child.unref()
 }
 
-/** Replaces itself, so that going back does not lead to a link that no longer works. */
+/** Replaces itself in the history, so that going back does not lead to an expired link. */
 function redirectPage(url: string): string {
   const inScript = JSON.stringify(url).replaceAll('<', '\\u003c')
   const inAttribute = url.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')

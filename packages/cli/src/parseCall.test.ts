@@ -33,7 +33,7 @@ test('parses options, repeated options and arguments', () => {
   assert.deepEqual(args, ['n', 'bash'])
 })
 
-test('accepts an alias as the option that it stands for', () => {
+test('accepts an alias of an option', () => {
   assert.equal(parseCall(sample, ['n', '--words-file', 'x']).options['mnemonic-file'], 'x')
 })
 

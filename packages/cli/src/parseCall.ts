@@ -17,13 +17,13 @@ export function parseCall(command: Command, args: readonly string[], commands: r
   return { options: values, args: positionals, rest, commands }
 }
 
-/** What comes after `--` belongs to the program that the command starts. */
+/** Arguments after `--` belong to the program that the command starts. */
 export function splitRest({ rest }: Command, args: readonly string[]) {
   const end = rest === undefined ? -1 : args.indexOf('--')
   return end < 0 ? { own: args, rest: undefined } : { own: args.slice(0, end), rest: args.slice(end + 1) }
 }
 
-/** Not with `strict`: the texts of its errors are meant for programmers, and suggest nothing. */
+/** Does not use `strict`, whose error texts are for programmers and suggest nothing. */
 function parse(args: readonly string[], options: Options): { values: Values<Options>; positionals: string[] } {
   const names = namesOf(options)
   const known = Object.fromEntries([...names].map(([name, own]) => [name, shape(name, own, options)]))
@@ -42,7 +42,7 @@ function parse(args: readonly string[], options: Options): { values: Values<Opti
   return { values: values as Values<Options>, positionals }
 }
 
-/** Each accepted name, and the option that it stands for. */
+/** Maps each accepted name to its option. */
 function namesOf(options: Options): Map<string, string> {
   return new Map(
     Object.entries(options).flatMap(([name, { aliases = [] }]) =>

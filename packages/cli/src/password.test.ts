@@ -23,7 +23,7 @@ test('an option takes precedence over the environment', async (t) => {
   assert.equal(text(await password({ 'no-password': true }, 'w', environment)()), '')
 })
 
-test('reads the password when it is needed, and once', async (t) => {
+test('reads the password on demand, and once', async (t) => {
   const descriptor = openSync(file(t, 'first\nsecond\n'), 'r')
   const obtain = password({ 'password-fd': String(descriptor) }, 'w', {})
   assert.equal(text(await obtain()), 'first')
@@ -37,7 +37,7 @@ test('rejects two sources and an invalid descriptor as a usage error', () => {
   assert.throws(() => changedPassword({ 'new-password-fd': 'x' }), /--new-password-fd takes a number/)
 })
 
-test('accepts a blank password for an existing wallet, and for a new one only with --no-password', async (t) => {
+test('accepts an empty password for an existing wallet, and for a new one only with --no-password', async (t) => {
   const blank = file(t, '\n')
   assert.equal(text(await password({ 'password-file': blank }, 'w', {})()), '')
   await assert.rejects(newPassword({ 'password-file': blank }, {}), isBlankError)

@@ -1,7 +1,7 @@
 /**
- * Passwords: from a file, an open descriptor, a prompt, and as a last resort the environment, which other programs can
- * read. Never an argument: arguments are in the list of processes and in the shell's history. A password is bytes,
- * not necessarily text, and the caller wipes it.
+ * Passwords come from a file, an open descriptor, a prompt, and as a last resort the environment, which other programs
+ * can read. Never from an argument, because arguments appear in the process list and in the shell's history. A password
+ * is bytes, not necessarily text, and the caller wipes it.
  */
 import { type Option, readNumber } from './Command.js'
 import { CommandError, UsageError } from './errors.js'
@@ -51,7 +51,7 @@ type NewGiven = {
 
 type Environment = { readonly [name: string]: string | undefined }
 
-/** The password of an existing wallet, read on the first call and only once. */
+/** Returns the password of an existing wallet, read once, on the first call. */
 export function password(
   given: Given,
   wallet: string,
@@ -65,17 +65,17 @@ export function password(
   }
 }
 
-/** The wallets of a development stack have none; without its environment in the terminal, too. */
+/** The wallets of a development stack have no password, even without its environment in the terminal. */
 function blankOfStack(wallet: string, { KMD_PASSWORD_FILE: file = '' }: Environment): Source {
   return file === '' && hasBlankPassword(wallet) ? { isBlank: true, read: () => new Uint8Array() } : undefined
 }
 
-/** The password of a new wallet: a person types it twice, and confirms a blank one. */
+/** Reads the password of a new wallet. A person types it twice, and confirms an empty one. */
 export function newPassword(given: Given, environment: Environment = process.env): Promise<Uint8Array> {
   return readNew(sourceOf(given, ''), environment, '')
 }
 
-/** The new password of an existing wallet. Not from the environment, which has the current one. */
+/** Reads the new password of an existing wallet. Not from the environment, which has the current one. */
 export function changedPassword(given: NewGiven): Promise<Uint8Array> {
   const renamed = {
     'password-file': given['new-password-file'],

@@ -1,12 +1,12 @@
-/** Why nothing was paid, and which option helps, in the words of the command line. */
+/** Explains why nothing was paid, and which option helps. */
 import { Network } from '@latchkey/algorand'
 import type { RefusalCode, RefusalReason } from '@latchkey/x402/client'
 import { CommandError } from './errors.js'
 
 type Words = {
-  /** Missing where the message says what to do, or only the seller can do something. */
+  /** Missing if the message already says what to do, or if only the seller can act. */
   readonly hint?: string | ((reason: RefusalReason) => string)
-  /** Instead of the message of the reason, where that one is for programmers. */
+  /** Replaces a message that is written for programmers. */
   readonly message?: (reason: RefusalReason) => string
 }
 
@@ -53,7 +53,7 @@ export function paymentRefused(reasons: readonly RefusalReason[], cause?: unknow
   return new CommandError('payment_impossible', `not paid: ${message}`, { hint: [...hints].join(', or '), cause })
 }
 
-/** Which options pay on a network; none if it is not of Algorand. */
+/** The options that pay on a network, or none if it is not an Algorand network. */
 function chooseNetwork(network: string): string {
   const id = Network.normalize(network)
   if (id === undefined) return 'latchkey pays on networks of Algorand only'
@@ -61,7 +61,7 @@ function chooseNetwork(network: string): string {
   return name === undefined ? 'give --network local and its node with --node' : `give --network ${name}`
 }
 
-/** It comes from the seller. */
+/** The text comes from the seller. */
 function shortened(text: string): string {
   return text.slice(0, 80)
 }

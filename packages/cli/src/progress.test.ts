@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { withProgress } from './progress.js'
 
-/** Captures what is written to stderr, with or without a terminal. */
+/** Captures the output on stderr, with or without a terminal. */
 function captured(t: TestContext, isTTY: boolean): () => string {
   const before = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY')
   Object.defineProperty(process.stderr, 'isTTY', { value: isTTY, configurable: true })
@@ -37,7 +37,7 @@ test('shows slow work on a terminal and clears the message afterwards', async (t
   assert.equal(written(), `Unlocking...\r${' '.repeat(12)}\r`)
 })
 
-test('shows nothing for quick work or without a terminal, and passes errors on', async (t) => {
+test('shows nothing for quick work or without a terminal, and rethrows errors', async (t) => {
   const written = captured(t, true)
   assert.equal(await withProgress('Quick', Promise.resolve(1)), 1)
   await assert.rejects(withProgress('Failing', Promise.reject(new Error('no'))), /no/)

@@ -1,6 +1,6 @@
 /**
  * Prompts on the terminal. They use /dev/tty even if stdin, stdout and stderr are pipes, so that
- * `latchkey key list > file` shows its prompt and the file has the output alone.
+ * `latchkey key list > file` shows its prompt, and the file contains only the output.
  */
 import { openSync, readSync, writeSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
@@ -19,7 +19,7 @@ export function hasTerminal(): boolean {
   return terminal() !== undefined
 }
 
-/** Prints to the terminal, wherever stderr goes. */
+/** Prints to the terminal, regardless of where stderr goes. */
 export function printNotice(text: string): void {
   const found = terminal()
   if (found !== undefined) show(found.fd, `${printable(text)}\n`)
@@ -36,8 +36,8 @@ export function askHidden(prompt: string): Promise<string> {
 }
 
 /**
- * Reads a line, and nothing that was typed before the prompt was there: a command that asks hours later must not take an
- * impatient key for the answer.
+ * Reads a line, ignoring anything typed before the prompt appeared: a command that asks hours later must not take an
+ * earlier key press for the answer.
  */
 export function askAfresh(prompt: string): Promise<string> {
   const found = terminal()
@@ -45,17 +45,17 @@ export function askAfresh(prompt: string): Promise<string> {
   return askWithoutTypeahead(prompt)
 }
 
-/** Asks for yes or no; anything but yes is no. */
+/** Asks for yes or no. Anything but yes is no. */
 export async function confirm(question: string): Promise<boolean> {
   return /^y(es)?$/i.test((await askWithoutTypeahead(`${question} [y/N] `)).trim())
 }
 
-/** Asks for a word to be typed, to confirm what cannot be undone. */
+/** Asks for a typed word to confirm an irreversible operation. */
 export async function confirmByWord(question: string, word: string): Promise<boolean> {
   return (await askWithoutTypeahead(`${question} Type ${word} to continue: `)).trim() === word
 }
 
-/** Called before the password prompt, which would be in vain. */
+/** Called before the password prompt, which would otherwise be in vain. */
 export function checkCanConfirm(isConfirmed: boolean | undefined): void {
   if (isConfirmed === true || hasTerminal()) return
   throw new UsageError('there is no terminal to ask for confirmation', {
@@ -64,7 +64,7 @@ export function checkCanConfirm(isConfirmed: boolean | undefined): void {
   })
 }
 
-/** Asks for confirmation on a terminal; without one, --yes has to be given. */
+/** Asks for confirmation on a terminal. Without one, --yes is required. */
 export async function requireConfirmation(
   isConfirmed: boolean | undefined,
   ask: () => Promise<boolean>,
@@ -73,13 +73,13 @@ export async function requireConfirmation(
   if (isConfirmed !== true && !(await ask())) throw new CommandError('declined', 'nothing was done')
 }
 
-/** The rest of what was pasted at an earlier prompt must not confirm anything. */
+/** The rest of a text pasted at an earlier prompt must not confirm anything. */
 function askWithoutTypeahead(prompt: string): Promise<string> {
   typedAhead = ''
   return ask(prompt)
 }
 
-/** Byte by byte as they come in raw mode, so that a line without its end is discarded, too. */
+/** Reads bytes in raw mode, so that an unfinished line is discarded too. */
 function discardTyped({ fd, input }: Terminal): void {
   input.setRawMode(true)
   input.read()
@@ -87,7 +87,7 @@ function discardTyped({ fd, input }: Terminal): void {
   try {
     while (readSync(fd, piece) > 0) piece.fill(0)
   } catch {
-    // Nothing is left to read: the descriptor is non-blocking.
+    // Nothing is left to read, because the descriptor is non-blocking.
   } finally {
     input.setRawMode(false)
   }
@@ -98,7 +98,7 @@ function terminal(): Terminal | undefined {
   try {
     const fd = openSync('/dev/tty', 'r+')
     const input = new ReadStream(fd)
-    // Between prompts there is no one to report an error to, such as a closed terminal.
+    // Between prompts, errors such as a closed terminal cannot be reported.
     input.on('error', () => {})
     input.pause()
     opened = { fd, input }
@@ -108,7 +108,7 @@ function terminal(): Terminal | undefined {
   }
 }
 
-/** The descriptor is non-blocking because it is also read from: a slow terminal needs retries. */
+/** The descriptor is non-blocking because it is also read from, so a slow terminal needs retries. */
 function show(fd: number, text: string): void {
   let bytes = Buffer.from(text)
   while (bytes.length > 0) {
@@ -128,7 +128,7 @@ async function readLine(prompt: string, isEchoed: boolean): Promise<string> {
   const { fd, input } = found
   const line = new LineEditor(isEchoed ? (text) => show(fd, text) : () => {})
   const decoder = new StringDecoder('utf8')
-  // First the mode, then the prompt: input that comes at once is not echoed.
+  // Sets the mode before the prompt, so that immediate input is not echoed.
   input.setRawMode(true)
   show(fd, printable(prompt))
   return new Promise((resolve, reject) => {

@@ -22,7 +22,7 @@ type Given = {
   readonly json?: boolean | undefined
 }
 
-/** Called before the password prompt, which would be in vain. */
+/** Called before the password prompt, which would otherwise be in vain. */
 export function checkCanReveal({ out, yes }: Given): void {
   if (out !== undefined) {
     if (existsSync(out)) throw fileExists(out)
@@ -43,9 +43,9 @@ export function checkCanReveal({ out, yes }: Given): void {
 export type Secret = {
   /** One line. */
   readonly secret: string
-  /** What a terminal shows instead, in lines. @default the secret */
+  /** The lines that a terminal shows instead. @default the secret */
   readonly display?: string | undefined
-  /** The name of its member in JSON. */
+  /** The name of the secret's member in JSON. */
   readonly member: string
   /** The other members in JSON, which are not secret. */
   readonly facts: { readonly [name: string]: unknown }
@@ -67,7 +67,7 @@ export async function revealSecret(given: Given, obtain: () => Promise<Secret>, 
   else printLine(secret)
 }
 
-/** Creates the file, never replaces one: what it holds may be the only copy of another secret. */
+/** Creates the file and never replaces one, because it may hold the only copy of another secret. */
 export function writeNewFile(path: string, text: string): void {
   const bytes = Buffer.from(text)
   let descriptor: number | undefined

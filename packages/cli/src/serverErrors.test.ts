@@ -10,7 +10,7 @@ async function failureOf(url: string): Promise<CommandError> {
   return error as CommandError
 }
 
-test('a port on which nothing listens is named, and what to do', async () => {
+test('a port without a listener is named, with the remedy', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const { port } = server.address() as { port: number }
@@ -29,7 +29,7 @@ test('a port on which nothing listens is named, and what to do', async () => {
   assert.equal(hint, 'start the server there, or correct the address')
 })
 
-test('a server that closes the connection, or speaks something else, is told apart', async (t) => {
+test('a server that closes the connection is distinguished from one that speaks another protocol', async (t) => {
   const answers: { [word: string]: string } = { close: '', other: 'SSH-2.0-OpenSSH\r\n' }
   for (const [word, pattern] of [
     ['close', /closed the connection without a response/],
@@ -37,7 +37,7 @@ test('a server that closes the connection, or speaks something else, is told apa
   ] as const) {
     const server = createServer((socket) => {
       socket.on('error', () => {})
-      // Not before: the client connects again and again to a server that closes an idle connection.
+      // Not earlier, because the client keeps reconnecting to a server that closes an idle connection.
       socket.once('data', () => socket.end(answers[word] ?? ''))
     }).listen(0, '127.0.0.1')
     t.after(() => server.close())

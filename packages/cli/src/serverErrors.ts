@@ -1,10 +1,10 @@
-/** Why a request got no response, in the words of the command line: `fetch` itself says only that it failed. */
+/** Explains why a request got no response, because `fetch` itself only reports that it failed. */
 import { CommandError } from './errors.js'
 import { quoted } from './format.js'
 
 const spelling = 'check the address and the connection'
 
-/** By the codes of the system and of the HTTP client of Node. */
+/** By the codes of the system and of Node's HTTP client. */
 const reasons: { readonly [code: string]: (host: string) => readonly [message: string, hint: string] } = {
   ECONNREFUSED: (host) => [`nothing listens at ${host}`, 'start the server there, or correct the address'],
   ENOTFOUND: (host) => [`there is no server named ${host}`, spelling],
@@ -39,10 +39,10 @@ const reasons: { readonly [code: string]: (host: string) => readonly [message: s
   ],
 }
 
-/** A TypeError with another message is a mistake in a program. */
+/** A TypeError with another message is a programming error. */
 const fetchMessages = ['fetch failed', 'terminated']
 
-/** An error of `fetch` as that of the command; any other as it is. */
+/** Converts an error of `fetch` to one of the command. Returns any other error unchanged. */
 export function explainServerError(error: unknown, url: string): unknown {
   if (!(error instanceof TypeError) || !fetchMessages.includes(error.message)) return error
   const { protocol, hostname, host } = new URL(url)

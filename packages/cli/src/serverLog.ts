@@ -1,4 +1,4 @@
-/** The log of a server: its options, and where it goes. */
+/** The log of a server: its options and its destination. */
 import { type Format, formats, type Level, Log, levels } from '@latchkey/system/log'
 import type { Option } from './Command.js'
 import { CommandError } from './errors.js'
@@ -18,7 +18,7 @@ export const logOptions = {
   },
 } as const satisfies { [name: string]: Option }
 
-/** Those of servers whose log goes to stderr. */
+/** The options of servers that log to stderr. */
 export const logFileOptions = {
   ...logOptions,
   'log-file': {
@@ -37,7 +37,7 @@ export type LogValues = {
 
 export type GivenLog = { readonly format: Format | undefined; readonly level: Level | undefined }
 
-/** What the options say; undefined where they say nothing. The parser has checked them. */
+/** Returns the given options, undefined where none is given. The parser has validated them. */
 export function readLogOptions(options: LogValues): GivenLog {
   return {
     format: options['log-format'] as Format | undefined,
@@ -47,7 +47,7 @@ export function readLogOptions(options: LogValues): GivenLog {
 
 const stderr = 2
 
-/** Opens the log that the options name, on stderr by default: text on a terminal, JSON for programs that collect it. */
+/** Opens the log named by the options, on stderr by default: text on a terminal, JSON for log collectors. */
 export function openServerLog(options: LogValues): Log {
   const { format, level } = readLogOptions(options)
   const file = options['log-file']
@@ -60,7 +60,7 @@ export function openServerLog(options: LogValues): Log {
   }
 }
 
-/** The log on the terminal of a server that has another one in a file; undefined without a terminal. */
+/** Opens the terminal log of a server that also logs to a file. Returns undefined without a terminal. */
 export function openTerminalLog({ level }: GivenLog): Log | undefined {
   return process.stderr.isTTY ? new Log({ to: stderr, format: 'text', level }) : undefined
 }

@@ -4,24 +4,25 @@ export type SignalOptions<T> = {
   /** @default stops what was started */
   onSignal?: ((started: T, signal: NodeJS.Signals) => void) | undefined
   /**
-   * Whether SIGHUP, sent when the terminal closes, counts as a signal to stop: for what belongs to its terminal, and only if
-   * it has one. A server goes on.
+   * Whether SIGHUP, which is sent when the terminal closes, stops the process. For programs that belong to their
+   * terminal, and only if they have one. A server continues.
    * @default false
    */
   endsWithTerminal?: boolean | undefined
   /**
-   * Called on SIGHUP, which service managers and logrotate send: opens logs and reads settings again.
+   * Called on SIGHUP, which service managers and logrotate send, to reopen logs and reload settings.
    * @default it is ignored
    */
   onHangup?: ((started: T) => void) | undefined
   /**
-   * Whether a second signal during the start ends the process at once: for a start that waits for others, who may not answer.
+   * Whether a second signal during the start ends the process immediately, for a start that waits for unresponsive
+   * services.
    * @default false
    */
   secondEndsStart?: boolean | undefined
 }
 
-/** Starts something and stops it on SIGINT and SIGTERM, also on one that arrives during the start. */
+/** Starts something and stops it on SIGINT and SIGTERM, including a signal during the start. */
 export function startUnderSignals<T extends { stop: () => Promise<void> }>(
   start: () => Promise<T>,
   {
@@ -34,7 +35,7 @@ export function startUnderSignals<T extends { stop: () => Promise<void> }>(
   let starting: Promise<T> | undefined
   let isStarting = true
   let signals = 0
-  // An error of starting or stopping is reported where that promise is awaited.
+  // Errors of starting or stopping are reported where that promise is awaited.
   const handle = (signal: NodeJS.Signals): void => {
     if (secondEndsStart && isStarting && ++signals > 1) process.exit(exitCodes.interrupted)
     void starting?.then((started) => onSignal(started, signal)).catch(() => {})

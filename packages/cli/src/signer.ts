@@ -1,4 +1,4 @@
-/** The key that signs, as commands are given it: never as an argument. */
+/** The signing key, from the options of a command, never as an argument. */
 import { Address } from '@latchkey/algorand'
 import { fromKmd, Signer } from '@latchkey/x402/client'
 import type { Option } from './Command.js'
@@ -27,7 +27,7 @@ type SignerValues = Parameters<typeof password>[0] & {
 export const signerNotes = `The key is one in the key daemon (--wallet and --key, or KMD_WALLET and KMD_KEY), which it never leaves; or \
 AVM_MNEMONIC (25 words) or AVM_PRIVATE_KEY (64 bytes in base64) in the environment.`
 
-/** A key in the daemon, or one from the environment; undefined if neither is given. */
+/** Returns a key in the daemon or one from the environment, or undefined if neither is given. */
 export function signerFrom(given: SignerValues, environment: Environment): Signer.Signer | undefined {
   const { AVM_MNEMONIC: mnemonic = '', AVM_PRIVATE_KEY: secret = '' } = environment
   const isGiven = given.wallet !== undefined || given.key !== undefined

@@ -18,7 +18,7 @@ test('NO_COLOR and FORCE_COLOR decide', () => {
   assert.equal(hasColor(terminal, { FORCE_COLOR: '0' }), false)
 })
 
-test('text cannot bring escape sequences or lines of its own', () => {
+test('text cannot add escape sequences or lines', () => {
   const spans = ['a\x1b[31mb', ['green', 'c\nd\x9b2J']] as const
   assert.equal(styled(spans, pipe, {}), 'a?[31mbc?d?2J')
   assert.equal(styled(spans, terminal, {}), 'a?[31mb\x1b[32mc?d?2J\x1b[0m')

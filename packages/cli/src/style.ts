@@ -1,19 +1,21 @@
-/** Colour for terminals that have it. The text of each part is made printable by itself, so none of it can add colour. */
+/**
+ * Colour for terminals that support it. The text of each part is made printable separately, so it cannot add colour.
+ */
 import { printable } from './format.js'
 
 /** The codes of ECMA-48 that set a rendition. */
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const
 
 export type Style = keyof typeof codes
-/** A text, or one in a style. */
+/** A text, optionally with a style. */
 export type Span = string | readonly [style: Style, text: string]
 
 type Stream = { readonly isTTY?: boolean | undefined }
 type Environment = { readonly [name: string]: string | undefined }
 
 /**
- * Whether a stream shows colour: a terminal does unless NO_COLOR is set or it is a dumb one; FORCE_COLOR decides for all
- * streams.
+ * Whether a stream shows colour: a terminal does unless NO_COLOR is set or it is a dumb one. FORCE_COLOR decides for
+ * all streams.
  */
 export function hasColor({ isTTY }: Stream, environment: Environment = process.env): boolean {
   const { FORCE_COLOR: force, NO_COLOR: none = '', TERM: terminal } = environment

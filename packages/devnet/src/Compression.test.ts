@@ -39,7 +39,7 @@ test('large responses are compressed for clients that accept gzip', async () => 
   }
 })
 
-test('small ones and errors are not', async () => {
+test('small responses and errors are not compressed', async () => {
   const node = await setUp()
   const headers = { 'accept-encoding': 'gzip' }
   for (const path of ['/v2/status', '/health', '/v2/blocks/99', '/v2/nope']) {

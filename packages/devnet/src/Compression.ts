@@ -3,14 +3,14 @@ import { promisify } from 'node:util'
 import { constants, gzip as gzipInBackground, gzipSync } from 'node:zlib'
 import { dropConnection, type RawAnswer, type RawRequest, type RawResponse } from '@latchkey/http'
 
-/** Below this size it takes longer than it saves, even where the network is slow. */
+/** Below this size compression takes longer than it saves, even on a slow network. */
 const minBytes = 8 * 1024
-/** Above this size it is left to another thread, so that no other request waits for it. */
+/** Larger bodies are compressed on another thread, so that no other request waits. */
 const maxBytesAtOnce = 64 * 1024
 const options = { level: constants.Z_BEST_SPEED }
 const inBackground = promisify(gzipInBackground) as (body: Uint8Array, options: object) => Promise<Buffer>
 
-/** The same response in gzip, if the request accepts that and it is worth it. */
+/** Returns the same response in gzip, if the request accepts that and it is worthwhile. */
 export function compress(response: RawAnswer, request: RawRequest): RawAnswer | Promise<RawAnswer> {
   if (response === dropConnection || !isLarge(response.body) || hasEncoding(response)) return response
   const varying = { ...response, headers: [...response.headers, 'Vary', 'Accept-Encoding'] }
@@ -29,7 +29,7 @@ function hasEncoding({ headers }: RawResponse): boolean {
   return headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-encoding')
 }
 
-/** A coding with the weight 0 is one that the client does not accept (RFC 9110, 12.4.2). */
+/** The client does not accept a coding with the weight 0 (RFC 9110, 12.4.2). */
 function acceptsGzip(header: string | undefined): boolean {
   if (header === undefined) return false
   return header.split(',').some((part) => {

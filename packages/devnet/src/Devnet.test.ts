@@ -1,4 +1,4 @@
-/** The devnet in the process of a test. */
+/** Tests the devnet in the process of a test. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -151,7 +151,7 @@ async function indexed(devnet: Devnet, path: string): Promise<{ [name: string]: 
   return (await response.json()) as { [name: string]: unknown }
 }
 
-test('serves the indexer API on a port of its own, and not unless asked to', async (t) => {
+test('serves the indexer API on a separate port, and only on request', async (t) => {
   const devnet = await start(t, { indexer: { port: 0 } })
   assert.match(devnet.indexerUrl!, /^http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
   assert.notEqual(devnet.indexerUrl, devnet.url)
@@ -162,12 +162,12 @@ test('serves the indexer API on a port of its own, and not unless asked to', asy
   assert.equal((await start(t)).indexerUrl, undefined)
 })
 
-test('a port of the indexer API that is in use ends the whole start', async (t) => {
+test('an indexer port that is in use fails the whole start', async (t) => {
   const first = await start(t, { indexer: { port: 0 } })
   const port = Number(new URL(first.indexerUrl!).port)
   const stateFile = join(temporaryDirectory(t), 'ledger.log')
   await assert.rejects(start(t, { indexer: { port }, stateFile }), { code: 'address_in_use' })
-  // Neither the lock of the state file nor the first port is held any more.
+  // Neither the lock of the state file nor the first port is still held.
   await start(t, { stateFile })
 })
 
@@ -206,7 +206,7 @@ test('a restart with the state file serves the same history, also from a compact
     const again = await start(t, options)
     assert.deepEqual(await allIndexed(again), before)
     await again.stop()
-    // What a devnet without an indexer writes in between is found too.
+    // Changes that a devnet without an indexer writes in between are found too.
     const without = await start(t, { stateFile, compactBytes })
     assert.equal((await pay(without, 200_000n)).status, 200)
     await without.stop()
@@ -215,7 +215,7 @@ test('a restart with the state file serves the same history, also from a compact
   }
 })
 
-test('a dump has the rounds of creation; without them they are left out', async (t) => {
+test('a dump has the rounds of creation; without them they are omitted', async (t) => {
   const devnet = await start(t, { indexer: { port: 0 } })
   assert.equal((await pay(devnet, 200_000n)).status, 200)
   const loaded = await start(t, { indexer: { port: 0 } })

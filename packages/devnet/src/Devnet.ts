@@ -25,23 +25,24 @@ export type DevnetHandlerOptions = {
    */
   blocks?: BlockMode | undefined
   /**
-   * Number of funded accounts beside the online accounts and the faucet, 0 to 100.
+   * Number of funded accounts in addition to the online accounts and the faucet, 0 to 100.
    * @default 5
    */
   accounts?: number | undefined
   /**
-   * The genesis hash that it reports, in base64, for clients that know a public network only by its hash. What is signed
-   * for a devnet with the hash of a public network can be valid on that network: sign with keys that are worthless there.
+   * The reported genesis hash in base64, for clients that know a public network only by its hash. A transaction signed
+   * for a devnet with the hash of a public network can be valid on that network: sign with keys that are worthless
+   * there.
    * @default the hash of its own genesis
    */
   genesisHash?: string | undefined
   /**
-   * The genesis id that it reports, such as `testnet-v1.0`.
+   * The reported genesis id, such as `testnet-v1.0`.
    * @default that of the public network whose hash is given; otherwise `dockernet-v1`
    */
   genesisId?: string | undefined
   /**
-   * A file in which all acknowledged changes survive the process; created if it is missing.
+   * A file in which all acknowledged changes survive the process. It is created if missing.
    * @default none: the state ends with the process
    */
   stateFile?: string | undefined
@@ -56,7 +57,8 @@ export type DevnetHandlerOptions = {
    */
   historyBlocks?: number | undefined
   /**
-   * Whether the indexer API is served too. It knows what the kept blocks contain, and when what exists was created.
+   * Whether the indexer API is served too. It covers the kept blocks, and the creation rounds of everything that
+   * exists.
    * @default false
    */
   indexer?: boolean | undefined
@@ -75,33 +77,33 @@ export type DevnetHandlerOptions = {
 /** Options of {@link Devnet.start}. */
 export type DevnetOptions = Omit<DevnetHandlerOptions, 'indexer'> & {
   /**
-   * The port to listen on; 0 takes a free one.
+   * The port to listen on; 0 selects a free one.
    * @default 4001
    */
   port?: number | undefined
   /**
-   * The address to listen on. Cheats are for programs on this machine in any case.
+   * The address to listen on. Cheats are always restricted to programs on this machine.
    * @default '127.0.0.1'
    */
   host?: string | undefined
   /**
-   * Whether the indexer API is served too, on a port of its own: 8980, or the one given here; 0 takes a free one.
+   * Whether the indexer API is served too, on a separate port: 8980, or the one given here; 0 selects a free one.
    * @default false
    */
   indexer?: boolean | { port?: number | undefined } | undefined
   /**
-   * Called with each request when it is over, for a log; responses then have an `X-Request-Id`.
+   * Called with each finished request, for a log. Responses then have an `X-Request-Id`.
    * @default none
    */
   onRequest?: ((record: RequestRecord) => void) | undefined
 }
 
-/** What {@link DevnetHandler.fund} moves to an account. */
+/** The funds that {@link DevnetHandler.fund} moves to an account. */
 export type Funding = {
   /** @default 0n */
   microAlgos?: bigint | undefined
   /**
-   * Of both dollar assets, in millionths.
+   * The amount of both dollar assets, in millionths.
    * @default 0n
    */
   microDollars?: bigint | undefined
@@ -112,9 +114,9 @@ export type Funding = {
   assets?: readonly { assetId: bigint; amount: bigint }[] | undefined
 }
 
-/** The port of {@link Devnet.start}, which is that of AlgoKit's local network. */
+/** The default port of {@link Devnet.start}, which is that of AlgoKit's local network. */
 export const defaultPort = 4001
-/** The port of its indexer API, which is that of AlgoKit's local network, too. */
+/** The default port of the indexer API, which is also that of AlgoKit's local network. */
 export const defaultIndexerPort = 8980
 const defaultAccounts = 5
 const maxBodyBytes = 10 * 1024 * 1024
@@ -130,18 +132,18 @@ type Parts = {
 }
 
 /**
- * A devnet without a server of its own: any server can host its `fetch`. Made by {@link createDevnetHandler}.
+ * A devnet without a server: any server can host its `fetch`. Created by {@link createDevnetHandler}.
  *
  * Methods that change the ledger throw a `StateFileError` if there is a state file and it cannot be written.
  */
 export class DevnetHandler {
   /**
    * Responds to a request, as a server's handler. Cheats are served only if `info.remoteAddress` is a loopback address,
-   * the host is a loopback name, and the origin is absent or one: a server that does not pass `info` serves none.
-   * `Response.error()` asks the server to close the connection, for the fault `drop`.
+   * the host is a loopback name, and the origin is absent or on a loopback address. A server that does not pass `info`
+   * serves none. `Response.error()` asks the server to close the connection, for the fault `drop`.
    */
   readonly fetch: FetchHandler
-  /** The same for the indexer API, if it is served. */
+  /** The handler of the indexer API, if it is served. */
   readonly fetchIndexer: FetchHandler | undefined
   /** The token that clients must send, if there is one. */
   readonly token: string | undefined
@@ -174,14 +176,14 @@ export class DevnetHandler {
   }
 
   /**
-   * The accounts that a local network of AlgoKit's has in its wallet: 4, 4 and 2 billion Algos, online with participation
-   * keys. Only transactions change them. Their keys are public.
+   * The accounts in the wallet of AlgoKit's local network: 4, 4 and 2 billion Algos, online with participation keys.
+   * Only transactions change them. Their keys are public.
    */
   get onlineAccounts(): readonly Genesis.DevAccount[] {
     return this.#node.ledger.genesis.onlineAccounts
   }
 
-  /** The account that issued the dollars, and from which {@link fund} takes what it moves. Its key is public. */
+  /** The account that issued the dollars, and from which {@link fund} takes its funds. Its key is public. */
   get faucet(): Genesis.DevAccount {
     return this.#node.ledger.genesis.faucet
   }
@@ -196,7 +198,7 @@ export class DevnetHandler {
     return Buffer.from(MapKey.bytes(this.#node.ledger.genesis.chain.genesisHash)).toString('base64')
   }
 
-  /** The genesis document in JSON, as nodes keep it in `genesis.json`. */
+  /** The genesis document in JSON, as nodes store it in `genesis.json`. */
   get genesis(): string {
     return this.#node.ledger.genesis.json
   }
@@ -217,9 +219,11 @@ export class DevnetHandler {
   }
 
   /**
-   * Funds an account from the faucet, without a transaction. Opts it in to the assets, with the Algos that takes.
+   * Funds an account from the faucet, without a transaction. Opts it in to the assets, and adds the Algos that this
+   * requires.
    *
-   * @throws LedgerError with the code `rule_violation`: an unknown asset, too little supply, or less than the minimum balance.
+   * @throws LedgerError with the code `rule_violation`: an unknown asset, too little supply, or less than the minimum
+   * balance.
    * @throws Address.AddressError of `@latchkey/algorand` if the address is invalid.
    * @example
    * devnet.fund(address, { microAlgos: 10_000_000n, microDollars: 5_000_000n })
@@ -283,13 +287,13 @@ export class DevnetHandler {
     this.#node.faults.add(fault)
   }
 
-  /** A hash that is the same for two ledgers in the same state. */
+  /** A hash that is equal for two ledgers in the same state. */
   stateHash(): string {
     return Dump.hash(this.#node.ledger.snapshot())
   }
 
   /**
-   * The whole ledger as a JSON text for `load`.
+   * Returns the whole ledger as JSON text for `load`.
    *
    * @throws DumpError with the code `dump_too_large`.
    */
@@ -298,7 +302,7 @@ export class DevnetHandler {
   }
 
   /**
-   * Replaces the ledger by a dump.
+   * Replaces the ledger with a dump.
    *
    * @throws DumpError if the dump is invalid; the ledger is unchanged.
    */
@@ -307,7 +311,7 @@ export class DevnetHandler {
   }
 
   /**
-   * Writes a dump to a file, which is replaced once the dump is on the disk as a whole.
+   * Writes a dump to a file, which is replaced once the whole dump is on the disk.
    *
    * @throws DumpError
    */
@@ -316,7 +320,7 @@ export class DevnetHandler {
   }
 
   /**
-   * Replaces the ledger by the dump in a file.
+   * Replaces the ledger with the dump in a file.
    *
    * @throws DumpError if the file cannot be read or the dump is invalid; the ledger is unchanged.
    */
@@ -325,7 +329,7 @@ export class DevnetHandler {
   }
 
   /**
-   * Ends all waiting requests, the server if there is one, and closes the state file.
+   * Ends all waiting requests and the server if there is one, and closes the state file.
    *
    * @throws StateFileError if a change could not be written to the state file.
    */
@@ -348,7 +352,7 @@ export class DevnetHandler {
 export class Devnet extends DevnetHandler {
   /** The address for clients, such as `http://127.0.0.1:4001`. */
   readonly url: string
-  /** The address for clients of its indexer API, such as `http://127.0.0.1:8980`, if it is served. */
+  /** The address for clients of the indexer API, such as `http://127.0.0.1:8980`, if it is served. */
   readonly indexerUrl: string | undefined
 
   private constructor(parts: Parts, { server, url, indexer }: Listening) {
@@ -421,7 +425,7 @@ async function listen({ handle, host = '127.0.0.1', port, bodyBytes, onError = (
 }
 
 /**
- * A devnet for any server: its `fetch` takes a `Request` and returns a `Response`.
+ * Creates a devnet for any server: its `fetch` takes a `Request` and returns a `Response`.
  *
  * @throws DevnetError with the code `invalid_option`.
  * @throws StateFileError if the state file cannot be used; it is unchanged.

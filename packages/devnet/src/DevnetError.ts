@@ -10,7 +10,7 @@ type Code =
   | 'too_many_faults'
   | 'too_many_waiting'
 
-/** A call of the devnet that cannot be carried out: an option, a port, a time, a snapshot or a fault. */
+/** A devnet call that cannot be carried out, because of an option, a port, a time, a snapshot or a fault. */
 export class DevnetError extends LatchkeyError<Code> {
   override name = 'DevnetError'
 

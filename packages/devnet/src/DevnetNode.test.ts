@@ -27,7 +27,7 @@ test('manual blocks', async (t) => {
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
     const first = await node.send(sign(node.pay(person, newcomer, 1_000_000n), person))
-    // The newcomer spends what it receives in the previous, still pending group.
+    // The newcomer spends the funds it receives in the previous, still pending group.
     const second = await node.send(sign(node.pay(newcomer, person, 500_000n), newcomer))
     assert.equal(await pendingCount(node), 2)
     assert.equal((await node.get(`/v2/accounts/${newcomer.address}`)).json.amount, 0)
@@ -52,7 +52,7 @@ test('manual blocks', async (t) => {
     assert.equal(await pendingCount(node), 1)
   })
 
-  await t.test('rejects groups beyond 5 MiB until a block is mined, and keeps those it accepted', async () => {
+  await t.test('rejects groups beyond 5 MiB until a block is mined, and keeps the accepted ones', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
     let count = 0

@@ -1,4 +1,4 @@
-/** A ledger with what a running node adds: block production, waiting for blocks, snapshots and faults. */
+/** A ledger with the functions of a running node: block production, waiting for blocks, snapshots and faults. */
 import { BoundedMap, type Submission } from '@latchkey/algorand'
 import { DevnetError } from './DevnetError.js'
 import { Faults } from './Faults.js'
@@ -9,8 +9,8 @@ import { ParticipationKeys } from './participation/ParticipationKeys.js'
 import * as TransactionLine from './TransactionLine.js'
 
 /**
- * When blocks are made. `instant`: one for each submission, before the response. `manual`: only by `mine`. `everyMs`: at
- * this interval.
+ * When blocks are made. `instant`: one for each submission, before the response. `manual`: only by `mine`. `everyMs`:
+ * at this interval.
  */
 export type BlockMode = 'instant' | 'manual' | { readonly everyMs: number }
 
@@ -104,7 +104,7 @@ export class DevnetNode {
     return this.#snapshots.has(id)
   }
 
-  /** Restores a snapshot, which stays available; later ones are deleted. Throws a DevnetError if it is unknown. */
+  /** Restores a snapshot, which stays available. Later ones are deleted. Throws a DevnetError if it is unknown. */
   revert(id: number): void {
     const snapshot = this.#snapshots.get(id)
     if (snapshot === undefined) throw new DevnetError('unknown_snapshot', `there is no snapshot ${id}`)
@@ -135,7 +135,7 @@ export class DevnetNode {
       this.#timers.delete(timer)
       if (this.ledger.pendingGroups().length === 0) return
       this.#closeBlock()
-      // Clients wait for the block after the one that they missed, and no other would follow here.
+      // Clients wait for the block after the one that they missed, and otherwise none would follow here.
       this.#closeBlock()
     }, ms)
     this.#timers.add(timer)

@@ -2,13 +2,13 @@ import { DevnetError } from './DevnetError.js'
 
 /** A failure injected on purpose, to test programs against it. It applies to the next `count` requests of its kind. */
 export type Fault =
-  /** Submissions take effect at once, and get their response `ms` milliseconds later. */
+  /** Submissions take effect immediately, and get their response `ms` milliseconds later. */
   | { readonly type: 'delay'; readonly ms: number; readonly count: number }
   /** A submission takes effect, and the connection is closed without a response. */
   | { readonly type: 'drop'; readonly count: number }
   /** A submission gets this error and has no effect. */
   | { readonly type: 'fail'; readonly status: number; readonly message: string; readonly count: number }
-  /** A submission is accepted, and automatic blocks wait `ms` milliseconds; a block that is mined includes it. */
+  /** A submission is accepted, but automatic blocks wait `ms` milliseconds. A mined block includes it. */
   | { readonly type: 'hold'; readonly ms: number; readonly count: number }
   /** The lookup of a transaction gets 404 although the transaction exists. */
   | { readonly type: 'lose'; readonly count: number }
@@ -35,7 +35,7 @@ export class Faults {
     this.#faults = []
   }
 
-  /** Uses the first fault of this type once; its count goes down. */
+  /** Uses the first fault of this type once, which decrements its count. */
   take<T extends Fault['type']>(type: T): OfType<T> | undefined {
     if (this.#faults.length === 0) return undefined
     const index = this.#faults.findIndex((fault) => fault.type === type)

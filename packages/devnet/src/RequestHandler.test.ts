@@ -92,7 +92,7 @@ test('the token', async (t) => {
 })
 
 test('routes', async (t) => {
-  await t.test('an unknown path gets 404, also with a wrong token', async () => {
+  await t.test('an unknown path gets 404, even with a wrong token', async () => {
     const node = new TestNode({ token })
     for (const path of [
       '/nope',
@@ -112,7 +112,7 @@ test('routes', async (t) => {
     }
   })
 
-  await t.test('another method gets 405 with the allowed ones, also with a wrong token', async () => {
+  await t.test('another method gets 405 with the allowed ones, even with a wrong token', async () => {
     const node = new TestNode({ token })
     for (const [method, path, allow] of [
       ['POST', '/v2/status', 'OPTIONS, GET'],
@@ -205,7 +205,7 @@ test('CORS', async (t) => {
     for (const headers of [{}, { origin: '' }] as { [name: string]: string }[]) {
       assert.equal((await headersOf(node, 'GET', '/health', { headers }))['access-control-allow-origin'], undefined)
     }
-    // Asynchronous responses too.
+    // Applies to asynchronous responses too.
     const own = new TestNode()
     const person = own.funded(0)
     const options = { headers: { origin: page }, body: sign(own.pay(person, person, 1n), person) }
@@ -214,7 +214,7 @@ test('CORS', async (t) => {
     assert.equal(simulated['access-control-allow-origin'], '*')
   })
 
-  await t.test('responses a preflight without a token', async () => {
+  await t.test('answers a preflight without a token', async () => {
     const node = new TestNode({ token })
     const ask = async (path: string, headers: { [name: string]: string } = {}) => {
       const response = await node.call('OPTIONS', path, { headers })

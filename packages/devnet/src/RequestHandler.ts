@@ -1,4 +1,4 @@
-/** From a request to its response: CORS, access, routing, and error responses. */
+/** Handles requests: CORS, access, routing, and error responses. */
 import {
   Access,
   BodyError,
@@ -27,9 +27,9 @@ import { transactionRoutes } from './rest/transactions.js'
 
 export type RequestHandlerOptions = {
   node: DevnetNode
-  /** Required of clients if it is set. */
+  /** Required from clients if it is set. */
   token?: string | undefined
-  /** Resolves when all changes are on the disk; undefined if they are already, or are not stored. */
+  /** Resolves when all changes are on the disk. Undefined if they already are, or are not stored. */
   synced?: (() => Promise<void> | undefined) | undefined
   /** Called with internal errors. */
   onError?: ((error: unknown) => void) | undefined
@@ -47,7 +47,7 @@ const own: readonly Route[] = [
   ...cheatRoutes,
 ]
 
-/** Every request that is served. Those with a summary are part of the algod API. */
+/** All routes. Those with a summary are part of the algod API. */
 export const routes: readonly Route[] = [...own, swaggerRoute(own)]
 
 const router = new Router(routes)
@@ -67,7 +67,7 @@ export function create({
     return json({ message: 'internal error of the devnet; see its log' }, 500)
   }
 
-  /** No response leaves before the changes that it may reveal are on the disk. */
+  /** No response is sent before the changes that it may reveal are on the disk. */
   const afterSync = (response: RawAnswer): RawAnswer | Promise<RawAnswer> => {
     const pending = synced()
     return pending === undefined ? response : pending.then(() => response, errorResponse)
@@ -120,9 +120,9 @@ function tokenOf(request: RawRequest): string | undefined {
 }
 
 /**
- * Cheats are closed to other machines and to web pages of other origins in a browser on this machine: a page cannot
- * suppress its Origin header, and cannot choose the Host header. Where the address of the peer is not known, as in a host
- * that passes no `ConnectionInfo`, they are closed too.
+ * Cheats are closed to other machines, and to web pages of other origins in a browser on this machine: a page cannot
+ * suppress its Origin header or choose the Host header. They are also closed if the address of the peer is unknown, as
+ * in a host that passes no `ConnectionInfo`.
  */
 function checkCheat(request: RawRequest): void {
   const remote = request.remoteAddress?.()?.replace(/^::ffff:/, '')
@@ -146,7 +146,7 @@ function bodyErrorResponse({ code, status, message }: BodyError): RawResponse {
   return json({ message: code === 'body_too_large' ? 'Request Entity Too Large' : message }, status)
 }
 
-/** Any page may use the node's API, as on a real node; cheats are for pages with a loopback origin. */
+/** Any page may use the node's API, as on a real node. Cheats are for pages with a loopback origin. */
 function allowedOrigin(request: RawRequest, path: string): string | undefined {
   const origin = request.header('origin')
   if (origin === undefined || origin === '') return undefined

@@ -1,4 +1,4 @@
-/** A transaction as one readable line. */
+/** Formats a transaction as one readable line. */
 import { Address, Amount, type Submission, type Transaction, VisibleText } from '@latchkey/algorand'
 import type { Applied } from './ledger/Block.js'
 import { id } from './ledger/IncomingTransaction.js'

@@ -21,7 +21,7 @@ function expect(errorClass: (typeof classes)[number], code: keyof typeof errors)
     assert.ok(error instanceof LatchkeyError && error instanceof errorClass, String(error))
     assert.deepEqual([error.code, error.name], [code, errorClass.name])
     assert.ok(error.message.length > 0)
-    // The ledger's hints are on the wire, where algod has none.
+    // The ledger's hints are sent to clients, where algod has none.
     if (errorClass !== LedgerError) assert.ok(error.hint, error.message)
     return true
   }

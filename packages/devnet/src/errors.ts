@@ -1,6 +1,6 @@
 import type { ErrorRegistry } from '@latchkey/algorand'
 
-/** Every error code of this package, with what happened and what to do about it. */
+/** All error codes of this package, with what happened and what to do about it. */
 export const errors = {
   invalid_option: {
     message: 'an option of the devnet is out of range',

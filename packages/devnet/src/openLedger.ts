@@ -1,4 +1,4 @@
-/** A ledger, with its state file if there is one. */
+/** Opens a ledger, with its state file if there is one. */
 import type { Genesis } from './ledger/Genesis.js'
 import { defaultHistory, Ledger } from './ledger/Ledger.js'
 import type { LedgerChange } from './ledger/LedgerChange.js'
@@ -10,7 +10,7 @@ export type OpenLedgerOptions = {
   readonly compactBytes?: number | undefined
   readonly historyBlocks?: number | undefined
   readonly tracksLifetimes: boolean
-  /** Called before the state file is read, which repeats all changes. */
+  /** Called before the state file is read, which replays all changes. */
   readonly onCreate: (ledger: Ledger) => void
   readonly onError?: ((error: unknown) => void) | undefined
 }
@@ -47,7 +47,7 @@ export async function openLedger({
     stateFile.append(change)
     if (isCompacting || stateFile.bytesSinceCompaction <= compactBytes) return
     isCompacting = true
-    // After the change has happened: the snapshot has to include it.
+    // Deferred until the change has happened, because the snapshot must include it.
     setImmediate(compact)
   }
   return { ledger, stateFile }

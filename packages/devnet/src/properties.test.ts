@@ -1,4 +1,4 @@
-/** Invariants under random groups of all types, valid and invalid. */
+/** Tests invariants under random groups of all types, valid and invalid. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Submission, type Transaction } from '@latchkey/algorand'
@@ -33,7 +33,7 @@ const member = fc.record({
   asset: assetChoice,
   amount,
   fee: fc.constantFrom(0n, 1000n, 1000n, 1000n, 1000n, 2000n, 3000n, 5000n),
-  /** Sent by an authorized account, if there is one. */
+  /** Whether an authorized account sends it, if there is one. */
   fits: fc.constantFrom(true, true, true, true, true, true, true, false),
   kind: fc.nat(5),
   close: rarely(person),
@@ -119,7 +119,7 @@ class World {
     return this.node.txn(one.type, from, { ...common, ...this.#fields(one, from) })
   }
 
-  /** The account that is authorized for this. */
+  /** Returns the account that is authorized for this. */
   #fitting({ type, kind, asset, from }: Member): Person | undefined {
     const id = this.#asset(asset)
     const its = this.state.asset(id)
@@ -182,7 +182,7 @@ class World {
     return choice === 9 ? 999_999n : (ids.at(-1 - (choice % ids.length)) ?? 999_999n)
   }
 
-  /** Whether it was accepted, which simulation must have predicted. */
+  /** Returns whether the group was accepted, which simulation must have predicted. */
   submit(group: readonly Uint8Array[]): boolean {
     const decoded = group.map((bytes) => Submission.decodeFirst(bytes).signed)
     const foreseen = attempt(() => {
@@ -233,7 +233,7 @@ function countBy(keys: readonly MapKey[]): Map<MapKey, number> {
   return counts
 }
 
-/** The reason of a rejection. Other errors are thrown. */
+/** Returns the reason of a rejection. Rethrows other errors. */
 function attempt(run: () => unknown): string | undefined {
   try {
     run()

@@ -1,4 +1,4 @@
-/** Every rejection that does not depend on the state, with a node's message. */
+/** Tests every rejection that does not depend on the state, with a node's message. */
 import { test } from 'node:test'
 import { Group, Hash, Multisig, Submission, type Transaction } from '@latchkey/algorand'
 import * as MapKey from './ledger/MapKey.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { corsHeaders, hostName, isHostAllowed, isLoopback, isLoopbackOrigin, TokenCheck } from './Access.js'
 
-test('the name in a Host header is without port and brackets, in lower case', () => {
+test('hostName returns the name in lower case, without port and brackets', () => {
   const names: [host: string, name: string][] = [
     ['localhost', 'localhost'],
     ['LocalHost:7833', 'localhost'],
@@ -133,7 +133,7 @@ const otherOrigins = [
   'chrome-extension://localhost',
 ]
 
-test('an origin on a loopback address is one in the form that browsers send', () => {
+test('a loopback origin must be in the form that browsers send', () => {
   for (const origin of loopbackOrigins) assert.equal(isLoopbackOrigin(origin), true, origin)
   for (const origin of otherOrigins) assert.equal(isLoopbackOrigin(origin), false, origin)
 })

@@ -3,8 +3,8 @@ import { timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 
 /**
- * Returns the name in a Host header in lower case, without port and brackets. In DNS rebinding a page resolves its own
- * name to 127.0.0.1, but it cannot change the Host header: so only names of this machine are served.
+ * Returns the name in a Host header in lower case, without port and brackets. In a DNS rebinding attack a page resolves
+ * its own name to 127.0.0.1, but it cannot change the Host header, so only names of this machine are served.
  */
 export function hostName(host: string): string {
   const name = host.replace(/:[0-9]*$/, '').toLowerCase()
@@ -19,8 +19,8 @@ export function isLoopback(name: string): boolean {
 }
 
 /**
- * Whether a Host header names this machine: a loopback name, one of the names in `also`, or the address that the
- * connection arrived at.
+ * Whether a Host header names this machine: a loopback name, one of the names in `also`, or the local address of the
+ * connection.
  */
 export function isHostAllowed(
   host: string | undefined,
@@ -35,8 +35,8 @@ export function isHostAllowed(
 }
 
 /**
- * Whether an Origin header is that of a page on a loopback address, at any port. Browsers send an origin in one form only
- * (RFC 6454, 6.2), and anything else is none: `null`, a path, other schemes.
+ * Whether an Origin header belongs to a page on a loopback address, at any port. Browsers send an origin in one form
+ * only (RFC 6454, 6.2). Anything else is not an origin: `null`, a path, other schemes.
  */
 export function isLoopbackOrigin(origin: string): boolean {
   if (!/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false
@@ -49,7 +49,7 @@ export type CorsSettings = {
   /** Origins whose pages may use the server. `*` allows all. */
   allowedOrigins: readonly string[]
   /**
-   * Allows all origins on loopback addresses too, at any port.
+   * Also allows all origins on loopback addresses, at any port.
    * @default false
    */
   allowLoopbackOrigins?: boolean | undefined
@@ -61,7 +61,7 @@ export type CorsSettings = {
   allowedMethods: string
 }
 
-/** Returns the CORS headers of a response, names and values in turn. It echoes the origin and never sends `*`. */
+/** Returns the CORS headers of a response as alternating names and values. Echoes the origin and never sends `*`. */
 export function corsHeaders(
   settings: CorsSettings,
   request: { method: string; origin: string | undefined; privateNetwork: string | undefined },
@@ -89,7 +89,7 @@ function isOriginAllowed({ allowedOrigins, allowLoopbackOrigins = false }: CorsS
   return allowLoopbackOrigins && isLoopbackOrigin(origin)
 }
 
-/** Compares tokens in constant time. A comparison reveals the length of the token, which is not secret. */
+/** Compares tokens in constant time. The comparison reveals the length of the token, which is not secret. */
 export class TokenCheck {
   #token: Buffer
 

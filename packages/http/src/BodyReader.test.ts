@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
 import '../../../test/seed.mjs'
 
-/** As a connection does it: what the reader leaves is put before what comes next. */
+/** Feeds a reader like a connection: the unread rest is prepended to the next piece. */
 function feed(reader: BodyReader, pieces: Uint8Array[]): { body: string; rest: string } {
   let left = Buffer.alloc(0)
   for (const piece of pieces) {

@@ -1,16 +1,16 @@
-/** The body of one request, assembled from the pieces it arrives in, up to a limit. */
+/** Assembles the body of one request from the received pieces, up to a limit. */
 import { errors } from './errors.js'
 import { parseField } from './RequestHead.js'
 
 export type BodyReader = {
-  /** Takes what belongs to the body off the front of `input` and returns the rest. */
+  /** Consumes the part of `input` that belongs to the body and returns the rest. */
   push: (input: Buffer) => Buffer
   readonly done: boolean
-  /** The body; only when done. */
+  /** Returns the body. Call it only when done. */
   take: () => Buffer
 }
 
-/** A body whose length was announced. */
+/** A body with an announced length. */
 export function ofLength(length: number, limit: number): BodyReader {
   if (length > limit) throw tooLarge(limit)
   const pieces = new Pieces(limit)
@@ -33,17 +33,17 @@ const longestTrailers = 4096
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 /** RFC 9110, section 5.6.4. */
 const quoted = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
-/** RFC 9112, section 7.1.1, without the white space that senders must not send and parsers treat differently. */
+/** RFC 9112, section 7.1.1, without the whitespace that senders must not send and that parsers treat differently. */
 const sizeLine = new RegExp(`^([0-9a-fA-F]{1,8})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
 
-/** RFC 9110, section 6.5.1: what frames, routes, authenticates or describes the message must stand before it. */
+/** RFC 9110, section 6.5.1: fields that frame, route, authenticate or describe the message must precede it. */
 const forbiddenTrailers = new Set([
   ...['transfer-encoding', 'content-length', 'content-encoding', 'content-type', 'content-range', 'trailer'],
   ...['host', 'connection', 'te', 'upgrade', 'expect', 'max-forwards', 'cache-control', 'range'],
   ...['authorization', 'proxy-authorization', 'cookie', 'x-kmd-api-token', 'x-algo-api-token'],
 ])
 
-/** A body in chunks (RFC 9112, section 7.1). Extensions and trailers are checked and ignored, within limits. */
+/** A chunked body (RFC 9112, section 7.1). Extensions and trailers are checked and ignored, within limits. */
 export class ChunkedReader implements BodyReader {
   readonly #pieces: Pieces
   #state: 'size' | 'data' | 'dataEnd' | 'trailers' | 'done' = 'size'
@@ -80,11 +80,11 @@ export class ChunkedReader implements BodyReader {
     return input.subarray(piece.length)
   }
 
-  /** Undefined while the line is not complete: it stays in the caller's input until it is. */
+  /** Undefined while the line is incomplete, in which case it stays in the caller's input. */
   #line(input: Buffer): Buffer | undefined {
     const end = input.indexOf('\r\n')
     if (end < 0) {
-      // The first half of the line's end may be here already.
+      // The first half of the line ending may have arrived.
       const longest = (this.#state === 'trailers' ? longestTrailers : longestSizeLine) + 1
       if (input.length > longest) throw new BodyError('body_malformed', 'a line of the chunked body is too long')
       return undefined
@@ -140,7 +140,7 @@ export class Pieces {
     }
   }
 
-  /** The pieces may hold a password, so they are wiped once they are copied. */
+  /** The pieces may contain a password, so they are wiped once they are copied. */
   take(): Buffer {
     if (this.#several === undefined) return this.#only ?? Buffer.alloc(0)
     const whole = Buffer.concat(this.#several)
@@ -161,7 +161,7 @@ export class BodyError extends Error {
   override name = 'BodyError'
   readonly code: BodyErrorCode
   readonly hint: string
-  /** The status that fits as a response. */
+  /** The status for the response. */
   readonly status: number
 
   constructor(code: BodyErrorCode, message: string = errors[code].message) {

@@ -97,7 +97,7 @@ test('a half-closed peer gets its response', async (t) => {
   assert.match(peer.received(), /POST \/a body$/)
 })
 
-test('a body that is not read is skipped if it has arrived; otherwise the connection ends with the response', async (t) => {
+test('an unread body is skipped if it has arrived; otherwise the connection ends with the response', async (t) => {
   const { dial } = await serve(t)
   const whole = dial()
   whole.send(post('/a', '{}').replace('POST', 'GET') + get('/b'))
@@ -147,7 +147,7 @@ const malformed: { [why: string]: string } = {
   'a length and chunks': 'POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
 }
 for (const [why, sent] of Object.entries(malformed)) {
-  test(`${why} is answered with 400 and served no further`, async (t) => {
+  test(`${why} is answered with 400, and nothing more is served`, async (t) => {
     const peer = (await serve(t)).dial()
     peer.send(sent + get('/never'))
     await peer.ended
@@ -185,14 +185,14 @@ test('a body that does not arrive in time is answered with 408', async (t) => {
   assert.deepEqual(responses(peer.received()), [[408, 'body_timeout']])
 })
 
-test('a connection without requests is closed after a while', async (t) => {
+test('a connection without requests is closed after the idle time', async (t) => {
   const peer = (await serve(t, echo, { limits: { idleMs: 50 } })).dial()
   peer.send(get('/a'))
   await peer.ended
   assert.deepEqual(responses(peer.received()), [[200, 'GET /a -']])
 })
 
-test('stopping lets requests under way finish, closes idle connections, and accepts no new ones', async (t) => {
+test('stopping lets running requests finish, closes idle connections, and accepts no new ones', async (t) => {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => {
     release = resolve
@@ -247,7 +247,7 @@ test('a request whose peer disconnects during the body is dropped', async (t) =>
   })
   const peer = dial()
   peer.send('POST /a HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf')
-  // A peer that left before it was connected would have sent nothing.
+  // A peer that leaves before it is connected would send nothing.
   await begun
   peer.socket.destroy()
   assert.ok((await failure) instanceof BodyError)
@@ -260,7 +260,7 @@ test('non-ASCII bodies are sent with their length in bytes', async (t) => {
   await peer.until(Buffer.from('grüße 😀').toString('latin1'))
 })
 
-test('a handler that throws or rejects closes its own connection only', async (t) => {
+test('a handler that throws or rejects closes only its own connection', async (t) => {
   const broken: RawHandler = (request) => {
     if (request.target === '/at-once') throw new Error('broken')
     return request.target === '/later' ? Promise.reject(new Error('broken')) : echo(request)

@@ -1,4 +1,4 @@
-/** One connection: requests are read and answered one after the other, whatever the peer has sent ahead. */
+/** One connection. Requests are read and answered one after the other, regardless of how far ahead the peer sends. */
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
 import type { ConnectionOptions } from './ConnectionOptions.js'
@@ -33,13 +33,13 @@ export class Connection {
   #isUnverified = false
   #isDeferred = false
   #usedAt: number
-  /** Id, method and route of the request under way, for its record. */
+  /** Id, method and route of the current request, for its record. */
   #requestId: string | undefined
   #about = recordPart('')
-  /** When a peer that still sends after its last response has sent long enough. */
+  /** When to stop reading from a peer that still sends after its last response. */
   #lingerEnd = 0
   #closeListeners: (() => void)[] | undefined
-  // Once for a connection, so that a request that does not ask costs nothing.
+  // Created once per connection, so that a request that does not need it costs nothing.
   readonly #localAddress = (): string | undefined => this.#socket.localAddress
   readonly #remoteAddress = (): string | undefined => this.#socket.remoteAddress
   readonly #authenticated = (holder?: string): boolean => {
@@ -69,38 +69,41 @@ export class Connection {
     this.#socket.on('close', () => this.#close())
   }
 
-  /** When the connection was made, or the head of its last request was complete: half a request is no use of it. */
+  /**
+   * When the connection was made, or the head of its last request was complete. A partial request does not count as
+   * use.
+   */
   get usedAt(): number {
     return this.#usedAt
   }
 
-  /** Whether the peer has no request under way, not even a part of one. */
+  /** Whether the peer has no request in progress, not even a partial one. */
   get isIdle(): boolean {
     return this.#phase === 'idle' && this.#input.length === 0
   }
 
   /**
-   * Whether the daemon waits for the peer, and not the peer for the daemon: it is idle, sends its request slowly, or does not
-   * read its response. A peer that is not known yet is waited for until it is.
+   * Whether the server waits for the peer, and not the reverse: the peer is idle, sends its request slowly, or does not
+   * read its response. A peer that is not identified yet counts as stalled until it is.
    */
   get isStalled(): boolean {
     if (this.#phase === 'handling') return this.#isUnverified
     return this.#phase !== 'streaming' || this.#socket.writableNeedDrain
   }
 
-  /** Called every now and then: ends what takes too long. */
+  /** Called periodically. Ends whatever takes too long. */
   checkTime(now: number): void {
-    // Its own deadline: a stream that makes progress must not extend the time for the body.
+    // A separate deadline, because a stream that makes progress must not extend the time for the body.
     if (this.#body !== undefined && now >= this.#body.deadline) this.#failBody(new BodyError('body_timeout'))
     if (now < this.#deadline) return
     if (this.#phase === 'head') this.#refuse(408, 'the request did not arrive in time')
-    // Whether a peer that ended its side still reads shows only in writing.
+    // Only writing shows whether a peer that ended its side still reads.
     else if (this.#phase === 'streaming' && this.#peerEnded) this.#socket.destroy()
     else if (this.#phase !== 'handling' && this.#phase !== 'streaming') this.#socket.destroy()
     else if (this.#socket.writableLength > 0) this.#socket.destroy()
   }
 
-  /** Ends the connection now if nothing is under way, and after the answer otherwise. */
+  /** Closes the connection immediately if no request is in progress, and otherwise after the response. */
   stop(): void {
     if (this.#phase === 'idle' && this.#socket.writableLength > 0) {
       this.#finish()
@@ -115,7 +118,7 @@ export class Connection {
   }
 
   #receive(chunk: Buffer): void {
-    // After the last answer, what the peer still sends is taken off the wire and dropped, so that it can read the answer.
+    // After the last response, incoming data is read and dropped, so that the peer can read the response.
     if (this.#phase === 'ending') {
       if (this.#socket.writableFinished) this.#linger()
       return
@@ -124,7 +127,7 @@ export class Connection {
     if (this.#body !== undefined) this.#readBody()
     else {
       this.#pauseIfAhead()
-      // What was sent ahead waits for its turn, however much follows it.
+      // Requests that were sent ahead wait for their turn, regardless of how many follow.
       const isIdle = this.#phase === 'idle' && !this.#isDeferred
       if (isIdle || this.#phase === 'head') this.#readHead()
     }
@@ -141,7 +144,7 @@ export class Connection {
       this.#phase = 'head'
       this.#deadline = performance.now() + limits.headersMs
     }
-    // RFC 9112, section 2.2: an empty line before a request is passed over.
+    // RFC 9112, section 2.2: an empty line before a request is ignored.
     if (this.#input[0] === 0x0d && this.#input[1] === 0x0a) this.#input = this.#input.subarray(2)
     const end = this.#input.indexOf('\r\n\r\n')
     if (end > limits.headerBytes || (end < 0 && this.#input.length > limits.headerBytes)) {
@@ -165,7 +168,7 @@ export class Connection {
     this.#serve(head)
   }
 
-  /** Programs mostly send the same head again and again over one connection. */
+  /** Programs mostly send the same head repeatedly on one connection. */
   #parseHead(text: string): RequestHead.RequestHead {
     if (this.#lastHead === undefined || text !== this.#lastHeadText) {
       this.#lastHead = RequestHead.parse(text)
@@ -201,7 +204,7 @@ export class Connection {
       matched: this.#matched,
       concerns: this.#concerns,
       body: (lower = this.#options.limits.bodyBytes) => {
-        // What is in the input by then belongs to the next request.
+        // By then the input belongs to the next request.
         if (isOver) throw new BodyError('body_malformed', 'the request is over')
         if (isTaken) throw new TypeError('the request body has already been read')
         isTaken = true
@@ -218,7 +221,7 @@ export class Connection {
       if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
       else this.#respond(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
     }
-    // An error of the handler is not for the peer. It must neither leave the peer waiting nor end the process.
+    // The peer must not see an error of the handler. The error must neither leave the peer waiting nor end the process.
     const fail = (error: unknown): void => {
       isOver = true
       this.#fail(error)
@@ -232,7 +235,7 @@ export class Connection {
     }
   }
 
-  /** A body that is here already, which is nearly always so, or none at all. */
+  /** Returns a body that has already arrived, which is nearly always the case, or an empty one. */
   #wholeBody({ body }: RequestHead.RequestHead, limit: number): Buffer | undefined {
     if (body.type === 'none') return nothing
     if (body.type === 'chunked' || body.bytes > this.#input.length || body.bytes > limit) return undefined
@@ -241,7 +244,7 @@ export class Connection {
     return whole
   }
 
-  /** Too large a body is refused before it is sent. */
+  /** A body that is too large is refused before it is sent. */
   #startBody({ body, expectsContinue }: RequestHead.RequestHead, limit: number): BodyReader {
     const reader = body.type === 'length' ? ofLength(body.bytes, limit) : new ChunkedReader(limit)
     if (expectsContinue) this.#socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
@@ -276,13 +279,13 @@ export class Connection {
   }
 
   #failBody(error: unknown): void {
-    // The response may be under way already.
+    // The response may already be in progress.
     if (this.#phase === 'body') this.#phase = 'handling'
     this.#body?.reject(error)
     this.#body = undefined
   }
 
-  /** A body that was not read is skipped if it has arrived; otherwise the connection ends with the response. */
+  /** Skips an unread body if it has arrived. Otherwise the connection ends with the response. */
   #skipBody({ body }: RequestHead.RequestHead): boolean {
     if (body.type === 'none') return true
     if (body.type === 'chunked' || body.bytes > this.#input.length) return false
@@ -331,7 +334,7 @@ export class Connection {
     this.#options.holders?.withdraw(this)
   }
 
-  /** Once for each request, at its end. */
+  /** Called once per request, at its end. */
   #record(status: number, bytes: number, isComplete = true, now = performance.now()): void {
     const id = this.#requestId
     if (id === undefined) return
@@ -350,7 +353,7 @@ export class Connection {
 
   async #stream(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing): Promise<void> {
     this.#phase = 'streaming'
-    // Not `#addCloseListener`: a peer that only ended its side still gets the whole body.
+    // Not `#addCloseListener`, because a peer that only ended its side still gets the whole body.
     const cancel = (): void => source.cancel()
     this.#socket.once('close', cancel)
     let sent = 0
@@ -367,7 +370,7 @@ export class Connection {
       throw error
     }
     this.#socket.off('close', cancel)
-    // Destroyed, but 'close' is still to come: it calls the other listeners.
+    // The socket is destroyed, but 'close' has not been emitted yet. It calls the other listeners.
     if (this.#socket.destroyed) cancel()
     else this.#closeListeners = undefined
   }
@@ -382,7 +385,7 @@ export class Connection {
   }
 
   #fail(error: unknown): void {
-    // A body or handler that fails because its peer disconnected is no error.
+    // A body or handler that fails because its peer disconnected is not an error.
     if (!this.#socket.destroyed) this.#options.onError(error)
     this.#socket.destroy()
     this.#record(0, 0, false)
@@ -404,10 +407,10 @@ export class Connection {
   }
 
   #next(): void {
-    // What is here already is served before more is taken.
+    // Input that has already arrived is served before more is read.
     if (this.#socket.isPaused() && this.#input.length <= this.#options.limits.headerBytes) this.#socket.resume()
     if (this.#input.length === 0) return
-    // Not at once: a peer that sends many requests ahead must not keep others from theirs.
+    // Deferred, because a peer that sends many requests ahead must not block others.
     const { defer = setImmediate } = this.#options
     this.#isDeferred = true
     const run = this.#isOwners ? setImmediate : defer
@@ -423,7 +426,7 @@ export class Connection {
 
   #refuse(status: number, message: string): void {
     const { headers, body, ...response } = this.#options.errorResponse(status, message)
-    // What was received is not a request, so nothing of it is known.
+    // The input is not a request, so nothing about it is known.
     if (this.#options.onRequest !== undefined) this.#requestId = RequestId.create()
     this.#about = recordPart('')
     const head = { status: response.status, headers, connection: 'close', isHead: false, requestId: this.#requestId }
@@ -435,7 +438,7 @@ export class Connection {
     const { idleMs, requestMs } = this.#options.limits
     this.#phase = 'ending'
     this.#input = nothing
-    // What is left of the response is sent first, however slowly the peer reads it.
+    // The rest of the response is sent first, however slowly the peer reads it.
     this.#deadline = performance.now() + idleMs
     this.#socket.resume()
     this.#socket.end(() => {
@@ -444,12 +447,12 @@ export class Connection {
     })
   }
 
-  /** A peer that is still sending is given the time to read the response: closing now would discard it there. */
+  /** Gives a peer that is still sending time to read the response, because closing now would discard it there. */
   #linger(): void {
     this.#deadline = Math.min(performance.now() + this.#options.limits.lingerMs, this.#lingerEnd)
   }
 
-  /** The peer sends no more; it may still be waiting for its answer. */
+  /** The peer sends no more, but may still be waiting for its response. */
   #end(): void {
     this.#peerEnded = true
     if (this.#body !== undefined) this.#failBody(brokenOff())

@@ -1,4 +1,4 @@
-/** What a server gives to each of its connections. */
+/** The options that a server passes to each of its connections. */
 import type { Socket } from 'node:net'
 import type { Limits } from './Limits.js'
 import type { HostHandler, RawResponse } from './Message.js'
@@ -10,20 +10,21 @@ export type ConnectionOptions = {
   handle: HostHandler
   errorResponse: (status: number, message: string) => RawResponse
   onError: (error: unknown) => void
-  /** Called with each request when it is over. @default none */
+  /** Called with each finished request. @default none */
   onRequest?: ((record: RequestRecord) => void) | undefined
-  /** Whether connections end after the response under way. */
+  /** Whether connections end after the current response. */
   isStopping: () => boolean
   /**
-   * Runs what a peer without the owner's token has sent ahead of its responses, in turn with those of others.
+   * Schedules requests that a peer without the owner's token has sent ahead of its responses, alternating with other
+   * peers.
    * @default setImmediate
    */
   defer?: ((run: () => void) => void) | undefined
-  /** Keeps whose token the last request of each connection had. @default all are admitted */
+  /** Tracks whose token the last request of each connection had. @default all are admitted */
   holders?: Holders | undefined
 }
 
-/** What a pool needs of a connection. */
+/** The part of a connection that a pool needs. */
 export type PooledConnection = {
   readonly usedAt: number
   readonly isIdle: boolean
@@ -34,6 +35,6 @@ export type PooledConnection = {
 export type Holders = {
   /** Whether one more connection of the holder is served; undefined is the owner. */
   admit(connection: PooledConnection, holder: string | undefined): boolean
-  /** Takes it back. */
+  /** Revokes the admission of a connection. */
   withdraw(connection: PooledConnection): void
 }

@@ -1,15 +1,16 @@
 /**
- * The open connections of a server: whose they are, how many each holder of a token may have, and which one makes room for
- * another. Whose a connection is shows only when its first request is read, so that a part of the room is for peers that have
- * not shown a token yet, and holders with a name never take all of the rest: the owner always gets an answer.
+ * The open connections of a server: their holders, how many connections each token holder may have, and which
+ * connection is closed to make room. The holder is only known once the first request is read, so a part of the capacity
+ * is reserved for peers that have not shown a token yet. Named holders never take all of the rest, so the owner always
+ * gets an answer.
  */
 import type { PooledConnection } from './ConnectionOptions.js'
 
-/** One in so many connections is for peers that have not shown a token yet. */
+/** One in this many connections is reserved for peers that have not shown a token yet. */
 const newcomersShare = 8
-/** All named holders together have one in so many connections. */
+/** All named holders together may have one in this many connections. */
 const holdersShare = 2
-/** One named holder has one in so many connections. */
+/** A single named holder may have one in this many connections. */
 const holderShare = 4
 
 /** The owner of the server, or the connections of a named holder. */
@@ -21,7 +22,7 @@ function earlier<C extends PooledConnection>(found: C | undefined, other: C): C 
 
 export class ConnectionPool<C extends PooledConnection> {
   readonly #most: number
-  /** Every open connection, and its holder once that is known. */
+  /** Every open connection, and its holder once known. */
   readonly #connections = new Map<C, Holder<C> | undefined>()
   readonly #holders = new Map<string, Set<C>>()
   #heldCount = 0
@@ -48,14 +49,14 @@ export class ConnectionPool<C extends PooledConnection> {
     this.#connections.delete(connection)
   }
 
-  /** Whether there is room for a connection; closes another one for it if need be. */
+  /** Whether there is room for a connection. Closes another one if necessary. */
   makeRoom(): boolean {
     return this.#connections.size < this.#most || this.#close(this.#leastUseful())
   }
 
   /**
-   * Notes whose token the connection has shown. Beyond the limit of its holder, another connection of the holder is closed;
-   * beyond that of all holders, one of the holder that has the most.
+   * Records whose token the connection has shown. Beyond the limit of its holder, another connection of that holder is
+   * closed; beyond the limit of all holders, one of the holder with the most connections.
    *
    * @returns false if the limit is reached and every connection is in use.
    */
@@ -63,7 +64,7 @@ export class ConnectionPool<C extends PooledConnection> {
     const holder = this.#connections.get(connection)
     if (name === undefined ? holder === 'owner' : holder !== undefined && holder === this.#holders.get(name))
       return true
-    // Closed already: the response has no reader.
+    // The connection is already closed, so the response has no reader.
     if (!this.#connections.has(connection)) return true
     this.withdraw(connection)
     if (name === undefined) {
@@ -81,7 +82,7 @@ export class ConnectionPool<C extends PooledConnection> {
     return true
   }
 
-  /** The connection is that of a peer without a valid token again. */
+  /** The connection belongs to a peer without a valid token again. */
   withdraw(connection: C): void {
     const holder = this.#connections.get(connection)
     if (holder === undefined) return
@@ -108,9 +109,9 @@ export class ConnectionPool<C extends PooledConnection> {
   }
 
   /**
-   * The connection to close for a new one: one without a valid token, so that a flood of those does not shut out the others.
-   * New connections have none yet. Where these have less than their part of the room, holders make room, and the owner's
-   * idle connections; at last a request of a holder that is under way.
+   * Selects the connection to close for a new one: first one without a valid token, so that a flood of those does not
+   * shut out the others. New connections have no token yet. If these have less than their reserved share, holders make
+   * room, then the owner's idle connections, and finally a running request of a holder.
    */
   #leastUseful(): C | undefined {
     const stranger = this.#leastUsed((connection, holder) => holder === undefined && connection.isStalled)
@@ -125,7 +126,7 @@ export class ConnectionPool<C extends PooledConnection> {
     )
   }
 
-  /** Of all holders. A request that is under way is closed only for a holder that has less than its share. */
+  /** Selects among all holders. A running request is closed only for a holder that has less than its share. */
   #leastUsefulHeld(count: number): C | undefined {
     let largest: Set<C> | undefined
     for (const held of this.#holders.values()) if (held.size > (largest?.size ?? 0)) largest = held
@@ -155,7 +156,7 @@ function leastUsed<C extends PooledConnection>(connections: Iterable<C>): C | un
   return found
 }
 
-/** An idle connection rather than one with a request that is still arriving. */
+/** Prefers an idle connection over one whose request is still arriving. */
 function longestStalled<C extends PooledConnection>(connections: Iterable<C>): C | undefined {
   const all = [...connections]
   return leastUsed(all.filter(({ isIdle }) => isIdle)) ?? leastUsed(all.filter(({ isStalled }) => isStalled))

@@ -45,7 +45,7 @@ test('a fetch handler reads method, URL, headers and body, and its response is s
   })
 })
 
-/** What handlers do with a request, and what each gives for a POST of `{"n":1}`. */
+/** How handlers use a request, with the expected result for a POST of `{"n":1}`. */
 const uses: { [use: string]: (request: Request) => Promise<unknown> } = {
   text: (request) => request.text(),
   arrayBuffer: async (request) => Buffer.from(await request.arrayBuffer()).toString(),
@@ -124,7 +124,7 @@ for (const request of [
   get('*'),
   get('/', 'Host: a b'),
   get('/', 'Host: a/b'),
-  // The last part is a number, so that URL reads an IPv4 address that is none.
+  // The last part is a number, so URL parses it as an IPv4 address, which is invalid.
   get('/', 'Host: 256.0.0.1'),
   get('/', 'Host: a/metrics?'),
   ...['/verify/../metrics', '/verify/%2e%2e/health', '/a/.%2E', '/./a', '/a\\..\\b', 'http://a/b/../c'].map((target) =>
@@ -140,7 +140,7 @@ for (const request of [
   })
 }
 
-test('several cookies are sent and received one by one', async (t) => {
+test('several cookies are sent and received separately', async (t) => {
   const peer = (
     await serveFetch(t, (request) => {
       const headers = new Headers([
@@ -156,7 +156,7 @@ test('several cookies are sent and received one by one', async (t) => {
   assert.deepEqual(responses(peer.received()), [[200, 'a=1; b=2']])
 })
 
-test('HEAD gets no body, and the length only where the handler gives it', async (t) => {
+test('HEAD gets no body, and a length only if the handler sets it', async (t) => {
   const peer = (
     await serveFetch(t, (request) => {
       const headers: Record<string, string> = request.url.endsWith('/known') ? { 'Content-Length': '5' } : {}
@@ -192,7 +192,7 @@ for (const [why, cancel, isLocked] of [
   ['is locked', () => {}, true],
   ['fails to be cancelled', () => Promise.reject(new Error('cancel')), false],
 ] as const) {
-  test(`HEAD is answered where the body ${why}`, async (t) => {
+  test(`HEAD is answered if the body ${why}`, async (t) => {
     const peer = (
       await serveFetch(t, () => {
         const response = new Response(new ReadableStream({ cancel }))
@@ -274,7 +274,7 @@ test('a handler that throws is answered with 500 and reported; the connection st
   assert.deepEqual(errors, [broken])
 })
 
-test('a body beyond the limit is answered with 413 where the handler does not do it itself', async (t) => {
+test('a body beyond the limit is answered with 413 if the handler does not do so', async (t) => {
   const codes: string[] = []
   const { dial } = await serveFetch(t, async (request) => {
     try {
@@ -292,7 +292,7 @@ test('a body beyond the limit is answered with 413 where the handler does not do
   assert.deepEqual(codes, ['body_too_large'])
 })
 
-test('a Hono app is hosted as it is', async (t) => {
+test('a Hono app is hosted unchanged', async (t) => {
   const app = new Hono<{ Bindings: { remoteAddress: string } }>()
     .get('/hello/:name', (c) => c.text(`hello ${c.req.param('name')} from ${c.env.remoteAddress}`))
     .post('/json', async (c) => c.json(await c.req.json(), 201))
@@ -309,7 +309,7 @@ test('a Hono app is hosted as it is', async (t) => {
   assert.equal((await fetch(`${url}/hello/world`, { method: 'HEAD' })).status, 200)
 })
 
-/** A raw handler that shows everything it is given. */
+/** A raw handler that returns everything it receives. */
 const raw: RawHandler = async (request) => {
   if (request.target === '/drop') return dropConnection
   const shown = [request.method, request.target, request.header('host'), request.remoteAddress?.()]
@@ -321,7 +321,7 @@ const raw: RawHandler = async (request) => {
   }
 }
 
-test('toFetch gives a raw handler its standard form', async () => {
+test('toFetch converts a raw handler to its standard form', async () => {
   const handler = toFetch(raw)
   const request = new Request('http://localhost:81/a?b=c', { method: 'POST', body: 'body' })
   const response = await handler(request, { remoteAddress: '1.2.3.4' })
@@ -344,7 +344,7 @@ test('toFetch limits the body, announced or not', async () => {
   }
 })
 
-test('toFetch passes an abort on', async () => {
+test('toFetch forwards an abort', async () => {
   const controller = new AbortController()
   const handler = toFetch(
     (request) => new Promise((resolve) => request.onClose!(() => resolve({ status: 200, headers: [], body: 'gone' }))),
@@ -360,7 +360,7 @@ test('a handler made by toFetch is called in its raw form', async (t) => {
   assert.equal(await (await fetch(url)).text(), 'string')
 })
 
-test('a text that the host makes a response of is sent, also where something else has read or changed it', async (t) => {
+test('a text response of the host is sent, even if other code has read or changed it', async (t) => {
   const make: { [path: string]: (response: Response) => Response | Promise<Response> } = {
     '/plain': (response) => response,
     '/changed': (response) => {

@@ -1,4 +1,4 @@
-/** Between the two forms of a handler: the host's own and the web-standard one. */
+/** Converts between the two forms of a handler: the host's own and the web-standard one. */
 import { BodyError, Pieces, tooLarge } from './BodyReader.js'
 import { toRequest } from './LightRequest.js'
 import { textResponse, unreadResponse } from './LightResponse.js'
@@ -15,7 +15,7 @@ import {
   type RawResponse,
 } from './Message.js'
 
-/** The raw handlers behind handlers made by `toFetch`: the host calls them directly. */
+/** The raw handlers behind handlers made by `toFetch`. The host calls them directly. */
 const rawHandlers = new WeakMap<FetchHandler, RawHandler>()
 
 /** Options of {@link toFetch}. */
@@ -28,7 +28,8 @@ export type ToFetchOptions = {
 }
 
 /**
- * The web-standard form of a raw handler, for any server. A `Server` of this package calls the raw form directly.
+ * Returns the web-standard form of a raw handler, for any server. A `Server` of this package calls the raw form
+ * directly.
  *
  * @example
  * ```ts
@@ -54,7 +55,7 @@ function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit:
   return {
     method: request.method,
     target: url.pathname + url.search,
-    // Hosts leave it out where the URL has it.
+    // Hosts omit the header if the URL contains the host.
     header: (name) => headers.get(name) ?? (name === 'host' ? url.host : undefined),
     localAddress: () => info?.localAddress,
     remoteAddress: () => info?.remoteAddress,
@@ -79,7 +80,7 @@ async function readBody(request: Request, limit: number): Promise<Buffer> {
   return pieces.take()
 }
 
-/** Bytes to be wiped are wiped at once: a `Response` has a copy of its own, which is the server's. */
+/** Secret bytes are wiped immediately: a `Response` has its own copy, for which the server is responsible. */
 function toResponse(raw: RawResponse, method: string): Response {
   const response = copyToResponse(raw, method)
   if (raw.wipe === true && raw.body instanceof Uint8Array) raw.body.fill(0)
@@ -99,13 +100,13 @@ function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304
 }
 
-/** What a host needs to serve a fetch handler. */
+/** The dependencies for serving a fetch handler. */
 export type FetchHost = {
   errorResponse: (status: number, message: string) => RawResponse
   onError: (error: unknown) => void
 }
 
-/** The form in which a connection calls a fetch handler. An error that the handler throws becomes a response. */
+/** Returns the form in which a connection calls a fetch handler. An error of the handler becomes a response. */
 export function fromFetch(fetch: FetchHandler, host: FetchHost): HostHandler {
   const rawHandler = rawHandlers.get(fetch)
   if (rawHandler !== undefined) return rawHandler
@@ -129,7 +130,7 @@ export async function callFetch(
     return await fromResponse(await fetch(request, info), request.method === 'HEAD')
   } catch (error) {
     if (error instanceof BodyError) return errorResponse(error.status, error.message)
-    // Usually thrown by what waited on `request.signal`.
+    // Usually thrown by code that waited on `request.signal`.
     if ((error as Error | undefined)?.name !== 'AbortError') onError(error)
     return errorResponse(500, 'internal server error')
   }
@@ -140,7 +141,7 @@ export function jsonError(status: number, message: string): RawResponse {
   return { status, headers: ['Content-Type', 'application/json'], body: `${JSON.stringify({ message })}\n` }
 }
 
-/** Looked up when read: most handlers never do. */
+/** Looked up on access, because most handlers never need it. */
 function infoOf(raw: RawRequest): ConnectionInfo {
   const { localAddress, remoteAddress, authenticated, id, matched, concerns, body } = raw
   return {
@@ -159,7 +160,7 @@ function infoOf(raw: RawRequest): ConnectionInfo {
   }
 }
 
-/** Framing is the host's: what a handler passes on from another server may not fit the body any more. */
+/** The host controls framing: headers that a handler forwards from another server may no longer fit the body. */
 const framingHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade'])
 
 async function fromResponse(response: Response, isHead: boolean): Promise<HostResponse> {
@@ -170,12 +171,12 @@ async function fromResponse(response: Response, isHead: boolean): Promise<HostRe
   const headers: string[] = []
   // RFC 9110, section 8.6: a 204 has no length.
   const hasLength = isHead && status !== 204
-  // Gives every set-cookie on its own.
+  // Iterates over each set-cookie separately.
   for (const [name, value] of response.headers) {
     if (!framingHeaders.has(name) && (hasLength || name !== 'content-length')) headers.push(name, value)
   }
   if (isHead) {
-    // Fails if the stream is locked, or if its source does.
+    // Fails if the stream is locked, or if its source fails.
     response.body?.cancel().catch(() => {})
     return { status, headers, body: undefined }
   }
@@ -183,14 +184,14 @@ async function fromResponse(response: Response, isHead: boolean): Promise<HostRe
   return { status, headers, body: await readOrStream(response.body) }
 }
 
-/** Enough for a stream whose bytes are all there to give them, and to close. */
+/** Enough for a stream with available bytes to deliver them and close. */
 const closingTicks = 8
 
-/** The body as a whole if its bytes are there already, as they are of texts and byte arrays. */
+/** Returns the whole body if its bytes are already available, as for texts and byte arrays. */
 async function readOrStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Array | string | BodySource> {
   const reader = stream.getReader()
   const first = reader.read()
-  // Not for longer: the head of a stream is sent before its first piece.
+  // Waits no longer, because the head of a stream is sent before its first piece.
   const start = (await settled(first)) ?? (await Promise.race([first, nextTurn()]))
   if (start === undefined) return toSource(reader, [first])
   if (start.done) return ''
@@ -201,7 +202,7 @@ async function readOrStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Ar
 
 type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']>>
 
-/** The result of a read if it is there within a few ticks. */
+/** Returns the result of a read if it is available within a few ticks. */
 async function settled(read: Promise<Read>): Promise<Read | undefined> {
   let result: Read | undefined
   let isFailed = false
@@ -221,7 +222,7 @@ function nextTurn(): Promise<undefined> {
   return new Promise((resolve) => setImmediate(resolve, undefined))
 }
 
-/** `ahead` are the reads that have begun. */
+/** `ahead` contains the reads that have begun. */
 function toSource(reader: ReadableStreamDefaultReader<Uint8Array>, ahead: Promise<Read>[]): BodySource {
   return {
     next: async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyError } from './BodyReader.js'
 import { get, post, serveFetch, serveSockets } from './Peer.test.helper.js'
 
-test('a streaming body is sent in chunks as it comes, and the connection stays open', async (t) => {
+test('a streaming body is sent in chunks as they arrive, and the connection stays open', async (t) => {
   let push = (_text: string | undefined): void => {}
   const peer = (
     await serveFetch(t, (request) => {
@@ -102,7 +102,7 @@ test('the head of a stream is sent before its first piece, and the stream is can
   await cancelled
 })
 
-test('a stream is cancelled and request.signal aborts where a piece comes after the connection was destroyed', async (t) => {
+test('a stream is cancelled and request.signal aborts if a piece follows a destroyed connection', async (t) => {
   let cancel = (): void => {}
   const cancelled = new Promise<void>((resolve) => {
     cancel = resolve
@@ -125,7 +125,7 @@ test('a stream is cancelled and request.signal aborts where a piece comes after 
   await aborted
 })
 
-test('a request body that is read first in the response stream fails, and the next request is whole', async (t) => {
+test('a request body that is first read in the response stream fails, and the next request is whole', async (t) => {
   const failures: unknown[] = []
   let isNext = false
   const { dial } = await serveFetch(t, (request) => {

@@ -1,24 +1,26 @@
 /**
- * A `Request` that costs little: what handlers mostly read comes straight from the raw request, and a real `Request`
- * is built only for the rest. Building one for every request takes longer than everything else the host does.
+ * A cheap `Request`: commonly used members come directly from the raw request, and a real `Request` is built only for
+ * the rest. Building one for every request takes longer than everything else the host does.
  */
 import type { RawRequest } from './Message.js'
 
 /** Methods that `Request` does not allow. */
 const forbiddenMethods = new Set(['CONNECT', 'TRACE', 'TRACK'])
-/** Targets and hosts that URL parsing leaves as they are: no dot segments, no other spelling of a number. */
+/** Targets and hosts that URL parsing does not change: no dot segments, no other notation of a number. */
 const plainTarget = /^(?:\/(?![./]|%2e)|[\w!$&()*+,;=:@~?.-]|%(?!2e))*$/i
 const plainHost =
   /^(?:(?:(?!xn--)[a-z0-9-]+\.)*(?!xn--)[a-z][a-z0-9-]*|127\.0\.0\.1)(?::(?!80$)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?$/
 const decoder = new TextDecoder()
 
 /**
- * Node's own `Request` keeps its state in properties under these symbols. Where it does (Node 20 and 22), a light
- * request passes every check of `new Request(request)` and `fetch(request)`; elsewhere a real one is used.
+ * Node's own `Request` stores its state in properties under these symbols. On Node 20 and 22, a light request therefore
+ * passes every check of `new Request(request)` and `fetch(request)`. Elsewhere a real one is used.
  */
 let canBeLight: boolean | undefined
 
-/** With the first request, because loading Node's `Request` takes 30 ms, which a daemon would need more to start. */
+/**
+ * Deferred to the first request, because loading Node's `Request` takes 30 ms, which would delay the start of a daemon.
+ */
 function prepare(): boolean {
   const symbols = Object.getOwnPropertySymbols(new Request('http://localhost'))
   LightRequest.inherit(symbols)
@@ -37,14 +39,14 @@ export function toRequest(raw: RawRequest): Request {
   return canBeLight ? (new LightRequest(raw, url) as unknown as Request) : toRealRequest(raw, url, signalOf(raw))
 }
 
-/** What URL parsing would resolve or turn into a slash. */
+/** Dot segments, which URL parsing would resolve, and backslashes, which it would turn into slashes. */
 const ambiguousPath = /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i
 
 /**
- * The URL of a request target (RFC 9112, section 3.2).
+ * Returns the URL of a request target (RFC 9112, section 3.2).
  *
- * A path with dot segments or backslashes has none: a proxy that does not resolve them would see another path than the
- * handler, and let through what it is told to hide.
+ * Rejects a path with dot segments or backslashes: a proxy that does not resolve them would see another path than the
+ * handler, and let through requests that it is configured to block.
  *
  * @throws TypeError if there is none.
  */
@@ -75,7 +77,7 @@ function toHeaders(raw: RawRequest): Headers {
   return new Headers([...(raw.headers ?? [])])
 }
 
-/** `Request` allows none for `GET` and `HEAD`; the host skips one that was sent. */
+/** `Request` does not allow a body for `GET` and `HEAD`; the host skips one that was sent. */
 function hasBody({ method, header }: RawRequest): boolean {
   if (method === 'GET' || method === 'HEAD') return false
   return header('transfer-encoding') !== undefined || !/^0*$/.test(header('content-length') ?? '')
@@ -94,7 +96,7 @@ function toStream(raw: RawRequest): ReadableStream<Uint8Array> {
   )
 }
 
-/** Bytes as received may hold a password, and only the host can wipe them. */
+/** The received bytes may contain a password, and only the host can wipe them. */
 function takeCopy(received: Uint8Array): Uint8Array<ArrayBuffer> {
   const copy = Uint8Array.from(received)
   received.fill(0)

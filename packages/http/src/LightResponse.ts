@@ -1,26 +1,32 @@
 /**
- * A `Response` whose text the host has already: a real one, with its stream, is built only where something reads it. Building
- * and reading one takes longer than many a handler.
+ * A `Response` whose text the host already has. A real one, with its stream, is built only if something reads it.
+ * Building and reading one takes longer than many handlers.
  */
 import type { RawResponse } from './Message.js'
 
 let canBeLight: boolean | undefined
 
-/** As with a light request: Node's own `Response` keeps its state under symbols (Node 20 and 22); elsewhere a real one is used. */
+/**
+ * As with a light request, Node's own `Response` stores its state under symbols on Node 20 and 22. Elsewhere a real one
+ * is used.
+ */
 function prepare(): boolean {
   const symbols = Object.getOwnPropertySymbols(new Response())
   LightResponse.inherit(symbols)
   return symbols.some(({ description }) => description === 'state')
 }
 
-/** A response of a text. Its headers have lower-case names. */
+/** Creates a text response. Its headers have lower-case names. */
 export function textResponse(status: number, headers: readonly string[], body: string): Response {
   canBeLight ??= prepare()
   const raw = { status, headers: [...headers], body }
   return canBeLight ? (new LightResponse(raw) as unknown as Response) : toRealResponse(raw)
 }
 
-/** What a light response was made of; undefined of any other, and of one that something has read or may have changed. */
+/**
+ * Returns the parts of a light response, or undefined for any other response, and for one that was read or may have
+ * changed.
+ */
 export function unreadResponse(response: Response): RawResponse | undefined {
   return canBeLight === true && response instanceof LightResponse ? response.unread : undefined
 }
@@ -35,7 +41,7 @@ class LightResponse {
   readonly #raw: RawResponse
   #real: Response | undefined
 
-  /** All that `Response` has is read by way of these. */
+  /** Every member of `Response` reads its state through these. */
   static inherit(stateSymbols: readonly symbol[]): void {
     Object.setPrototypeOf(LightResponse.prototype, Response.prototype)
     for (const symbol of stateSymbols) {

@@ -6,9 +6,9 @@ import { echo, get, type Peer, post, responses, serve } from './Peer.test.helper
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, i) => i)
 
-/** Sizes around the change from one write to two, and above the buffers of a socket. */
+/** Sizes around the switch from one write to two, and above the buffers of a socket. */
 for (const length of [0, 1, 256, 16 * 1024, 16 * 1024 + 1, 3_000_000]) {
-  test(`a body of ${length} bytes arrives as it is, and the connection stays open`, async (t) => {
+  test(`a body of ${length} bytes arrives unchanged, and the connection stays open`, async (t) => {
     const body = Uint8Array.from({ length }, (_, i) => i * 7)
     const headers = ['Content-Type', 'application/msgpack', 'X-Name', 'gr\xfc\xdfe']
     const peer = (
@@ -47,7 +47,7 @@ for (const body of ['grüße', everyByte, new Uint8Array(20_000)]) {
   })
 }
 
-test('a 204 has neither length nor body, whatever it was given', async (t) => {
+test('a 204 has neither length nor body, even if it was given one', async (t) => {
   const peer = (
     await serve(t, (request) => ({ status: request.target === '/end' ? 200 : 204, headers: [], body: 'x' }))
   ).dial()
@@ -73,7 +73,9 @@ for (const kind of ['at once', 'later'] as const) {
   })
 }
 
-/** A handler that waits until its peer disconnects and records it; `/quick` responds at once, with a listener too. */
+/**
+ * A handler that waits until its peer disconnects and records it. `/quick` responds immediately, also with a listener.
+ */
 function waiting(): { handle: RawHandler; begun: Promise<void>; calls: string[] } {
   const calls: string[] = []
   let begin = (): void => {}

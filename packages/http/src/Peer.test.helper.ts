@@ -10,7 +10,7 @@ import { defaultLimits } from './Limits.js'
 import type { FetchHandler, RawHandler } from './Message.js'
 import { Server, type ServerOptions } from './Server.js'
 
-/** Responds with method, target and body of the request. */
+/** Responds with the method, target and body of the request. */
 export const echo: RawHandler = async (request) => {
   try {
     const body = request.method === 'GET' || request.method === 'HEAD' ? '-' : (await request.body()).toString('latin1')
@@ -43,7 +43,7 @@ async function start(
   return { server, url: `http://127.0.0.1:${port}`, dial: () => dial(t, port) }
 }
 
-/** Connections whose sockets, and the buffers these receive, can be seen. */
+/** Serves connections whose sockets and received buffers can be inspected. */
 export async function serveSockets(t: TestContext, fetch: FetchHandler) {
   const sockets: Socket[] = []
   const received: Buffer[] = []
@@ -101,7 +101,7 @@ export const get = (target: string, ...headers: string[]): string =>
 export const post = (target: string, body: string, ...headers: string[]): string =>
   get(target, `Content-Length: ${body.length}`, ...headers).replace('GET', 'POST') + body
 
-/** Status and body of every response, in order. */
+/** Returns the status and body of every response, in order. */
 export function responses(received: string): [status: number, body: string][] {
   const found: [number, string][] = []
   for (let at = 0; at < received.length; ) {

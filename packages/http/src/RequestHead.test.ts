@@ -8,7 +8,7 @@ const rejects = (reason: RegExp, parse: () => unknown): void => {
   assert.throws(parse, (error) => error instanceof RequestHead.MalformedError && reason.test(error.message))
 }
 
-test('method, target and headers are read; names in any case, values without the space around them', () => {
+test('method, target and headers are read; names in any case, values without surrounding whitespace', () => {
   const parsed = head('DELETE /v1/key?a=b HTTP/1.1', 'Host: localhost', 'X-KMD-API-Token:\t abc \t', 'Empty:')
   assert.equal(parsed.method, 'DELETE')
   assert.equal(parsed.target, '/v1/key?a=b')
@@ -90,7 +90,7 @@ test('a body is announced by its length', () => {
   }
 })
 
-test('a tab beside what tells where the body ends is rejected, as parsers differ on it', () => {
+test('a tab in a framing header is rejected, as parsers differ on it', () => {
   for (const line of ['Transfer-Encoding: chunked\t', 'Transfer-Encoding:\tchunked', 'Content-Length: 5 \t ']) {
     rejects(/there is a tab in the (transfer-encoding|content-length) header/, () => post(line))
   }
@@ -144,7 +144,7 @@ test('HTTP/1.0 with a chunked body is rejected', () => {
   rejects(/HTTP\/1\.0/, () => head('POST / HTTP/1.0', 'Transfer-Encoding: chunked'))
 })
 
-test('blanks around a value are removed, and those within it are passed in linear time', () => {
+test('whitespace around a value is removed, and whitespace within it takes linear time', () => {
   assert.equal(head('GET / HTTP/1.1', 'A: \t b\t c \t').headers.get('a'), 'b\t c')
   assert.equal(head('GET / HTTP/1.1', 'A:\t \t').headers.get('a'), '')
   const startedAt = performance.now()

@@ -1,6 +1,6 @@
 /**
- * Request line and headers of HTTP/1.x (RFC 9112), read strictly: input that two parsers could understand differently
- * is rejected, because request smuggling depends on it.
+ * Parses the request line and headers of HTTP/1.x (RFC 9112) strictly: input that two parsers could understand
+ * differently is rejected, because request smuggling depends on it.
  */
 export type RequestHead = {
   method: string
@@ -18,7 +18,7 @@ const anyTarget = /^(?:\/|\*$|https?:\/\/[\w.~:[\]-]+(?:[/?]|$))/i
 const tunnelTarget = /^[\w.[\]:-]+:[0-9]{1,5}$/
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
-/** Other headers may be repeated as lists; these have a single value, so a second one is ambiguous. */
+/** Other headers may be repeated as lists. These have a single value, so a second one is ambiguous. */
 const single = new Set([
   'host',
   'content-length',
@@ -27,11 +27,11 @@ const single = new Set([
   'x-kmd-api-token',
   'x-algo-api-token',
 ])
-/** Where the body ends. */
+/** Headers that determine the end of the body. */
 const framing = new Set(['content-length', 'transfer-encoding'])
 const maxHeaders = 100
 
-/** `text` is the head without the blank line that ends it, one character a byte. */
+/** `text` is the head without the blank line that ends it, with one character per byte. */
 export function parse(text: string): RequestHead {
   let end = text.indexOf('\r\n')
   const line = requestLine.exec(end < 0 ? text : text.slice(0, end)) ?? refuse('the request line is not HTTP/1.1')
@@ -50,14 +50,14 @@ export function parse(text: string): RequestHead {
     target: line[2]!,
     headers,
     isHttp11: line[3] === '1',
-    // What follows CONNECT belongs to a tunnel, which there is not, and not to the next request.
+    // Data after CONNECT belongs to a tunnel, which is not supported, and not to the next request.
     keepAlive: !isTunnel && (line[3] === '1' ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive')),
     expectsContinue: line[3] === '1' && headers.get('expect')?.toLowerCase() === '100-continue',
     body: bodyOf(headers, line[3] === '1'),
   }
 }
 
-/** Name, in lower case, and value of a header or trailer line; undefined for a line that is neither. */
+/** Returns the lower-case name and the value of a header or trailer line, or undefined if the line is neither. */
 export function parseField(line: string): [name: string, value: string] | undefined {
   const colon = line.indexOf(':')
   const name = line.slice(0, colon).toLowerCase()
@@ -66,7 +66,7 @@ export function parseField(line: string): [name: string, value: string] | undefi
   return headerValue.test(value) ? [name, value] : undefined
 }
 
-/** Not by a regular expression: one that looks for blanks before an end tries again at each of 16,000 that end nowhere. */
+/** Avoids a regular expression, which would search again at each of 16,000 blanks that are not at the end. */
 function trimBlanks(line: string, from: number): string {
   let start = from
   let end = line.length
@@ -82,7 +82,8 @@ function addHeader(headers: Map<string, string>, line: string): void {
   const before = headers.get(name)
   if (single.has(name)) {
     if (before !== undefined) refuse(`there is more than one ${name} header`)
-    // The RFC allows a tab around a value. llhttp refuses one after these, and another parser may read it as part of them.
+    // The RFC allows a tab around a value. llhttp rejects one after these headers, and another parser may read it as
+    // part of them.
     if (line.includes('\t') && framing.has(name)) refuse(`there is a tab in the ${name} header`)
   }
   // RFC 9113, section 8.2.3: only cookies are joined by semicolons.

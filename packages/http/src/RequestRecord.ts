@@ -1,30 +1,30 @@
-/** What a server tells about a request that is over: enough for a line in a log, and no secret. */
+/** The record of a finished request: enough for a log line, without secrets. */
 
-/** A request that is over. */
+/** A finished request. */
 export type RequestRecord = {
-  /** As in the `X-Request-Id` of the response. */
+  /** The `X-Request-Id` of the response. */
   readonly id: string
   /** One of the usual methods, or `OTHER`. */
   readonly method: string
-  /** The pattern of the path, such as `/v2/accounts/{address}`; {@link noRoute} for a path that is not served. */
+  /** The pattern of the path, such as `/v2/accounts/{address}`, or {@link noRoute} for a path that is not served. */
   readonly route: string
-  /** Of the response; 0 if there is none. */
+  /** The status of the response; 0 if there is none. */
   readonly status: number
   readonly durationMs: number
-  /** Of the body of the response; with `recordRequests`, of all of the response. */
+  /** The size of the response body; with `recordRequests`, of the whole response. */
   readonly bytes: number
-  /** Whether all of the response was passed to the connection: a peer that left gets none. */
+  /** Whether the whole response was passed to the connection. False if the peer left before. */
   readonly isComplete: boolean
-  /** The id of the payment that the request was about, where the handler told it. */
+  /** The id of the payment of the request, if the handler set it. */
   readonly payment?: string | undefined
 }
 
-/** The route of a request for which there is none. The path itself may hold anything, secrets too, and is not recorded. */
+/** The route of a request without one. The path itself may contain anything, including secrets, and is not recorded. */
 export const noRoute = '-'
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** A method of a client can be any word. */
+/** A client can send any word as the method. */
 export function knownMethod(method: string): string {
   return methods.has(method) ? method : 'OTHER'
 }

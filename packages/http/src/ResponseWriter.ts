@@ -1,4 +1,4 @@
-/** Responses as bytes on a socket. */
+/** Writes responses as bytes to a socket. */
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { BodySource } from './Message.js'
@@ -37,7 +37,7 @@ const reasons: { [status: number]: string } = {
   504: 'Gateway Timeout',
 }
 
-/** Status, headers, and the values of `Connection` and `X-Request-Id`, if they are sent. */
+/** Status, headers, and the values of `Connection` and `X-Request-Id` if they are sent. */
 export type Head = {
   status: number
   headers: readonly string[]
@@ -51,7 +51,7 @@ export function hasBody({ status, isHead }: Head): boolean {
   return !isHead && status !== 204 && status !== 304
 }
 
-/** In one write where possible. An `undefined` body has an unknown length. Returns the length of the body. */
+/** Uses a single write if possible. An `undefined` body has an unknown length. Returns the length of the body. */
 export function write(socket: Socket, head: Head, body: string | Uint8Array | undefined): number {
   const { status, isHead } = head
   const bytes = body === undefined ? 0 : Buffer.byteLength(body)
@@ -65,14 +65,14 @@ export function write(socket: Socket, head: Head, body: string | Uint8Array | un
   return bytes
 }
 
-/** As `write`, for a body that is a secret: neither it nor a copy stays in memory. */
+/** Like `write`, for a secret body: neither the body nor a copy of it stays in memory. */
 export function writeSecret(socket: Socket, head: Head, body: Uint8Array): void {
   const text = headText(head, `Content-Length: ${body.length}\r\n`)
   const whole = Buffer.allocUnsafeSlow(text.length + (head.isHead ? 0 : body.length))
   whole.write(text, 'latin1')
   if (!head.isHead) whole.set(body, text.length)
   body.fill(0)
-  // Also called if the socket closes before it is sent.
+  // Also called if the socket closes before the data is sent.
   socket.write(whole, () => whole.fill(0))
 }
 
@@ -93,14 +93,17 @@ function writeBytes(socket: Socket, head: string, body: Uint8Array): void {
   socket.uncork()
 }
 
-/** How the peer finds the end of a body: in chunks (RFC 9112, section 7.1), by a length, or by the connection's end. */
+/**
+ * How the peer finds the end of a body: by chunks (RFC 9112, section 7.1), by a length, or by the end of the
+ * connection.
+ */
 export type Framing = 'chunked' | 'end' | { bytes: number }
 
-/** Larger bodies are sent piece by piece: that a peer reads, if slowly, shows only in pieces that are taken. */
+/** Larger bodies are sent piece by piece, because only accepted pieces show that a slow peer is still reading. */
 export const largestWhole = 128 * 1024
 const pieceBytes = 64 * 1024
 
-/** The pieces of a body that is there already. */
+/** Splits an available body into pieces. */
 export function inPieces(body: string | Uint8Array): BodySource {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   let offset = 0
@@ -115,7 +118,7 @@ export function inPieces(body: string | Uint8Array): BodySource {
 }
 
 /**
- * Sends a body piece by piece, and never ahead of what the peer reads. Rejects if the body fails; resolves early if the
+ * Sends a body piece by piece, never ahead of the peer's reading. Rejects if the body fails; resolves early if the
  * socket closes. `onProgress` is called before each piece.
  */
 export async function writeStream(
@@ -180,10 +183,10 @@ function headText({ status, headers, connection, requestId }: Head, length: stri
 
 type HeadStart = { readonly status: number; readonly hasId: boolean; readonly text: string; readonly hasDate: boolean }
 
-/** Of headers that are frozen, and so the same in every response. */
+/** Cached for frozen headers, which are the same in every response. */
 const knownStarts = new WeakMap<readonly string[], HeadStart>()
 
-/** The status line and the headers of the handler. */
+/** Serializes the status line and the headers of the handler. */
 function headStart(status: number, headers: readonly string[], hasId: boolean): HeadStart {
   const known = knownStarts.get(headers)
   if (known !== undefined && known.status === status && known.hasId === hasId) return known
@@ -192,7 +195,7 @@ function headStart(status: number, headers: readonly string[], hasId: boolean): 
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!
     hasDate ||= name.length === 4 && name.toLowerCase() === 'date'
-    // One that the handler passes on from another server is not the one in the log.
+    // An id that the handler forwards from another server is not the one in the log.
     if (hasId && name.length === 12 && name.toLowerCase() === RequestId.lowerCaseName) continue
     text += `${name}: ${headers[i + 1]}\r\n`
   }

@@ -36,7 +36,7 @@ test('a malformed request is answered in the form of errorResponse', async (t) =
   }
 })
 
-test('one that drains takes new connections, and closes each after its response', async (t) => {
+test('a draining server accepts new connections, and closes each after its response', async (t) => {
   const { server, dial } = await serve(t)
   const kept = dial()
   kept.send('GET /one HTTP/1.1\r\nHost: x\r\n\r\n')

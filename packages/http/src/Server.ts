@@ -1,6 +1,6 @@
 /**
- * The socket side. This is HTTP/1.1 on plain sockets rather than `node:http`, whose streams cost more time per request
- * than everything else a daemon does for it; `bench/` has the figures.
+ * The socket side: HTTP/1.1 on plain sockets instead of `node:http`, whose streams cost more time per request than
+ * everything else a daemon does for it; `bench/` has the figures.
  */
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { Connection } from './Connection.js'
@@ -13,19 +13,19 @@ import type { RequestRecord } from './RequestRecord.js'
 /** Options of {@link Server}: a handler in either form, and how to serve it. */
 export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) & {
   /**
-   * Makes the responses that do not come from the handler: 400, 408 and 431, and, for a fetch handler, 413 and 500.
+   * Creates the responses that do not come from the handler: 400, 408 and 431, and, for a fetch handler, 413 and 500.
    * @default a JSON object with a `message`
    */
   errorResponse?: (status: number, message: string) => RawResponse
   /**
-   * Called with what the handler throws. A fetch handler that throws is answered with 500; a raw one loses its
-   * connection.
+   * Called with the errors of the handler. If a fetch handler throws, the response is 500; if a raw one throws, its
+   * connection is closed.
    * @default `console.error`
    */
   onError?: (error: unknown) => void
   /**
-   * Called with each request when it is over, for a log. With it, every response has an `X-Request-Id`: the one of the
-   * request if that is short and plain, and a new one otherwise. It must not throw.
+   * Called with each finished request, for a log. If it is set, every response has an `X-Request-Id`: that of the
+   * request if it is short and plain, and otherwise a new one. It must not throw.
    * @default none
    */
   onRequest?: ((record: RequestRecord) => void) | undefined
@@ -34,7 +34,7 @@ export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) &
 }
 
 const checkEveryMs = 250
-/** How many requests that were sent ahead, without the owner's token, are served between two looks at the sockets. */
+/** How many requests that were sent ahead without the owner's token are served before the sockets are polled again. */
 const deferredPerTurn = 32
 /**
  * A strict HTTP/1.1 server for a fetch handler or a raw handler.
@@ -75,11 +75,11 @@ export class Server {
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
-    // After the sockets were read: what arrived while the process was busy is not late.
+    // Runs after the sockets were read, because input that arrived while the process was busy is not late.
     this.#timer = setInterval(() => setImmediate(() => this.#checkTimes()), checkEveryMs).unref()
   }
 
-  /** Starts to listen, and returns the address that was bound. Port 0 takes a free one. */
+  /** Starts to listen and returns the bound address. Port 0 selects a free port. */
   listen(host: string, port: number): Promise<AddressInfo> {
     return new Promise((resolve, reject) => {
       this.#net.once('error', reject)
@@ -91,8 +91,8 @@ export class Server {
   }
 
   /**
-   * Starts to listen on a Unix socket. Who may connect is up to the directory: the socket itself is open to all until its mode
-   * is set.
+   * Starts to listen on a Unix socket. The directory controls who may connect: the socket itself is open to everyone
+   * until its mode is set.
    */
   listenUnix(path: string): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -105,15 +105,15 @@ export class Server {
   }
 
   /**
-   * Goes on serving, and closes every connection after its next response, so that clients that keep connections open make
-   * their next one elsewhere. Call it some time before `stop`.
+   * Continues serving, but closes every connection after its next response, so that keep-alive clients reconnect
+   * elsewhere. Call it some time before `stop`.
    */
   drain(): void {
     this.#stopping = true
   }
 
   /**
-   * Takes no more connections, closes idle ones at once, and the others after their response or after the time.
+   * Accepts no more connections, closes idle ones immediately, and the others after their response or on timeout.
    *
    * @default stopMs limits.stopMs
    */
@@ -129,7 +129,7 @@ export class Server {
     clearInterval(this.#timer)
   }
 
-  /** A thousand peers that each send a thousand requests ahead must not keep the next one waiting for all of them. */
+  /** A thousand peers that each send a thousand requests ahead must not make the next one wait for all of them. */
   #runDeferred(): void {
     const turn = this.#deferred.splice(0, deferredPerTurn)
     if (this.#deferred.length > 0) setImmediate(() => this.#runDeferred())

@@ -1,4 +1,7 @@
-/** Every error of this package, by code. Same shape as the registries of the other packages, without their base class. */
+/**
+ * All errors of this package, by code. Same shape as the registries of the other packages, but without their base
+ * class.
+ */
 export const errors = {
   body_too_large: {
     status: 413,

@@ -1,4 +1,4 @@
-/** What a full server closes for a new connection. */
+/** Tests which connection a full server closes for a new one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import type { BodyError } from './BodyReader.js'
 import type { RawHandler } from './Message.js'
 import { get, type Peer, post, serve } from './Peer.test.helper.js'
 
-/** `token` marks a valid one; /slow is answered when the test says so; /large has a body that does not fit a socket. */
+/** `token` marks a valid token. /slow is answered on demand, and the body of /large does not fit into a socket. */
 function service() {
   let answer = (): void => {}
   let slow = 0
@@ -27,7 +27,7 @@ function service() {
   return { handle, answer: () => answer(), slowCount: () => slow }
 }
 
-/** Waits for those that must be closed, and looks whether the others are. */
+/** Waits for the connections that must be closed, and checks that the others are open. */
 async function assertClosed(peers: readonly Peer[], expected: readonly boolean[]): Promise<void> {
   await Promise.all(peers.filter((_, at) => expected[at]).map(({ ended }) => ended))
   const isClosed = ({ ended }: Peer): Promise<boolean> =>
@@ -56,7 +56,7 @@ test('the connection that has been idle longest makes room', async (t) => {
   const third = await served(dial())
   await served(dial())
   await assertClosed([silent, first, second, third], [true, false, false, false])
-  // Used again, the first is no longer the oldest.
+  // After another use, the first connection is no longer the oldest.
   first.send(get('/again'))
   while (first.received().split('done').length < 3) await sleep(5)
   await served(dial())
@@ -90,7 +90,7 @@ for (const [what, bytes] of unfinished) {
   })
 }
 
-test('a request that is being answered is never closed for another connection', async (t) => {
+test('a running request is never closed for another connection', async (t) => {
   const { handle, answer, slowCount } = service()
   const { dial } = await serve(t, handle, { limits })
   const waiting = [1, 2, 3, 4].map(() => dial())
@@ -110,7 +110,7 @@ test('idle connections with a token make room for new ones, but only an eighth o
   await served(dial(), 'token: valid')
 })
 
-test('a response with 401 takes the standing of the connection back', async (t) => {
+test('a response with 401 revokes the standing of the connection', async (t) => {
   let isValid = true
   const handle: RawHandler = (request) => {
     if (!isValid) return { status: 401, headers: [], body: 'refused' }
@@ -148,14 +148,14 @@ test('a handler can set a lower limit for a body', async (t) => {
   await announced.until('<body_too_large>')
 })
 
-test('what a peer sends far ahead stays with it until its turn, and others are served meanwhile', async (t) => {
+test('requests sent far ahead wait for their turn, and others are served meanwhile', async (t) => {
   let served = 0
   const handle: RawHandler = (request) => {
     served++
     return { status: 200, headers: [], body: request.target }
   }
   const { dial } = await serve(t, handle)
-  // Both ends are in this process: together they stay below a limit of 256 open files.
+  // Both ends are in this process. Together they stay below a limit of 256 open files.
   const ahead = Array.from({ length: 80 }, () => dial())
   const count = 500
   for (const peer of ahead) peer.send(get('/a').repeat(count))
@@ -167,7 +167,7 @@ test('what a peer sends far ahead stays with it until its turn, and others are s
   for (const { socket } of ahead) socket.destroy()
 })
 
-test('all that a peer sends ahead is served, in pieces of any size', async (t) => {
+test('all requests sent ahead are served, in pieces of any size', async (t) => {
   const { dial } = await serve(t, ({ target }) => ({ status: 200, headers: [], body: target }))
   const peer = dial()
   const count = 3000

@@ -1,11 +1,11 @@
-/** Named holders of tokens: how many connections each has, and what makes room for the owner. */
+/** Tests named token holders: how many connections each has, and what makes room for the owner. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RawHandler } from './Message.js'
 import { get, type Peer, post, serve } from './Peer.test.helper.js'
 
-/** `token: owner` is the owner's, any other value that of a holder. /slow is answered at the end of the test. */
+/** `token: owner` is the owner's token, any other value that of a holder. /slow is answered at the end of the test. */
 function service() {
   let release = (): void => {}
   const released = new Promise<void>((resolve) => {
@@ -35,7 +35,7 @@ function service() {
 }
 
 const limits = { connections: 16, headerBytes: 16_384 }
-/** More peers than connections: none but a few of them can make new ones between two requests of the owner. */
+/** More peers than connections: only a few of them can reconnect between two requests of the owner. */
 const [crowded, attackers] = [{ ...limits, connections: 64 }, 66]
 
 async function served(peer: Peer, token: string): Promise<Peer> {
@@ -94,7 +94,7 @@ for (const [what, bytes] of hostile) {
   })
 }
 
-test('a holder has a quarter of the connections, and a new one closes the idle one that was used least', async (t) => {
+test('a holder has a quarter of the connections, and a new one closes the least recently used idle one', async (t) => {
   const { dial } = await serve(t, service().handle, { limits })
   const other = await served(dial(), 'other')
   const peers: Peer[] = []
@@ -120,7 +120,7 @@ test('a holder whose connections are all in use is refused, and others are not',
   await refused.until('done')
 })
 
-test('holders together have half of the connections, and one that has few is served at the expense of one that has many', async (t) => {
+test('holders share half of the connections, and one with few displaces one with many', async (t) => {
   const { handle, release, counts } = service()
   const { dial } = await serve(t, handle, { limits })
   t.after(release)
@@ -131,7 +131,7 @@ test('holders together have half of the connections, and one that has few is ser
   await countOpen(waiting, 7)
 })
 
-test('a request of a holder that is under way makes room for newcomers where nothing else can', async (t) => {
+test('a running request of a holder makes room for newcomers if nothing else can', async (t) => {
   const { handle, release, counts } = service()
   const { dial } = await serve(t, handle, { limits })
   t.after(release)
@@ -143,7 +143,7 @@ test('a request of a holder that is under way makes room for newcomers where not
   await countOpen(peers.slice(4), 12)
 })
 
-test('requests whose peer is being looked up make room for others', async (t) => {
+test('requests whose sender is being identified make room for others', async (t) => {
   const { handle, release, counts } = service()
   const { dial } = await serve(t, handle, { limits })
   t.after(release)

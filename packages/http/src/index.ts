@@ -1,5 +1,5 @@
 /**
- * A small, strict HTTP/1.1 server on plain sockets that hosts fetch handlers fast.
+ * A small, strict HTTP/1.1 server on plain sockets that serves fetch handlers fast.
  *
  * @packageDocumentation
  */

@@ -1,9 +1,11 @@
-/** How long connections are kept: what the server announces, and that it never closes one on which a request has arrived. */
+/**
+ * Tests how long connections are kept: the announced time, and that no connection with a received request is closed.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { echo, get, serve } from './Peer.test.helper.js'
 
-test('a client that keeps connections is told for how long, which is less than they are kept', async (t) => {
+test('a keep-alive client is told a shorter time than connections are kept', async (t) => {
   for (const [idleMs, seconds] of [
     [75_000, 60],
     [120_000, 96],
@@ -17,7 +19,7 @@ test('a client that keeps connections is told for how long, which is less than t
   }
 })
 
-test('a client that does not say whether it keeps connections is told nothing, nor is one that does not keep them', async (t) => {
+test('a client that does not request keep-alive, or declines it, is told no time', async (t) => {
   const { dial } = await serve(t)
   for (const headers of [[], ['Connection: close']]) {
     const peer = dial()
@@ -27,7 +29,7 @@ test('a client that does not say whether it keeps connections is told nothing, n
   }
 })
 
-test('no time is announced that is too short for a client to keep to', async (t) => {
+test('a time that is too short for clients to observe is not announced', async (t) => {
   const peer = (await serve(t, echo, { limits: { idleMs: 900 } })).dial()
   peer.send(get('/a', 'Connection: keep-alive'))
   await peer.until('GET /a -')
@@ -42,7 +44,7 @@ test('a request that arrives while the process is busy is served, however late i
   let aheadMs = 0
   const now = performance.now.bind(performance)
   t.mock.method(performance, 'now', () => now() + aheadMs)
-  // The bytes are in the socket when the idle time of the connection is over, and so is the interval of the checks.
+  // The bytes are in the socket when both the idle time of the connection and the check interval have passed.
   peer.send(get('/b'))
   aheadMs = 10 * 60_000
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)

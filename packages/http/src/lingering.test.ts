@@ -1,4 +1,4 @@
-/** How a connection ends after its last response. */
+/** Tests how a connection ends after its last response. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ for (const [what, handle] of handlers) {
     })
     socket.pause()
     send(get('/', 'Connection: close'))
-    // Longer than the connection may linger, in several pauses.
+    // Longer than the linger time of the connection, in several pauses.
     for (let round = 0; round < 8; round++) {
       await sleep(100)
       socket.resume()
@@ -81,7 +81,7 @@ test('a peer that reads nothing is closed after the idle time', async (t) => {
   assert.ok(received < bytes)
 })
 
-test('a peer that goes on sending after the last response reads it, and is closed in the end', async (t) => {
+test('a peer that keeps sending after the last response can read it, and is closed eventually', async (t) => {
   const { url } = await serve(t, () => ({ status: 413, headers: [], body: 'too large' }), {
     limits: { lingerMs: 100, requestMs: 600 },
   })

@@ -7,10 +7,10 @@ import { difference, readByNode, readByUs } from './llhttp.test.helper.js'
 
 const runs = Number(process.env['LATCHKEY_FUZZ'] ?? 4_000)
 const fixedSeed = 20_261_115
-/** A slow machine does fewer. */
+/** A slow machine runs fewer cases. */
 const timeLimitMs = process.env['LATCHKEY_FUZZ'] === undefined ? 20_000 : 3_600_000
 
-/** Mostly what is right, so that enough gets past the first line. */
+/** Mostly valid input, so that enough cases get past the first line. */
 const mostly = (right: readonly string[], wrong: readonly string[]): fc.Arbitrary<string> =>
   fc.oneof({ weight: 15, arbitrary: fc.constantFrom(...right) }, { weight: 1, arbitrary: fc.constantFrom(...wrong) })
 
@@ -157,6 +157,6 @@ async function fuzz(t: TestContext, seed: number): Promise<void> {
   assert.ok(accepted > 0)
 }
 
-test('whatever is accepted, llhttp understands the same way: fixed seed', (t) => fuzz(t, fixedSeed))
+test('llhttp understands all accepted input the same way: fixed seed', (t) => fuzz(t, fixedSeed))
 
-test('whatever is accepted, llhttp understands the same way: another seed', (t) => fuzz(t, givenSeed))
+test('llhttp understands all accepted input the same way: another seed', (t) => fuzz(t, givenSeed))

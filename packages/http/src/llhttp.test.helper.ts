@@ -1,4 +1,4 @@
-/** One byte stream, read by this server and by Node's own (llhttp), without a network. */
+/** Reads one byte stream with this server and with Node's own (llhttp), without a network. */
 import { createServer, type IncomingMessage, METHODS, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
@@ -6,9 +6,9 @@ import { Connection } from './Connection.js'
 import { defaultLimits } from './Limits.js'
 import type { RawHandler } from './Message.js'
 
-/** A request as a parser understood it. */
+/** A request as parsed. */
 export type Parsed = { method: string; target: string; headers: [string, string][]; body: string }
-/** The requests that were complete, and whether the rest was rejected or left unread. */
+/** The complete requests, and whether the rest was rejected or left unread. */
 export type Reading = { requests: Parsed[]; isRejected: boolean }
 
 /** The server's end of a connection whose peer sends `pieces` and then ends its side. */
@@ -18,12 +18,12 @@ class Wire extends Duplex {
 
   constructor(pieces: readonly Buffer[]) {
     super({ allowHalfOpen: true })
-    // Copies, because a server may wipe what it has read.
+    // Copied, because a server may wipe its input.
     this.#pieces = pieces.map((piece) => Buffer.from(piece))
   }
 
   override _read(): void {
-    // Not at once: as from a socket, each piece comes in a turn of its own.
+    // Deferred, because a socket delivers each piece in a separate turn.
     setImmediate(() => this.push(this.#pieces.shift() ?? null))
   }
 
@@ -62,7 +62,7 @@ export async function readByUs(pieces: readonly Buffer[]): Promise<Reading> {
 
 let server: Server | undefined
 
-/** Strict, as it is by default; only the rules that are not about framing are off. */
+/** Strict, as by default. Only the rules that are not about framing are disabled. */
 export async function readByNode(pieces: readonly Buffer[]): Promise<Reading> {
   server ??= createServer({ insecureHTTPParser: false, requireHostHeader: false, keepAliveTimeout: 0 })
   const requests: Parsed[] = []
@@ -92,7 +92,7 @@ export async function readByNode(pieces: readonly Buffer[]): Promise<Reading> {
   const onError = (_error: Error, socket: unknown): void => {
     if (socket !== wire) return
     isRejected = true
-    // Later: requests before the error are complete, but not yet read.
+    // Deferred, because requests before the error are complete but not yet read.
     setImmediate(() => wire.destroy())
   }
   const listeners = { request: onRequest, checkExpectation: onRequest, connect: onConnect, clientError: onError }
@@ -104,7 +104,7 @@ export async function readByNode(pieces: readonly Buffer[]): Promise<Reading> {
   return { requests, isRejected }
 }
 
-/** As this server joins repeated headers. */
+/** Joins repeated headers like this server. */
 function joined(raw: readonly string[]): [string, string][] {
   const headers = new Map<string, string>()
   for (let i = 0; i < raw.length; i += 2) {
@@ -117,10 +117,10 @@ function joined(raw: readonly string[]): [string, string][] {
 }
 
 /**
- * How the two differ where they must not; undefined if they do not. Whatever we accept, llhttp accepts and understands
- * the same way. We may reject more. Allowed differences:
+ * Returns a forbidden difference between the two readings, or undefined if there is none. llhttp must accept everything
+ * that we accept, and understand it the same way. We may reject more. Allowed differences:
  *
- * - a method that is a token but none that llhttp knows: the handler decides, as in Go;
+ * - a method that is a token but unknown to llhttp: the handler decides, as in Go;
  * - after CONNECT llhttp reads a tunnel, and we close the connection.
  */
 export function difference(ours: Reading, theirs: Reading): string | undefined {

@@ -32,7 +32,7 @@ test('node:http hosts a fetch handler through toNodeListener', async (t) => {
   await assert.rejects(fetch(`${url}/drop`))
 })
 
-test("framing is the host's: lengths and encodings that the handler passes on are left out", async (t) => {
+test('framing is up to the host: lengths and encodings that the handler forwards are removed', async (t) => {
   const { dial } = await serve(t, (request) => {
     const headers = { 'Content-Length': '5', 'Transfer-Encoding': 'chunked', 'Keep-Alive': 'timeout=9', 'X-A': '1' }
     return new Response(new URL(request.url).pathname === '/204' ? null : 'hello world', {
@@ -60,7 +60,7 @@ test("framing is the host's: lengths and encodings that the handler passes on ar
 })
 
 for (const isBegun of [false, true]) {
-  test(`a large body that is ${isBegun ? 'read in part' : 'not read'} does not hold up the next request`, async (t) => {
+  test(`a large body that is ${isBegun ? 'read in part' : 'not read'} does not block the next request`, async (t) => {
     const { dial } = await serve(t, async (request) => {
       if (request.url.endsWith('/next')) return new Response('next')
       if (isBegun) await request.body!.getReader().read()
@@ -88,7 +88,7 @@ test('a body read after the response fails', async (t) => {
   assert.equal(requests[0]!.signal.aborted, false)
 })
 
-test('a stream is sent as it comes, and cancelled when the peer disconnects', async (t) => {
+test('a stream is sent as it arrives, and cancelled when the peer disconnects', async (t) => {
   let cancel = (): void => {}
   const cancelled = new Promise<void>((resolve) => {
     cancel = resolve

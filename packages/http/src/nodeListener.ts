@@ -1,4 +1,4 @@
-/** Hosts a fetch handler with `node:http` or Express. */
+/** Serves a fetch handler with `node:http` or Express. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyError } from './BodyReader.js'
 import { callFetch, type FetchHost, jsonError } from './Fetch.js'
@@ -9,7 +9,7 @@ import { drained } from './ResponseWriter.js'
 /** Options of {@link toNodeListener}. */
 export type NodeListenerOptions = {
   /**
-   * Called with what the handler or the body of its response throws. A handler that throws is answered with 500.
+   * Called with errors of the handler or of its response body. If the handler throws, the response is 500.
    * @default `console.error`
    */
   onError?: (error: unknown) => void
@@ -32,7 +32,7 @@ export function toNodeListener(
   const host = { errorResponse: jsonError, onError }
   return (incoming, outgoing) => {
     respond(fetch, incoming, outgoing, host).catch((error: unknown) => {
-      // A body that fails because its peer disconnected is no error.
+      // A body that fails because its peer disconnected is not an error.
       if (!outgoing.destroyed) onError(error)
       outgoing.destroy()
     })
@@ -93,8 +93,8 @@ function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): Request
 }
 
 /**
- * The body, not touched before it is read: `node:http` itself discards one that nothing listens to. `Readable.toWeb`
- * begins at once, and then holds up the connection for as long as nothing reads its stream.
+ * Returns the body without touching it before it is read: `node:http` discards a body without listeners.
+ * `Readable.toWeb` starts immediately and then blocks the connection for as long as its stream is not read.
  */
 function toStream(incoming: IncomingMessage, outgoing: ServerResponse): ReadableStream<Uint8Array> {
   let isListening = false
@@ -121,7 +121,7 @@ function toStream(incoming: IncomingMessage, outgoing: ServerResponse): Readable
   return new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        // Another listener has read it, such as a body parser of Express.
+        // Another listener has read the body, such as a body parser of Express.
         if (!isListening && incoming.readableEnded && !outgoing.closed) controller.close()
         else if (incoming.destroyed || outgoing.closed) controller.error(requestOver())
         else {

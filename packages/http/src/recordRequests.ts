@@ -1,19 +1,19 @@
-/** Request ids and records for a server of `node:http`, as `onRequest` has them for the `Server` of this package. */
+/** Request ids and records for a `node:http` server, equivalent to `onRequest` of this package's `Server`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as RequestId from './RequestId.js'
 import { knownMethod, noRoute, type RequestRecord } from './RequestRecord.js'
 
 /** Options of {@link recordRequests}. */
 export type RecordRequestsOptions = {
-  /** Called with each request when it is over. It must not throw. */
+  /** Called with each finished request. It must not throw. */
   onRequest: (record: RequestRecord) => void
   /**
-   * Returns the pattern of the route of a path, which has no query; undefined if there is none. Never the path as it is: it
-   * may hold a secret.
+   * Returns the route pattern of a path without its query, or undefined if there is none. Never return the path itself,
+   * because it may contain a secret.
    */
   routeOf: (path: string, method: string) => string | undefined
   /**
-   * Returns the id of the payment that a request was about, at its end.
+   * Returns the id of the payment of a request, at its end.
    *
    * @default none is recorded
    * @example (request) => paymentOf(request)?.transactionId
@@ -24,7 +24,8 @@ export type RecordRequestsOptions = {
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * A listener for `node:http` or Express that gives every response an `X-Request-Id` and reports each request when it is over.
+ * Wraps a listener for `node:http` or Express: gives every response an `X-Request-Id` and reports each finished
+ * request.
  *
  * @example
  * ```ts
@@ -42,7 +43,7 @@ export function recordRequests(listener: Listener, options: RecordRequestsOption
     const method = knownMethod(request.method ?? '')
     const written = request.socket.bytesWritten
     response.setHeader(RequestId.headerName, id)
-    // What handles the request knows it by the same id, and passes it on.
+    // The handler sees the same id and can forward it.
     request.headers[RequestId.lowerCaseName] = id
     response.once('close', () => {
       const bytes = Math.max(0, request.socket.bytesWritten - written)

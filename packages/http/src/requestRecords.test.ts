@@ -18,7 +18,7 @@ async function serve(t: TestContext, options: ServerOptions): Promise<Recorded> 
   return { port, records, next: () => nextOf(records) }
 }
 
-/** The first record that is not taken yet. */
+/** Removes and returns the first record. */
 async function nextOf(records: RequestRecord[]): Promise<RequestRecord> {
   for (let turn = 0; turn < 2_000; turn++) {
     const record = records.shift()
@@ -32,7 +32,7 @@ function assertHas(record: RequestRecord, expected: Partial<RequestRecord>): voi
   assert.deepEqual({ ...record, ...expected }, record)
 }
 
-/** Sends text as it is and returns all that comes back. */
+/** Sends text unchanged and returns everything received. */
 async function exchange(port: number, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let received = ''
@@ -64,7 +64,7 @@ test('a request is recorded with its route, status, length and time, and the res
   assert.doesNotMatch(JSON.stringify(record), /secret/)
 })
 
-test('an id of the client is kept if it is short and plain, and replaced otherwise', async (t) => {
+test("a client's id is kept if it is short and plain, and replaced otherwise", async (t) => {
   const { port, records } = await serve(t, { handle: () => ({ status: 200, headers: [], body: '' }) })
   const kept = ['a', '3f2504e0-4f89-41d3-9a0c-0305e82c3301', 'req_01J9Z3']
   const replaced = ['f'.repeat(64), '../x', 'a b', '"x"', '\x1b[2J'.slice(1), '-x', 'x'.repeat(37), 'a, b']
@@ -77,7 +77,7 @@ test('an id of the client is kept if it is short and plain, and replaced otherwi
   }
 })
 
-test('what is not a request, a dropped and a failed one are recorded without anything of what was sent', async (t) => {
+test('malformed, dropped and failed requests are recorded without any of their content', async (t) => {
   const { port, next } = await serve(t, {
     handle: ({ target }) => {
       if (target === '/drop') return dropConnection
@@ -94,7 +94,7 @@ test('what is not a request, a dropped and a failed one are recorded without any
   assert.doesNotMatch(JSON.stringify(failed), /secret/i)
 })
 
-test('a streamed response is recorded at its end, also one whose peer leaves', async (t) => {
+test('a streamed response is recorded at its end, even if its peer leaves', async (t) => {
   let open!: () => void
   const opened = new Promise<void>((resolve) => {
     open = resolve
@@ -124,7 +124,7 @@ test('a streamed response is recorded at its end, also one whose peer leaves', a
   assertHas(await next(), { route: '/endless', status: 200, isComplete: false })
 })
 
-test('a response to a peer that has left is recorded as not complete', async (t) => {
+test('a response to a peer that has left is recorded as incomplete', async (t) => {
   const { port, next } = await serve(t, {
     handle: ({ onClose }) => {
       socket.resetAndDestroy()

@@ -1,4 +1,4 @@
-/** Responses whose bytes are overwritten once they are sent. */
+/** Tests responses whose bytes are overwritten once they are sent. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { toFetch } from './Fetch.js'
@@ -6,7 +6,7 @@ import { get, serve } from './Peer.test.helper.js'
 
 const secret = 'the secret of this response'
 
-test('a secret is sent whole, and its bytes are overwritten; other bodies are left alone', async (t) => {
+test('a secret is sent whole, and its bytes are overwritten; other bodies are unchanged', async (t) => {
   const bodies: Buffer[] = []
   const { dial } = await serve(t, ({ target }) => {
     const body = Buffer.from(secret)
@@ -32,7 +32,7 @@ test('a web-standard response has a copy of a secret, and the bytes are overwrit
   assert.equal(await response.text(), secret)
 })
 
-test('it is overwritten where the peer has left or did not want it', async (t) => {
+test('a secret is overwritten if the peer has left or did not want it', async (t) => {
   const bodies: Buffer[] = []
   let left = (): void => {}
   const peerLeft = new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ test('it is overwritten where the peer has left or did not want it', async (t) =
     if (method === 'GET') {
       onClose?.(left)
       await peerLeft
-      // The socket is destroyed a moment after the peer's end is seen.
+      // The socket is destroyed shortly after the peer's end is seen.
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     return { status: 200, headers: [], body, wipe: true }

@@ -1,4 +1,4 @@
-/** Every error code that functions of this package throw, and the class that all of its errors extend. */
+/** All error codes of this package, and the base class of its errors. */
 import { type ErrorRegistry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand'
 
 /** Every error code of `@latchkey/mcp`, with its meaning and what to do about it. */
@@ -28,7 +28,7 @@ export const errors = {
 /** A code of {@link errors}. */
 export type McpErrorCode = keyof typeof errors
 
-/** What functions of this package throw on purpose. */
+/** The base class of the errors that this package throws. */
 export class McpError<Code extends McpErrorCode = McpErrorCode> extends LatchkeyError<Code> {
   override name = 'McpError'
 

@@ -18,13 +18,13 @@ export const price = '$0.01'
 export type Market = {
   readonly devnet: Devnet
   readonly chain: Chain
-  /** Has five dollars, and no Algo to spare. */
+  /** Holds five dollars and no spare ALGO. */
   readonly signer: Signer.Signer
   /** Can be paid in dollars. */
   readonly payTo: string
   readonly feePayer: Signer.Signer
   readonly facilitator: FacilitatorClient
-  /** What the client above is of. */
+  /** The facilitator behind the client above. */
   readonly settler: Facilitator
 }
 
@@ -48,7 +48,7 @@ export function newSigner(): Signer.Signer {
   return Signer.fromSeed(new Uint8Array(randomBytes(32)))
 }
 
-/** What the seller has, in millionths of a dollar. */
+/** Returns the balance of the seller, in millionths of a dollar. */
 export async function earned({ chain, payTo }: Pick<Market, 'chain' | 'payTo'>): Promise<bigint> {
   const { holdings } = await chain.algod.accountWithHoldings(payTo)
   return holdings.find(({ assetId }) => assetId === dollar)?.amount ?? 0n
@@ -58,7 +58,7 @@ export function buyerOf({ signer, chain }: Market, options: Partial<BuyerOptions
   return new Buyer({ signer, chains: chain, ...options })
 }
 
-/** A gate that by default sells `forecast` for a cent. */
+/** Opens a gate that by default sells `forecast` for one cent. */
 export async function openGate(
   t: TestContext,
   { chain, facilitator, payTo }: Market,
@@ -71,7 +71,7 @@ export async function openGate(
   return gate
 }
 
-/** A client that is connected to a server in the same process. */
+/** Returns a client that is connected to a server in the same process. */
 export async function connect(t: TestContext, register: (server: McpServer) => unknown): Promise<Client> {
   const server = new McpServer({ name: 'shop', version: '1.0.0' })
   register(server)
@@ -90,7 +90,7 @@ export function text(content: string): { content: [{ type: 'text'; text: string 
   return { content: [{ type: 'text', text: content }] }
 }
 
-/** A cent, with the fees paid. */
+/** A requirement of one cent with sponsored fees. */
 export function requirementOf({ chain, payTo, feePayer }: Market): PaymentRequirements {
   return {
     scheme: 'exact',
@@ -103,7 +103,7 @@ export function requirementOf({ chain, payTo, feePayer }: Market): PaymentRequir
   }
 }
 
-/** The address of a server that is gone after the test. */
+/** Starts a server that is closed after the test, and returns its address. */
 export async function listen(
   t: TestContext,
   fetch: (request: Request) => Response | Promise<Response>,

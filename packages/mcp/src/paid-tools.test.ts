@@ -1,4 +1,4 @@
-/** Buyer and seller of tools, with the official client and server, on a ledger. */
+/** Tests a buyer and a seller of tools with the official client and server on a devnet ledger. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { payingCallTool, paymentOf } from './client/index.js'

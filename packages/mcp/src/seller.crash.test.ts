@@ -1,4 +1,4 @@
-/** Paid tools over stdio, with a seller that is killed at the worst moments. */
+/** Tests paid tools over stdio with a seller that is killed at the worst moments. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { buyerOf, cent, earned, listen, type Market, openMarket, text } from './
 const timeout = 120_000
 const seller = fileURLToPath(new URL('./seller.test.helper.js', import.meta.url))
 
-/** A client of a seller of its own process. */
+/** Starts a seller in its own process and returns a client for it. */
 async function startSeller(t: TestContext, env: { [name: string]: string }): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' })
   await client.connect(new StdioClientTransport({ command: process.execPath, args: [seller], env, stderr: 'inherit' }))
@@ -45,7 +45,7 @@ async function openCrash(t: TestContext): Promise<Crash> {
   }
 }
 
-test('a seller that is killed after the settlement has the answer for the same payment', { timeout }, async (t) => {
+test('a seller that is killed after the settlement returns the answer for the same payment', { timeout }, async (t) => {
   const { market, buyer, restart, runs } = await openCrash(t)
   const options = { server: 'shop', repeatMs: 1 }
   const lost = await payingCallTool(
@@ -64,7 +64,7 @@ test('a seller that is killed after the settlement has the answer for the same p
   assert.deepEqual([runs(), await earned(market), buyer.payments.all().length], [1, cent, 1])
 })
 
-test('a seller that is killed before the settlement has charged nothing, and no other payment is made', {
+test('a seller that is killed before the settlement charges nothing, and no second payment is made', {
   timeout,
 }, async (t) => {
   const { market, buyer, restart, runs } = await openCrash(t)
@@ -77,7 +77,7 @@ test('a seller that is killed before the settlement has charged nothing, and no 
   assert.ok(lost instanceof LostToolResultError, String(lost))
   assert.deepEqual([lost.state, await earned(market)], ['open', 0n])
   const callTool = payingCallTool(await restart(), buyer, options)
-  // The claim of the process that was killed ends by its time only: until then the payment is neither served nor refused.
+  // The claim of the killed process ends only when it expires. Until then the payment is neither served nor refused.
   const result = await callTool({ name: 'forecast' }).catch((error) => error)
   assert.ok(result instanceof LostToolResultError, String(result))
   assert.deepEqual([result.transactionId, result.state, runs()], [lost.transactionId, 'open', 1])

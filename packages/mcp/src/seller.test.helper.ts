@@ -1,4 +1,6 @@
-/** A seller of a tool over stdio that ends itself by a signal at a given point. Its settings are in the environment. */
+/**
+ * A seller of a tool over stdio that kills itself with a signal at a given point. Its settings are in the environment.
+ */
 import { appendFileSync } from 'node:fs'
 import { Chain } from '@latchkey/x402/client'
 import { httpFacilitator } from '@latchkey/x402/server'

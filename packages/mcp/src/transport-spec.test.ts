@@ -1,4 +1,4 @@
-/** The messages of the public x402 transport for MCP, in the shape of its specification, with values of our own. */
+/** Tests the messages of the public x402 transport for MCP, in the shape of its specification, with our own values. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeReceipt, PaymentRefusedError } from '@latchkey/x402/client'
@@ -40,13 +40,13 @@ const served: CallToolResult = {
   },
 }
 
-test('a payment requirement is read from the structure, or from the text', () => {
+test('a payment requirement is read from the structured content or the text', () => {
   for (const result of [unpaid, { isError: true, content: [asText] }]) {
     const header = responseOf(result).headers.get('PAYMENT-REQUIRED')!
     assert.deepEqual(JSON.parse(Buffer.from(header, 'base64').toString()), required)
     assert.equal(responseOf(result).status, 402)
   }
-  // Without `isError` it is what the tool returns.
+  // Without `isError` the value is an ordinary result of the tool.
   assert.equal(responseOf({ structuredContent: required, content: [asText] }).status, 200)
 })
 
@@ -57,7 +57,7 @@ test('a receipt is read from _meta', () => {
   assert.deepEqual([success, transaction, payer], [true, `0x${'3'.repeat(64)}`, `0x${'4'.repeat(40)}`])
 })
 
-test('a requirement on another network is understood and refused', async (t) => {
+test('a requirement on another network is parsed and refused', async (t) => {
   const calls: CallToolRequestParams[] = []
   const client = {
     callTool: async (params: CallToolRequestParams) => {

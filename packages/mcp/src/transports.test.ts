@@ -1,4 +1,4 @@
-/** Paid tools over streamable HTTP, in both eras of the protocol. */
+/** Tests paid tools over streamable HTTP, in both versions of the protocol. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -42,7 +42,7 @@ for (const [era, options] of Object.entries(eras)) {
   })
 }
 
-test('a tool that asks its user something first is charged when it has answered', { timeout }, async (t) => {
+test('a tool that first asks its user for input is charged once it has answered', { timeout }, async (t) => {
   const market = await openMarket(t)
   const gate = await openGate(t, market)
   const asked: bigint[] = []

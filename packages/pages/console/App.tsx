@@ -16,7 +16,7 @@ export function App() {
   useEffect(() => {
     let current: Store | undefined
     const end = (reason: EndReason): void => {
-      // An expired session cannot release handles; they expire by themselves.
+      // An expired session cannot release handles; they expire anyway.
       if (reason !== 'expired') void current?.releaseAll()
       current?.closeAll()
       current = undefined

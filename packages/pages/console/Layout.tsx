@@ -39,7 +39,7 @@ const views: readonly { route: Route; name: string }[] = [
   { route: { view: 'health' }, name: 'Health' },
 ]
 
-/** After the first view has asked the daemon for what it shows. */
+/** Leaves time for the first view to load its data. */
 const preloadDelayMs = 1_000
 
 export function Layout() {
@@ -51,11 +51,11 @@ export function Layout() {
   usePolling(() => store.loadNode(), 10_000, [store])
   useApprovalsWatch(store)
   useEffect(() => {
-    // A view that fails then says so when it is opened.
+    // A view that fails to load shows the error when it is opened.
     const timer = setTimeout(() => preloadAll().catch(() => {}), preloadDelayMs)
     return () => clearTimeout(timer)
   }, [])
-  // On a phone the sections do not fit beside each other.
+  // On a phone the sections do not fit side by side.
   useLayoutEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [route.view])
@@ -117,7 +117,10 @@ export function Layout() {
   )
 }
 
-/** Not part of the first screen. Without it the page shows no number of approvals; their view says what is wrong. */
+/**
+ * Not part of the first screen. If the watch fails, the page shows no approval count; the approvals view shows the
+ * error.
+ */
 function useApprovalsWatch(store: Store): void {
   useEffect(() => {
     let isShown = true
@@ -139,7 +142,7 @@ function sectionOf({ view }: Route): Route['view'] {
   return view === 'new-agent' ? 'agents' : view
 }
 
-/** How many approvals wait. */
+/** The number of waiting approvals. */
 function OpenCount() {
   const count = useStore().openApprovals?.length ?? 0
   if (count === 0) return null
@@ -154,7 +157,7 @@ function OpenCount() {
   )
 }
 
-/** Says so wherever the person is in the page. */
+/** Announces waiting approvals in every view. */
 function OpenApprovals() {
   const count = useStore().openApprovals?.length ?? 0
   return (

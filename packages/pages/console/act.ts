@@ -1,7 +1,7 @@
 /**
- * One act of a person in a view, such as signing a group. It asks for the password of a wallet once: if the wallet has
- * to be unlocked first, the password that unlocked it also signs. Then, after five minutes, or when the person leaves the
- * view, it is forgotten.
+ * One act of a person in a view, such as signing a group. It asks for the password of a wallet once: the password that
+ * unlocks the wallet also signs. The password is cleared after the act, after five minutes, or when the person leaves
+ * the view.
  */
 import { createRef } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -28,7 +28,7 @@ export class Act {
     this.#onChange()
   }
 
-  /** Whether the person has entered the password of this wallet in this act already. */
+  /** Whether the person has already entered the password of this wallet in this act. */
   isHeld(walletId: string): boolean {
     return this.#held?.walletId === walletId
   }
@@ -39,7 +39,7 @@ export class Act {
     return this.#held?.walletId === walletId ? this.#held.password : typed
   }
 
-  /** Forgets the password: the act is done, was given up, or the password was wrong. */
+  /** Clears the password after the act is done or canceled, or if the password was wrong. */
   clear(): void {
     clearTimeout(this.#timer)
     if (this.#held === undefined) return
@@ -48,7 +48,7 @@ export class Act {
   }
 }
 
-/** The act of a view. Its password is forgotten when the view goes away. */
+/** The act of a view. Its password is cleared when the view unmounts. */
 export function useAct(): Act {
   const [, setCount] = useState(0)
   const [act] = useState(() => new Act(() => setCount((count) => count + 1)))

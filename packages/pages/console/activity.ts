@@ -1,4 +1,4 @@
-/** Whether a person uses the page. Scripts cannot pretend to: only trusted events count. */
+/** Detects whether a person uses the page. Only trusted events count, which scripts cannot fake. */
 
 /** Polling stops after this long without input, so that an unused session reaches its own timeout in the daemon. */
 const idleMs = 10 * 60_000
@@ -18,7 +18,7 @@ export function isInUse(): boolean {
   return document.visibilityState === 'visible' && Date.now() - lastInputMs < idleMs
 }
 
-/** Calls `listener` on input while the page is visible. Returns what ends this. */
+/** Calls `listener` on input while the page is visible. Returns a function that stops it. */
 export function onInput(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)

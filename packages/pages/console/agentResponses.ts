@@ -21,7 +21,7 @@ export function toAgent(response: Fields.JsonObject): Agent {
     walletId: Fields.string(response, 'wallet_id'),
     walletName: Fields.string(response, 'wallet_name'),
     addresses: Fields.strings(response, 'addresses'),
-    // A state of a later daemon: nothing is offered for it.
+    // Offers no actions for a state of a newer daemon.
     state: states.find((known) => known === state) ?? 'revoked',
     suspendedReason: Fields.string(response, 'suspended_reason') || undefined,
     createdAtMs: Fields.number(response, 'created_at_ms'),
@@ -87,7 +87,7 @@ function integer(response: Fields.JsonObject, name: string): bigint {
   return BigInt(Fields.digits(response, name))
 }
 
-/** Rules as the daemon reads them. */
+/** Writes rules in the form that the daemon reads. */
 export function writeRules(rules: AgentRules): object {
   const { payees, ask } = rules
   const writeItem = ({ network, id }: AgentNetworkItem): object => ({ network, id: String(id) })

@@ -1,4 +1,4 @@
-/** The daemon's operations on agents. Only the views of agents load this. */
+/** The daemon's operations on agents. Loaded only by the agent views. */
 import type { Agent, AgentLimitUse, AgentRules } from '@latchkey/kmd-client'
 import { toAgent, toLimitUse, writeRules } from './agentResponses.js'
 import type { Api } from './api.js'

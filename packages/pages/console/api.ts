@@ -35,7 +35,7 @@ import {
 } from './responses.js'
 
 const maxAccountsPerRequest = 100
-/** Of 64 KiB, which base64 and the rest of the body have to fit in. */
+/** Browsers allow 64 KiB, which must also hold the base64 overhead and the rest of the body. */
 const maxKeepaliveBytes = 40_000
 export const maxTransactionsPerRequest = 50
 
@@ -124,7 +124,7 @@ export class Api {
     return { descriptions, groupWarnings: Fields.strings(response, 'group_warnings') }
   }
 
-  /** Returns the signed transaction; it names the signer if that is not the sender. */
+  /** Returns the signed transaction, which names the signer if it differs from the sender. */
   async sign(options: {
     handle: string
     password: string
@@ -172,7 +172,7 @@ export class Api {
     return Fields.objects(await this.#get('/latchkey/v1/contacts'), 'contacts').map(toContact)
   }
 
-  /** Adds a contact to the address book, or gives it another label. */
+  /** Adds a contact to the address book, or changes its label. */
   async setContact(contact: Contact): Promise<void> {
     await this.#post('/latchkey/v1/contact', contact)
   }
@@ -239,7 +239,7 @@ export class Api {
     return Fields.objects(response, 'holdings').map(toHolding)
   }
 
-  /** Returns why the node would reject a transaction; blank if it would accept it. */
+  /** Returns why the node would reject a transaction, or an empty string if it would accept it. */
   async simulate(transaction: Uint8Array): Promise<string> {
     const response = await this.#post('/latchkey/v1/transaction/simulate', { transaction: Bytes.toBase64(transaction) })
     if (Fields.boolean(response, 'is_accepted')) return ''
@@ -248,7 +248,7 @@ export class Api {
 
   async submit(signed: Uint8Array): Promise<Submitted> {
     const body = { transaction: Bytes.toBase64(signed) }
-    // Also while the page unloads; browsers limit the size of what outlives a page.
+    // Works while the page unloads too, but browsers limit the size of a request that outlives its page.
     return toSubmitted(await this.#post('/latchkey/v1/transaction/submit', body, signed.length < maxKeepaliveBytes))
   }
 
@@ -281,7 +281,10 @@ export class Api {
     return this.send({ method: 'POST', path, body, keepalive })
   }
 
-  /** Sends a request with the token of the session, whose end concerns the whole page, whichever request finds out. */
+  /**
+   * Sends a request with the session token. If the session has ended, the whole page is told, regardless of the
+   * request.
+   */
   async send(options: Omit<RequestOptions, 'token'>): Promise<Fields.JsonObject> {
     try {
       return await request({ ...options, token: this.#token })

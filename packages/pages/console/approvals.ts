@@ -8,12 +8,14 @@ export type ApprovalList = { approvals: readonly Approval[]; leftOut: number; re
 const states: readonly ApprovalState[] = ['open', 'approved', 'denied', 'expired', 'used']
 const prefix = '/latchkey/v1/approvals'
 
-/** All that wait, and the latest of the others, newest first. */
+/** Returns all waiting approvals and the latest of the others, newest first. */
 export async function list(api: Api): Promise<ApprovalList> {
   return toList(await api.send({ method: 'POST', path: `${prefix}/list`, body: { all: true } }))
 }
 
-/** The open ones, once something has changed since the revision, or after the time. It does not renew the session. */
+/**
+ * Returns the open approvals once something has changed since the revision, or on timeout. Does not renew the session.
+ */
 export async function watch(
   api: Api,
   options: { revision: string; waitSeconds: number; signal: AbortSignal },
@@ -42,7 +44,7 @@ function toApproval(response: Fields.JsonObject): Approval {
     id: text('id'),
     agentId: text('agent_id'),
     agentName: text('agent_name'),
-    // A state of a later daemon: it cannot be decided here.
+    // An approval in a state of a newer daemon cannot be decided here.
     state: states.find((known) => known === text('state')) ?? 'expired',
     transactionId: text('transaction_id'),
     transaction: Fields.bytes(response['transaction']),

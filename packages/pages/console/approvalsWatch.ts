@@ -1,7 +1,7 @@
 /**
- * Watches the approvals that wait for the owner, for the number in the navigation and for notifications. While the page is in
- * use, the daemon answers as soon as something changes. A page in the background asks only if notifications are allowed,
- * and then now and then; the daemon does not count that as a use of the session, which ends as it would have.
+ * Watches the approvals that wait for the owner, for the count in the navigation and for notifications. While the page
+ * is in use, the daemon answers as soon as something changes. A page in the background polls at intervals, and only if
+ * notifications are allowed. The daemon does not count polling as use, so the session still expires on time.
  */
 import { isInUse } from './activity.js'
 import * as Approvals from './approvals.js'
@@ -29,7 +29,7 @@ async function watch(store: Store, signal: AbortSignal): Promise<void> {
       continue
     }
     try {
-      // The first answer comes at once, whatever the revision.
+      // Without a revision the first answer is immediate.
       const seconds = isAttended && revision !== '' ? waitSeconds : 0
       const listed = await Approvals.watch(store.api, { revision, waitSeconds: seconds, signal })
       if (signal.aborted) return
@@ -42,7 +42,7 @@ async function watch(store: Store, signal: AbortSignal): Promise<void> {
       }
       if (!isAttended) await pause(hiddenEveryMs, signal)
     } catch {
-      // The views say what is wrong; a daemon that is back is asked again.
+      // The views show the error. The watch retries until the daemon is back.
       await pause(failedEveryMs, signal)
     }
   }

@@ -3,28 +3,28 @@ import { Json } from '@latchkey/algorand'
 import type { Api } from './api.js'
 import * as Fields from './fields.js'
 
-/** A record of the audit log. Texts in `detail` whose names begin with `claimed` come from strangers. */
+/** A record of the audit log. Texts in `detail` whose names begin with `claimed` are untrusted. */
 export type AuditRecord = {
   number: number
   atMs: number
   event: string
-  /** `id` and `name` are those of an agent; blank for others. */
+  /** `id` and `name` identify an agent; empty for other actors. */
   actor: { type: string; id: string; name: string }
-  /** Ids; blank where there is none. */
+  /** Ids, empty if not applicable. */
   agent: string
   wallet: string
   address: string
   transaction: string
-  /** As the wallet is called now; blank if it is gone. */
+  /** The current name of the wallet, or empty if it was deleted. */
   walletName: string
   detail: { readonly [member: string]: string | readonly string[] }
   previous: string
   hash: string
-  /** The JSON that the hash is over. */
+  /** The JSON that the hash covers. */
   text: string
 }
 
-/** What is searched for: every member that is not blank has to match. */
+/** The search criteria. Every non-empty member must match. */
 export type AuditQuery = {
   events: readonly string[]
   agentId: string
@@ -43,14 +43,14 @@ export const anything: AuditQuery = {
 
 export type AuditPage = {
   records: readonly AuditRecord[]
-  /** Where older records go on; 0 if there are none. */
+  /** Where the next page of older records begins; 0 if there are none. */
   continueFrom: number
   headNumber: number
 }
 
 export type AuditVerification = { isOk: boolean; records: number; headHash: string; problem: string; anchors: number }
 
-/** A million records take some seconds. */
+/** Verifying a million records takes several seconds. */
 const verifyTimeoutMs = 600_000
 const prefix = '/latchkey/v1/audit'
 
@@ -61,7 +61,7 @@ export class AuditApi {
     this.#api = api
   }
 
-  /** Newest first, below a number; 0 for the newest. */
+  /** Returns records newest first, starting below `beforeNumber`; 0 starts with the newest. */
   async search(query: AuditQuery, options: { beforeNumber?: number; count: number }): Promise<AuditPage> {
     const body = {
       ...(query.events.length > 0 && { events: query.events }),
@@ -117,7 +117,7 @@ function toRecord(response: Fields.JsonObject): AuditRecord {
   }
 }
 
-/** A damaged record is still shown, with what can be read of it. */
+/** A damaged record is still shown, as far as it can be parsed. */
 function parse(text: string): Fields.JsonObject {
   try {
     const value: unknown = JSON.parse(text)

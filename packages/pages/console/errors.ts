@@ -1,4 +1,4 @@
-/** Errors of the console, and the daemon's errors as the console sees them. */
+/** Errors of the console, and the daemon's errors as the console represents them. */
 import { type ErrorRegistry, LatchkeyError } from '@latchkey/algorand'
 
 /** The errors that the page detects itself, with texts for people. */

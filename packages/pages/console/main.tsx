@@ -3,6 +3,6 @@ import { App } from './App.js'
 import './styles/index.css'
 
 const root = document.getElementById('app')!
-// What the page shows until its script is there.
+// Removes the placeholder that the page shows until its script has loaded.
 root.replaceChildren()
 render(<App />, root)

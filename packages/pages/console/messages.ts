@@ -1,7 +1,7 @@
 /** Error texts for people. */
 import { ConsoleError, DaemonError, hasCode } from './errors.js'
 
-/** Returns the text to show beside the failed action, or undefined if the whole page shows the error. */
+/** Returns the text to show next to the failed action, or undefined if the whole page shows the error. */
 export function errorMessage(error: unknown): string | undefined {
   if (hasCode(error, 'session_ended', 'wallet_locked')) return undefined
   if (error instanceof ConsoleError) return `${error.message} ${error.hint}`

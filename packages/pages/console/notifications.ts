@@ -1,4 +1,4 @@
-/** Notifications of the browser. They are asked for by a button only, and shown only while the page is not in front. */
+/** Browser notifications. They are requested only by a button, and shown only while the page is in the background. */
 import type { Approval } from '@latchkey/kmd-client'
 import { hrefOf } from './route.js'
 
@@ -12,12 +12,12 @@ export function areNotificationsAllowed(): boolean {
   return notificationState() === 'granted'
 }
 
-/** Asks the person. Browsers refuse this without a click. */
+/** Asks the person for permission. Browsers refuse this without a click. */
 export async function requestNotifications(): Promise<NotificationState> {
   return 'Notification' in window ? Notification.requestPermission() : 'unsupported'
 }
 
-/** Says that an agent waits. It repeats nothing that the caller claims. */
+/** Announces a waiting agent. It never repeats the caller's claims. */
 export function announce(approvals: readonly Approval[]): void {
   if (!areNotificationsAllowed() || document.hasFocus()) return
   for (const { id, agentName, description } of approvals.slice(0, maxAtOnce)) {
@@ -31,7 +31,7 @@ export function announce(approvals: readonly Approval[]): void {
         location.hash = hrefOf({ view: 'approvals' })
       }
     } catch {
-      // Some browsers show notifications from a service worker only.
+      // Some browsers only show notifications from a service worker.
     }
   }
 }

@@ -10,7 +10,7 @@ export type OwnAccount = {
   walletName: string
   address: string
   isMultisig: boolean
-  /** How many accounts of the same wallet are not listed. */
+  /** The number of accounts of the same wallet that are not listed. */
   leftOut: number
   /** Undefined without a node. */
   account: Account | undefined
@@ -23,10 +23,10 @@ export type OwnAccounts = {
   reload: () => Promise<void>
 }
 
-/** A wallet may have thousands of keys; balances are asked for one by one. */
+/** A wallet may have thousands of keys, and each balance takes a request. */
 const maxPerWallet = 100
 
-/** Loads the accounts again every few seconds. `wanted` is included, however many keys its wallet has. */
+/** Reloads the accounts every few seconds. `wanted` is always included, however many keys its wallet has. */
 export function useOwnAccounts(wanted?: string): OwnAccounts {
   const store = useStore()
   const [accounts, setAccounts] = useState<readonly OwnAccount[]>()
@@ -45,7 +45,7 @@ export function useOwnAccounts(wanted?: string): OwnAccounts {
     } catch (caught) {
       setError(errorMessage(caught))
     }
-    // Without balances the addresses are still worth showing.
+    // Addresses are useful even without balances.
     setAccounts((before) => {
       const known = new Map(before?.map(({ address, account }) => [address, account]))
       return listed.map((own) => ({ ...own, account: known.get(own.address) }))

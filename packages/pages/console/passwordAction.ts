@@ -1,4 +1,4 @@
-/** An action that needs the password of a wallet, with what can go wrong. */
+/** An action that needs the password of a wallet, with its possible errors. */
 import { useState } from 'preact/hooks'
 import { type Act, useAct } from './act.js'
 import { DaemonError, hasCode } from './errors.js'
@@ -9,7 +9,7 @@ export type PasswordAction = {
   error: string | undefined
   passwordError: string | undefined
   isBusy: boolean
-  /** Runs `work` with the password that was entered. Returns whether it succeeded. */
+  /** Runs `work` with the entered password. Returns whether it succeeded. */
   run: (work: (password: string) => Promise<void>) => Promise<boolean>
 }
 

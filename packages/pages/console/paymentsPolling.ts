@@ -1,4 +1,4 @@
-/** Follows the daemon's signature log, and what became of each transaction. */
+/** Follows the daemon's signature log and the status of each transaction. */
 import { useState } from 'preact/hooks'
 import { maxTransactionsPerRequest } from './api.js'
 import { errorMessage, toSentence } from './messages.js'
@@ -29,13 +29,13 @@ export function usePaymentsPolling(everyMs: number): PaymentsErrors {
   return errors
 }
 
-/** Adds what was signed since the last time. It succeeds with nothing to say. */
+/** Adds the signatures since the last call. Returns undefined on success. */
 export async function loadSignatureLog({ api, payments }: Store): Promise<undefined> {
   const { sinceMs, entries } = await api.signatureLog(payments.lastNumber)
   payments.add(sinceMs, entries)
 }
 
-/** Returns why there is no status, if the daemon has no node. */
+/** Returns why the status is unavailable, if the daemon has no node. */
 async function updateStatuses(store: Store): Promise<string | undefined> {
   const due = store.payments.takeDue(Date.now(), maxTransactionsPerRequest)
   if (due.length === 0) return undefined

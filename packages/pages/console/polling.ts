@@ -2,10 +2,13 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { isInUse } from './activity.js'
 
-/** Whether `inputs` are still those of this run. The answer to an earlier one must not replace that to a later one. */
+/** Whether `inputs` are still those of this run. The answer to an earlier run must not replace that of a later one. */
 export type IsCurrent = () => boolean
 
-/** Runs `work` at once, `everyMs` after each run ends, and when the page becomes visible. Restarts when `inputs` change. */
+/**
+ * Runs `work` immediately, `everyMs` after each run ends, and when the page becomes visible. Restarts when `inputs`
+ * change.
+ */
 export function usePolling(
   work: (isCurrent: IsCurrent) => Promise<unknown>,
   everyMs: number,

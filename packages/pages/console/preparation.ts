@@ -1,4 +1,6 @@
-/** Prepares a transfer for review: asks the network, checks, builds the bytes, and has them described and simulated. */
+/**
+ * Prepares a transfer for review: queries the network, checks, builds the bytes, and has them described and simulated.
+ */
 import { Transaction } from '@latchkey/algorand'
 import type { Api } from './api.js'
 import { ConsoleError } from './errors.js'
@@ -18,7 +20,7 @@ export async function prepare(api: Api, transfer: Transfer): Promise<Preparation
   const [{ descriptions }, rejection] = await Promise.all([api.describe(original), api.simulate(original)])
   if (rejection !== '') return { isReady: false, problems: [{ text: rejection }] }
   const [description] = descriptions
-  // What is reviewed and signed is what was built here, and nothing else.
+  // Ensures that exactly the bytes built here are reviewed and signed.
   if (description === undefined || description.transactionId !== Transaction.id(original)) {
     throw new ConsoleError('wrong_signature')
   }

@@ -10,13 +10,13 @@ export type RequestOptions = {
   token: string | undefined
   /** Lets the request outlive the page. */
   keepalive?: boolean
-  /** Gives the request up. */
+  /** Cancels the request. */
   signal?: AbortSignal | undefined
   /** @default 60 s */
   timeoutMs?: number | undefined
 }
 
-/** Longer than the daemon delays a response after wrong passwords. */
+/** Longer than the daemon's delay after wrong passwords. */
 const defaultTimeoutMs = 60_000
 
 /** The daemon's codes for a handle that it no longer accepts. */

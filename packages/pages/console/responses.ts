@@ -20,9 +20,9 @@ export type NodeStatus = {
   genesisHash: string
   network: string
   lastRound: number
-  /** Whether it is the embedded devnet, which funds accounts. */
+  /** Whether the node is the embedded devnet, which can fund accounts. */
   hasFaucet: boolean
-  /** The assets that stand for a dollar on the network. */
+  /** The assets that represent a dollar on the network. */
   usdcAssetIds: readonly string[]
   message: string
 }
@@ -38,7 +38,7 @@ export type TransactionDescription = {
   transactionId: string
   type: string
   sender: string
-  /** What the transaction does, in plain language, the main effect first. */
+  /** The effects of the transaction in plain language, the main effect first. */
   lines: readonly string[]
   warnings: readonly string[]
   /** The warnings about effects that cannot be undone. */
@@ -52,9 +52,9 @@ export type SignatureEntry = {
   number: number
   atMs: number
   walletName: string
-  /** Blank for a program. */
+  /** Empty for a program. */
   transactionId: string
-  /** The address that a program hashes to; blank for a transaction. */
+  /** The address that a program hashes to; empty for a transaction. */
   program: string
   type: string
   sender: string
@@ -68,7 +68,7 @@ export type SignatureEntry = {
   warnings: readonly string[]
 }
 export type TransactionStatus = { transactionId: string; state: 'confirmed' | 'pending' | 'unknown'; round: number }
-/** What a new transaction needs from the network. */
+/** The network parameters for a new transaction. */
 export type TransactionParameters = {
   genesisId: string
   /** In base64. */
@@ -82,7 +82,7 @@ export type AssetDetails = {
   exists: boolean
   decimals: number
   unitName: string
-  /** As the creator chose it. */
+  /** The name that the creator chose. */
   name: string
   creator: string
   isFrozenByDefault: boolean

@@ -15,7 +15,7 @@ export type Route =
   | { view: 'approvals' }
   | { view: 'activity'; agentId?: string | undefined }
 
-/** The views that start from an account, and perhaps from an asset of it. */
+/** The views that start from an account, and optionally from one of its assets. */
 export type MoneyViewName = 'send' | 'receive' | 'opt-in'
 
 export function parse(hash: string): Route {
@@ -50,7 +50,7 @@ function detailOf(route: Route): string | undefined {
   return route.view === 'addresses' ? route.address : undefined
 }
 
-/** People edit addresses and share them: one that is malformed leads to the view without the detail. */
+/** People edit and share addresses, so a malformed one leads to the view without the detail. */
 function decode(text: string): string | undefined {
   try {
     return text === '' ? undefined : decodeURIComponent(text)

@@ -1,4 +1,4 @@
-/** What was entered in the form to send. It survives navigation: the person may have to opt in or to add funds first. */
+/** The contents of the send form. They survive navigation, because the person may have to opt in or add funds first. */
 import { blankDraft, type SendDraft } from './model/sendDraft.js'
 import { navigate } from './route.js'
 import type { Store } from './store.js'
@@ -17,7 +17,7 @@ export function clearDraft(store: Store): void {
   drafts.delete(store)
 }
 
-/** Opens the form to send, with a receiver. */
+/** Opens the send form with a receiver. */
 export function sendTo(store: Store, address: string): void {
   saveDraft(store, { ...blankDraft, to: address })
   navigate({ view: 'send', address: undefined, assetId: undefined })

@@ -6,7 +6,7 @@ import * as SignedTransaction from './model/signedTransaction.js'
 import type { SigningMethod } from './model/signerOptions.js'
 import type { TransactionDescription } from './responses.js'
 
-/** A transaction to review: the bytes that were entered, and the daemon's description of them. */
+/** A transaction to review: the bytes as entered, and the daemon's description of them. */
 export type ReviewedTransaction = { description: TransactionDescription; original: Uint8Array }
 
 export type SigningTask = ReviewedTransaction & {
@@ -22,7 +22,7 @@ export async function signAll({ tasks, ...options }: SignOptions): Promise<Uint8
   const signed: Uint8Array[] = []
   for (const task of tasks) {
     const one = await signOne({ ...options, task })
-    // What is sent is what was shown.
+    // Ensures that the transaction that was shown is the one that is sent.
     if (Transaction.id(Signed.decode(one).txn) !== task.description.transactionId) {
       throw new ConsoleError('wrong_signature')
     }

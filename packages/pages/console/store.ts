@@ -1,4 +1,4 @@
-/** State that the views share: wallets, open handles, labels, node status and notices. In memory only. */
+/** State shared by the views: wallets, open handles, labels, node status and notices. Kept in memory only. */
 import type { Approval } from '@latchkey/kmd-client'
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
@@ -15,7 +15,7 @@ export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; exp
 export type Notice = { id: number; isError: boolean; text: string }
 
 const maxNotices = 3
-/** The longest delay that timers accept; a longer one would fire at once. */
+/** The longest delay that timers accept. A longer one would fire immediately. */
 const maxTimerMs = 2 ** 31 - 1
 /** Tolerance for responses in whole seconds. */
 const earlyMs = 2_000
@@ -29,16 +29,16 @@ export class Store {
   node: NodeStatus | undefined
   /** The address book: the owner's label by address. */
   labels: ReadonlyMap<string, string> = new Map()
-  /** Why the address book is not available; undefined if it is. */
+  /** Why the address book is not available, or undefined if it is. */
   labelsError: unknown
-  /** The wallets that were created in the console and are not backed up yet, by id. */
+  /** The ids of the wallets that were created in the console and are not backed up yet. */
   pendingBackups: ReadonlySet<string> = new Set()
-  /** The wallet that was selected last, shown again when the person returns to the wallets view. */
+  /** The wallet that was selected last. It is shown again when the person returns to the wallets view. */
   selectedId: string | undefined
   notices: readonly Notice[] = []
-  /** What agents ask and is not decided yet; undefined until it is loaded. */
+  /** The undecided requests of agents; undefined until loaded. */
   openApprovals: readonly Approval[] | undefined
-  /** Changes with every approval that is asked for, decided, used or expires. */
+  /** Changes whenever an approval is requested, decided, used or expires. */
   approvalsRevision = ''
   readonly #open = new Map<string, OpenWallet>()
   readonly #timers = new Map<string, number>()
@@ -78,7 +78,7 @@ export class Store {
     this.emitChange()
   }
 
-  /** Loads the addresses of an unlocked wallet. They are forgotten when it is locked. */
+  /** Loads the addresses of an unlocked wallet. They are discarded when it is locked. */
   async loadContents(id: string): Promise<WalletContents> {
     const contents = await this.withHandle(id, async ({ handle }) => {
       const [keys, multisigs] = await Promise.all([this.api.keys(handle), this.api.multisigs(handle)])
@@ -89,12 +89,12 @@ export class Store {
     return contents
   }
 
-  /** The addresses of an unlocked wallet, as they were loaded last. */
+  /** The addresses of an unlocked wallet, as last loaded. */
   contents(id: string): WalletContents | undefined {
     return this.#contents.get(id)
   }
 
-  /** The addresses that can be offered to the person: those of unlocked wallets, and the address book. */
+  /** The addresses to suggest to the person: those of unlocked wallets, and the address book. */
   knownAddresses(): readonly KnownAddress[] {
     const wallets = this.openWallets.map((wallet) => {
       const { keys = [], multisigs = [] } = this.#contents.get(wallet.id) ?? {}
@@ -114,12 +114,12 @@ export class Store {
     this.emitChange()
   }
 
-  /** The owner's label of an address; blank if it has none. */
+  /** The owner's label of an address, or empty if it has none. */
   labelOf(address: string): string {
     return this.labels.get(address) ?? ''
   }
 
-  /** Gives an address a label; a blank one takes it away. */
+  /** Sets the label of an address. An empty label removes it. */
   async setLabel(address: string, label: string): Promise<void> {
     if (label.trim() === '') await this.api.deleteContact(address)
     else await this.api.setContact({ address, label })
@@ -149,7 +149,7 @@ export class Store {
     if (previous !== undefined) this.api.release(previous.handle).catch(() => {})
     this.#open.set(wallet.id, { ...wallet, handle, ...unknownLifetime })
     await this.renew(wallet.id)
-    // For the fields that offer addresses; the views load them again.
+    // Loads addresses for the address fields; the views reload them.
     await this.loadContents(wallet.id).catch(() => {})
   }
 
@@ -157,7 +157,7 @@ export class Store {
     await this.withHandle(id, async ({ handle }) => {
       // Counted from before the request, so that the page never shows a wallet as unlocked longer than the daemon does.
       const sentAtMs = Date.now()
-      // The daemon rounds down to whole seconds: right after a renewal the lifetime is one more.
+      // The daemon rounds down to whole seconds, so the actual lifetime after a renewal is one second more.
       const lifetimeSeconds = (await this.api.renew(handle)) + 1
       const expiresAtMs = sentAtMs + lifetimeSeconds * 1000
       const open = this.#open.get(id)
@@ -173,14 +173,14 @@ export class Store {
     this.emitChange()
   }
 
-  /** Renews the handles that are due. Called at input: an unused page lets its wallets lock. */
+  /** Renews the handles that are due. Called on input, so that the wallets of an unused page lock. */
   renewInUse(): void {
     const nowMs = Date.now()
     for (const wallet of this.openWallets) {
       const { id } = wallet
       if (this.#renewing.has(id) || !isRenewalDue(wallet, nowMs)) continue
       this.#renewing.add(id)
-      // A daemon that does not respond lets the wallet lock on time.
+      // If the daemon does not respond, the wallet locks on time.
       this.renew(id)
         .catch(() => {})
         .finally(() => this.#renewing.delete(id))
@@ -206,7 +206,7 @@ export class Store {
     if (wallet !== undefined) await this.api.release(wallet.handle).catch(() => {})
   }
 
-  /** Ends all handles, also while the page unloads. */
+  /** Releases all handles, including while the page unloads. */
   releaseAll(): Promise<unknown> {
     const handles = this.openWallets.map(({ handle }) => handle)
     this.closeAll()
@@ -256,7 +256,7 @@ export class Store {
   }
 }
 
-/** Until the first renewal. */
+/** Used until the first renewal. */
 const unknownLifetime = { lifetimeSeconds: 0, expiresAtMs: Number.POSITIVE_INFINITY, isFinal: false }
 
 export const StoreContext = createContext<Store | undefined>(undefined)

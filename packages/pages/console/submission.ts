@@ -1,6 +1,6 @@
 /**
- * Sends signed transactions and follows them until their outcome is certain. The bytes never change: sent twice, they
- * still count once. An outcome that is not known is looked up.
+ * Sends signed transactions and follows them until their outcome is certain. The bytes never change, so sending them
+ * twice has no further effect. An unknown outcome is looked up.
  */
 import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { Api } from './api.js'
@@ -11,7 +11,7 @@ import type { Outcome, Submitted } from './responses.js'
 export type SubmissionState =
   | { status: 'ready' }
   | { status: 'sending' }
-  /** Sent, or perhaps sent: until the network confirms it or it expires. */
+  /** Sent or possibly sent, until the network confirms it or it expires. */
   | { status: 'waiting'; isKnown: boolean; note: string }
   | { status: 'confirmed'; round: number }
   | { status: 'refused'; text: string; reason: string }
@@ -20,7 +20,7 @@ export type SubmissionState =
 
 type SubmissionApi = Pick<Api, 'submit' | 'outcome'>
 
-/** By the signed transactions, so that a view that is opened again goes on, and sends nothing a second time. */
+/** By the signed transactions, so that a reopened view continues and sends nothing a second time. */
 const submissions = new WeakMap<readonly Uint8Array[], Submission>()
 
 export class Submission {
@@ -28,7 +28,7 @@ export class Submission {
   readonly transactionId: string
   readonly firstValid: number
   readonly lastValid: number
-  /** Of each transaction, in base64; blank for one that names none. */
+  /** The genesis hash of each transaction in base64; empty if it names none. */
   readonly genesisHashes: readonly string[]
   readonly #api: SubmissionApi
   readonly #bytes: Uint8Array
@@ -56,7 +56,7 @@ export class Submission {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Sends the transactions. Does nothing while they are on their way, and after the outcome is certain. */
+  /** Sends the transactions. Does nothing while they are in flight, or after the outcome is certain. */
   async submit(): Promise<void> {
     const { state } = this
     const isAgain = state.status === 'waiting' && !state.isKnown
@@ -69,7 +69,7 @@ export class Submission {
     }
   }
 
-  /** Looks the transaction up, if its outcome is open. */
+  /** Looks up the transaction if its outcome is open. */
   async check(): Promise<void> {
     if (this.state.status !== 'waiting') return
     const { transactionId, firstValid, lastValid } = this
@@ -90,7 +90,7 @@ function afterSubmission({ state, round, reason, explanation }: Submitted): Subm
   return { status: 'waiting', isKnown: state === 'sent', note: explanation }
 }
 
-/** The daemon rejects a request before it sends anything; after any other failure it may have sent it. */
+/** If the daemon rejects a request, nothing was sent. After any other failure the transaction may have been sent. */
 function afterFailure(error: unknown): SubmissionState {
   const isRejected = error instanceof DaemonError && error.status < 500
   if (isRejected || hasCode(error, 'no_node', 'session_ended')) {

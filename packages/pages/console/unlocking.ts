@@ -1,4 +1,4 @@
-/** The state of an attempt to unlock a wallet: errors, and how long the daemon makes the person wait. */
+/** The state of an attempt to unlock a wallet: errors, and the delay that the daemon imposes. */
 import { useEffect, useState } from 'preact/hooks'
 import { DaemonError, hasCode } from './errors.js'
 import { errorMessage } from './messages.js'
@@ -13,7 +13,7 @@ export type Unlocking = {
   isBusy: boolean
   isSlow: boolean
   waitSeconds: number
-  /** Returns whether the wallet is unlocked now. */
+  /** Returns whether the wallet is now unlocked. */
   unlock: (wallet: Wallet, password: string) => Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-// Bundles the console into files of its own, without inline code, so that its content security policy needs no exception.
+// Bundles the console into separate files without inline code, so that its content security policy needs no exception.
 import { fileURLToPath } from 'node:url'
 
 export const settings = {

@@ -1,4 +1,4 @@
-/** The account to pay from: its address and balance, or a choice of several. */
+/** The paying account: its address and balance, or a choice of several accounts. */
 import type { Balances } from './balances.js'
 import { h } from './dom.js'
 import { shortAddress } from './pageData.js'

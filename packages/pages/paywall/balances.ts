@@ -1,8 +1,8 @@
-/** What the accounts of a wallet hold of the asset that is paid in, as the seller's node knows it. */
+/** The balances of a wallet's accounts in the asset of the price, according to the seller's node. */
 import { Amount } from '@latchkey/algorand'
 import { type Offer, pageUrl } from './pageData.js'
 
-/** What an account can spend, in base units. `holding` is null if the account has not opted in to the asset. */
+/** The spendable funds of an account, in base units. `holding` is null if the account has not opted in to the asset. */
 export type AccountFunds = {
   readonly address: string
   readonly microAlgos: string
@@ -11,16 +11,16 @@ export type AccountFunds = {
 
 export type Balance = { readonly text: string; readonly canPay: boolean }
 
-/** By address. An account that is not in it has an unknown balance. */
+/** Balances by address. A missing account has an unknown balance. */
 export type Balances = ReadonlyMap<string, Balance>
 
-/** The seller refuses more. */
+/** The seller refuses more accounts. */
 const maxAccounts = 16
 /** The accounts are shown without balances after this time. */
 const timeoutMs = 4_000
 const maxUnitLength = 12
 
-/** Never fails: a balance helps to choose, and is not needed to pay. */
+/** Never fails, because balances help to choose an account but are not needed to pay. */
 export async function fetchBalances(offer: Offer, addresses: readonly string[], minFee: number): Promise<Balances> {
   const url = new URL(pageUrl)
   url.search = new URLSearchParams([
@@ -39,7 +39,7 @@ export async function fetchBalances(offer: Offer, addresses: readonly string[], 
   }
 }
 
-/** The balance in words, and whether it is enough for the price and the fee. */
+/** Formats the balance, and checks whether it covers the price and the fee. */
 export function balanceOf({ microAlgos, holding }: AccountFunds, offer: Offer, minFee: number): Balance {
   const { asset, decimals, isFeePaid } = offer
   const price = Amount.parse(offer.amount, decimals)
@@ -56,7 +56,7 @@ export function balanceOf({ microAlgos, holding }: AccountFunds, offer: Offer, m
   return { text, canPay: isEnough }
 }
 
-/** The first account that can pay; without one, the first. */
+/** Returns the first account that can pay, or the first one if none can. */
 export function preselect(addresses: readonly string[], balances: Balances): string {
   return addresses.find((address) => balances.get(address)?.canPay === true) ?? addresses[0]!
 }

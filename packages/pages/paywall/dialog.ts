@@ -2,7 +2,11 @@
 import { h } from './dom.js'
 import { PaymentError } from './messages.js'
 
-/** Asks for a wallet and its password. Throws a PaymentError with the code `declined` if the person closes the dialog. */
+/**
+ * Asks for a wallet and its password.
+ *
+ * Throws a PaymentError with the code `declined` if the person closes the dialog.
+ */
 export async function promptForPassword(wallets: readonly string[]): Promise<{ wallet: string; password: string }> {
   const [only] = wallets
   const password = h('input', { type: 'password', id: 'password', autocomplete: 'off' })
@@ -24,7 +28,7 @@ export async function promptForPassword(wallets: readonly string[]): Promise<{ w
 
 export type DialogOptions = { readonly title: string; readonly body: readonly Node[]; readonly confirmLabel: string }
 
-/** Resolves to true if the person confirms, and to false if the dialog is closed in any other way. */
+/** Resolves to true if the person confirms, and to false if the dialog is closed in another way. */
 export function openDialog({ title, body, confirmLabel }: DialogOptions): Promise<boolean> {
   const cancel = h('button', { type: 'button', class: 'plain' }, 'Cancel')
   const form = h(

@@ -1,9 +1,9 @@
-/** Loads the code of a wallet from the seller. Nothing is signed before: a failure here never costs anything. */
+/** Loads the code of a wallet from the seller. Nothing is signed yet, so a failure here never costs anything. */
 import type { Connector } from './connectors/Connector.js'
 import { PaymentError } from './messages.js'
 import { pageUrl } from './pageData.js'
 
-/** A browser may remember that a module failed: the next attempt has another address. */
+/** A browser may cache a failed module, so the next attempt uses another address. */
 const failures = new Map<string, number>()
 
 /** @throws PaymentError with the code `page_outdated` or `wallet_not_loaded`. */
@@ -20,7 +20,7 @@ export async function loadConnector(file: string, label: string): Promise<Connec
   }
 }
 
-/** Whether the seller responds, and has no such file: it was updated since the page was opened. */
+/** Whether the seller responds but does not have the file, because it was updated after the page was opened. */
 async function isMissing(url: URL): Promise<boolean> {
   const response = await fetch(url, { method: 'HEAD', cache: 'no-store' }).catch(() => undefined)
   if (response === undefined || response.status >= 500) return false

@@ -1,4 +1,7 @@
-/** The payment flow: connect a wallet, sign, settle, show the paid content. Never makes a second payment unasked. */
+/**
+ * The payment flow: connect a wallet, sign, settle, show the paid content. Never makes a second payment without
+ * consent.
+ */
 import './paywall.css'
 import { accountChooser } from './accountChooser.js'
 import { type Balances, fetchBalances, preselect } from './balances.js'
@@ -56,7 +59,7 @@ async function runTask(task: () => Promise<void>, restore: () => void): Promise<
   }
 }
 
-/** Adds a cancel button to a wallet request. After cancellation it is told to stop, and its result is ignored. */
+/** Adds a cancel button to a wallet request. Canceling aborts the request and ignores its result. */
 function withCancel<T>(request: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const cancellation = new AbortController()
   return new Promise((resolve, reject) => {
@@ -69,7 +72,7 @@ function withCancel<T>(request: (signal: AbortSignal) => Promise<T>): Promise<T>
   })
 }
 
-/** Puts a button in place of the text of what the page waits for, until it is clicked. */
+/** Replaces the progress text with a button until it is clicked. */
 function waitForClick(label: string): Promise<void> {
   const wait = slot('pay').querySelector('.wait')
   return new Promise((resolve) => {
@@ -150,7 +153,7 @@ async function payFrom(connected: ConnectedWallet, payer: string, restore: () =>
     network: offer().network.name,
     signedMs: Date.now(),
   }
-  // Stored before it is sent: from here on it may be settled.
+  // Stored before it is sent, because it may be settled from then on.
   storePayment(payment)
   await settle(payment, restore)
 }
@@ -196,7 +199,7 @@ function confirmUnload(event: Event): void {
 
 async function showOutcome(outcome: Outcome, payment: StoredPayment, restore: () => void): Promise<void> {
   if (outcome.type === 'paid') {
-    // A seller that failed after the settlement takes the payment again.
+    // A seller that failed after the settlement accepts the payment again.
     if (outcome.response.status < 400) clearStoredPayment()
     await showContent(outcome.response, payment, outcome.hasReceipt)
   } else if (outcome.type === 'rejected') {

@@ -4,7 +4,7 @@ import { LatchkeyError } from '@latchkey/algorand'
 export type Message = {
   readonly title: string
   readonly text: string
-  /** Whether the page offers to load itself again. */
+  /** Whether the page offers to reload. */
   readonly canReload?: boolean
 }
 
@@ -72,7 +72,7 @@ const messages = {
 
 export type PaymentErrorCode = keyof typeof messages
 
-/** An error on the way to a payment. Nothing was sent. */
+/** An error before a payment. Nothing was sent. */
 export class PaymentError extends LatchkeyError<PaymentErrorCode> {
   override name = 'PaymentError'
 
@@ -128,8 +128,8 @@ export function rejectionMessage(code: string, message: string): Message {
 }
 
 /**
- * The protocol has one code for every failed simulation, so the reason is only in the text. It changes the title and
- * nothing else: a text that is not recognized gets the general title.
+ * The protocol has one code for every failed simulation, so the reason is only in the text. The text only changes the
+ * title, and unrecognized text gets the general title.
  */
 function simulationTitle(detail: string): string {
   if (/not opted in/.test(detail)) return 'This account has not opted in to the asset'

@@ -17,7 +17,7 @@ export type PaymentRequired = {
 
 export type WalletId = 'pera' | 'defly' | 'lute' | 'exodus' | 'kibisis' | 'kmd'
 
-/** A wallet as the page offers it. `file` is the name of the file with its code. */
+/** A wallet that the page offers. `file` is the name of the file with its code. */
 export type WalletOption = { readonly wallet: WalletId; readonly label: string; readonly file: string }
 
 export type Offer = {

@@ -45,7 +45,7 @@ async function decodeText(blob: Blob, type: string): Promise<string> {
   }
 }
 
-/** Indents JSON, except if it has a number that JavaScript would round. */
+/** Indents JSON, unless it contains a number that JavaScript would round. */
 function formatJson(text: string): string {
   const numbers = text.replace(/"(?:[^"\\]|\\.)*"/g, '').match(/[0-9][0-9.]*/g) ?? []
   if (numbers.some((digits) => digits.length > 15)) return text

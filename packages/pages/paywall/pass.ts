@@ -1,9 +1,12 @@
-/** The pass that comes with a response: a cookie that scripts cannot read, by which the page opens again. */
+/** The pass that comes with a response: a cookie, unreadable for scripts, that opens the page again. */
 
-/** The header by which the page asks for it. */
+/** The header with which the page requests a pass. */
 export const passRequest = { 'PAYMENT-PASS': 'cookie' }
 
-/** How long and how often the page opens again for nothing; undefined if it does not, or this browser keeps no cookie of it. */
+/**
+ * How long and how often the page opens again for free, or undefined if it does not, or if this browser stores no
+ * cookie.
+ */
 export function passText({ headers }: Response): string | undefined {
   const [, until, requests] =
     /^until=([0-9]{1,11})(?:, requests=([0-9]{1,10}))?$/.exec(headers.get('payment-pass-status') ?? '') ?? []

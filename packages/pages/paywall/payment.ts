@@ -21,7 +21,7 @@ export type UnsignedPayment = {
   readonly transactionId: string
 }
 
-/** The public networks have not been faster than this. */
+/** No public network has been faster than this. */
 const minRoundSeconds = 2.5
 const spareRounds = 3
 /** Time for the person to sign, possibly on a phone. */
@@ -33,7 +33,7 @@ const maxFeeMicroAlgos = 10_000n
 /** The size of a signature, its envelope and the group id, for fees per byte. */
 const signatureBytes = 115
 
-/** Fetches the parameters from the seller: the page needs no node, and no third party learns of the payment. */
+/** Fetches the parameters from the seller, so the page needs no node, and no third party learns of the payment. */
 export async function fetchParameters(caip2: string): Promise<TransactionParameters> {
   const url = new URL(pageUrl)
   url.search = '?x402-page=params'
@@ -113,7 +113,7 @@ function checkFee(feeMicroAlgos: bigint): void {
   if (feeMicroAlgos > maxFeeMicroAlgos) throw new PaymentError('fee_too_high')
 }
 
-/** A random note: two equal payments must not be the same transaction. */
+/** A random note, because two equal payments must not be the same transaction. */
 function note(kind: string): Uint8Array {
   return Bytes.fromUtf8(`${kind}-${Date.now()}-${Bytes.toBase64(Bytes.random(9))}`)
 }
@@ -134,13 +134,13 @@ export function paymentHeader(
     resource: required.resource,
     accepted,
     payload: { paymentGroup: paymentGroup.map((bytes) => Bytes.toBase64(bytes)), paymentIndex },
-    // The header is kept, and shows the secret each time it is sent.
+    // The header is stored, and reveals the secret each time it is sent.
     ...(required.extensions === undefined ? {} : { extensions: withSecret(required.extensions) }),
   }
   return Bytes.toBase64(Bytes.fromUtf8(JSON.stringify(payload)))
 }
 
-/** The id of the transaction that a wallet signed; undefined if its bytes are none. */
+/** The id of the transaction that a wallet signed, or undefined if the bytes are not a transaction. */
 function idOf(signed: Uint8Array): string | undefined {
   try {
     return Transaction.id(SignedTransaction.decode(signed).txn)

@@ -1,10 +1,13 @@
-/** The extension `payment-secret`: only who shows the secret of a payment gets its response again. */
+/** The extension `payment-secret`: only a buyer that presents the secret of a payment gets its response again. */
 import { Bytes, Hash, Json } from '@latchkey/algorand'
 
 const key = 'payment-secret'
 const secretBytes = 32
 
-/** The extensions of a seller with a new secret and its hash; unchanged if the seller did not declare it. */
+/**
+ * Adds a new secret and its hash to a seller's extensions. Returns them unchanged if the seller did not declare the
+ * extension.
+ */
 export function withSecret<T>(extensions: T): T {
   const extension = Json.isObject(extensions) ? extensions[key] : undefined
   const info = Json.isObject(extension) ? extension['info'] : undefined

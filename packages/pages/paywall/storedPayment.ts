@@ -1,5 +1,5 @@
 /**
- * A signed payment without a final response. It stays in this tab, also across a reload, so that the page sends the
+ * A signed payment without a final response. It stays in this tab, even across a reload, so that the page sends the
  * same payment again instead of making another.
  */
 import { pageUrl } from './pageData.js'
@@ -20,7 +20,7 @@ export function storePayment(payment: StoredPayment): void {
   try {
     sessionStorage.setItem(key, JSON.stringify(payment))
   } catch {
-    // Storage is disabled: the payment is kept while the page is open.
+    // Storage is disabled, so the payment is only kept while the page is open.
   }
 }
 

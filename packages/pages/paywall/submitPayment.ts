@@ -1,4 +1,7 @@
-/** Sends a signed payment to the seller and reports the outcome. Repeats the same payment where that is safe; never signs. */
+/**
+ * Sends a signed payment to the seller and reports the outcome. Repeats the same payment if that is safe, and never
+ * signs.
+ */
 import { Bytes, Json } from '@latchkey/algorand'
 import { type PaymentRequired, pageUrl } from './pageData.js'
 import { passRequest } from './pass.js'
@@ -13,7 +16,7 @@ export type Outcome =
   | { readonly type: 'already_used' }
   /** The seller failed and did not report a charge; the payment can be sent again. */
   | { readonly type: 'seller_failed'; readonly status: number }
-  /** It is not known whether the payment is settled; it can be sent again. */
+  /** It is unknown whether the payment is settled. It can be sent again. */
   | { readonly type: 'unknown'; readonly reason: RepeatReason | 'inconclusive' }
 
 export type RepeatReason = 'no_response' | 'pending'
@@ -21,7 +24,7 @@ export type RepeatReason = 'no_response' | 'pending'
 /** How often the same payment is sent before the person is asked. */
 const maxAttempts = 4
 const retryDelayMs = 700
-/** What a browser sends on navigation. */
+/** The value that a browser sends on navigation. */
 const accept = 'text/html, application/xhtml+xml, image/*, application/json;q=0.9, */*;q=0.8'
 
 export async function submitPayment(
@@ -41,7 +44,7 @@ export async function submitPayment(
     }
     const receipt = decodeHeader(response, 'payment-response')
     const isPending = receipt?.['success'] === false && receipt['errorReason'] === 'settlement_pending'
-    // The seller could not verify the payment yet, and says when to try again.
+    // The seller could not verify the payment yet, and specifies when to retry.
     const isRetryLater = response.status === 503 && receipt === undefined && response.headers.has('retry-after')
     if (isPending || isRetryLater) {
       reason = 'pending'
@@ -57,10 +60,10 @@ export async function submitPayment(
 
 async function send({ header }: StoredPayment): Promise<Response> {
   const headers = { 'PAYMENT-SIGNATURE': header, Accept: accept, ...passRequest }
-  // Redirects are not followed: they would carry the payment to another address.
+  // Redirects are not followed, because they would send the payment to another address.
   const response = await fetch(pageUrl, { headers, redirect: 'manual', cache: 'no-store' })
   if (response.type === 'opaqueredirect') return response
-  // Read to the end: a truncated response counts as no response.
+  // Read to the end, because a truncated response counts as no response.
   const body = await response.blob()
   const hasNoBody = [204, 205, 304].includes(response.status)
   return new Response(hasNoBody ? null : body, { status: response.status, headers: response.headers })
@@ -76,7 +79,7 @@ async function toOutcome(
   if (response.ok || isSettled || response.type === 'opaqueredirect') {
     return { type: 'paid', response, hasReceipt: isSettled }
   }
-  // Sent by proxies, which have numbers of their own too: the seller behind them may have settled the payment.
+  // Sent by proxies, which also use their own status codes. The seller behind them may have settled the payment.
   if (response.status >= 502) return { type: 'unknown', reason: 'inconclusive' }
   if (response.status !== 402) return { type: 'seller_failed', status: response.status }
   const { error, message } = (await response.json().catch(() => ({}))) as Json.Members

@@ -1,4 +1,4 @@
-/** Renders each step on the card. Makes no decisions. */
+/** Renders each step on the card, without making decisions. */
 import { button, h, slot } from './dom.js'
 import type { Message } from './messages.js'
 import { formatPrice, type Offer, shortAddress, type WalletOption } from './pageData.js'
@@ -6,7 +6,7 @@ import { formatPrice, type Offer, shortAddress, type WalletOption } from './page
 const steps = ['Connect', 'Sign', 'Settle', 'Done'] as const
 export type Step = (typeof steps)[number]
 
-/** Replaces the actions that the person can take. What helps to choose a wallet belongs to that step only. */
+/** Replaces the available actions. Help with choosing a wallet belongs to that step only. */
 export function showActions(...children: (Node | string)[]): void {
   slot('pay').replaceChildren(...children)
   showHelp(undefined)
@@ -30,12 +30,12 @@ export function enableHelp(): void {
         () => getSelection()?.selectAllChildren(pre),
       )
     })
-    // Browsers have a clipboard for pages on https and on this machine only.
+    // Browsers only provide a clipboard to pages on https and on this machine.
     if (navigator.clipboard !== undefined) pre.after(copy)
   }
 }
 
-/** As the server renders it. */
+/** Renders the same markup as the server. */
 export function walletButton({ wallet, label }: WalletOption, isOnly: boolean, onClick: () => unknown): HTMLElement {
   const element = button(label, isOnly ? 'main' : 'plain', onClick)
   element.classList.add('wallet')
@@ -52,7 +52,7 @@ export function stepList(current: Step): HTMLElement {
   return h('ol', { class: 'steps' }, ...items)
 }
 
-/** Shows what the page waits for, and announces it to screen readers. */
+/** Shows the current progress, and announces it to screen readers. */
 export function showProgress(step: Step, text: string): void {
   showActions(stepList(step), h('p', { class: 'wait' }, text))
   slot('status').replaceChildren(h('span', { class: 'visually-hidden' }, text))
@@ -63,7 +63,7 @@ export function clearMessage(): void {
 }
 
 export function showMessage({ title, text, canReload }: Message, kind: 'bad' | 'good' | 'open' = 'bad'): void {
-  // A payment that was signed is kept in the tab, so a reload loses nothing.
+  // A signed payment is kept in the tab, so a reload loses nothing.
   const reload = canReload === true ? [button('Reload the page', 'plain', () => location.reload())] : []
   const children = [h('strong', {}, title), h('p', {}, ...formatIds(text)), ...reload]
   slot('status').replaceChildren(h('div', { class: kind }, ...children))

@@ -1,6 +1,6 @@
-// Bundles the page, and the code of each wallet into a file of its own that the page loads when the wallet is chosen.
-// Each file is whole: a click leads to one request, and no file refers to another, whose address would depend on where
-// the seller's route is.
+// Bundles the page, and the code of each wallet into a separate file that is loaded when the wallet is chosen. Each
+// file is self-contained: a click causes one request, and no file refers to another, whose URL would depend on the
+// seller's route.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { DeflyWallet, ExodusWallet, KibisisWallet, LuteWallet, PeraWallet } from '@txnlab/use-wallet'
@@ -8,7 +8,10 @@ import * as algosdk from 'algosdk'
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Animations in the dialogs of Pera and Defly: half of the script, loaded from other hosts, and run by `eval`. */
+/**
+ * Animations in the dialogs of Pera and Defly. They are half of the script, are loaded from other hosts, and run with
+ * `eval`.
+ */
 const animations = ['lottie-web', '@evanhahn/lottie-web-light']
 
 const stubs = {
@@ -26,10 +29,10 @@ const fonts = {
     /defly-connect|@perawallet/.test(id) ? code.replace(/@import url\([^)]*fonts\.googleapis[^)]*\);/g, '') : undefined,
 }
 
-/** What the two libraries use of algosdk; the others are for signing data, which the page never does. */
+/** The parts of algosdk that the two libraries use. The others are for signing data, which the page never does. */
 const usedOfAlgosdk = ['encodeUnsignedTransaction', 'decodeAddress', 'Algodv2', 'Indexer']
 
-/** Replaces algosdk, half of what was left, in the libraries of Pera and Defly. */
+/** Replaces algosdk, half of the remaining size, in the libraries of Pera and Defly. */
 const encodedTransactions = {
   name: 'encoded-transactions',
   enforce: 'pre',
@@ -44,7 +47,7 @@ const encodedTransactions = {
   },
 }
 
-/** The wallets' logos as use-wallet (MIT) has them, and our own for the key daemon. */
+/** The wallets' logos from use-wallet (MIT), and our own for the key daemon. */
 const logos = {
   pera: PeraWallet.defaultMetadata.icon,
   defly: DeflyWallet.defaultMetadata.icon,
@@ -55,11 +58,11 @@ const logos = {
 
 const wallets = [...Object.keys(logos), 'kmd']
 
-/** Their places in the image, with the distance between two of them: the colours at an edge do not reach the next one. */
+/** The cell size in the image, with a gap so that colours at an edge do not bleed into the next logo. */
 const cell = 24
 const pitch = 32
 
-/** All logos in one image: one request, which the page does not wait for. */
+/** All logos in one image: a single request, which the page does not wait for. */
 function logoImage() {
   const drawn = Object.entries(logos).map(([wallet, icon]) => [wallet, Buffer.from(icon.split(',')[1], 'base64')])
   const cells = [...drawn, ['kmd', readFileSync(path('../console/icon.svg'))]].map(([wallet, svg], index) => {
@@ -76,7 +79,7 @@ function logoImage() {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${cell}">${cells.join('')}</svg>`
 }
 
-/** The image is a file of the first build; which part of it a wallet shows is in the style sheet, in root em as its size. */
+/** The first build emits the image. The style sheet selects a wallet's part of it, in rem like its size. */
 const logoFiles = {
   name: 'logos',
   enforce: 'pre',
@@ -115,7 +118,7 @@ function build(input, name, options) {
       ...options,
       rolldownOptions: {
         input: path(input),
-        // Without it, an entry keeps none of its exports.
+        // Without this option an entry loses its exports.
         preserveEntrySignatures: 'strict',
         output: {
           codeSplitting: false,
@@ -127,7 +130,7 @@ function build(input, name, options) {
   }
 }
 
-/** One build for each file. */
+/** One build per file. */
 export const settings = [
   build('main.ts', 'paywall', { emptyOutDir: true }),
   build('firstPaint.css', 'first', { emptyOutDir: false, cssCodeSplit: true }),

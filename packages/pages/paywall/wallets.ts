@@ -1,4 +1,4 @@
-/** Connects the wallet that was chosen, by the code that is loaded for it, and says in our terms what went wrong. */
+/** Connects the chosen wallet with the code loaded for it, and translates its errors. */
 import type { ConnectorFailure, ConnectorFailureCode } from './connectors/Connector.js'
 import { promptForPassword } from './dialog.js'
 import { loadConnector } from './loadConnector.js'
@@ -19,9 +19,9 @@ export type ConnectOptions = {
   readonly parameters: Promise<TransactionParameters>
   readonly siteName: string
   readonly kmd: LocalDaemon | undefined
-  /** Asks for a click, after which the wallet may open a window. */
+  /** Asks for a click, which allows the wallet to open a window. */
   readonly waitForClick: (label: string) => Promise<void>
-  /** Aborted when the person cancels: the wallet is not asked any more. */
+  /** Aborted when the person cancels, after which the wallet gets no more requests. */
   readonly signal: AbortSignal
 }
 
@@ -31,7 +31,7 @@ export async function connect(options: ConnectOptions): Promise<ConnectedWallet>
   const { wallet, label, file } = option
   const [connector, { genesisId, genesisHash }] = await Promise.all([loadConnector(file, label), options.parameters])
   const allowWindow = async (): Promise<void> => {
-    // Loading may have taken longer than a click counts: the window would be blocked.
+    // If loading took too long, the click no longer counts, and the window would be blocked.
     if (connector.opensWindow?.() === true && navigator.userActivation?.isActive === false) await waitForClick(label)
   }
   try {
@@ -42,7 +42,7 @@ export async function connect(options: ConnectOptions): Promise<ConnectedWallet>
       network: { genesisId, genesisHash },
       ...(wallet === 'kmd' ? { kmd: { ...kmd!, promptForPassword } } : {}),
     })
-    // Extensions may answer with anything.
+    // Extensions may return arbitrary values.
     const addresses = [...new Set(connection.addresses)].filter((address) => /^[A-Z2-7]{58}$/.test(address))
     if (addresses.length === 0) throw new PaymentError('no_accounts')
     return {
@@ -62,7 +62,7 @@ export async function connect(options: ConnectOptions): Promise<ConnectedWallet>
   }
 }
 
-/** Wallets have no error codes in common: where there is no code, the text is all there is to go by. */
+/** Wallets share no error codes. Without a code, only the text can be used. */
 function toPaymentError(error: unknown, { option: { label }, offer, kmd }: ConnectOptions): Error {
   if (error instanceof PaymentError) return error
   const { connectorCode, detail = '' } = (error ?? {}) as Partial<ConnectorFailure>

@@ -8,16 +8,16 @@ export type PageFile = {
   /** The body, compressed once and cached. */
   readonly gzip: () => Uint8Array
   /**
-   * What to send to a client with this header `Accept-Encoding`, and the value of `Content-Encoding` if it is compressed.
-   * The response depends on the header: send `Vary: Accept-Encoding`.
+   * Returns the body for a client with this `Accept-Encoding` header, and the value of `Content-Encoding` if it is
+   * compressed. The response depends on the header: send `Vary: Accept-Encoding`.
    */
   readonly bodyFor: (acceptEncoding: string | null | undefined) => EncodedBody
 }
 
-/** A body as it is sent. */
+/** A body in the form in which it is sent. */
 export type EncodedBody = { readonly body: Uint8Array; readonly encoding: 'gzip' | undefined }
 
-/** A file that `compress` compresses when it is first asked for. */
+/** Creates a file that `compress` compresses on first use. */
 export function pageFile(
   file: Pick<PageFile, 'type' | 'body' | 'isImmutable'>,
   compress: (bytes: Uint8Array) => Uint8Array,
@@ -32,7 +32,7 @@ export function pageFile(
   return { ...file, gzip, bodyFor }
 }
 
-/** Whether gzip is named, and not with the weight 0 (RFC 9110, 12.5.3). */
+/** Whether gzip is named with a weight other than 0 (RFC 9110, 12.5.3). */
 function acceptsGzip(acceptEncoding: string): boolean {
   return /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*(,|$))[^,]*)?(,|$)/i.test(acceptEncoding.slice(0, 1_000))
 }

@@ -1,4 +1,4 @@
-/** The console's pure functions for agents and the audit log, bundled by Vite as in the page. */
+/** Tests the console's pure functions for agents and the audit log, bundled by Vite as in the page. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -100,14 +100,14 @@ test('every preset is valid, in dollars and on a network without them', () => {
   for (const network of [mainnet, devnet, { ...devnet, dollarAssetId: undefined }]) {
     for (const { id, draft } of model.agentPresets.presets(network)) {
       const found = read({ ...draft, allow: payee }, network)
-      // What is for the owner to fill in.
+      // The owner has to fill in the custom preset.
       assert.equal(found.isValid, id !== 'custom', `${id}: ${JSON.stringify(found, (_, value) => `${value}`)}`)
       if (found.isValid) assert.deepEqual(model.agentWords.ruleWarnings(found.rules), [], id)
     }
   }
 })
 
-test('what is entered means exactly these rules, and is shown again as it was', () => {
+test('a draft converts to exactly these rules and back', () => {
   const entered = {
     limits: [
       row(1, '$5', 'day'),
@@ -135,13 +135,13 @@ test('what is entered means exactly these rules, and is shown again as it was', 
   ])
   assert.deepEqual([rules.ask.unknownPayee, rules.maxFeeMicroAlgos, rules.dollars], [true, 2_000n, []])
   assert.equal(expiresAtMs, nowMs + 7 * 86_400_000)
-  // Changed and not changed at all.
+  // Drafts with and without a change.
   const agent = { rules, expiresAtMs }
   const again = read(model.agentDraft.draftOf(agent, mainnet), mainnet, agent)
   assert.deepEqual(again, { isValid: true, rules, expiresAtMs })
 })
 
-test('rules of another network stay as they are, and a devnet has a dollar of its own', () => {
+test('rules of another network are kept, and a devnet has its own dollar asset', () => {
   const rules = rulesOf({ limits: fiveADay }, devnet)
   assert.deepEqual(rules.dollars, [{ network: devnet.genesisHash, id: 5n }])
   const changed = read({ limits: [row(1, '$1', 'day')] }, mainnet, { rules, expiresAtMs: undefined })
@@ -152,7 +152,7 @@ test('rules of another network stay as they are, and a devnet has a dollar of it
   assert.equal(changed.rules.limits.length, 2)
 })
 
-test('what is wrong is said beside its field, and nothing is taken for something else', () => {
+test('errors are shown at their field, and no value is misread', () => {
   const errorsOf = (change: object): { limits: { [id: number]: string } } & { [field: string]: unknown } => {
     const found = read(change)
     assert.ok(!found.isValid)
@@ -171,7 +171,7 @@ test('what is wrong is said beside its field, and nothing is taken for something
   for (const field of [...Object.keys(wrong), 'date']) assert.equal(typeof errors[field], 'string', field)
 })
 
-test('rules are told in words', () => {
+test('rules are described in words', () => {
   const rules = rulesOf({
     limits: [...fiveADay, row(2, '1 payment', 'hour', payee)],
     payees: 'listed',
@@ -201,7 +201,7 @@ function record(number: number, event: string, transaction: string, detail: obje
   return { number, atMs, event, transaction, actor, ...ids, detail, previous: '00', hash: 'ff', text }
 }
 
-test('spending by day counts a transaction once, with its fee, and not what was given back', () => {
+test('daily spending counts a transaction once, with its fee, and omits released amounts', () => {
   const paid = (amount: string) => ({ kind: 'payment', network: 'n', asset: '5', amount, fee: '1000' })
   const records = [
     record(6, 'reservation_returned', 'C', {}),

@@ -1,4 +1,4 @@
-/** Pure functions behind the first screen, labels, search, backup and renewal, bundled by Vite as in the page. */
+/** Tests pure functions of the first screen, labels, search, backup and renewal, bundled by Vite as in the page. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -68,7 +68,7 @@ const labels = new Map([
 const knownOnes = (): Known[] =>
   model.knownAddresses.knownAddresses([{ walletId: 'w', walletName: 'Daily', addresses: [mine, shared] }], labels)
 
-test('quotes unit names from strangers unless they are one plain word', () => {
+test('quotes untrusted unit names unless they are one plain word', () => {
   const unit = (unitName: string, assetId = '7'): string => model.amount.unitOf({ assetId, unitName })
   assert.deepEqual(
     [unit('', '0'), unit('ALGO', '0'), unit('USDC'), unit(''), unit('ALGO'), unit('algo'), unit('my coin')],
@@ -137,7 +137,7 @@ test('reads an address or a whole label, and nothing in between', () => {
   }
 })
 
-test('renews once a quarter of the time has passed, and never a handle that cannot be longer', () => {
+test('renews once a quarter of the lifetime has passed, and never a handle at its maximum', () => {
   const lifetime = { lifetimeSeconds: 60, expiresAtMs: 60_000, isFinal: false }
   const due = (nowMs: number, change: object = {}): boolean =>
     model.renewal.isRenewalDue({ ...lifetime, ...change }, nowMs)
@@ -146,7 +146,7 @@ test('renews once a quarter of the time has passed, and never a handle that cann
   assert.equal(due(0, { lifetimeSeconds: 0, expiresAtMs: Number.POSITIVE_INFINITY }), false)
 })
 
-test('sees that the longest lifetime of the daemon is reached', () => {
+test("detects the daemon's maximum lifetime", () => {
   const previous = { lifetimeSeconds: 60, expiresAtMs: 60_000, isFinal: false }
   const final = (expiresAtMs: number, nowMs: number): boolean => model.renewal.isFinal(previous, { expiresAtMs }, nowMs)
   assert.equal(final(80_000, 20_000), false, 'the whole lifetime again')
@@ -163,7 +163,7 @@ const account = (of: string, microAlgos: string, assets: object[] = []): object 
   assets,
 })
 
-test('sums up exactly, and counts an account once', () => {
+test('sums exactly, and counts an account once', () => {
   const cents = (amount: string): object => ({ assetId: '7', amount, decimals: 2, unitName: 'CENT', isFrozen: false })
   const accounts = [
     account(mine, '9007199254740993', [cents('18446744073709551615')]),
@@ -234,7 +234,7 @@ const entry = (transactionId: string, receiver: string): object => ({
   },
 })
 
-test('search finds wallets by name, addresses by label, and transactions by id or receiver, in bounds', () => {
+test('search finds wallets by name, addresses by label, and transactions by id or receiver, up to a limit', () => {
   const searchable = {
     wallets: [{ id: 'abc123', name: 'Corner money' }],
     nameOf: (wallet: { name: string }) => wallet.name,
@@ -254,7 +254,7 @@ test('search finds wallets by name, addresses by label, and transactions by id o
   assert.ok(model.search.search('tx', many).length <= 6)
 })
 
-test('counts what was signed lately and is not in the ledger, once', () => {
+test('counts recently signed transactions that are not on the ledger, once each', () => {
   const minute = 60_000
   const payments = new model.payments.Payments()
   const signed = ['confirmed', 'missing', 'missing', 'pending', 'new', 'old', 'not asked yet']

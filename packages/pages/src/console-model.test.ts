@@ -1,4 +1,4 @@
-/** The console's pure functions, bundled by Vite as in the page. */
+/** Tests the console's pure functions, bundled by Vite as in the page. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -159,7 +159,7 @@ const entry = (number: number, more: object = {}): object => ({
   ...more,
 })
 
-test('counts a transaction with two signatures once, and payments to the sender not at all', () => {
+test('counts a transaction with two signatures once, and ignores payments to the sender', () => {
   const payments = new model.payments.Payments()
   payments.add(1, [
     entry(1),

@@ -1,4 +1,4 @@
-/** The console's functions for transfers, bundled by Vite as in the page. */
+/** Tests the console's functions for transfers, bundled by Vite as in the page. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -84,7 +84,7 @@ test('reads amounts exactly, with or without their unit', () => {
   for (const [text, unit, units] of cases) assert.equal(readAmount(text, unit).units, units, text)
 })
 
-test('an asset that the account does not hold is never another one, nor is an account that is gone', () => {
+test('an unavailable asset or account is never replaced by another one', () => {
   const { readDraft, chosenUnit, withRequest, unitLabel } = model['model/sendDraft']
   const { chosenAccount } = model['model/chosenAccount']
   const holding = { ...usdc, amount: '5000000', isFrozen: false }
@@ -95,7 +95,7 @@ test('an asset that the account does not hold is never another one, nor is an ac
   assert.deepEqual(read(holder).transfer, {
     ...{ kind: 'asset', assetId: usdc.assetId, sender: alice, receiver: bob, units: 5_000_000n, note: '' },
   })
-  // Another account was chosen, or the node has not answered: 5 USDC must not become 5 ALGO.
+  // Another account was selected, or the node has not answered: 5 USDC must not become 5 ALGO.
   assert.match(read({ ...holder, assets: [] }).errors!['amount']!, /does not hold asset 31566704/)
   assert.match(read(undefined).errors!['amount']!, /is not known: the node has not answered/)
   assert.equal(chosenUnit({ ...holder, assets: [] }, usdc.assetId).unit.assetId, usdc.assetId)
@@ -114,7 +114,7 @@ test('an asset that the account does not hold is never another one, nor is an ac
   )
 })
 
-test('explains an amount that is none, in another unit, too fine or too large', () => {
+test('explains an amount that is invalid, in another unit, too precise or too large', () => {
   const { readAmount } = model['model/amountInput']
   const cases: [string, Unit, RegExp][] = [
     ['', algo, /Enter an amount/],
@@ -131,7 +131,7 @@ test('explains an amount that is none, in another unit, too fine or too large', 
   for (const [text, unit, expected] of cases) assert.match(readAmount(text, unit).error ?? '', expected, text)
 })
 
-test('payment requests survive being written and read', () => {
+test('payment requests round-trip', () => {
   const { format, parse } = model['model/paymentUri']
   assert.equal(format({ address: alice }), `algorand://${alice}`)
   const link = format({ address: alice, assetId: '31566704', units: 2n ** 60n, note: 'tea & cake=2?' })
@@ -144,7 +144,7 @@ test('payment requests survive being written and read', () => {
   assert.equal(parse(`algorand://${alice}?asset=0&amount=5`)?.assetId, undefined)
 })
 
-test('what is no payment request, or one with a wrong amount, is not read as one', () => {
+test('other texts and payment requests with an invalid amount are rejected', () => {
   const { parse } = model['model/paymentUri']
   const wrong = ['', alice, `https://${alice}`, 'algorand://no-address', `algorand://${alice}?amount=-1`]
   const more = [
@@ -185,7 +185,7 @@ test('builds the transactions that algosdk builds, valid for a bounded time', ()
   }
 })
 
-test('a congested network gets its fee, and a senseless one is refused', () => {
+test('a congested network gets its fee, and an excessive fee is refused', () => {
   const { build: make } = model['model/transfer']
   const transfer = { kind: 'pay', sender: alice, receiver: bob, units: 1n, note: '' }
   const busy = Transaction.decode(make(transfer, { ...parameters, feePerByteMicroAlgos: '10' }))
@@ -257,17 +257,17 @@ const txn = { type: 'pay', snd: Address.decode(alice), rcv: Address.decode(bob),
 const signedOnce = (): Bytes[] => [SignedTransaction.encode({ txn, sig: new Uint8Array(64).fill(1) })]
 const submitted = (state: string, more: object = {}) => ({ state, round: 0, reason: '', explanation: 'why', ...more })
 
-test('what may be for MainNet is never taken for play money', () => {
+test('a transaction that may be for MainNet is never treated as test money', () => {
   const { submittedHash } = model['model/network']
   const main = Network.mainnet.genesisHash
   assert.equal(submittedHash([main], 'local'), main)
   assert.equal(submittedHash(['local', main], 'local'), main)
-  // Without a genesis hash of its own it is for the network of the node.
+  // Without a genesis hash the transaction is for the network of the node.
   assert.equal(submittedHash([''], main), main)
   assert.equal(submittedHash(['', 'local'], 'local'), 'local')
 })
 
-test('a submission is sent once, however often it is asked for and shown', async () => {
+test('a submission is sent once, even if it is requested and shown repeatedly', async () => {
   const { Submission } = model.submission
   let sent = 0
   let release = (): void => {}
@@ -295,7 +295,7 @@ test('a submission is sent once, however often it is asked for and shown', async
   assert.equal(sent, 1)
 })
 
-test('a submission whose outcome is not known is looked up; what surely was not sent is said to be', async () => {
+test('a submission with an unknown outcome is looked up, and one that was certainly not sent says so', async () => {
   const { Submission } = model.submission
   const outcomes = [
     { state: 'unknown', round: 0, explanation: '' },

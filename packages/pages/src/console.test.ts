@@ -12,7 +12,7 @@ test('the empty path and index.html are the page, which is not immutable', () =>
 
 const textOf = (path: string): string => Buffer.from(consoleFile(path)!.body).toString()
 
-/** What the page itself refers to: it is loaded before the first screen. */
+/** The files that the page itself refers to, which are loaded before the first screen. */
 function firstFiles(): string[] {
   return [...textOf('').matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => {
     assert.match(name!, /^\.\/assets\/[\w-]+\.\w+$/)
@@ -20,7 +20,7 @@ function firstFiles(): string[] {
   })
 }
 
-/** The scripts that a script loads, at once or later: they are beside it. */
+/** The scripts that a script loads, immediately or later, from the same directory. */
 function loadedBy(path: string): string[] {
   const names = [...textOf(path).matchAll(/["'`](?:\.\/|assets\/)([\w-]+\.js)["'`]/g)]
   return [...new Set(names.map(([, name]) => `assets/${name}`))]
@@ -36,7 +36,7 @@ test('everything that the page refers to is an immutable file', () => {
   assert.deepEqual([...new Set(types)].sort(), expected)
 })
 
-test('every script that is loaded later is an immutable file, with a hash in its name', () => {
+test('every script that is loaded later is an immutable file with a hash in its name', () => {
   const found = new Set(firstFiles().filter((name) => name.endsWith('.js')))
   for (const path of found) for (const name of loadedBy(path)) found.add(name)
   assert.ok(found.size > firstFiles().length + 5, [...found].join())
@@ -47,7 +47,7 @@ test('every script that is loaded later is an immutable file, with a hash in its
   }
 })
 
-test('the first screen takes less than 40 kB, and no words, QR codes or signing', () => {
+test('the first screen takes less than 40 kB, without the word list, QR codes or signing', () => {
   const paths = ['', ...firstFiles()]
   const size = paths.map((path) => consoleFile(path)!.gzip().length).reduce((sum, bytes) => sum + bytes, 0)
   assert.ok(size < 40_000, `${size} bytes`)
@@ -75,7 +75,7 @@ test('the page has no inline script, style or event handler', () => {
   assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/)
 })
 
-test('other paths, also with traversal, are undefined', () => {
+test('other paths, including path traversal, are undefined', () => {
   const paths = ['..', '../console.js', 'assets', 'assets/', '/index.html', './index.html', 'assets/../index.html']
   for (const path of [...paths, 'INDEX.HTML', '%2e%2e/console.js', 'index.html\0', '__proto__', 'constructor']) {
     assert.equal(consoleFile(path), undefined, path)

@@ -1,8 +1,10 @@
-/** What the seller's passes open, for people. */
+/** Describes the terms of the seller's passes. */
 
 type Members = { readonly [name: string]: unknown }
 
-/** For how long and how often one payment opens the page: `for 30 minutes`; undefined if it opens it once. */
+/**
+ * For how long and how often one payment opens the page, such as `for 30 minutes`. Undefined if it opens the page once.
+ */
 export function passTerms(required: object): string | undefined {
   const { extensions } = required as { extensions?: Members }
   const { info } = (extensions?.['payment-pass'] ?? {}) as { info?: Members }

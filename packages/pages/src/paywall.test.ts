@@ -122,7 +122,7 @@ test('offers a configured key daemon first, and never on MainNet', () => {
   assert.ok(paywallPage(page, { kmd }).html.includes(kmd.token))
 })
 
-test('wears the seller’s name, logo, colours and footer', () => {
+test('shows the seller’s name, logo, colours and footer', () => {
   const { html } = paywallPage(page, {
     name: 'Weather Inc',
     logo: 'data:image/svg+xml,%3Csvg%3E',
@@ -168,7 +168,7 @@ test('serves the files that the page refers to, also compressed, and no others',
   }
 })
 
-/** The names of the files with the wallets' code, from what the page's script reads. */
+/** Returns the names of the files with the wallets' code from the page's script data. */
 function walletFiles(html: string): string[] {
   const [, json] = /<script type="application\/json" id="x402">(.*?)<\/script>/s.exec(html)!
   const { offers } = JSON.parse(json!) as { offers: { wallets: { file: string }[] }[] }
@@ -178,7 +178,7 @@ function walletFiles(html: string): string[] {
 const scriptsOf = (html: string): string[] => [/src="\?x402-page=([^"]+)"/.exec(html)![1]!, ...walletFiles(html)]
 const textOf = (name: string): string => Buffer.from(paywallFile(name)!.body).toString()
 
-test('the page, its style sheet and its script are less than 60 kB packed', () => {
+test('the page, its style sheet and its script are less than 60 kB compressed', () => {
   const { html } = paywallPage({ ...page, offers: [mainnet] }, { kmd })
   const names = [...html.matchAll(/\?x402-page=([^"]+)"/g)].map(([, name]) => name!)
   const sizes = names.map((name) => paywallFile(name)!.gzip().length)
@@ -186,7 +186,7 @@ test('the page, its style sheet and its script are less than 60 kB packed', () =
   assert.ok(bytes < 60_000, `${bytes} bytes`)
 })
 
-test('the first paint waits for nothing but the page, which stays small', () => {
+test('the first paint waits only for the page, which stays small', () => {
   const { html } = paywallPage({ ...page, offers: [mainnet] }, { kmd })
   const [head, body] = html.split('<body>') as [string, string]
   assert.doesNotMatch(head, /<link rel="stylesheet"|<script/)
@@ -208,7 +208,7 @@ test('the image with the logos has a place for each wallet, and no script', () =
     assert.ok(paywallPage(page).html.includes(`[data-wallet=${wallet}]{background-position`), wallet)
 })
 
-test('each wallet has a file of its own, which refers to no other', () => {
+test('each wallet has its own file, which refers to no other', () => {
   const files = walletFiles(paywallPage({ ...page, offers: [mainnet, local] }, { kmd }).html)
   assert.equal(new Set(files).size, 6)
   for (const name of files) {
@@ -227,7 +227,7 @@ test('the scripts contain no eval and no Function constructor', () => {
   }
 })
 
-test('the buttons of the wallets are there before the script, and cannot be used yet', () => {
+test('the wallet buttons are rendered before the script loads, but disabled', () => {
   const { html } = paywallPage({ ...page, offers: [mainnet] })
   const buttons = html.match(/<button[^>]*class="plain wallet" disabled><span class="logo"[^>]*><\/span>[^<]+/g) ?? []
   assert.deepEqual(
@@ -237,7 +237,7 @@ test('the buttons of the wallets are there before the script, and cannot be used
   assert.match(paywallPage(page, { wallets: [] }).html, /No supported wallet can pay on Algorand TestNet/)
 })
 
-test('tells people without a wallet what to do on each network', () => {
+test('explains on each network what people without a wallet can do', () => {
   const helpOf = (one: PaywallOffer, options: PaywallOptions = {}): string =>
     /<details.*?<\/details>/s.exec(paywallPage({ ...page, offers: [one] }, options).html)![0]
   const real = helpOf(mainnet)
@@ -256,7 +256,7 @@ test('tells people without a wallet what to do on each network', () => {
   assert.ok(!paywallPage(unknown).html.includes('latchkey pay'))
 })
 
-test('a link that somebody sent cannot run anything when its command is pasted into a shell', () => {
+test('a malicious link cannot run anything when its command is pasted into a shell', () => {
   const urls = ['$(id)', '`id`', '"; id; "', "'; id; '", '!!', '%24(id)', 'a&b|c>d', '\\"', '^&id', 'a\nb\tc']
   for (const text of urls) {
     for (const url of [`https://shop.example/${text}`, `https://shop.example/?q=${text}`]) {
@@ -272,7 +272,7 @@ test('a link that somebody sent cannot run anything when its command is pasted i
   assert.equal(commandFor(`https://shop.example/${'a'.repeat(3_000)}`, undefined), undefined)
 })
 
-test('says for how long and how often one payment opens the page', () => {
+test('states for how long and how often one payment opens the page', () => {
   const shown = (info: object): string | undefined => {
     const { html } = paywallPage({ ...page, required: { extensions: { 'payment-pass': { info } } } })
     return /<dd data-pass>([^<]*)<\/dd>/.exec(html)?.[1]

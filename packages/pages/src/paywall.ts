@@ -44,7 +44,10 @@ export function paywallPage(page: PaywallPage, options: PaywallOptions = {}): Re
   }
 }
 
-/** Whether the files of the page are available. They are not in a clone that was not built, nor without a file system. */
+/**
+ * Whether the files of the page are available. They are missing in a clone that was not built, and without a file
+ * system.
+ */
 export function isPaywallBuilt(): boolean {
   return BuiltFiles.isBuilt('paywall')
 }

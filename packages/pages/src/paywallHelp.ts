@@ -1,4 +1,4 @@
-/** How to pay without a wallet: where to get one for the network, and the command that pays. */
+/** Explains how to pay without a wallet: where to get one for the network, and the command that pays. */
 import { clip, escapeText } from './escape.js'
 import type { WalletOffer } from './paywallOffer.js'
 import type { PaywallWallet } from './paywallOptions.js'
@@ -16,7 +16,7 @@ const testMoney: { readonly [unit: string]: string } = {
   USDC: 'https://faucet.circle.com',
 }
 
-/** The word of the command line for each public network. Only local networks are found by the command itself. */
+/** The command-line name of each public network. The command itself only detects local networks. */
 const networkWords: { readonly [name: string]: string } = {
   'Algorand MainNet': 'mainnet',
   'Algorand TestNet': 'testnet',
@@ -26,7 +26,7 @@ const networkWords: { readonly [name: string]: string } = {
 const maxCommandLength = 2_000
 const maxUnitLength = 12
 
-/** One for each offer; the script shows the one of the selected offer. */
+/** One element per offer; the script shows the one of the selected offer. */
 export function helpElement(offer: WalletOffer, { index, url }: { index: number; url: string | undefined }): string {
   const word = networkWords[offer.network.name]
   const steps = word === undefined ? localSteps(offer) : publicSteps(offer, word)
@@ -63,8 +63,8 @@ const link = (url: string, text: string): string =>
   `<a href="${url}" target="_blank" rel="noopener noreferrer">${escapeText(text)}</a>`
 
 /**
- * The command as one can paste it into any shell; undefined for a URL that is too long. The sender of a link
- * chooses the URL: every character that a shell reads between double quotes is percent-encoded, which leaves its meaning.
+ * A command that can be pasted into any shell, or undefined if the URL is too long. The sender of a link chooses the
+ * URL, so every character that a shell interprets between double quotes is percent-encoded, which keeps its meaning.
  */
 export function commandFor(url: string, networkWord: string | undefined): string | undefined {
   const safe = new URL(url).href.replace(/["$`!\\'^|<>]/g, (character) => {

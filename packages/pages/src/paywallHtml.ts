@@ -1,16 +1,16 @@
-/** The HTML of the paywall. Titles, units and addresses come from third parties: they are always escaped. */
+/** The HTML of the paywall. Titles, units and addresses come from third parties and are always escaped. */
 import { clip, escapeJson, escapeText } from './escape.js'
 import { passTerms } from './passTerms.js'
 import { helpElement } from './paywallHelp.js'
 import type { PaywallOffer, WalletOffer } from './paywallOffer.js'
 import type { PaywallOptions } from './paywallOptions.js'
 
-/** What the paywall shows. */
+/** The content of the paywall. */
 export type PaywallPage = {
   readonly title: string
   /** The paid URL, formatted for people. */
   readonly address: string
-  /** The paid URL, for a command that pays it; without it none is shown. */
+  /** The paid URL, for a command that pays it. Without it no command is shown. */
   readonly url?: string | undefined
   /** The content of the header PAYMENT-REQUIRED. */
   readonly required: object
@@ -28,7 +28,7 @@ export type HtmlOptions = PaywallOptions & {
     readonly logos: string
     readonly firstStyles: string
   }
-  /** What the script reads. */
+  /** The data for the script. */
   readonly data: object
 }
 
@@ -89,7 +89,10 @@ function formatTerms({ amount, unit, network }: PaywallOffer): string {
   return `${amount} ${clip(unit, maxUnitLength)} on ${network.name}`
 }
 
-/** What the first paint needs, without a request; the seller's colours; and where the logos are: nothing waits for them. */
+/**
+ * The styles of the first paint, which then needs no request; the seller's colours; and the URL of the logos, which
+ * nothing waits for.
+ */
 function styleElement({ colour, style, files }: HtmlOptions): string {
   const properties = Object.entries({ ...accentColours(colour), ...style })
   const root =
@@ -116,7 +119,10 @@ function brandElement({ name, logo }: PaywallOptions): string {
   return `<p class="brand">${image}<bdi>${escapeText(clip(name ?? ''))}</bdi></p>\n`
 }
 
-/** As the script renders them: they take their place at once, and can be used when the script is there. */
+/**
+ * Renders the same markup as the script. The buttons are in place immediately and become usable once the script has
+ * loaded.
+ */
 function walletsElement({ wallets, network }: WalletOffer): string {
   if (wallets.length === 0) return `<p class="note">No supported wallet can pay on ${escapeText(network.name)}.</p>`
   const kind = wallets.length === 1 ? 'main' : 'plain'

@@ -13,7 +13,7 @@ export type PaywallOffer = {
   readonly decimals: number
   /** The id of the asset, 0 for ALGO. */
   readonly asset: string
-  /** The address that is paid. */
+  /** The address that receives the payment. */
   readonly payTo: string
   /** Whether the facilitator pays the network fee. */
   readonly isFeePaid: boolean

@@ -7,7 +7,7 @@ export const paywallWallets = ['pera', 'defly', 'lute', 'exodus', 'kibisis'] as 
 /** The name of a wallet that the paywall has a connector for. */
 export type PaywallWallet = (typeof paywallWallets)[number]
 
-/** How the paywall looks, and which wallets it offers. */
+/** The appearance of the paywall, and the wallets that it offers. */
 export type PaywallOptions = {
   /** The name of the seller. */
   readonly name?: string | undefined
@@ -20,7 +20,7 @@ export type PaywallOptions = {
   /** A text or a link below the page. */
   readonly footer?: string | { readonly text: string; readonly url: string } | undefined
   /**
-   * The wallets to offer, in this order. Wallets that do not support the network are left out.
+   * The wallets to offer, in this order. Wallets that do not support the network are omitted.
    *
    * @default all of {@link paywallWallets}
    */
@@ -34,11 +34,11 @@ export type PaywallOptions = {
 
 const maxLogoLength = 64 * 1024
 const propertyName = /^--[a-z][a-z0-9-]{0,40}$/
-/** No character that could end the declaration, and no function that loads something. */
+/** Excludes characters that could end the declaration, and functions that load a resource. */
 const propertyValue = /^[A-Za-z0-9#%., ()/+*-]{1,120}$/
 
 /**
- * Checks the options before a page is rendered with them.
+ * Validates the options before a page is rendered with them.
  *
  * @throws PaywallError
  */
@@ -78,7 +78,7 @@ const walletNetworks: { readonly [wallet in PaywallWallet]: readonly string[] | 
 
 const labels = { pera: 'Pera', defly: 'Defly', lute: 'Lute', exodus: 'Exodus', kibisis: 'Kibisis' } as const
 
-/** A wallet as the page offers it. */
+/** A wallet that the page offers. */
 export type WalletOption = { readonly wallet: PaywallWallet | 'kmd'; readonly label: string }
 
 /** The wallets to offer on a network, the local daemon first. */

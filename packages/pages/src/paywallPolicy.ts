@@ -3,12 +3,13 @@ import type { PaywallOptions, WalletOption } from './paywallOptions.js'
 
 const peraOrigin = 'https://web.perawallet.app'
 
-/** Allows scripts from the page's own file only; the other origins follow from the wallets that are offered. */
+/** Allows scripts from the page's own file only. The other origins depend on the offered wallets. */
 export function paywallPolicy(offered: readonly WalletOption[], { logo, kmd }: PaywallOptions): string {
   const has = (...wallets: WalletOption['wallet'][]): boolean => offered.some(({ wallet }) => wallets.includes(wallet))
   const connect = [
     "'self'",
-    // Both wallets fetch a list of bridge servers, so their hosts are not known here. Their images are data: URLs.
+    // Both wallets fetch a list of bridge servers, so their hosts are not known in advance. Their images are data:
+    // URLs.
     ...(has('pera', 'defly') ? ['https:', 'wss:', 'data:'] : []),
     ...(has('kmd') ? [new URL(kmd!.url).origin] : []),
   ]

@@ -1,4 +1,4 @@
-/** The page of a seller: revenue by day and route, latest payments, failures. HTML and a style, without any script. */
+/** The seller's page: revenue by day and route, latest payments, failures. HTML and CSS without any script. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import { clip, escapeText } from './escape.js'
 import { chartElement, totalsElement } from './salesChart.js'
@@ -8,11 +8,11 @@ import { failuresElement, paymentsElement, routesElement } from './salesTables.j
 
 export type { SalesList, SalesPageData, SalesPayment, SalesRevenue } from './salesData.js'
 
-/** Nothing but the page's own style is loaded or run, and no other page can show it. */
+/** Only the page's own style is loaded, nothing runs, and no other page can embed it. */
 export const salesPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${Bytes.toBase64(Hash.sha256(Bytes.fromUtf8(salesStyle)))}'`,
-  // The empty icon, in place of a request for one.
+  // Allows the empty icon, which avoids a request for one.
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",

@@ -1,4 +1,4 @@
-/** Sums and bars of the seller's page. */
+/** Totals and bars of the seller's page. */
 import { Network } from '@latchkey/algorand'
 import { clip, escapeText } from './escape.js'
 import type { AssetTotal } from './salesData.js'
@@ -18,12 +18,12 @@ export function totalsElement(totals: readonly AssetTotal[], days: number): stri
   return `<dl class="totals">${items.join('\n')}</dl>`
 }
 
-/** A gap between bars, in the width of one. */
+/** The gap between bars, relative to the width of a bar. */
 const gap = 0.2
 
 /**
- * Labels are text beside the picture, so that they keep their size on every screen and never meet a bar. The picture is
- * stretched to the width that there is.
+ * Labels are text outside of the picture, so that they keep their size on every screen and never overlap a bar. The
+ * picture is stretched to the available width.
  */
 export function chartElement(total: AssetTotal, { days, today }: { days: number; today: number }): string {
   const first = today - days + 1
@@ -33,7 +33,7 @@ export function chartElement(total: AssetTotal, { days, today }: { days: number;
   const bars = shown
     .filter(([, amount]) => amount > 0n)
     .map(([day, amount]) => {
-      // Ten-thousandths of the height, computed as integers; the smallest amount can be seen, too.
+      // Percent of the height, computed with integers in hundredths. The smallest amount stays visible.
       const height = Math.max(1, Number((amount * 10_000n) / max) / 100)
       const title = `${formatDay(day)}: ${formatAmount(amount, total)}`
       const place = `x="${day - first + gap / 2}" y="${100 - height}" width="${1 - gap}" height="${height}"`

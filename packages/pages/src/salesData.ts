@@ -1,4 +1,6 @@
-/** What the page of a seller shows. Amounts are base units, as text: sums have more digits than a number can hold. */
+/**
+ * The data of the seller's page. Amounts are base units as text, because sums have more digits than a number can hold.
+ */
 
 /** A payment, as a store records it. */
 export type SalesPayment = {
@@ -15,9 +17,9 @@ export type SalesPayment = {
   readonly network: string
 }
 
-/** What a route earned on a day in an asset. */
+/** The revenue of a route on a day in an asset. */
 export type SalesRevenue = {
-  /** Days since 1970, in UTC; negative for the sum of all earlier ones. */
+  /** Days since 1970, in UTC. Negative for the sum of all earlier days. */
   readonly day: number
   readonly route: string
   readonly network: string
@@ -29,23 +31,23 @@ export type SalesRevenue = {
   readonly failed: number
 }
 
-/** A part of a list, and where the next one begins. */
+/** A page of a list, and where the next one begins. */
 export type SalesList = {
   readonly sales: readonly SalesPayment[]
   readonly next: string | undefined
-  /** Where this part begins; undefined for the first. */
+  /** Where this page begins; undefined for the first. */
   readonly after: string | undefined
 }
 
-/** What {@link salesPage} shows. */
+/** The data that {@link salesPage} shows. */
 export type SalesPageData = {
   /** The name of the shop. */
   readonly name: string
-  /** How many days are shown, up to `today`. */
+  /** The number of days shown, up to `today`. */
   readonly days: number
   /** Days since 1970, in UTC. */
   readonly today: number
-  /** Of the days that are shown. */
+  /** The revenue of the days shown. */
   readonly revenue: readonly SalesRevenue[]
   readonly payments: SalesList
   readonly failures: SalesList
@@ -94,7 +96,7 @@ function sum(rows: readonly SalesRevenue[]): Omit<AssetTotal, 'byDay'> {
     network,
     asset,
     assetName,
-    // A row from before a node had told them has none.
+    // Rows recorded before a node reported the decimals have none.
     decimals: rows.find(({ decimals }) => decimals !== undefined)?.decimals,
     amount: rows.reduce((total, { amount }) => total + BigInt(amount), 0n),
     settled: rows.reduce((total, { settled }) => total + settled, 0),

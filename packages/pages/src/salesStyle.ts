@@ -1,4 +1,6 @@
-/** The style of the seller's page. It is in the page, which has no script: its hash is in the content security policy. */
+/**
+ * The style of the seller's page. It is inline, and its hash is in the content security policy. The page has no script.
+ */
 export const salesStyle = `
 :root {
   color-scheme: light dark;

@@ -1,4 +1,7 @@
-/** Tables of the seller's page. Routes are the seller's; payers, codes and asset names come from others: all is escaped. */
+/**
+ * Tables of the seller's page. Payers, codes and asset names come from others, so everything is escaped, including
+ * routes.
+ */
 import { Explorer, Network } from '@latchkey/algorand'
 import { clip, escapeText } from './escape.js'
 import { type SalesList, type SalesPayment, type SalesRevenue, totalsByRoute } from './salesData.js'
@@ -9,7 +12,7 @@ const maxRoutes = 200
 export function routesElement(revenue: readonly SalesRevenue[]): string {
   const rows = totalsByRoute(revenue).slice(0, maxRoutes)
   if (rows.length === 0) return '<p class="empty">No route was paid for.</p>'
-  // What counts most comes first: a phone shows as much as fits, and scrolls.
+  // The most important columns come first, because a phone shows only the first ones without scrolling.
   const columns = ['Route', 'Revenue|number', 'Payments|number', 'Failures|number', 'Network']
   return table('Revenue by route', columns, [
     ...rows.map((row) => [
@@ -75,7 +78,7 @@ function idCell(id: string, url: string | undefined): string {
   return `<td><a href="${escapeText(url)}" rel="noreferrer noopener">${short}</a></td>`
 }
 
-/** A region that scrolls sideways must be reachable by the keyboard. */
+/** A horizontally scrolling region must be reachable by keyboard. */
 function table(label: string, columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const head = columns.map((column) => {
     const [title, kind] = column.split('|')

@@ -5,7 +5,7 @@ import { clip } from './escape.js'
 const dayMs = 86_400_000
 const maxUnitLength = 40
 
-/** An amount with its unit; base units where the decimals are not known. */
+/** An amount with its unit, or base units if the decimals are unknown. */
 export function formatAmount(
   amount: bigint,
   { decimals, assetName }: { readonly decimals: number | undefined; readonly assetName: string },

@@ -22,7 +22,7 @@ test('replace writes all parts and returns the file open', async (t) => {
   assert.deepEqual(readdirSync(directory), ['state'])
 })
 
-test('replace removes a temporary file that a crash left', async (t) => {
+test('replace removes a temporary file left by a crash', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'state')
   writeFileSync(`${path}.tmp`, 'a part of something much longer than the new content', { mode: 0o644 })
@@ -31,7 +31,7 @@ test('replace removes a temporary file that a crash left', async (t) => {
   assert.equal(statSync(path).mode & 0o777, 0o600)
 })
 
-test('replace does not write through a link in the place of the temporary file', async (t) => {
+test('replace does not write through a link at the temporary path', async (t) => {
   const directory = temporaryDirectory(t)
   const [path, target] = [join(directory, 'state'), join(directory, 'target')]
   writeFileSync(target, 'untouched')
@@ -92,14 +92,14 @@ test('replaceSync replaces content and mode', (t) => {
   assert.deepEqual(readdirSync(directory), ['token'])
 })
 
-test('replaceSync does not take over the mode of a file that a crash left', (t) => {
+test('replaceSync does not inherit the mode of a file left by a crash', (t) => {
   const path = join(temporaryDirectory(t), 'token')
   writeFileSync(`${path}.new`, 'left over', { mode: 0o666 })
   AtomicFile.replaceSync(path, 'new')
   assert.deepEqual([readFileSync(path, 'utf8'), statSync(path).mode & 0o777], ['new', 0o600])
 })
 
-test('replaceSync succeeds where directories cannot be synced, and reports a disk that fails', (t) => {
+test('replaceSync succeeds if directories cannot be synced, and reports a failing disk', (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'token')
   const { fsyncSync } = fs

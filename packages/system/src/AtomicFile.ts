@@ -1,6 +1,6 @@
 /**
- * Files that are replaced in one step: a reader, or a program that starts after a crash, finds the old content or the
- * new, never a part. The new content is written to a temporary file beside it, flushed to the disk and renamed.
+ * Atomic file replacement: a reader, or a program that starts after a crash, finds either the old content or the new,
+ * never a part. The new content is written to a temporary file in the same directory, flushed to the disk and renamed.
  */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
@@ -13,9 +13,9 @@ const ownerOnly = 0o600
 /** The options of {@link replace}. */
 export type Replacement = {
   path: string
-  /** In the same directory, and used by one writer at a time. A file that a crash left there is removed. */
+  /** In the same directory, and used by one writer at a time. A file left there by a crash is removed. */
   temporaryPath: string
-  /** The content, written one part after another. */
+  /** The content, written part by part. */
   parts: readonly Uint8Array[]
 }
 
@@ -23,8 +23,8 @@ export type Replacement = {
  * Replaces a file and returns it open for reading and writing. Its mode is 0600. Call {@link syncDirectory} to make the
  * replacement survive a power failure.
  *
- * @throws AtomicFileError with the code `write_incomplete`, or the error of the file system. The old file is unchanged
- * then, and the temporary file removed.
+ * @throws AtomicFileError with the code `write_incomplete`, or the error of the file system. In both cases the old file
+ * is unchanged and the temporary file removed.
  */
 export async function replace({ path, temporaryPath, parts }: Replacement): Promise<FileHandle> {
   await rm(temporaryPath, { force: true })
@@ -42,7 +42,7 @@ export async function replace({ path, temporaryPath, parts }: Replacement): Prom
   return handle
 }
 
-/** Flushes the names in the file's directory to the disk, where the file system can do that. */
+/** Flushes the names in the file's directory to the disk, if the file system supports it. */
 export async function syncDirectory(path: string): Promise<void> {
   let directory: FileHandle | undefined
   try {
@@ -71,12 +71,12 @@ export async function writeAt(handle: FileHandle, bytes: Uint8Array, position: n
 }
 
 /**
- * Replaces a file synchronously. Writers that use the same temporary path have to exclude each other.
+ * Replaces a file synchronously. Writers with the same temporary path must exclude each other.
  *
  * @default mode 0o600
  * @default temporaryPath `path` with `.new` appended
- * @throws the error of the file system. The old file is unchanged then, and the temporary file removed. Only an error of
- *   the disk while the directory is synced comes after the replacement.
+ * @throws the error of the file system. The old file is then unchanged and the temporary file removed, except for a
+ * disk error while the directory is synced, which comes after the replacement.
  */
 export function replaceSync(
   path: string,
@@ -84,7 +84,7 @@ export function replaceSync(
   mode = ownerOnly,
   temporaryPath = `${path}.new`,
 ): void {
-  // One that a crash left may have another mode.
+  // A file left by a crash may have another mode.
   rmSync(temporaryPath, { force: true })
   const descriptor = openSync(temporaryPath, 'wx', mode)
   try {
@@ -102,7 +102,7 @@ export function replaceSync(
   syncDirectorySync(path)
 }
 
-/** As {@link syncDirectory}, synchronously. A file that was created, renamed or removed stays so once this returns. */
+/** The synchronous {@link syncDirectory}. A created, renamed or removed file stays that way once this returns. */
 export function syncDirectorySync(path: string): void {
   let descriptor: number | undefined
   try {
@@ -115,7 +115,7 @@ export function syncDirectorySync(path: string): void {
   }
 }
 
-/** Errors of systems on which a directory cannot be opened or synced. */
+/** Errors of systems that cannot open or sync a directory. */
 const unsupported = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EACCES', 'EPERM', 'EISDIR'])
 
 function ignoreUnsupported(error: unknown): void {

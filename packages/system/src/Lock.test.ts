@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import * as Lock from './Lock.js'
 import { temporaryDirectory } from './temporaryDirectory.test.helper.js'
 
-/** Whether another program can take the lock now. */
+/** Whether another program could take the lock now. */
 function isFree(path: string): boolean {
   return spawnSync('flock', ['-x', '-n', path, 'true']).status === 0
 }
@@ -33,7 +33,7 @@ test('a second attempt in the same process fails and does not release the lock',
   Lock.release(Lock.take(path))
 })
 
-test('a lock that another program holds is respected, and free when that program is killed', async (t) => {
+test('a lock held by another program is respected, and free once that program is killed', async (t) => {
   const path = join(temporaryDirectory(t), 'x.lock')
   const holder = spawn('flock', ['-x', '--no-fork', path, 'sh', '-c', 'echo held; exec sleep 60'])
   t.after(() => holder.kill('SIGKILL'))
@@ -75,7 +75,7 @@ test('a missing flock command is named', { skip: process.platform === 'darwin' }
   )
 })
 
-test('another failure of flock is not reported as a held lock', { skip: process.platform === 'darwin' }, (t) => {
+test('other failures of flock are not reported as a held lock', { skip: process.platform === 'darwin' }, (t) => {
   const directory = temporaryDirectory(t)
   const path = process.env['PATH']
   writeFileSync(join(directory, 'flock'), '#!/bin/sh\nexit 71\n', { mode: 0o700 })

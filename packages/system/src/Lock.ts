@@ -1,10 +1,9 @@
 /**
- * A lock on a file, held by one process at a time. It is flock(2), which other programs, the Go daemon among them, use
- * too. The kernel releases it however the process ends, so there is no stale lock and no process id to mistake for
- * another.
+ * A lock on a file, held by one process at a time. It uses flock(2), like other programs including the Go daemon. The
+ * kernel releases the lock however the process ends, so there is no stale lock and no process id that could be reused.
  *
- * Node has no flock. On Linux, flock(1) takes the lock on a descriptor that it inherits: a lock of this kind belongs to
- * the open file, which stays open here after flock(1) has ended. On macOS open(2) itself can take it.
+ * Node has no flock. On Linux, flock(1) takes the lock on an inherited descriptor: this kind of lock belongs to the
+ * open file, which stays open here after flock(1) has exited. On macOS open(2) itself can take the lock.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
@@ -18,8 +17,8 @@ const heldStatus = 1
 /**
  * Takes the lock, creating the file if it is missing. Returns the descriptor that holds it, for {@link release}.
  *
- * @throws LockError with the code `locked` if another program, or this one, holds it; `flock_missing` or `lock_failed`
- * if it cannot be taken at all; the error of the file system if the file cannot be opened.
+ * @throws LockError with the code `locked` if another program or this one holds the lock; `flock_missing` or
+ * `lock_failed` if it cannot be taken at all; the error of the file system if the file cannot be opened.
  *
  * @example
  * const lock = Lock.take('state.lock')

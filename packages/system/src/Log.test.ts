@@ -49,7 +49,7 @@ test('a request is one line of text or JSON', async (t) => {
   assert.deepEqual(more, [])
 })
 
-test('whatever a text holds, it stays one line without anything that a terminal obeys, and the same value in JSON', async (t) => {
+test('any text stays on one line without terminal control characters, and keeps its value in JSON', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   const hostile = 'a "quoted"\nsecond \u001b[2J\u009b\u202e\u007f\u2028\u{e0001} ü level=error'
   for (const format of ['text', 'json'] as const) {
@@ -66,7 +66,7 @@ test('whatever a text holds, it stays one line without anything that a terminal 
   assert.equal(JSON.parse(lines[3]!).route, hostile)
 })
 
-test('a long text is cut off', async (t) => {
+test('a long text is truncated', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   const log = new Log({ to: path })
   log.write('error', 'x'.repeat(1_000_000))
@@ -74,7 +74,7 @@ test('a long text is cut off', async (t) => {
   assert.ok(readFileSync(path).length < 5_000)
 })
 
-test('lines below the level are left out', async (t) => {
+test('lines below the level are omitted', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   const log = new Log({ to: path, level: 'warning' })
   log.write('info', 'no')
@@ -86,7 +86,7 @@ test('lines below the level are left out', async (t) => {
   assert.deepEqual(levels, ['warning', 'warning', 'warning', 'warning', 'warning', 'error'])
 })
 
-test('a renamed file gets all lines until it is reopened, and the new file the others', async (t) => {
+test('a renamed file gets all lines until it is reopened, and the new file the rest', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'a.log')
   const log = new Log({ to: path })
@@ -102,7 +102,7 @@ test('a renamed file gets all lines until it is reopened, and the new file the o
 
 const idOf = (line: string): string => /request_id=(\S+)/.exec(line)![1]!
 
-test('a file that cannot be reopened goes on in the old one and says so', async (t) => {
+test('if a file cannot be reopened, the log continues in the old one and reports it', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   const log = new Log({ to: path })
   renameSync(path, `${path}.1`)
@@ -115,7 +115,7 @@ test('a file that cannot be reopened goes on in the old one and says so', async 
   assert.match(lines[1]!, /after/)
 })
 
-test('a file that is truncated in its place has no hole afterwards', async (t) => {
+test('a file that is truncated in place has no hole afterwards', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   const log = new Log({ to: path })
   log.write('info', 'before')
@@ -125,7 +125,7 @@ test('a file that is truncated in its place has no hole afterwards', async (t) =
   assert.match(readFileSync(path, 'utf8'), /^time=.*after"\n$/)
 })
 
-test('a file beyond its limit is renamed in the place of the one before', async (t) => {
+test('a file beyond its limit replaces the previous renamed file', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'a.log')
   const log = new Log({ to: path, maxBytes: 10_000 })
@@ -136,10 +136,10 @@ test('a file beyond its limit is renamed in the place of the one before', async 
   assert.match(readFileSync(path, 'utf8'), /line 299/)
 })
 
-test('a file beyond its limit that cannot be opened again goes on, and says so now and then', async (t) => {
+test('if a file beyond its limit cannot be opened again, the log continues and reports it occasionally', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   const log = new Log({ to: path, maxBytes: 10_000 })
-  // As with too many open files: the old one is moved away, and a new one cannot be opened.
+  // Simulates too many open files: the old file is moved away, and a new one cannot be opened.
   renameSync(path, `${path}.1`)
   mkdirSync(path)
   for (let i = 0; i < 200; i++) log.write('info', `line ${i} ${'x'.repeat(100)}`)
@@ -151,7 +151,7 @@ test('a file beyond its limit that cannot be opened again goes on, and says so n
   assert.equal(log.lostLines, 0)
 })
 
-test('a full disk loses lines, counts them, and reports them in the first line that it takes again', async (t) => {
+test('a full disk loses and counts lines, and the first line written again reports them', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   symlinkSync('/dev/full', path)
   const log = new Log({ to: path, format: 'json' })
@@ -168,10 +168,10 @@ test('a full disk loses lines, counts them, and reports them in the first line t
   assert.deepEqual([three, more], ['three', []])
 })
 
-test('a pipe that is not read holds nothing up, and what waits for it is limited', async (t) => {
+test('an unread pipe blocks nothing, and the waiting data is limited', async (t) => {
   const path = join(temporaryDirectory(t), 'pipe')
   await once(spawn('mkfifo', [path]), 'exit')
-  // Opened for reading too, and never read: a write that waits would wait for good.
+  // Opened for reading too and never read, so a blocking write would wait forever.
   const descriptor = openSync(path, 'r+')
   t.after(() => closeSync(descriptor))
   const log = new Log({ to: descriptor, format: 'json' })
@@ -180,7 +180,7 @@ test('a pipe that is not read holds nothing up, and what waits for it is limited
   await log.close()
 })
 
-test('a socket that is not read holds nothing up either', async (t) => {
+test('an unread socket blocks nothing either', async (t) => {
   const reader = spawn('sleep', ['60'], { stdio: ['pipe', 'ignore', 'ignore'] })
   t.after(() => reader.kill('SIGKILL'))
   const descriptor = (reader.stdin as unknown as { _handle: { fd: number } })._handle.fd
@@ -190,7 +190,7 @@ test('a socket that is not read holds nothing up either', async (t) => {
   await log.close()
 })
 
-test('a closed pipe loses lines and fails nothing', async (t) => {
+test('a closed pipe loses lines without failing', async (t) => {
   const path = join(temporaryDirectory(t), 'pipe')
   await once(spawn('mkfifo', [path]), 'exit')
   const readEnd = openSync(path, 'r+')

@@ -1,4 +1,7 @@
-/** The log of a server: events, and one line for each request. It never gets secrets, and never fails what it is about. */
+/**
+ * The log of a server: events, and one line per request. It never contains secrets, and never makes the logged work
+ * fail.
+ */
 import { LogFile } from './LogFile.js'
 import * as LogLine from './LogLine.js'
 import type { LogSink, LossReport, RequestFormatter } from './LogSink.js'
@@ -8,19 +11,17 @@ export { type Fields, type Format, formats, type Level, levels, type RequestFiel
 
 /** Options of {@link Log}. */
 export type LogOptions = {
-  /**
-   * A file, which is created if it is missing, or an open descriptor, such as 2 for stderr.
-   */
+  /** A file, which is created if missing, or an open descriptor, such as 2 for stderr. */
   to: string | number
   /** @default 'text' */
   format?: LogLine.Format | undefined
   /**
-   * The least severe lines that are written. Requests are `info`; those that were refused or failed are more.
+   * The least severe level that is written. Requests are `info`; refused and failed ones are more severe.
    * @default 'info'
    */
   level?: LogLine.Level | undefined
   /**
-   * A longer file is renamed to `.old`, in the place of the one before.
+   * A longer file is renamed to `.old`, replacing the previous one.
    * @default 128 MiB
    */
   maxBytes?: number | undefined
@@ -29,8 +30,8 @@ export type LogOptions = {
 /**
  * A log in a file or on a descriptor.
  *
- * Lines that cannot be written, as on a full disk or to a pipe that is not read, are counted, and reported by the first line
- * that can be written again.
+ * Lines that cannot be written, such as on a full disk or to an unread pipe, are counted. The first line that can be
+ * written again reports them.
  *
  * @example
  * const log = new Log({ to: 'server.log', format: 'json' })
@@ -56,7 +57,7 @@ export class Log {
         : new LogStream({ descriptor: to, report, format: formatRequest })
   }
 
-  /** How many lines could not be written since the start. */
+  /** The number of lines that could not be written since the start. */
   get lostLines(): number {
     return this.#sink.lostLines
   }
@@ -65,20 +66,20 @@ export class Log {
     return this.#level
   }
 
-  /** Changes the form and the least level of what is written from now on. */
+  /** Changes the format and the level of later lines. */
   configure({ format, level }: Pick<LogOptions, 'format' | 'level'>): void {
-    // What waits is of before.
+    // Waiting lines keep the previous settings.
     this.#sink.flush()
     this.#format = format ?? this.#format
     this.#level = level ?? this.#level
   }
 
-  /** Writes everything to another log too, such as one on the terminal, which has a form and a level of its own. */
+  /** Also writes everything to another log, such as one on the terminal, which has its own format and level. */
   copyTo(log: Log): void {
     this.#copy = log
   }
 
-  /** Writes an event, at once if it goes to a file. */
+  /** Writes an event, immediately if the log is a file. */
   write(level: LogLine.Level, message: string, fields?: LogLine.Fields): void {
     this.#copy?.write(level, message, fields)
     if (!LogLine.isAtLeast(level, this.#level)) return
@@ -86,18 +87,18 @@ export class Log {
     this.#sink.flush()
   }
 
-  /** Writes a request that is over, within a tenth of a second. */
+  /** Writes a finished request, within a tenth of a second. */
   request(request: LogLine.RequestFields): void {
     this.#copy?.request(request)
     if (LogLine.isAtLeast(LogLine.levelOf(request), this.#level)) this.#sink.appendRequest(request)
   }
 
-  /** Opens the file by its name again, after logrotate or a person has renamed it. */
+  /** Reopens the file by its name, after logrotate or a person has renamed it. */
   reopen(): void {
     this.#sink.reopen()
   }
 
-  /** Writes what is waiting and closes the file, at once; on a descriptor, waits a second for its reader. */
+  /** Writes the waiting lines and closes the file immediately. On a descriptor, waits up to a second for its reader. */
   async close(): Promise<void> {
     await Promise.all([this.#sink.close(), this.#copy?.close()])
   }

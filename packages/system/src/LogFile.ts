@@ -1,9 +1,9 @@
 /**
- * A log in a file. Lines are collected for a moment and written together, each write whole lines at the end of the file
- * (`O_APPEND`), so that the file can be renamed, truncated or read at any time.
+ * A log in a file. Lines are collected briefly and written together. Each write appends whole lines (`O_APPEND`), so
+ * the file can be renamed, truncated or read at any time.
  *
- * Writes are synchronous: one to a file is a copy into the memory of the kernel, and for a batch of lines it costs less
- * than handing it to another thread.
+ * Writes are synchronous: writing to a file is a copy into the memory of the kernel, and for a batch of lines it costs
+ * less than handing it to another thread.
  */
 import { closeSync, constants, fstatSync, openSync, renameSync, type Stats, statSync, writeSync } from 'node:fs'
 import type { RequestFields } from './LogLine.js'
@@ -16,28 +16,28 @@ export type LogFileOptions = {
   /** @default 0o640 */
   mode?: number | undefined
   /**
-   * A longer file is renamed to `.old`, in the place of the one before, and a new one begun.
+   * A longer file is renamed to `.old`, replacing the previous one, and a new one is started.
    * @default 128 MiB
    */
   maxBytes?: number | undefined
 }
 
 const flushAfterMs = 100
-/** What waits is kept as bytes: as strings in pieces, it would cost the garbage collector more than writing it. */
+/** Waiting lines are kept as bytes. As strings they would cost the garbage collector more than writing them. */
 const flushBytes = 32 * 1024
 /**
- * Lines of requests are made together: one by one, each between two requests, they would cost a daemon three times as much.
+ * Request lines are formatted in batches. Formatting each between two requests would cost a daemon three times as much.
  */
 const maxRequests = 128
-/** Of UTF-8 for each unit of a string. */
+/** The maximum number of UTF-8 bytes per string unit. */
 const maxUnitBytes = 3
 const copiedUnits = 4 * 1024
 const newline = 0x0a
 const defaultMaxBytes = 128 * 1024 * 1024
-/** Opening a pipe that no program reads fails at once, and writing to a full one does too. */
+/** Opening a pipe without a reader fails immediately, and so does writing to a full one. */
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
 
-/** Those with lines that wait: the process may end in between. */
+/** Files with waiting lines, because the process may exit in between. */
 const waiting = new Set<LogFile>()
 let isExitWatched = false
 
@@ -46,17 +46,17 @@ export class LogFile implements LogSink {
   readonly #losses: Losses
   #descriptor: number
   readonly #buffer = Buffer.allocUnsafe(flushBytes)
-  /** How much of the buffer waits, and in how many lines. */
+  /** The number of waiting bytes in the buffer, and of their lines. */
   #bytes = 0
   #lines = 0
-  /** Requests whose lines are not made yet, and when they were over. */
+  /** Requests whose lines are not formatted yet, and when they finished. */
   #requests: RequestFields[] = []
   #times: number[] = []
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
-  /** Whether the file ends within a line. */
+  /** Whether the file ends with an incomplete line. */
   #isCut = false
-  /** Written since the size of the file was last looked at. */
+  /** The bytes written since the size of the file was last checked. */
   #unchecked = 0
   #isLimiting = false
 
@@ -98,7 +98,7 @@ export class LogFile implements LogSink {
     const { format } = this.#options
     const [requests, times] = [this.#requests, this.#times]
     if (requests.length === 0) return
-    // Before the first is written: a file that has become too long is opened again within a write, which flushes.
+    // Cleared before the first write: a file that is too long is reopened within a write, which flushes.
     this.#requests = []
     this.#times = []
     let text = ''
@@ -106,7 +106,7 @@ export class LogFile implements LogSink {
     for (let at = 0; at < requests.length; at++) {
       text += format(requests[at]!, times[at]!)
       lines++
-      // Copied together: a copy of each line costs as much as making it.
+      // Copied in batches, because copying each line costs as much as formatting it.
       if (text.length < copiedUnits) continue
       this.#append(text, lines)
       text = ''
@@ -149,7 +149,7 @@ export class LogFile implements LogSink {
     this.#lines = 0
     this.#bytes = 0
     this.#write(bytes, lines)
-    // A file that cannot be opened again is reported in the old one, by another flush.
+    // If the file cannot be reopened, the old one reports it with another flush.
     if (this.#unchecked <= this.#maxBytes || this.#isLimiting) return
     this.#isLimiting = true
     this.#limitSize()
@@ -187,7 +187,7 @@ export class LogFile implements LogSink {
     return openSync(this.#options.path, flags, this.#options.mode ?? 0o640)
   }
 
-  /** Of a disk that fills up, the last write gets a part. */
+  /** When a disk fills up, the last write is only partial. */
   #write(lines: Buffer, count: number): void {
     const start = (this.#isCut ? '\n' : '') + this.#losses.report
     const head = Buffer.from(start)
@@ -205,7 +205,7 @@ export class LogFile implements LogSink {
     if (written < bytes.length) this.#losses.add(count - wholeLines(lines, written - head.length), reason)
   }
 
-  /** Only the file that is still at its path: logrotate may have moved it, and then reopens it. */
+  /** Only limits the file that is still at its path. If logrotate has moved it, logrotate also triggers a reopen. */
   #limitSize(): void {
     const { path } = this.#options
     try {
@@ -217,14 +217,14 @@ export class LogFile implements LogSink {
       this.reopen()
       this.#unchecked = fstatSync(this.#descriptor).size
     } catch {
-      // It is longer than it should be, which is no reason to lose lines.
+      // An overlong file is no reason to lose lines.
     }
-    // Not with every line: the next attempt may fail as this one did.
+    // Does not retry on every line, because the next attempt may fail too.
     this.#unchecked = Math.min(this.#unchecked, this.#maxBytes - Math.floor(this.#maxBytes / 16))
   }
 }
 
-/** How many lines end within the first so many bytes. */
+/** The number of lines that end within the first `bytes` bytes. */
 function wholeLines(lines: Buffer, bytes: number): number {
   let count = 0
   for (let at = lines.indexOf(newline); at >= 0 && at < bytes; at = lines.indexOf(newline, at + 1)) count++

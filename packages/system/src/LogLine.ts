@@ -1,20 +1,20 @@
-/** One line of a log, as text in the form of the Go daemon or as JSON. Whatever a text holds, it stays one line. */
+/** One line of a log, as text in the format of the Go daemon or as JSON. Any text stays on one line. */
 import { VisibleText } from '@latchkey/algorand'
 
-/** How severe an event is, least first. */
+/** The severity of an event, least severe first. */
 export const levels = ['debug', 'info', 'warning', 'error'] as const
-/** How much a line matters. */
+/** The severity of a line. */
 export type Level = (typeof levels)[number]
 
-/** `text` is `key=value`, for people; `json` is one object a line, for collectors. */
+/** `text` is `key=value` for people; `json` is one object per line for collectors. */
 export const formats = ['text', 'json'] as const
-/** How lines are written: for people, or as JSON. */
+/** The format of lines: for people, or as JSON. */
 export type Format = (typeof formats)[number]
 
-/** What a line has besides time, level and message. */
+/** The fields of a line besides time, level and message. */
 export type Fields = { readonly [name: string]: string | number | boolean | undefined }
 
-/** A request that is over: a `RequestRecord` of `@latchkey/http`. */
+/** A finished request: a `RequestRecord` of `@latchkey/http`. */
 export type RequestFields = {
   readonly id: string
   readonly method: string
@@ -23,13 +23,13 @@ export type RequestFields = {
   readonly durationMs: number
   readonly bytes: number
   readonly isComplete: boolean
-  /** The id of the payment that it was about. */
+  /** The id of the payment of the request. */
   readonly payment?: string | undefined
-  /** Which of several servers with one log. */
+  /** Identifies one of several servers that share a log. */
   readonly server?: string | undefined
 }
 
-/** A text from outside that is longer is cut off: a line must not fill a disk. */
+/** Longer text from outside is truncated, because a line must not fill a disk. */
 const longestText = 4_096
 
 export function event(format: Format, level: Level, message: string, fields: Fields = {}): string {
@@ -43,8 +43,8 @@ export function event(format: Format, level: Level, message: string, fields: Fie
 }
 
 /**
- * The line of a request. It is written thousands of times a second: what does not change between two requests of a route is
- * kept, because it would cost as much as a twentieth of a signature.
+ * The line of a request. It is written thousands of times a second, so the parts that do not change between two
+ * requests of a route are cached. Formatting them would cost as much as a twentieth of a signature.
  */
 export function request(format: Format, level: Level, fields: RequestFields, atMs = Date.now()): string {
   const { id, bytes, isComplete } = fields
@@ -67,12 +67,12 @@ type Middle = {
   readonly text: string
 }
 
-/** By route, of the latest request of each. */
+/** The cached middle of the latest request, by route. */
 const middles = new Map<string, Middle>()
-/** Routes are patterns, of which a server has few. */
+/** Routes are patterns, and a server has few of them. */
 const maxMiddles = 256
 
-/** What is between the time and the duration. */
+/** The part between the time and the duration. */
 function middleOf(format: Format, level: Level, { method, route, status }: RequestFields): string {
   const known = middles.get(route)
   if (
@@ -102,7 +102,7 @@ function endOf(format: Format, { payment, server, isComplete }: RequestFields): 
   return `${field('payment', payment)}${field('server', server)}${isComplete ? '' : incomplete}`
 }
 
-/** With three decimals: whole numbers become text in a quarter of the time of others. */
+/** Formats three decimals with integers, which convert to text in a quarter of the time. */
 function milliseconds(durationMs: number): string {
   const micros = Math.round(durationMs * 1000)
   const whole = Math.floor(micros / 1000)
@@ -114,13 +114,13 @@ function threeDigits(number: number): string {
   return number >= 10 ? `0${number}` : `00${number}`
 }
 
-/** Errors of the server are errors; what shows an attack, a wrong setting or too much load is a warning. */
+/** Server errors are errors. Statuses that indicate an attack, a wrong setting or overload are warnings. */
 export function levelOf({ status }: Pick<RequestFields, 'status'>): Level {
   if (status === 503 || status === 401 || status === 403 || status === 429) return 'warning'
   return status >= 500 ? 'error' : 'info'
 }
 
-/** Whether a level counts where `threshold` is the least that does. */
+/** Whether a level is at or above `threshold`. */
 export function isAtLeast(level: Level, threshold: Level): boolean {
   return levels.indexOf(level) >= levels.indexOf(threshold)
 }
@@ -141,7 +141,7 @@ const isPlain = (text: string): boolean => text.length <= longestPlain && plain.
 const plainText = (text: string): string => (isPlain(text) ? text : quoted(text))
 const jsonText = (text: string): string => (isPlain(text) ? `"${text}"` : quoted(text))
 
-/** JSON escapes line breaks and ESC, but not the other characters that a terminal obeys: a log is read with `cat`. */
+/** JSON escapes line breaks and ESC, but not the other terminal control characters, and people read logs with `cat`. */
 function quoted(text: string): string {
   const short = text.length > longestText ? `${text.slice(0, longestText)}…` : text
   return VisibleText.replaceHiddenOnScreen(JSON.stringify(short), (character) => {
@@ -156,7 +156,9 @@ let nowSecond = 0
 let secondText = ''
 let nowText = ''
 
-/** Made once a millisecond, and to the second once a second. The Go daemon writes microseconds and the zone. */
+/**
+ * Computed once per millisecond, and up to the second once per second. The Go daemon writes microseconds and the zone.
+ */
 function timeText(format: Format, ms: number): string {
   if (ms !== nowMs) {
     const second = Math.floor(ms / 1000)

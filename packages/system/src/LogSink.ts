@@ -1,29 +1,29 @@
-/** Where the lines of a log go, and what is kept about those that did not get there. */
+/** The destination of log lines, and the count of lost lines. */
 import type { RequestFields } from './LogLine.js'
 
-/** Makes the line of a request that was over at `atMs`. */
+/** Formats the line of a request that finished at `atMs`. */
 export type RequestFormatter = (request: RequestFields, atMs: number) => string
 
-/** Takes whole lines. Nothing here throws, and nothing waits: a log must not fail or hold up what it is about. */
+/** Accepts whole lines. Nothing here throws or blocks: a log must not fail or delay the work that it describes. */
 export type LogSink = {
-  /** How many lines were lost since the start. */
+  /** The number of lines lost since the start. */
   readonly lostLines: number
-  /** Takes a line, which ends with a line break. It may be written a little later. */
+  /** Accepts a line, which ends with a line break. It may be written slightly later. */
   append(line: string): void
-  /** Takes a request that is over now. Its line may be made a little later. */
+  /** Accepts a request that has just finished. Its line may be formatted slightly later. */
   appendRequest(request: RequestFields): void
-  /** Writes what is waiting, as far as that can be done without waiting. */
+  /** Writes the waiting lines, as far as possible without blocking. */
   flush(): void
-  /** Starts again with the file of that name, after a program such as logrotate has moved it away. */
+  /** Starts a new file at the path, after a program such as logrotate has moved the old one. */
   reopen(): void
-  /** Writes what is waiting and closes. Resolves at once for a file. */
+  /** Writes the waiting lines and closes. Resolves immediately for a file. */
   close(): Promise<void>
 }
 
-/** Makes the line that reports lost ones. */
+/** Formats the line that reports lost lines. */
 export type LossReport = (loss: { lines: number; since: string; reason: string }) => string
 
-/** Counts lines that were lost, until the report of them is written. */
+/** Counts lost lines until their report is written. */
 export class Losses {
   readonly #report: LossReport
   #total = 0
@@ -39,7 +39,7 @@ export class Losses {
     return this.#total
   }
 
-  /** The line to write before the next one; blank if there is nothing to report. */
+  /** The line to write before the next one, or empty if there is nothing to report. */
   get report(): string {
     if (this.#unreported === 0) return ''
     return this.#report({ lines: this.#unreported, since: this.#since, reason: this.#reason })

@@ -1,7 +1,7 @@
 /**
- * A log on an open descriptor, such as stderr: a terminal, a pipe or the socket of a service manager. Its reader may be slow, or
- * stop reading for good, as a terminal does on Ctrl-S. `process.stderr` would then hold up the whole program; here nothing
- * waits, and what is kept for the reader is limited.
+ * A log on an open descriptor, such as stderr: a terminal, a pipe or the socket of a service manager. Its reader may be
+ * slow or stop reading indefinitely, as a terminal does on Ctrl-S. `process.stderr` would then block the whole program.
+ * Here nothing blocks, and the data kept for the reader is limited.
  */
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs'
 import type { RequestFields } from './LogLine.js'
@@ -12,7 +12,7 @@ export type LogStreamOptions = {
   report: LossReport
   format: RequestFormatter
   /**
-   * How much may wait for the reader.
+   * How many bytes may wait for the reader.
    * @default 1 MiB
    */
   maxBytes?: number | undefined
@@ -23,7 +23,7 @@ export type LogStreamOptions = {
   closeMs?: number | undefined
 }
 
-/** How soon a reader that was too slow is tried again. */
+/** The delay before a slow reader is tried again. */
 const retryMs = 50
 
 export class LogStream implements LogSink {
@@ -34,7 +34,7 @@ export class LogStream implements LogSink {
   #isWriting = false
   #isClosed = false
   #onIdle: (() => void) | undefined
-  /** Undefined if only a thread of its own can write without holding up the others. */
+  /** Undefined if only a separate thread can write without blocking the others. */
   readonly #direct: number | undefined
 
   constructor({ descriptor, report, format, maxBytes = 1024 * 1024, closeMs = 1_000 }: LogStreamOptions) {
@@ -57,7 +57,7 @@ export class LogStream implements LogSink {
     this.flush()
   }
 
-  /** At once: a person may be looking. */
+  /** Written immediately, because a person may be watching. */
   appendRequest(request: RequestFields): void {
     this.append(this.#options.format(request, Date.now()))
   }
@@ -73,7 +73,7 @@ export class LogStream implements LogSink {
     this.#write(Buffer.from(report + lines.join('')), 0, lines.length)
   }
 
-  /** There is no name to open again. */
+  /** A descriptor has no name to reopen. */
   reopen(): void {}
 
   async close(): Promise<void> {
@@ -121,8 +121,8 @@ function writeNow(descriptor: number, bytes: Buffer, offset: number): WriteResul
 }
 
 /**
- * A descriptor on which a write returns at once: that of a file, or the same pipe or terminal opened again without waiting.
- * Setting the mode on the given one would change it for the programs that share it, such as the shell.
+ * Returns a descriptor on which writes never block: that of a file, or the same pipe or terminal reopened as
+ * non-blocking. Changing the mode of the given descriptor would affect the programs that share it, such as the shell.
  */
 function openDirect(descriptor: number): number | undefined {
   try {

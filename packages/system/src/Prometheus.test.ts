@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as Prometheus from './Prometheus.js'
 
-test('samples stand directly under the HELP and TYPE of their metric', () => {
+test('samples follow directly after the HELP and TYPE of their metric', () => {
   const text = Prometheus.write([
     {
       name: 'requests_total',
@@ -45,7 +45,7 @@ test('labels and help are escaped', () => {
   assert.equal(text, '# HELP x a "quote", a \\\\ and\\na line\n# TYPE x gauge\nx{name="a\\"b\\\\c\\nd"} 1\n')
 })
 
-test('infinite and missing values have the spelling of the format', () => {
+test('infinite and missing values use the spelling of the format', () => {
   const samples = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 1e21].map((value) => ({ value }))
   const [, , ...lines] = Prometheus.write([{ name: 'x', help: 'h', type: 'gauge', samples }])
     .trim()

@@ -1,6 +1,6 @@
 /**
- * Metrics in the text format of Prometheus, version 0.0.4. Every metric's samples stand directly under its HELP and
- * TYPE lines, as the format requires. No module of Node is used.
+ * Metrics in the text format of Prometheus, version 0.0.4. The samples of a metric directly follow its HELP and TYPE
+ * lines, as the format requires. Uses no module of Node.
  */
 
 /** The labels of a sample. Values are escaped. */
@@ -51,7 +51,7 @@ function writeLabels(labels: Labels = {}): string {
   return `{${entries.map(([name, value]) => `${name}="${escapeText(String(value), /[\\"\n]/g)}"`).join(',')}}`
 }
 
-/** Go's spelling of numbers, which the format uses. */
+/** Go's notation of numbers, which the format uses. */
 function writeValue(value: number | bigint): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf'
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)

@@ -21,7 +21,7 @@ test('opens, creates and reads back a database', (t) => {
   assert.deepEqual(Uint8Array.from(row.data), Uint8Array.of(1, 2))
 })
 
-test('isLocked recognises a database that another connection holds, by run, get and all', (t) => {
+test('isLocked recognises a database held by another connection, for run, get and all', (t) => {
   const path = join(temporaryDirectory(t), 'x.db')
   const [holder, other] = [Sqlite.open(path), Sqlite.open(path)]
   t.after(() => [holder, other].forEach(Sqlite.close))
@@ -34,7 +34,7 @@ test('isLocked recognises a database that another connection holds, by run, get 
   assert.deepEqual(select.all(), [])
 })
 
-test('other errors of SQLite are not locks, and other errors are not of SQLite', (t) => {
+test('other SQLite errors are not locks, and other errors are not SQLite errors', (t) => {
   const database = Sqlite.open(':memory:')
   t.after(() => Sqlite.close(database))
   assert.throws(
@@ -47,20 +47,20 @@ test('other errors of SQLite are not locks, and other errors are not of SQLite',
   }
 })
 
-test('closing databases calls the collector that was set, on Nodes where it is needed', () => {
+test('closing databases calls the configured collector on Node versions that need it', () => {
   let collections = 0
   Sqlite.collectWith(() => collections++)
   for (let count = 0; count < 130; count++) Sqlite.close(Sqlite.open(':memory:'))
   assert.equal(collections, hasBuiltIn() ? 0 : 4)
 })
 
-/** Whether this Node has a `node:sqlite` with what is needed: 22.16 and later. */
+/** Whether this Node has a sufficient `node:sqlite`: 22.16 and later. */
 function hasBuiltIn(): boolean {
   const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
   return major > 22 || (major === 22 && minor >= 16)
 }
 
-test('the module of Node is used where it suits, without its warning', async () => {
+test('the built-in module is used if it is sufficient, without its warning', async () => {
   const script = `
     const { open } = await import(${JSON.stringify(new URL('./Sqlite.js', import.meta.url).href)})
     const database = open(':memory:')

@@ -1,6 +1,6 @@
 /**
- * SQLite behind the interface of `node:sqlite`: the built-in module where Node has one that suits, the same interface
- * from @photostructure/sqlite, an optional peer dependency, on older Nodes.
+ * SQLite with the interface of `node:sqlite`: the built-in module if Node has a sufficient one, and otherwise the same
+ * interface from @photostructure/sqlite, an optional peer dependency.
  */
 import { createRequire } from 'node:module'
 import { LatchkeyError } from '@latchkey/algorand'
@@ -19,7 +19,7 @@ let loaded: Loaded | undefined
 
 /** Options of {@link open}. */
 export type OpenOptions = {
-  /** Whether it is opened for reading, and has to exist. @default false */
+  /** Opens an existing database for reading only. @default false */
   readonly readOnly?: boolean
 }
 
@@ -46,7 +46,7 @@ function load(): Loaded {
   }
 }
 
-/** Node has it without a flag since 22.13, and all that is used here since 22.16. */
+/** Node has the module without a flag since 22.13, and everything used here since 22.16. */
 function loadBuiltIn(): Module | undefined {
   let module: Module
   try {
@@ -60,7 +60,7 @@ function loadBuiltIn(): Module | undefined {
   return suits ? module : undefined
 }
 
-/** Node 22 warns of its own module, on the stderr of every command. */
+/** Node 22 prints a warning about its built-in module on the stderr of every command. */
 function withoutExperimentalWarning<T>(work: () => T): T {
   const { emitWarning } = process
   process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
@@ -103,7 +103,7 @@ const locked = 6
 export function isLocked(error: unknown): boolean {
   const { errcode, message } = (error ?? {}) as { errcode?: unknown; message?: unknown }
   if (typeof errcode === 'number') return (errcode & 0xff) === busy || (errcode & 0xff) === locked
-  // @photostructure/sqlite sets no code when `all` fails, so only SQLite's own text is left to decide by.
+  // @photostructure/sqlite sets no code when `all` fails, so only the text of SQLite is available.
   return isSqliteError(error) && typeof message === 'string' && /^database (table )?is locked/.test(message)
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A new directory that is removed at the end of the test. */
+/** Creates a directory that is removed at the end of the test. */
 export function temporaryDirectory(t: { after: (work: () => unknown) => void }): string {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-system-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))

@@ -24,7 +24,7 @@ async function setUp(t: TestContext, announced: string | undefined, idleMs: numb
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  /** One request, until its connection is kept or closed. */
+  /** Sends one request and waits until its connection is kept or closed. */
   const send = async (): Promise<void> => {
     const request = get({ host: '127.0.0.1', port, agent: kept.agent })
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -50,7 +50,7 @@ test('a connection is used for less time than the server announces', { timeout }
   assert.equal(connections(), 2)
 })
 
-test('without an announcement, and with a longer one, a connection is used for its own time', {
+test('without an announcement, or with a longer one, a connection is used for the configured time', {
   timeout,
 }, async (t) => {
   for (const announced of [undefined, 'timeout=86400', 'max=5', 'timeout=soon', 'timeout=-1', 'Timeout']) {
@@ -63,7 +63,7 @@ test('without an announcement, and with a longer one, a connection is used for i
   }
 })
 
-test('a connection that the server closes at once is not kept', { timeout }, async (t) => {
+test('a connection that the server closes immediately is not kept', { timeout }, async (t) => {
   const { send, free, connections } = await setUp(t, 'timeout=0', hourMs)
   await send()
   assert.equal(free(), 0)

@@ -1,24 +1,24 @@
-/** Idle connections of an agent of `node:http`, used only while the server certainly keeps them. */
+/** Idle connections of a `node:http` agent, used only while the server certainly keeps them open. */
 import type { Agent, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A request takes time to arrive, and the server's clock starts before the client's. */
+/** A request takes time to arrive, and the server's timer starts before the client's. */
 const marginMs = 1_000
 const announcement = /(?:^|[\s,;])timeout=([0-9]{1,9})(?:$|[\s,;])/i
 
 /**
- * Keeps connections for at most a time, and for less where the server announces less (`Keep-Alive: timeout=5`): a request on a
- * connection that the server is closing fails.
+ * Keeps connections for a limited time, and for less if the server announces less (`Keep-Alive: timeout=5`), because a
+ * request on a connection that the server is closing fails.
  */
 export class KeptConnections {
   readonly agent: Agent
   readonly #idleMs: number
   readonly #keepFor = new WeakMap<Socket, number>()
   readonly #usableUntil = new WeakMap<Socket, number>()
-  /** Those that were in use at `close`: they end with their response. */
+  /** The connections in use at `close`, which end with their response. */
   readonly #ending = new WeakSet<Socket>()
 
-  /** @param agent with `keepAlive`, and for nothing else */
+  /** @param agent an agent with `keepAlive` that is used for nothing else */
   constructor(agent: Agent, idleMs: number) {
     this.agent = agent
     this.#idleMs = idleMs
@@ -27,7 +27,7 @@ export class KeptConnections {
     agent.keepSocketAlive = (socket: Socket) => this.#keep(socket) && keep(socket) !== false && this.#limit(socket)
   }
 
-  /** Notes how long the server keeps the connection of a response. */
+  /** Records how long the server keeps the connection of a response. */
   note({ headers, socket }: IncomingMessage): void {
     const announced = headers['keep-alive']
     const seconds = typeof announced === 'string' ? announcement.exec(announced)?.[1] : undefined
@@ -37,8 +37,8 @@ export class KeptConnections {
   }
 
   /**
-   * Closes connections whose time is over. Call it before each request: their timers are late where the process was busy. The agent takes
-   * the last one of a list.
+   * Closes expired connections. Call it before each request, because timers are late if the process was busy. The agent
+   * takes the last connection of a list.
    */
   prune(now = performance.now()): void {
     const { freeSockets } = this.agent
@@ -51,7 +51,7 @@ export class KeptConnections {
     }
   }
 
-  /** Closes idle connections, and the others after their response. */
+  /** Closes idle connections immediately, and the others after their response. */
   close(): void {
     for (const list of Object.values(this.agent.sockets)) for (const socket of list ?? []) this.#ending.add(socket)
     for (const list of Object.values(this.agent.freeSockets)) for (const socket of [...(list ?? [])]) socket.destroy()

@@ -1,4 +1,7 @@
-/** How requests reach a node. Each runtime has its own implementation behind the package import `#transport`. */
+/**
+ * The interface for sending requests to a node. Each runtime has an implementation behind the package import
+ * `#transport`.
+ */
 import { LatchkeyError } from '@latchkey/algorand'
 
 /** One exchange with a server. */
@@ -10,16 +13,16 @@ export type TransportRequest = {
   body?: Uint8Array<ArrayBuffer> | undefined
   timeoutMs: number
   maxResponseBytes: number
-  /** Must not reach the node twice: not repeated after a stale connection. */
+  /** The request must not reach the node twice, so it is not repeated after a stale connection. */
   once: boolean
-  /** Called when it is sent, with what cancels it: then it fails. */
+  /** Called when the request is sent, with a function that cancels it and makes it fail. */
   onStart?: ((cancel: () => void) => void) | undefined
 }
 
-/** What the server answered, whole. */
+/** The complete response of the server. */
 export type TransportResponse = { status: number; text: string }
 
-/** Sends requests to servers, over connections of its own. */
+/** Sends requests to servers over its own connections. */
 export type Transport = {
   /** Does not follow redirects. Rejects with `TransportError`. */
   send: (request: TransportRequest) => Promise<TransportResponse>
@@ -30,14 +33,14 @@ export type Transport = {
 /** Options of `createTransport`. */
 export type TransportOptions = {
   /**
-   * The most connections to one server, where the transport holds them; further requests wait for one.
+   * The maximum number of connections to one server, if the transport manages them. Further requests wait.
    *
    * @default 64
    */
   readonly maxConnections?: number | undefined
   /**
-   * Whether requests go by `globalThis.fetch` while the program has replaced it, or has set how it connects: by a proxy, or
-   * with certificates of its own.
+   * Whether requests use `globalThis.fetch` if the program has replaced it, or has configured its connections with a
+   * proxy or custom certificates.
    *
    * @default false
    */
@@ -50,7 +53,7 @@ export type TransportFailure = 'network' | 'timeout' | 'too_large'
 /** The reason for a failed exchange, for `Node` to explain. */
 export class TransportError extends LatchkeyError<TransportFailure> {
   override name = 'TransportError'
-  /** The system's code, such as `ECONNREFUSED`, where there is one. */
+  /** The system's code, such as `ECONNREFUSED`, if there is one. */
   readonly systemCode: string | undefined
 
   constructor(
@@ -67,7 +70,7 @@ export class TransportError extends LatchkeyError<TransportFailure> {
   }
 }
 
-/** The server had closed the idle connection before it can have seen the request. */
+/** The server had closed the idle connection before it could see the request. */
 export class StaleConnectionError extends TransportError {}
 
 const refusals = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])

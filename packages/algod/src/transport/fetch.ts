@@ -1,4 +1,6 @@
-/** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
+/**
+ * A transport on the web platform's `fetch`, for browsers and edge runtimes, or for a `fetch` that the caller passes.
+ */
 import {
   type Transport,
   TransportError,
@@ -7,10 +9,10 @@ import {
   type TransportResponse,
 } from './Transport.js'
 
-/** As much of `fetch` as is used. */
+/** The used part of `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** Requests by the `fetch` of the runtime, which holds the connections. */
+/** Sends requests with the `fetch` of the runtime, which manages the connections. */
 export function createTransport(_options: TransportOptions = {}): Transport {
   return createFetchTransport((url, init) => globalThis.fetch(url, init))
 }
@@ -37,7 +39,7 @@ async function send(request: TransportRequest, fetch: Fetch): Promise<TransportR
   }
 }
 
-/** Chunk by chunk, so that no more than the limit is ever in memory. */
+/** Reads chunk by chunk, so that no more than the limit is ever in memory. */
 async function readText(response: Response, maxBytes: number): Promise<string> {
   const reader = response.body?.getReader()
   if (reader === undefined) return ''
@@ -56,7 +58,7 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
   }
 }
 
-/** Node's `fetch` says what failed; browsers do not, so that pages cannot scan a network. */
+/** Node's `fetch` reports the cause. Browsers hide it, so that pages cannot scan a network. */
 function failureOf(error: unknown): TransportError {
   const { cause } = error as { cause?: { code?: unknown } }
   return new TransportError('network', {

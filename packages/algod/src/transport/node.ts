@@ -1,6 +1,6 @@
 /**
  * Keep-alive connections on `node:http` and `node:https`: a facilitator makes three requests for each payment, and
- * Node's `fetch` costs several times what the exchange does. The modules are loaded with the first request, because a
+ * Node's `fetch` costs several times as much as the exchange. The modules are loaded with the first request, because a
  * daemon starts without making any.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
@@ -19,14 +19,14 @@ import { usesPlainFetch } from './usesPlainFetch.js'
 
 type Protocol = { start: (options: RequestOptions) => ClientRequest; kept: KeptConnections }
 
-/** Where the server announces no time. Many load balancers close connections that are idle for a minute. */
+/** The default if the server announces no time. Many load balancers close connections that are idle for a minute. */
 const idleMs = 30_000
 const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: idleMs }
 const defaultMaxConnections = 64
-/** Programs that make a few requests do without undici, which takes longer to load than they run. */
+/** Programs that make few requests do not need undici, which takes longer to load than they run. */
 const pooledFrom = 20
 
-/** Requests on keep-alive connections of `node:http` and `node:https`. */
+/** Sends requests on keep-alive connections of `node:http` and `node:https`. */
 export function createTransport(options: TransportOptions = {}): Transport {
   const { maxConnections = defaultMaxConnections, followsFetch = false } = options
   const byFetch = followsFetch ? createFetchTransport((url, init) => globalThis.fetch(url, init)) : undefined
@@ -88,13 +88,13 @@ function exchange(
   kept?: KeptConnections,
 ): Promise<TransportResponse> {
   const server = serverOf(url)
-  // As a list they are written as they are, instead of being kept by name: that takes a third of a request's time.
+  // A list is written unchanged instead of being stored by name, which takes a third of a request's time.
   const list = ['Host', server.host]
   for (const name in headers) list.push(name, headers[name]!)
   if (body !== undefined) list.push('Content-Length', String(body.length))
   return new Promise((resolve, reject) => {
     const request = start({ ...server.options, path, method, headers: list, agent: kept?.agent ?? false })
-    // The first failure counts: destroying the request fails it once more.
+    // The first failure counts, because destroying the request makes it fail once more.
     const fail = (error: NodeJS.ErrnoException): void => {
       clearTimeout(timer)
       reject(error instanceof TransportError ? error : failureOf(error, request))
@@ -103,7 +103,7 @@ function exchange(
     const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs)
     request.on('error', fail)
     let hasResponse = false
-    // As after a change of the protocol, which Node does not report.
+    // For example after a protocol upgrade, which Node does not report.
     request.on('close', () => hasResponse || fail(new TransportError('network')))
     onStart?.(() => fail(new TransportError('network')))
     request.on('response', (response) => {
@@ -116,7 +116,7 @@ function exchange(
       collect(response, { maxBytes: maxResponseBytes, done, fail })
     })
     if (body === undefined) request.end()
-    // With the head in one write: as bytes it would be a second one.
+    // Written together with the head. Bytes would need a second write.
     else request.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
   })
 }
@@ -125,7 +125,7 @@ type Server = { readonly host: string; readonly options: RequestOptions }
 
 const servers = new WeakMap<URL, Server>()
 
-/** What of the options of a request its server decides: they are the same for all of them. */
+/** The request options that depend only on the server and are the same for all requests. */
 function serverOf(url: URL): Server {
   let server = servers.get(url)
   if (server === undefined) {

@@ -10,12 +10,12 @@ import type { TransportOptions, TransportRequest } from './Transport.js'
 
 const timeout = 60_000
 
-/** A server, and a transport that has made so many requests that it uses undici. */
+/** Starts a server, and a transport that has made enough requests to use undici. */
 async function setUp(t: TestContext, listener: RequestListener, options: TransportOptions = {}) {
   let isWarm = false
   const server = createServer((request, response) => {
     if (request.url !== '/warm') return listener(request, response)
-    // undici writes the names of its own headers in small letters.
+    // undici writes its own header names in lower case.
     isWarm ||= request.rawHeaders.includes('host')
     response.end('{}')
   })
@@ -37,7 +37,7 @@ async function setUp(t: TestContext, listener: RequestListener, options: Transpo
   return { transport, server, send }
 }
 
-test('a request of a program that makes many arrives whole, by undici', { timeout }, async (t) => {
+test('a request of a program that makes many arrives whole through undici', { timeout }, async (t) => {
   const { send } = await setUp(t, async (request, response) => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece)
@@ -54,7 +54,7 @@ test('a request of a program that makes many arrives whole, by undici', { timeou
   assert.deepEqual(response, { status: 418, text: 'POST /v2/x?format=msgpack token 300 300 ü' })
 })
 
-test('what takes too long, or is too long, or breaks off, fails with the reason', { timeout }, async (t) => {
+test('slow, oversized and truncated responses fail with the reason', { timeout }, async (t) => {
   const { send } = await setUp(t, ({ url }, response) => {
     if (url === '/silent') return
     response.writeHead(200)
@@ -75,11 +75,11 @@ test('a request is repeated on a new connection if the idle one was closed, unle
   let count = 0
   const { send } = await setUp(t, ({ socket, url }, response) => {
     count++
-    // As if the connection had been closed while the request was on its way: nothing of a response was sent.
+    // Simulates a connection that is closed while the request is in flight, before any response.
     if (socket.bytesWritten > 0 && url === '/closing') socket.destroy()
     else response.end('served')
   })
-  // A connection is free once what handles the end of its response has returned.
+  // A connection is free once the handler of the end of its response has returned.
   const isFree = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve))
   await isFree()
   assert.deepEqual(await send('/closing'), { status: 200, text: 'served' })
@@ -90,7 +90,7 @@ test('a request is repeated on a new connection if the idle one was closed, unle
   assert.equal(count, 3)
 })
 
-test('a request that is cancelled fails at once; one that waits for a connection never starts', {
+test('a cancelled request fails immediately; one that waits for a connection never starts', {
   timeout,
 }, async (t) => {
   const arrived: string[] = []
@@ -122,7 +122,7 @@ test('a request that is cancelled fails at once; one that waits for a connection
   assert.deepEqual(arrived, ['/first', '/last'])
 })
 
-test('a server that is down refuses, and is used again when it is back and after the transport was closed', {
+test('a server that is down refuses, and is used again once it is back and after the transport was closed', {
   timeout,
 }, async (t) => {
   const { send, server, transport } = await setUp(t, (_, response) => void response.end('back'))
@@ -138,7 +138,7 @@ test('a server that is down refuses, and is used again when it is back and after
   assert.equal((await send('/')).text, 'back')
 })
 
-test('the connections of fetch stay those of Node, and idle ones do not keep a program running', {
+test('fetch keeps using the connections of Node, and idle ones do not keep a program running', {
   timeout,
 }, async (t) => {
   const { server } = await setUp(t, (_, response) => void response.end('{}'))
@@ -158,10 +158,10 @@ test('the connections of fetch stay those of Node, and idle ones do not keep a p
   assert.equal(stdout.trim(), 'untouched')
 })
 
-test('with another undici than it knows, a program goes on as before', { timeout }, async (t) => {
+test('with an unknown version of undici, the program continues without it', { timeout }, async (t) => {
   const { server } = await setUp(t, (_, response) => void response.end('{}'))
   const { port } = server.address() as AddressInfo
-  // As version 6: it refuses handlers without `onConnect` and `onError`.
+  // Simulates version 6, which refuses handlers without `onConnect` and `onError`.
   const other = `export const buildConnector = () => () => {}
     export class Pool {
       destroy() { return Promise.resolve() }

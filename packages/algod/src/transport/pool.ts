@@ -1,6 +1,6 @@
 /**
- * Connections of `undici`, an optional peer dependency: an exchange takes half the processor time of one by `node:http`.
- * `fetch` stays as it is, also where it is replaced or given a dispatcher.
+ * Connections of `undici`, an optional peer dependency: an exchange takes half the CPU time of one with `node:http`.
+ * `fetch` is unaffected, even if it is replaced or given a dispatcher.
  */
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher, Pool } from 'undici'
@@ -8,21 +8,21 @@ import { StaleConnectionError, TransportError, type TransportRequest, type Trans
 
 type Undici = { readonly Pool: typeof Pool; readonly buildConnector: typeof buildConnector }
 
-/** An idle connection is kept for as long, unless the server announces less: undici keeps to that, with a margin. */
+/** How long an idle connection is kept, unless the server announces less, which undici observes with a margin. */
 const idleMs = 30_000
 
-/** Sends requests on pools of connections, one for each server. */
+/** Sends requests on connection pools, one per server. */
 export class Pools {
   readonly #undici: Undici
   readonly #connections: number
   readonly #byOrigin = new Map<string, Pool>()
 
   /**
-   * Undefined if undici is not installed, or one that works in another way: many packages bring some version of it. It takes
-   * 100 ms to load: as long as some hundred exchanges.
+   * Returns undefined if undici is not installed or incompatible: many packages bring some version of it. Loading
+   * undici takes 100 ms, as long as several hundred exchanges.
    */
   static async load(connections: number): Promise<Pools | undefined> {
-    // Has Node set up its own fetch first: otherwise undici would take it over when it is loaded.
+    // Makes Node set up its own fetch first. Otherwise undici would replace it on loading.
     if (globalThis.Headers === undefined) return undefined
     try {
       const undici = await import('undici')
@@ -42,7 +42,7 @@ export class Pools {
     return exchange(this.#poolOf(request.url.origin), request)
   }
 
-  /** Requests that run end first. */
+  /** Running requests end first. */
   close(): void {
     const pools = [...this.#byOrigin.values()]
     this.#byOrigin.clear()
@@ -58,7 +58,7 @@ export class Pools {
         connect: markingStale(this.#undici.buildConnector({})),
         keepAliveTimeout: idleMs,
         keepAliveMaxTimeout: idleMs,
-        // Each exchange has one limit for all of it.
+        // Each exchange has one overall limit.
         headersTimeout: 0,
         bodyTimeout: 0,
       })
@@ -68,7 +68,9 @@ export class Pools {
   }
 }
 
-/** Versions call different methods of a handler. A pool that is destroyed calls one of them at once, without a connection. */
+/**
+ * Versions call different methods of a handler. A destroyed pool calls one of them immediately, without a connection.
+ */
 function isUsable({ Pool, buildConnector }: Undici): boolean {
   let isCalled = false
   const pool = new Pool('http://127.0.0.1')
@@ -80,7 +82,7 @@ function isUsable({ Pool, buildConnector }: Undici): boolean {
   return isCalled && typeof buildConnector === 'function'
 }
 
-/** Errors of connections that have served a request before. */
+/** Errors of connections that have already served a request. */
 const staleErrors = new WeakSet<object>()
 
 function markingStale(connect: buildConnector.connector): buildConnector.connector {
@@ -94,7 +96,7 @@ function markingStale(connect: buildConnector.connector): buildConnector.connect
     })
 }
 
-/** One exchange as undici reports it, until its first end. */
+/** One exchange as undici reports it, up to its first end. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #maxBytes: number
   readonly #resolve: (response: TransportResponse) => void
@@ -127,7 +129,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    // It has waited for a connection until its time was up.
+    // The request has timed out while waiting for a connection.
     if (this.#failure !== undefined) controller.abort(this.#failure)
   }
 

@@ -1,14 +1,14 @@
-/** Programs replace it, to test or to trace; then theirs is used. */
+/** Programs replace `fetch` for tests or tracing. Their replacement is used then. */
 const nodeFetch = globalThis.fetch
 /**
- * Where a program has set how `fetch` connects: by a proxy, or with authorities of its own. Node has the first to version 22,
- * both in 24, and uses the second alone since 26.
+ * The symbols under which a program configures how `fetch` connects, such as with a proxy or custom certificate
+ * authorities. Node up to version 22 has the first one, Node 24 has both, and Node 26 and later use only the second.
  */
 const dispatchers = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
 
 type Dispatcher = { readonly dispatch?: unknown; readonly constructor: { readonly name: string } }
 
-/** On Node: whether `fetch` is its own and connects as `node:http` does, so that a request may go there instead. */
+/** On Node, whether `fetch` is the original and connects like `node:http`, so that a request may use the latter. */
 export function usesPlainFetch(): boolean {
   if (globalThis.fetch !== nodeFetch || nodeFetch.name !== 'fetch') return false
   const { NODE_USE_ENV_PROXY: isProxied, NODE_OPTIONS: options = '' } = process.env
@@ -20,7 +20,7 @@ export function usesPlainFetch(): boolean {
   return used.every((one) => one === undefined || isPlainDispatcher(one))
 }
 
-/** An agent that was made without options, and with nothing in between. */
+/** Whether the agent was created without options or interceptors. */
 function isPlainDispatcher(own: Dispatcher): boolean {
   const prototype = Object.getPrototypeOf(own) as Dispatcher
   if (prototype.constructor.name !== 'Agent' || own.dispatch !== prototype.dispatch) return false

@@ -11,7 +11,7 @@ import { fromSodium, require } from './sodium.js'
 const signers: { readonly [name: string]: Signing } = { sodium: fromSodium(require()), openssl, noble }
 const hashers: { readonly [name: string]: Hashing } = { node, noble }
 
-test('both implementations behind #crypto offer the same functions', () => {
+test('both implementations behind #crypto provide the same functions', () => {
   const modules: readonly Crypto[] = [node, noble]
   assert.deepEqual(Object.keys(modules[0]!).sort(), Object.keys(modules[1]!).sort())
 })
@@ -29,7 +29,7 @@ for (const [name, hasher] of Object.entries(hashers)) {
     )
   })
 
-  test(`random bytes and comparing by ${name}`, () => {
+  test(`random bytes and comparison by ${name}`, () => {
     assert.equal(hasher.randomBytes(0).length, 0)
     assert.equal(hasher.randomBytes(200_000).length, 200_000)
     assert.notDeepEqual(hasher.randomBytes(32), hasher.randomBytes(32))
@@ -39,7 +39,7 @@ for (const [name, hasher] of Object.entries(hashers)) {
   })
 }
 
-test('both hash alike, for every length around a block', () => {
+test('both hash identically, for every length around a block', () => {
   for (let length = 0; length <= 300; length++) {
     const data = new Uint8Array(length).map((_, index) => index * 7)
     const key = data.slice(0, Math.min(length, 200))
@@ -52,7 +52,7 @@ test('both hash alike, for every length around a block', () => {
 })
 
 for (const [name, signer] of Object.entries(signers)) {
-  test(`keys and signatures by ${name} are those of RFC 8032`, () => {
+  test(`keys and signatures by ${name} match RFC 8032`, () => {
     for (const vector of rfc8032) {
       const [publicKey, secretKey, signature] = [new Uint8Array(32), new Uint8Array(64), new Uint8Array(64)]
       signer.writeKeyPair(publicKey, secretKey, bytes(vector.seed))
@@ -64,7 +64,7 @@ for (const [name, signer] of Object.entries(signers)) {
     }
   })
 
-  test(`verification by ${name} decides published edge cases as libsodium does`, () => {
+  test(`verification by ${name} decides published edge cases like libsodium`, () => {
     for (const { about, signature, message, publicKey, valid } of speccheck) {
       assert.equal(signer.verify(bytes(signature), bytes(message), bytes(publicKey)), valid, about)
     }
@@ -82,7 +82,7 @@ for (const [name, signer] of Object.entries(signers)) {
     }
   })
 
-  test(`verification by ${name} rejects S plus L and bytes that are no point`, () => {
+  test(`verification by ${name} rejects S plus L and bytes that are not a point`, () => {
     const { signature, message, publicKey } = rfc8032[1]!
     const s = littleEndian(bytes(signature.slice(64)))
     const malleated = signature.slice(0, 64) + hex(toLittleEndian(s + order))
@@ -99,7 +99,7 @@ for (const [name, signer] of Object.entries(signers)) {
   })
 }
 
-test('all sign alike and agree on signatures of keys with a component of small order', () => {
+test('all sign identically and agree on signatures of keys with a component of small order', () => {
   for (let round = 0; round < 64; round++) {
     const { signature, message, publicKey } = mixedOrder(round)
     const verdicts = Object.values(signers).map((signer) => signer.verify(signature, message, publicKey))
@@ -117,7 +117,7 @@ test('all sign alike and agree on signatures of keys with a component of small o
 
 const order = Point.CURVE().n
 
-/** A signature that satisfies the equation with the cofactor, and in one of several rounds also without. */
+/** A signature that satisfies the cofactored equation, and in one of several rounds also the cofactorless one. */
 function mixedOrder(round: number): { signature: Uint8Array; message: Uint8Array; publicKey: Uint8Array } {
   const torsion = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a')
   const [a, r] = [123_456_789n + BigInt(round) * 7919n, 987_654_321n + BigInt(round) * 104_729n]

@@ -1,5 +1,5 @@
 /**
- * Signatures on which verifiers in use disagree, with libsodium's verdict: the published cases of ed25519-speccheck
+ * Signatures on which common verifiers disagree, with libsodium's verdict: the published cases of ed25519-speccheck
  * ("Taming the many EdDSAs", IACR ePrint 2020/1244), in their order.
  */
 export const speccheck: readonly {

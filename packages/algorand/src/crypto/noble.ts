@@ -1,11 +1,14 @@
-/** Cryptography in JavaScript alone, for browsers and edge runtimes. */
+/** Cryptography in pure JavaScript, for browsers and edge runtimes. */
 import { hashes, Point, sign as signWithSeed } from '@noble/ed25519'
 import { hmac } from '@noble/hashes/hmac.js'
 import * as sha2 from '@noble/hashes/sha2.js'
 import type { Crypto } from './Crypto.js'
 
 const seedLength = 32
-/** The order L of the base point. Nothing of noble runs at the top: a bundle that neither signs nor verifies leaves it out. */
+/**
+ * The order L of the base point. No noble code runs at the top level, so a bundle that neither signs nor verifies can
+ * omit it.
+ */
 const order = 0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3edn
 const maxRandomBytes = 65_536
 
@@ -16,7 +19,7 @@ export const hmacSha512_256: Crypto['hmacSha512_256'] = (key, data) => hmac(sha2
 
 export const randomBytes: Crypto['randomBytes'] = (length) => {
   const bytes = new Uint8Array(length)
-  // One call of Web Crypto fills no more than this.
+  // The limit of one Web Crypto call.
   for (let start = 0; start < length; start += maxRandomBytes) {
     globalThis.crypto.getRandomValues(bytes.subarray(start, start + maxRandomBytes))
   }
@@ -47,7 +50,7 @@ export const sign: Crypto['sign'] = (signatureOut, message, secretKey) => {
   signatureOut.set(signWithSeed(plain(message), plain(secretKey.subarray(0, seedLength))))
 }
 
-// Not noble's own `verify`, which multiplies by the cofactor and takes R of small order.
+// Not noble's own `verify`, which multiplies by the cofactor and accepts R of small order.
 export const verify: Crypto['verify'] = (signature, message, publicKey) => {
   const s = littleEndian(signature.subarray(32))
   if (s >= order) return false
@@ -62,7 +65,7 @@ export const verify: Crypto['verify'] = (signature, message, publicKey) => {
   return !r.isSmallOrder() && equalConstantTime(r.toBytes(), signature.subarray(0, 32))
 }
 
-/** JavaScript may have copied the bytes before: this wipes only where they are now. */
+/** Wipes only the current location of the bytes. JavaScript may have copied them earlier. */
 export const wipe: Crypto['wipe'] = (bytes) => {
   bytes.fill(0)
 }
@@ -75,7 +78,7 @@ function decodePoint(bytes: Uint8Array): Point | undefined {
   }
 }
 
-/** noble reads plain arrays only, and a Buffer is a class derived from them. */
+/** noble accepts only plain arrays, and a Buffer is a subclass. */
 function plain(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -1,4 +1,4 @@
-/** Cryptography on Node: hashes by OpenSSL, ed25519 by libsodium if sodium-native is installed. */
+/** Cryptography on Node: hashes by OpenSSL, Ed25519 by libsodium if sodium-native is installed. */
 import { createHmac, hash, randomBytes as randomBuffer, timingSafeEqual } from 'node:crypto'
 import type { Crypto, Signing } from './Crypto.js'
 import { openssl } from './openssl.js'
@@ -6,7 +6,7 @@ import { fromSodium, load } from './sodium.js'
 
 let chosen: Signing | undefined
 
-/** Chosen at the first use: loading libsodium takes longer than all else that most commands do before they end. */
+/** Chosen on first use, because loading libsodium takes longer than everything else that most commands do. */
 function signing(): Signing {
   if (chosen !== undefined) return chosen
   const sodium = load()
@@ -20,7 +20,7 @@ export const sign: Signing['sign'] = (signatureOut, message, secretKey) =>
   signing().sign(signatureOut, message, secretKey)
 export const verify: Signing['verify'] = (signature, message, publicKey) =>
   signing().verify(signature, message, publicKey)
-/** Not a reason to load libsodium. */
+/** Wiping is not a reason to load libsodium. */
 export const wipe: Signing['wipe'] = (bytes) => (chosen ?? openssl).wipe(bytes)
 
 export const sha256: Crypto['sha256'] = (data) => digest('sha256', data)
@@ -32,7 +32,7 @@ export const equalConstantTime: Crypto['equalConstantTime'] = (a, b) => a.length
 
 const digestLength = 32
 
-/** Of all ways to get a short hash from Node, this takes less than half the time of any that makes a Buffer. */
+/** The fastest way to get a short hash from Node: less than half the time of any way that creates a Buffer. */
 function digest(algorithm: string, data: Uint8Array): Uint8Array {
   const text = hash(algorithm, data, 'binary')
   const out = new Uint8Array(digestLength)

@@ -1,4 +1,4 @@
-/** Ed25519 by Node's own OpenSSL, where sodium-native is not installed. */
+/** Ed25519 by Node's own OpenSSL, for installations without sodium-native. */
 import { createPrivateKey, createPublicKey, sign as signWithKey, verify as verifyWithKey } from 'node:crypto'
 import type { Signing } from './Crypto.js'
 
@@ -8,8 +8,8 @@ const publicPrefix = bytes('302a300506032b6570032100')
 const keyLength = 32
 
 /**
- * The encodings of the points of small order, without the sign bit, those with a coordinate of p or more among them:
- * table 6 of "Taming the many EdDSAs" (IACR ePrint 2020/1244). OpenSSL takes them, libsodium does not.
+ * The encodings of the points of small order without the sign bit, including those with a coordinate of p or more:
+ * table 6 of "Taming the many EdDSAs" (IACR ePrint 2020/1244). OpenSSL accepts them, libsodium does not.
  */
 const smallOrder = [
   '0000000000000000000000000000000000000000000000000000000000000000',

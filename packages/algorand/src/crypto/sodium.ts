@@ -3,7 +3,7 @@ import { createRequire, Module } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Signing } from './Crypto.js'
 
-/** The functions of sodium-native that Latchkey uses; the package ships no types. */
+/** The functions of sodium-native that Latchkey uses. The package ships no types. */
 export type Sodium = {
   crypto_sign_seed_keypair(publicKey: Uint8Array, secretKey: Uint8Array, seed: Uint8Array): void
   crypto_sign_detached(signature: Uint8Array, message: Uint8Array, secretKey: Uint8Array): void
@@ -19,7 +19,9 @@ export type Sodium = {
 
 let loaded: Sodium | undefined
 
-/** Required, not imported: an import of CommonJS reads the file twice, which shows when a command starts. */
+/**
+ * Required instead of imported, because importing CommonJS reads the file twice, which delays the start of a command.
+ */
 export function require(): Sodium {
   if (loaded !== undefined) return loaded
   const requireHere = createRequire(import.meta.url)
@@ -38,8 +40,9 @@ export function hasBinary(): boolean {
 }
 
 /**
- * Loads the prebuilt binary of this machine, where sodium-native will look for it. Its own loader reads fifteen files to
- * find it, which takes longer than loading it. Where there is none, or it does not load, that loader has its way.
+ * Loads the prebuilt binary for this machine from the place where sodium-native looks for it. The loader of
+ * sodium-native reads fifteen files to find the binary, which takes longer than loading it. If there is no binary, or
+ * it does not load, that loader is used.
  */
 function provideBinary(requireHere: NodeJS.Require): void {
   try {
@@ -48,7 +51,7 @@ function provideBinary(requireHere: NodeJS.Require): void {
     const exports: unknown = requireHere(binary)
     requireHere.cache[loader] = Object.assign(new Module(loader), { exports, filename: loader, loaded: true })
   } catch {
-    // sodium-native says what is wrong.
+    // sodium-native reports the error.
   }
 }
 
@@ -58,7 +61,7 @@ function pathsIn(requireHere: NodeJS.Require): { loader: string; binary: string 
   return { loader: join(directory, 'binding.js'), binary: join(directory, 'prebuilds', machine, 'sodium-native.node') }
 }
 
-/** sodium-native, or undefined where it is not installed or has no binary for this machine. */
+/** Returns sodium-native, or undefined if it is not installed or has no binary for this machine. */
 export function load(): Sodium | undefined {
   try {
     return require()

@@ -25,7 +25,7 @@ export function encode(bytes: Uint8Array): string {
   return decodeLatin1(out)
 }
 
-/** The bytes, or undefined if a character is foreign, the length impossible or the unused last bits not zero. */
+/** Returns the bytes, or undefined for a foreign character, an impossible length or nonzero unused bits at the end. */
 export function decode(text: string): Uint8Array | undefined {
   const out = new Uint8Array(Math.floor((text.length * 5) / 8))
   let buffer = 0
@@ -42,7 +42,7 @@ export function decode(text: string): Uint8Array | undefined {
       out[length++] = (buffer >>> bits) & 255
     }
   }
-  // More than four left-over bits would be a character too many; set ones would be a second spelling.
+  // More than four leftover bits would be an extra character, and nonzero ones a second spelling.
   if (bits > 4 || (buffer & ((1 << bits) - 1)) !== 0) return undefined
   return out
 }

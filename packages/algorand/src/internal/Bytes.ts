@@ -1,8 +1,8 @@
 import { markAsUntransferable } from '#platform'
 
-// A typed array of more than 64 bytes costs V8 over a microsecond, most of what assembling a signed transaction
-// costs. Small ones are therefore cut from a shared slab, as Node does for Buffers; unlike there, a slab is never used
-// twice, so that nothing old shows through.
+// A typed array of more than 64 bytes costs V8 over a microsecond, most of the cost of assembling a signed transaction.
+// Small ones are therefore cut from a shared slab, as Node does for Buffers. Unlike in Node, a slab is never reused, so
+// that no old data shows through.
 
 const slabLength = 8192
 const maxPooled = 1024
@@ -10,7 +10,7 @@ const maxPooled = 1024
 let slab = newSlab()
 let used = 0
 
-/** Zeroed bytes. Not for secrets: the memory next to them can be reached through `buffer`. */
+/** Returns zeroed bytes. Not for secrets, because adjacent memory can be reached through `buffer`. */
 export function allocate(length: number): Uint8Array {
   if (length > maxPooled) return new Uint8Array(length)
   if (used + length > slabLength) {

@@ -1,15 +1,15 @@
 import { isUtf8 } from '#platform'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
 
-// Recognises a value that is in canonical form already. Every function takes the position of the value and returns the
+// Recognizes a value that is already in canonical form. Every function takes the position of the value and returns the
 // position after it, or `no`. `no` does not mean invalid: the caller then decodes in full, which accepts or rejects the
-// value. So a wrong yes is a bug, but returning `no` for anything unusual is safe.
+// value. A false positive is a bug, but returning `no` for anything unusual is safe.
 
 export const no = -1
 
 /**
- * Checks a struct. If `marks` is given, it receives the position of each field's value at the field's index, so that
- * a caller finds a member without parsing again; entries of absent fields are left alone.
+ * Checks a struct. If `marks` is given, it receives the position of each field's value at the field's index, so that a
+ * caller can find a member without parsing again. Entries of absent fields are not changed.
  */
 export function struct(
   kind: Struct,
@@ -41,7 +41,7 @@ export function struct(
       if (index <= 4) high = (high << 8) | bytes[position + index]!
       else low = (low << 8) | bytes[position + index]!
     }
-    // Fields and keys are both in ascending order: searching onward from the last match also proves the order.
+    // Fields and keys are both in ascending order, so searching onward from the last match also proves the order.
     let field: Field
     do {
       if (next === fields.length) return no
@@ -56,7 +56,7 @@ export function struct(
   return missing === 0 ? position : no
 }
 
-/** Reads past the end give undefined, which fails every comparison or leaves the position beyond the end. */
+/** Reads past the end return undefined, which fails every comparison or leaves the position beyond the end. */
 function value(kind: Kind, bytes: Uint8Array, start: number, zeroAllowed: boolean): number {
   switch (kind.kind) {
     case 'uint':
@@ -171,8 +171,8 @@ function uintMap(kind: UintMap, bytes: Uint8Array, start: number, zeroAllowed: b
 }
 
 /**
- * Whether the shortest-form integer at `position` (up to `end`) is larger than the one at `previous`. A longer form
- * has a larger first byte and holds larger values, so comparing bytes in order compares the numbers.
+ * Whether the shortest-form integer at `position` (up to `end`) is larger than the one at `previous`. A longer form has
+ * a larger first byte and holds larger values, so comparing bytes in order compares the numbers.
  */
 function ascends(bytes: Uint8Array, previous: number, position: number, end: number): boolean {
   for (let offset = 0; position + offset < end; offset++) {

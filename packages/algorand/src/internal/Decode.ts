@@ -5,8 +5,8 @@ import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
 import * as Text from './Text.js'
 
 /**
- * Reads a value by its schema. Recursion goes as deep as the schema, never as deep as the input. Zero values come
- * back as undefined, so that a field that was sent as zero and one that was not sent are the same.
+ * Reads a value by its schema. Recursion is as deep as the schema, never as deep as the input. Zero values are returned
+ * as undefined, so that a field sent as zero equals one that was not sent.
  */
 export function decode(kind: Kind, reader: Reader): unknown {
   if (reader.tryNil()) return undefined
@@ -37,7 +37,7 @@ export function decode(kind: Kind, reader: Reader): unknown {
   }
 }
 
-/** The value of a list element or map value that was sent as zero: its place matters, so it is not left out. */
+/** The value of a list element or map value that was sent as zero. Its position matters, so it is not omitted. */
 export function zeroOf(kind: Kind): unknown {
   switch (kind.kind) {
     case 'uint':
@@ -62,7 +62,7 @@ export function zeroOf(kind: Kind): unknown {
 
 function fixed(size: number, fillsShort: boolean, reader: Reader): Uint8Array | undefined {
   const given = reader.isArray() ? integers(size, reader) : reader.bin()
-  // Empty is zero, as it is for every other kind of field.
+  // Empty is zero, as for every other kind of field.
   if (given.length === 0) return undefined
   if (given.length > size || (given.length < size && !fillsShort)) throw new DecodeError('wrong number of bytes')
   if (Bytes.isZero(given)) return undefined
@@ -95,7 +95,7 @@ function list(kind: List, reader: Reader): unknown[] | undefined {
   const out: unknown[] = []
   let total = 0
   for (let index = 0; index < count; index++) {
-    // A node keeps it as nil, and no value of the list stands for that: what is signed would be another transaction.
+    // A node keeps it as nil, which no value of the list represents, so another transaction would be signed.
     if (kind.of.kind === 'bytes' && !kind.of.isNilRead && reader.peek() === 0xc0) throw new DecodeError('nil in a list')
     const value = decode(kind.of, reader) ?? zeroOf(kind.of)
     if (value instanceof Uint8Array) total += value.length
@@ -134,7 +134,8 @@ function struct(kind: Struct, reader: Reader): Values | undefined {
       const field = readKey(kind, last + 1, reader)
       last = field.index
       const bit = 1 << (last & 31)
-      // Readers disagree about a second value: some take it, others merge maps and lists. It may sign something else.
+      // Readers disagree about a second value: some take it, others merge maps and lists. Accepting it could sign
+      // something else.
       if (((last < 32 ? seenLow : seenHigh) & bit) !== 0) throw new DecodeError(`field ${field.name} occurs twice`)
       if (last < 32) seenLow |= bit
       else seenHigh |= bit
@@ -145,7 +146,7 @@ function struct(kind: Struct, reader: Reader): Values | undefined {
   return isZero ? undefined : finish(kind, values)
 }
 
-/** The field that a key names. Keys are mostly in order, so the search begins after the last one. */
+/** Finds the field of a key. Keys are mostly in order, so the search begins after the last one. */
 function readKey(kind: Struct, from: number, reader: Reader): Field {
   const length = reader.blobHeader()
   const { bytes, position } = reader

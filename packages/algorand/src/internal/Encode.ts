@@ -3,7 +3,7 @@ import { EncodeError, type Writer } from './MsgpackWriter.js'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
 import * as Text from './Text.js'
 
-/** Writes a value in canonical form. Rejects what decoding would reject, so that nothing unreadable is signed. */
+/** Writes a value in canonical form. Rejects whatever decoding would reject, so that nothing unreadable is signed. */
 export function encode(kind: Kind, value: unknown, writer: Writer): void {
   switch (kind.kind) {
     case 'uint':
@@ -97,7 +97,7 @@ function struct(kind: Struct, value: unknown, writer: Writer): void {
     if (!isZeroValue(field.of, member)) present.push(field)
     else if (field.presence === 'required') throw new EncodeError(`field ${field.name} is zero`, 'missing_field')
   }
-  // A property that is not in the schema is probably misspelt; leaving it out would sign something else.
+  // A property that is not in the schema is probably misspelled. Omitting it would sign something else.
   if (given !== countDefined(values)) throw new EncodeError('unknown field', 'unknown_field')
   writer.mapHeader(present.length)
   for (const field of present) {
@@ -117,7 +117,10 @@ function countDefined(values: Values): number {
   return count
 }
 
-/** Whether a field with this value is left out. Values of a wrong type are not zero: writing them reports the error. */
+/**
+ * Whether a field with this value is omitted. Values of a wrong type are not zero, because writing them reports the
+ * error.
+ */
 export function isZeroValue(kind: Kind, value: unknown): boolean {
   switch (kind.kind) {
     case 'uint':

@@ -14,7 +14,7 @@ type Values = Record<string, unknown>
 
 const maxUint64 = 2n ** 64n - 1n
 
-/** The JSON form of a value that fits the schema. */
+/** Returns the JSON form of a value that fits the schema. */
 export function write(kind: Kind, value: unknown): JsonValue {
   switch (kind.kind) {
     case 'uint':

@@ -3,10 +3,10 @@ import { LatchkeyError } from '../LatchkeyError.js'
 import * as Text from './Text.js'
 
 /**
- * Reads one value after another. Every method throws DecodeError if something else is next. Lengths are checked against
- * the remaining input before anything is allocated, so a short input cannot cause a large allocation. Text and bytes
- * are read interchangeably, and integers in any width and in signed formats, because encoders in use differ there; to
- * get the shortest form, write the value again.
+ * Reads one value after another. Every method throws DecodeError if the next value has another type. Lengths are
+ * checked against the remaining input before anything is allocated, so a short input cannot cause a large allocation.
+ * Text and bytes are interchangeable, and integers may have any width and signed formats, because encoders differ
+ * there. To get the shortest form, write the value again.
  */
 export class Reader {
   /** The input. */
@@ -21,7 +21,7 @@ export class Reader {
     this.position = position
   }
 
-  /** How many bytes are left. */
+  /** The number of remaining bytes. */
   get remaining(): number {
     return this.bytes.length - this.position
   }
@@ -57,7 +57,7 @@ export class Reader {
     return (byte & 0xf0) === 0x90 || byte === 0xdc || byte === 0xdd
   }
 
-  /** Reads the header of a map: how many entries follow. */
+  /** Reads the header of a map and returns the number of entries. */
   mapHeader(): number {
     const byte = this.#byte()
     if ((byte & 0xf0) === 0x80) return this.#count(byte & 0x0f, 2)
@@ -66,7 +66,7 @@ export class Reader {
     throw new DecodeError('expected a map')
   }
 
-  /** Reads the header of an array: how many values follow. */
+  /** Reads the header of an array and returns the number of values. */
   arrayHeader(): number {
     const byte = this.#byte()
     if ((byte & 0xf0) === 0x90) return this.#count(byte & 0x0f, 1)
@@ -75,7 +75,9 @@ export class Reader {
     throw new DecodeError('expected an array')
   }
 
-  /** The header of a str or bin: how many bytes of content begin at `position`. All of them are there. */
+  /**
+   * Reads the header of a str or bin, and returns the length of the content at `position`, which is fully available.
+   */
   blobHeader(): number {
     const byte = this.#byte()
     let length: number
@@ -87,7 +89,7 @@ export class Reader {
     return length
   }
 
-  /** The content of a str or bin, as a view of the input: for callers that copy it elsewhere or only compare. */
+  /** Reads the content of a str or bin as a view of the input, for callers that copy or only compare it. */
   view(): Uint8Array {
     const length = this.blobHeader()
     const start = this.position
@@ -95,7 +97,7 @@ export class Reader {
     return this.bytes.subarray(start, this.position)
   }
 
-  /** The content of a str or bin, copied. */
+  /** Reads a copy of the content of a str or bin. */
   bin(): Uint8Array {
     const length = this.blobHeader()
     const start = this.position
@@ -103,7 +105,9 @@ export class Reader {
     return this.bytes.slice(start, this.position)
   }
 
-  /** The content of a str or bin as text; refused if it is not UTF-8, since it could not be written back. */
+  /**
+   * Reads the content of a str or bin as text. Rejects text that is not UTF-8, because it could not be written back.
+   */
   str(): string {
     const text = Text.decode(this.view())
     if (text === undefined) throw new DecodeError('text is not UTF-8')
@@ -153,7 +157,7 @@ export class Reader {
     }
   }
 
-  /** Skips a scalar, or the header of a container; returns how many values are inside. */
+  /** Skips a scalar or the header of a container, and returns the number of contained values. */
   #skipHead(): number {
     const byte = this.peek()
     if ((byte & 0xf0) === 0x80 || byte === 0xde || byte === 0xdf) return this.mapHeader() * 2
@@ -184,7 +188,7 @@ export class Reader {
   }
 
   #count(count: number, valuesPerEntry: number): number {
-    // Every value takes at least a byte, so a larger count cannot be right.
+    // Every value takes at least one byte, so a larger count is invalid.
     if (count * valuesPerEntry > this.remaining) throw new DecodeError('input ends too early')
     return count
   }
@@ -209,10 +213,10 @@ export class Reader {
   }
 }
 
-// Names are untrusted and errors are written to logs.
+// Names are untrusted, and errors are written to logs.
 const maxShownName = 32
 
-/** Bytes that follow the first byte of a number, nil, boolean or fixed-size extension. */
+/** The number of bytes after the first byte of a number, nil, boolean or fixed-size extension. */
 function scalarLength(byte: number): number {
   if (byte === 0xca) return 4
   if (byte === 0xcb) return 8
@@ -224,14 +228,14 @@ function scalarLength(byte: number): number {
 
 type DecodeErrorCode = 'invalid_encoding' | 'missing_field' | 'unknown_field'
 
-/** The bytes, or the JSON, cannot be read as what they should be. */
+/** The bytes or the JSON cannot be decoded as the expected type. */
 export class DecodeError extends LatchkeyError<DecodeErrorCode> {
   override name = 'DecodeError'
-  /** What is wrong, without the place. */
+  /** The problem, without its location. */
   readonly reason: string
-  /** The path of the member that is wrong: `txn.apar.an`. */
+  /** The path of the invalid member: `txn.apar.an`. */
   declare member?: string
-  /** How many bytes had been read, if that is known. */
+  /** The number of bytes read, if known. */
   declare position?: number
 
   /** @default code 'invalid_encoding' */
@@ -246,7 +250,7 @@ export class DecodeError extends LatchkeyError<DecodeErrorCode> {
     return new DecodeError(`unknown field ${JSON.stringify(shown)}`, 'unknown_field')
   }
 
-  /** Adds the name of the member around the place of the error; callers do so as they pass the error on. */
+  /** Adds the name of the enclosing member to the location. Callers do so as they pass the error on. */
   placeInside(name: string): void {
     this.member = this.member === undefined ? name : `${name}.${this.member}`
     this.message = `${this.member}: ${this.reason}`

@@ -7,8 +7,8 @@ const maxUint64 = 2n ** 64n - 1n
 const initialCapacity = 256
 
 /**
- * Appends values in their shortest form. Without a target it grows as needed. With one it never writes anywhere else: a
- * target in protected memory holds the only copy of a secret, and running out of room is an error.
+ * Appends values in their shortest form. Without a target the memory grows as needed. With a target nothing is written
+ * elsewhere: a target in protected memory holds the only copy of a secret, and running out of room is an error.
  */
 export class Writer {
   #buffer: Uint8Array
@@ -24,12 +24,12 @@ export class Writer {
     this.#buffer = target ?? Bytes.allocate(initialCapacity)
   }
 
-  /** How many bytes have been written. */
+  /** The number of bytes written. */
   get length(): number {
     return this.#length
   }
 
-  /** What has been written so far, as a view. */
+  /** Returns a view of the bytes written so far. */
   bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.#length)
   }
@@ -61,7 +61,7 @@ export class Writer {
     return this.strBytes(Text.encode(text))
   }
 
-  /** Bytes marked as text: for text that is not UTF-8 and so has no string form. */
+  /** Writes bytes marked as text, for text that is not UTF-8 and so has no string form. */
   strBytes(bytes: Uint8Array): this {
     this.#strHeader(bytes.length)
     return this.raw(bytes)
@@ -88,7 +88,7 @@ export class Writer {
     return values <= 0xffff ? this.#head(0xdc, 2, values) : this.#head(0xdd, 4, values)
   }
 
-  /** Bytes that are msgpack already. */
+  /** Writes bytes that are already msgpack. */
   raw(bytes: Uint8Array): this {
     this.#reserve(bytes.length)
     this.#buffer.set(bytes, this.#length)

@@ -24,13 +24,13 @@ export type UintMap = { readonly kind: 'uintMap'; readonly of: Kind; readonly ma
 
 export type Struct = {
   readonly kind: 'struct'
-  /** In the order of the keys' bytes, which is the order on the wire. */
+  /** In the order of the keys' bytes, which is the order of the wire format. */
   readonly fields: readonly Field[]
   readonly byName: ReadonlyMap<string, Field>
   readonly requiredCount: number
-  /** Written even when it has no members, if it was given. */
+  /** Written even without members, if it was given. */
   readonly keepEmpty: boolean
-  /** Names in the order of the form that is an array of values, as far as that form is supported. */
+  /** Names in the order of the array form, as far as that form is supported. */
   readonly positional: readonly string[]
 }
 
@@ -41,7 +41,7 @@ export type Field = {
   readonly index: number
   /** The encoded key: header and name. */
   readonly key: Uint8Array
-  /** Name length and the name's bytes packed in two integers, to compare keys without a loop. */
+  /** The length and bytes of the name, packed into integers to compare keys without a loop. */
   readonly keyLength: number
   readonly keyHigh: number
   readonly keyLow: number
@@ -50,7 +50,7 @@ export type Field = {
 /** `required`: rejected if zero or missing. `always`: the zero value if zero or missing. */
 export type Presence = 'optional' | 'required' | 'always'
 
-/** A kind with the type of its values, which exists for the compiler only. */
+/** A kind with the type of its values, which only the compiler uses. */
 export type Typed<T> = Kind & { readonly valueType?: T }
 
 export type Member<T, P extends Presence> = { readonly of: Typed<T>; readonly presence: P }
@@ -83,7 +83,7 @@ export function fixed(size: number, options: { fillsShort?: boolean; isAddress?:
   return { kind: 'fixed', size, fillsShort: options.fillsShort ?? false, isAddress: options.isAddress ?? false }
 }
 
-/** In a list, nil and no bytes are two values with two encodings. `isNilRead`: nil is read as no bytes all the same. */
+/** In a list, nil and empty bytes are two values with two encodings. With `isNilRead`, nil is read as empty bytes. */
 export function bytes(max: number, options: { isNilRead?: boolean } = {}): Typed<Uint8Array> {
   return { kind: 'bytes', max, isNilRead: options.isNilRead ?? false }
 }
@@ -92,7 +92,7 @@ export function utf8(max: number): Typed<string> {
   return { kind: 'utf8', max }
 }
 
-/** Text that need not be UTF-8 on the ledger; if it is not, its value is the bytes. */
+/** Text that need not be UTF-8 on the ledger. If it is not, its value is the bytes. */
 export function text(max: number): Typed<string | Uint8Array> {
   return { kind: 'text', max }
 }

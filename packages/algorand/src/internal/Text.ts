@@ -1,11 +1,12 @@
 import { decodeUtf8 } from '#platform'
 import * as Bytes from './Bytes.js'
 
-// Text in transactions is short and nearly always ASCII; for that a loop beats the platform's functions several times.
+// Text in transactions is short and nearly always ASCII, for which a loop is several times faster than the platform's
+// functions.
 const maxLoop = 32
 const encoder = new TextEncoder()
 
-/** The text, or undefined if the bytes are not UTF-8. */
+/** Returns the text, or undefined if the bytes are not UTF-8. */
 export function decode(bytes: Uint8Array): string | undefined {
   if (bytes.length <= maxLoop) {
     let text = ''

@@ -18,12 +18,12 @@ import {
   utf8,
 } from './Schema.js'
 
-// Every field of a transaction with its name on the wire, its type and the largest value that any version of the
-// protocol has allowed. The ledger checks whether fields fit together, not the codec.
+// Every field of a transaction with its wire name, its type and the largest value that any version of the protocol has
+// allowed. The ledger checks whether fields fit together, not the codec.
 
 /** The differences between reading for a signer and for a node. */
 export type Rules = {
-  /** The presence of fields without which nothing can be signed. */
+  /** The presence of fields that are required for signing. */
   needed: <T>(of: Typed<T>) => Member<T, Presence>
   maxNoteBytes: number
   maxUnitBytes: number
@@ -31,7 +31,9 @@ export type Rules = {
   maxUrlBytes: number
 }
 
-/** For a signer: no type, no sender and lengths that no ledger ever allowed are rejected. The rest is the ledger's. */
+/**
+ * For a signer: rejects a missing type or sender, and lengths that no ledger ever allowed. The ledger checks the rest.
+ */
 export const signingRules: Rules = {
   needed: required,
   maxNoteBytes: 4096,
@@ -40,7 +42,7 @@ export const signingRules: Rules = {
   maxUrlBytes: 96,
 }
 
-/** For a node: it reads more than it accepts, so that its rejection can give the reason. */
+/** For a node, which reads more than it accepts, so that its rejection can give the reason. */
 export const submissionRules: Rules = {
   needed: always,
   maxNoteBytes: 65_536,
@@ -73,7 +75,7 @@ const access = struct({
   b: box,
 })
 
-// State proofs are created by the network and have no signature of an account; they are here so that every transaction
+// The network creates state proofs, which have no signature of an account. They are included so that every transaction
 // of a block can be decoded.
 const maxReveals = 1024
 const hashDigest = bytes(64, { isNilRead: true })
@@ -130,7 +132,7 @@ function transactionBy(rules: Rules) {
   return struct(
     {
       type: rules.needed(utf8(7)),
-      // A short sender is filled with zeros: clients rely on the error that the key of this account is unknown.
+      // A short sender is padded with zeros, because clients rely on the error that the key of this account is unknown.
       snd: rules.needed(fixed(32, { fillsShort: true, isAddress: true })),
       fee: uint64,
       fv: uint64,

@@ -2,8 +2,8 @@ import { isUtf8 as isUtf8InNode } from 'node:buffer'
 import { markAsUntransferable as mark } from 'node:worker_threads'
 import type { Platform } from './Platform.js'
 
-// Called on plain arrays: making a Buffer of a short one first moves its bytes out of the heap, which costs more than
-// the rest of the call.
+// Called on plain arrays, because converting a short one to a Buffer moves its bytes out of the heap, which costs more
+// than the rest of the call.
 const { latin1Slice } = Buffer.prototype as unknown as {
   latin1Slice(this: Uint8Array, start: number, end: number): string
 }
@@ -18,7 +18,7 @@ export const markAsUntransferable: Platform['markAsUntransferable'] = (memory) =
 
 export const decodeBase64: Platform['decodeBase64'] = (text) => {
   const pooled = Buffer.from(text, 'base64')
-  // Node skips foreign characters and ignores bits past the last byte; encoding again shows both.
+  // Node skips foreign characters and ignores bits past the last byte. Encoding again reveals both.
   const bytes = pooled.toString('base64') === text ? new Uint8Array(pooled) : undefined
   // The text may have been a key, and the pool outlives the caller's copy.
   pooled.fill(0)

@@ -10,7 +10,7 @@ for (const [name, platform] of Object.entries(platforms)) {
   test(`${name} reads UTF-8 strictly and keeps a byte order mark`, () => {
     assert.equal(platform.decodeUtf8(Uint8Array.of(0xef, 0xbb, 0xbf, 0x41)), '\ufeffA')
     assert.equal(platform.decodeUtf8Lossy(Uint8Array.of(0xef, 0xbb, 0xbf, 0xff)), '\ufeff\ufffd')
-    // An overlong form, half of a surrogate pair, a sequence cut short, a code point above the last one.
+    // An overlong form, half of a surrogate pair, a truncated sequence, a code point above the last one.
     for (const wrong of [
       [0xc0, 0x80],
       [0xed, 0xa0, 0x80],
@@ -22,7 +22,7 @@ for (const [name, platform] of Object.entries(platforms)) {
     }
   })
 
-  test(`${name} reads only the one spelling of base64`, () => {
+  test(`${name} reads only one spelling of base64`, () => {
     // RFC 4648, section 10.
     const spellings = ['', 'Zg==', 'Zm8=', 'Zm9v', 'Zm9vYg==', 'Zm9vYmE=', 'Zm9vYmFy']
     for (const [length, text] of spellings.entries()) {
@@ -48,7 +48,7 @@ for (const [name, platform] of Object.entries(platforms)) {
     for (const text of wrong) assert.equal(platform.decodeBase64(text), undefined, text)
   })
 
-  test(`${name} returns plain arrays of their own memory`, () => {
+  test(`${name} returns plain arrays with separate memory`, () => {
     const bytes = platform.decodeBase64('Zm9v')!
     assert.equal(bytes.constructor, Uint8Array)
     assert.equal(bytes.buffer.byteLength, 3)
@@ -74,11 +74,11 @@ test('both platforms give the same results for all bytes and many lengths', () =
   assert.equal(web.decodeLatin1(long), node.decodeLatin1(long))
 })
 
-test('both platforms offer the same functions', () => {
+test('both platforms provide the same functions', () => {
   assert.deepEqual(Object.keys(web).sort(), Object.keys(node).sort())
 })
 
-test('node leaves nothing of what it decoded in the pool of Buffers', () => {
+test('node leaves no decoded data in the pool of Buffers', () => {
   const secret = new Uint8Array(32).map((_, index) => 200 - index)
   const text = node.encodeBase64(secret)
   const pool = Buffer.from(Buffer.from('x').buffer)

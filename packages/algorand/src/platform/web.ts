@@ -2,10 +2,10 @@ import type { Platform } from './Platform.js'
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossy = new TextDecoder('utf-8', { ignoreBOM: true })
-/** How many arguments a call takes without a risk to the stack. */
+/** The number of arguments that a call can take without risking a stack overflow. */
 const maxArguments = 4096
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-/** The value of each character code, 255 where the character is not in the alphabet. */
+/** The value of each character code, or 255 if the character is not in the alphabet. */
 const values = new Uint8Array(128).fill(255)
 for (let value = 0; value < alphabet.length; value++) values[alphabet.charCodeAt(value)] = value
 
@@ -58,7 +58,7 @@ export const decodeBase64: Platform['decodeBase64'] = (text) => {
     bits -= 8
     out[length++] = (buffer >>> bits) & 0xff
   }
-  // Set bits past the last byte would be a second spelling of the same bytes.
+  // Nonzero bits past the last byte would be a second spelling of the same bytes.
   return (buffer & ((1 << bits) - 1)) === 0 ? out : undefined
 }
 
@@ -68,5 +68,5 @@ export const encodeHex: Platform['encodeHex'] = (bytes) => {
   return text
 }
 
-/** Browsers offer no way to do this. */
+/** Browsers do not support this. */
 export const markAsUntransferable: Platform['markAsUntransferable'] = () => {}

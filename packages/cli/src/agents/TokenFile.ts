@@ -1,4 +1,4 @@
-/** The new file that the token of an agent is written to: made before the token exists, so that a token is not lost. */
+/** The new file for the token of an agent. It is created before the token exists, so that a token is not lost. */
 import {
   accessSync,
   closeSync,
@@ -23,7 +23,7 @@ export const tokenFileOption = {
   },
 } as const satisfies { [name: string]: Option }
 
-/** Called before the password prompt, which would be in vain. Returns the whole path. */
+/** Called before the password prompt, which would otherwise be in vain. Returns the absolute path. */
 export function checkTokenFile(given: string | undefined): string | undefined {
   if (given === undefined) return undefined
   const path = resolve(given)
@@ -45,7 +45,7 @@ export class TokenFile {
     this.#descriptor = descriptor
   }
 
-  /** Creates the file, and never replaces one. @throws CommandError `file_exists`, `file_unwritable` */
+  /** Creates the file and never replaces one. @throws CommandError `file_exists`, `file_unwritable` */
   static create(path: string): TokenFile {
     try {
       const descriptor = openSync(path, 'wx', 0o600)
@@ -56,7 +56,7 @@ export class TokenFile {
     }
   }
 
-  /** @throws CommandError `file_unwritable`; then the file is gone */
+  /** @throws CommandError `file_unwritable`, after removing the file */
   write(token: string): void {
     const bytes = Buffer.from(`${token}\n`)
     try {
@@ -71,13 +71,13 @@ export class TokenFile {
     }
   }
 
-  /** For a token that does not come to be. */
+  /** Removes the file if no token was created. */
   discard(): void {
     for (const work of [() => unlinkSync(this.path), () => closeSync(this.#descriptor)]) {
       try {
         work()
       } catch {
-        // It is gone, or closed, already.
+        // The file is already removed or closed.
       }
     }
   }

@@ -1,4 +1,4 @@
-/** The rules of an agent with what the options of `latchkey agent limit` change. */
+/** Applies the options of `latchkey agent limit` to the rules of an agent. */
 import { SpendLimit } from '@latchkey/algorand'
 import type { AgentLimit, AgentNetworkItem, AgentRules, NewAgentRules } from '@latchkey/kmd-client'
 import type { Option } from '../Command.js'
@@ -58,7 +58,7 @@ function changePayees({ payees }: AgentRules, given: ChangeValues): NewAgentRule
   const without = (list: readonly string[]): string[] => list.filter((address) => !removed.includes(address))
   const deny = [...new Set([...without(payees.deny), ...(addresses('--deny', given.deny) ?? [])])]
   if (given['pay-any']) return { allow: 'all', deny }
-  // An agent that may pay every address may, with a list, pay those on it alone.
+  // An agent that may pay every address is restricted to the list once it has one.
   const listed = payees.allow === 'all' ? [] : without(payees.allow)
   return {
     allow: payees.allow === 'all' && more === undefined ? 'all' : [...new Set([...listed, ...(more ?? [])])],
@@ -98,7 +98,7 @@ function withoutLimits(limits: readonly AgentLimit[], texts: readonly string[], 
   return left
 }
 
-/** Whether one takes the place of the other. */
+/** Whether one limit replaces the other. */
 function isSame(one: AgentLimit, other: AgentLimit): boolean {
   const assetOf = (limit: AgentLimit): bigint | string => (limit.type === 'amount' ? limit.assetId : 'count')
   return (

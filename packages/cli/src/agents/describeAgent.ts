@@ -1,11 +1,11 @@
-/** Agents in words and for programs. */
+/** Describes agents for people and for programs. */
 import { Amount, SpendLimit } from '@latchkey/algorand'
 import type { Agent, AgentLimitUse, AgentRules } from '@latchkey/kmd-client'
 import { printable, quoted } from '../format.js'
 import { dollarOf, networkName } from './ruleNetwork.js'
 import { timeText } from './timeText.js'
 
-/** The lines of one agent, with what is left. */
+/** Returns the lines of one agent with its remaining budget. */
 export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): string {
   const { name, id, walletName, addresses, rules } = agent
   const lines = [
@@ -29,7 +29,7 @@ export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): s
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** An agent for programs: integers that can be large as decimal text, times in ISO 8601. */
+/** Returns an agent for programs: potentially large integers as decimal text, times in ISO 8601. */
 export function agentJson(agent: Agent, budget?: readonly AgentLimitUse[]): object {
   const { createdAtMs, expiresAtMs, lastUsedAtMs, ...members } = agent
   return {
@@ -48,7 +48,7 @@ export function stateText({ state, expiresAtMs }: Agent): string {
   return isLive && expiresAtMs !== undefined ? `${state} until ${timeText(expiresAtMs)}` : state
 }
 
-/** What is left of a limit, in its unit. */
+/** Describes the remainder of a limit in its unit. */
 export function limitLine({ text, limit, used, left, resetsAtMs }: AgentLimitUse, rules: AgentRules): string {
   if (limit.per === 'payment') return printable(text)
   const amountText = (units: bigint): string => {

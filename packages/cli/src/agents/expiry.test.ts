@@ -4,7 +4,7 @@ import { readExpiry } from './expiry.js'
 
 const nowMs = Date.parse('2026-06-15T12:00:00Z')
 
-test('an end is a time from now, a day to its end, a moment, or never', () => {
+test('an expiry is a duration, a day until its end, a moment, or never', () => {
   const ends: [string, string | undefined][] = [
     ['12h', '2026-06-16T00:00:00.000Z'],
     ['30d', '2026-07-15T12:00:00.000Z'],
@@ -21,7 +21,7 @@ test('an end is a time from now, a day to its end, a moment, or never', () => {
   }
 })
 
-test('what is no time, over, or further than ten years away is refused', () => {
+test('an invalid or past time, or one more than ten years away, is refused', () => {
   const texts = [
     '',
     '0d',

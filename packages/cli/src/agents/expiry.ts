@@ -1,4 +1,4 @@
-/** When an agent ends: after a time, or at a time. */
+/** Parses when an agent expires: after a duration, or at a time. */
 import type { Option } from '../Command.js'
 import { UsageError } from '../errors.js'
 import { quoted } from '../format.js'
@@ -14,7 +14,7 @@ export const expiresOption = {
 const unitsMs: { readonly [unit: string]: number } = { h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 const longestMs = 10 * 365 * 86_400_000
 
-/** Milliseconds since 1970; undefined for never. */
+/** Returns milliseconds since 1970, or undefined for never. */
 export function readExpiry(text: string, nowMs = Date.now()): number | undefined {
   if (text === 'never') return undefined
   const after = /^([1-9][0-9]{0,4})([hdw])$/.exec(text)
@@ -30,7 +30,7 @@ function readDate(text: string): number | undefined {
   if (!isDay && !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/.test(text)) return undefined
   const atMs = Date.parse(text)
   if (Number.isNaN(atMs)) return undefined
-  // 2027-02-30 would be read as a day in March.
+  // 2027-02-30 would otherwise become a day in March.
   if (isDay && new Date(atMs).toISOString().slice(0, 10) !== text) return undefined
   return isDay ? atMs + unitsMs['d']! : atMs
 }

@@ -1,24 +1,24 @@
-/** The network that limits are for. */
+/** The network of limits. */
 import { Bytes, Network } from '@latchkey/algorand'
 import type { Agent, AgentRules } from '@latchkey/kmd-client'
 import type { Chain } from '@latchkey/x402/client'
 import { UsageError } from '../errors.js'
 import { quoted } from '../format.js'
 
-/** A network as rules name it, and its dollar asset. */
+/** A network as named in rules, and its dollar asset. */
 export type RuleNetwork = { readonly network: string; readonly dollarAssetId: bigint | undefined }
 
 export function networkOfChain({ genesisHash, dollarAssetId }: Chain): RuleNetwork {
   return { network: Bytes.toBase64(genesisHash), dollarAssetId }
 }
 
-/** The dollar of a network: its own if it is public, else the one that the owner named. */
+/** The dollar asset of a network: the built-in one of a public network, or else the one that the owner named. */
 export function dollarOf({ dollars }: Pick<AgentRules, 'dollars'>, network: string): bigint | undefined {
   const known = Network.known.find(({ genesisHash }) => genesisHash === network)?.usdcAssetId
   return known ?? dollars.find((dollar) => dollar.network === network)?.id
 }
 
-/** The network of an agent; the one that is given, if it has several. */
+/** The network of an agent, or the given one if it has several. */
 export function networkOfAgent({ name, rules }: Agent, given: string | undefined): RuleNetwork {
   const [only, ...others] = rules.networks
   const network = given === undefined ? only : rules.networks.find((one) => isNamed(one, given))
@@ -33,7 +33,7 @@ export function networkOfAgent({ name, rules }: Agent, given: string | undefined
   return { network, dollarAssetId: dollarOf(rules, network) }
 }
 
-/** A public network by its name, any other by its CAIP-2 id. */
+/** Returns the name of a public network, and the CAIP-2 id of any other. */
 export function networkName(genesisHash: string): string {
   const caip2 = (): string => {
     const hash = Bytes.fromBase64(genesisHash)

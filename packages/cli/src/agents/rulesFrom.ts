@@ -1,4 +1,4 @@
-/** The rules of an agent, from the options of a command. */
+/** Builds the rules of an agent from the options of a command. */
 import { Address, Network, SpendLimit } from '@latchkey/algorand'
 import type { AgentAsk, AgentLimit, AgentNetworkItem, NewAgentRules } from '@latchkey/kmd-client'
 import type { Option } from '../Command.js'
@@ -71,7 +71,7 @@ export type RuleValues = {
   readonly 'opt-in'?: string[] | undefined
 }
 
-/** The rules of a new agent. @throws UsageError that names the option */
+/** Returns the rules of a new agent. @throws UsageError that names the option */
 export function rulesFrom(given: RuleValues, network: RuleNetwork): NewAgentRules {
   const limits = limitsFrom(given, network)
   if (!limits.some(({ type }) => type === 'amount')) {
@@ -91,7 +91,7 @@ export function rulesFrom(given: RuleValues, network: RuleNetwork): NewAgentRule
   }
 }
 
-/** A network that is not public has the dollar that the owner names. */
+/** The owner names the dollar asset of a network that is not public. */
 function dollarsFrom({ network, dollarAssetId }: RuleNetwork): AgentNetworkItem[] {
   const isPublic = Network.known.some(({ genesisHash }) => genesisHash === network)
   return isPublic || dollarAssetId === undefined ? [] : [{ network, id: dollarAssetId }]
@@ -105,7 +105,7 @@ export function itemsFrom(
   return [...new Set(ids)].map((id) => ({ network, id: readId(option, id) }))
 }
 
-/** The limits that the options give. */
+/** Returns the limits in the options. */
 export function limitsFrom({ limit = [], each = [] }: RuleValues, network: RuleNetwork): AgentLimit[] {
   const texts: readonly [string, string][] = [
     ...limit.map((text): [string, string] => ['--limit', text]),
@@ -149,7 +149,7 @@ function readId(option: string, text: string): bigint {
   throw new UsageError(`${option} ${quoted(text)} is not an id: a whole number above 0`)
 }
 
-/** An error of a text as one of its option. */
+/** Converts a parse error to one that names the option. */
 export function naming<T>(option: string, work: () => T): T {
   try {
     return work()

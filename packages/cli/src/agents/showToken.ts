@@ -8,11 +8,11 @@ import { TokenFile } from './TokenFile.js'
 type TokenOptions = {
   readonly tokenFile: string | undefined
   readonly isJson: boolean | undefined
-  /** A token that is lost is of no use, and the agent keeps its name: a new agent is revoked, another one stays. */
+  /** If the token is lost, a new agent is revoked, and an existing one is kept. */
   readonly onLost: 'revoke' | 'keep'
 }
 
-/** Makes a token, with its file made before it: what cannot be written is found while nothing is done. */
+/** Creates the file before the token, so that an unwritable file is detected before anything is changed. */
 export async function withToken(
   kmd: Kmd,
   make: () => Promise<AgentWithToken>,
@@ -28,7 +28,7 @@ export async function withToken(
   }
   const { agent, token } = made
   if (file !== undefined) await writeToken(kmd, agent, () => file.write(token), onLost)
-  // The token must get out, even if the daemon ends meanwhile.
+  // The token must be shown even if the daemon stops in the meantime.
   const shown = await kmd.agents.show({ agent: agent.id }).catch(() => ({ agent, budget: [] }))
   if (isJson) {
     const where = file === undefined ? { token } : { tokenFile: file.path }

@@ -1,10 +1,13 @@
-/** An approval in words, for the owner who decides: what is signed first, what the caller claims last and marked as that. */
+/**
+ * Describes an approval for the owner who decides: the signed content first, the caller's claims last and marked as
+ * claims.
+ */
 import type { Approval } from '@latchkey/kmd-client'
 import { timeText } from '../agents/timeText.js'
 import { unitText } from '../agents/unitText.js'
 import { printable, quoted } from '../format.js'
 
-/** The lines of one approval. Parts that others wrote are one line each. */
+/** Returns the lines of one approval. Untrusted parts take one line each. */
 export function describeApproval(approval: Approval): string {
   const { id, agentName, state, description, warnings, reason, claimedUrl, claimedDescription, expiresAtMs } = approval
   const minutes = Math.max(0, Math.ceil((expiresAtMs - Date.now()) / 60_000))

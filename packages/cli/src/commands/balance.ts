@@ -1,4 +1,4 @@
-/** `latchkey balance [ADDRESS...]`: what accounts hold, how much of it can be spent, and in what. */
+/** `latchkey balance [ADDRESS...]`: shows balances and their spendable part, by asset. */
 import { Amount, Network } from '@latchkey/algorand'
 import { type Chain, Funds } from '@latchkey/x402/client'
 import { command, jsonOption } from '../Command.js'
@@ -22,7 +22,7 @@ type Balance = {
   readonly minBalance: bigint
   readonly rekeyedTo: string | undefined
   readonly assets: readonly Held[]
-  /** How many assets it holds beyond those listed. */
+  /** The number of assets that are not listed. */
   readonly assetsLeftOut: number
 }
 

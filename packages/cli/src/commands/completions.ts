@@ -1,4 +1,4 @@
-/** `latchkey completions SHELL`: a completion script for a shell. */
+/** `latchkey completions SHELL`: prints a completion script for a shell. */
 import { command } from '../Command.js'
 import * as Completions from '../Completions.js'
 import { exitCodes } from '../exitCodes.js'

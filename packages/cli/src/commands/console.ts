@@ -1,4 +1,4 @@
-/** `latchkey console`: a one-time link to the daemon's web console. */
+/** `latchkey console`: prints a one-time link to the daemon's web console. */
 import { command, jsonOption } from '../Command.js'
 import { daemonOptions, withDaemon } from '../daemon.js'
 import { exitCodes } from '../exitCodes.js'
@@ -22,7 +22,7 @@ once and expires after a minute; the session it opens ends when the page is clos
       if (options.json) printJson({ url, expiresSeconds })
       else printLine(url)
       if (options.open) {
-        // Only a warning: the link has been printed.
+        // Only a warning, because the link has already been printed.
         const onFailure = (opener: string): void =>
           printWarning(`${opener} could not be started; open the link by hand`)
         openInBrowser(url, { expiresSeconds, onFailure })

@@ -1,4 +1,4 @@
-/** `latchkey dev`: everything that a paid request needs, until Ctrl-C or for as long as a program runs. */
+/** `latchkey dev`: runs everything that a paid request needs, until Ctrl-C or for as long as a program runs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
@@ -81,7 +81,7 @@ Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4
         })
       },
       {
-        // Without a terminal, as under nohup, none can close.
+        // Without a terminal, such as under nohup, none can close.
         endsWithTerminal: rest.length > 0 || hasTerminal(),
         onHangup: (started) => started.reopenLog(),
         // The stack keeps running until the program has exited.
@@ -126,12 +126,12 @@ function openDirectory({ fresh, ephemeral, dir }: Options, isProgram: boolean, c
   return StackDirectory.open(dir === undefined ? defaultStackDirectory() : resolve(dir), { isFresh: fresh })
 }
 
-/** As it was called: npm has the command in no PATH but its own. */
+/** Returns the command as it was called, because npm adds it only to its own PATH. */
 function commandName(): string {
   return process.env['npm_lifecycle_event'] === undefined ? 'latchkey' : 'npx latchkey'
 }
 
-/** In the form that browsers send: scheme, host and port. */
+/** Accepts the form that browsers send: scheme, host and port. */
 function readOrigin(text: string): string {
   const origin = URL.canParse(text) ? new URL(text).origin : undefined
   if (origin === text && /^https?:/.test(text)) return text
@@ -142,14 +142,14 @@ function spawnProgram([file, ...args]: readonly string[], environment: { [name: 
   return spawn(file!, args, { stdio: 'inherit', env: { ...process.env, ...environment } })
 }
 
-/** A terminal sends its signals to the program too, and many programs treat a second one as "at once". */
+/** A terminal also sends its signals to the program, and many programs treat a second one as "exit immediately". */
 function forward(signal: NodeJS.Signals, program: ChildProcess, cleanup: CleanupProcess): void {
   if (program.pid !== undefined) cleanup.note({ stopping: ProcessGroup.of(program.pid) })
   if (signal !== 'SIGTERM' && process.stdin.isTTY) return
   program.kill(signal)
 }
 
-/** The exit status of the program; 128 and the signal's number if one ended it, as in shells. */
+/** Returns the exit status of the program, or 128 plus the signal number if a signal ended it, as in shells. */
 function exitStatus(program: ChildProcess, name: string, cleanup: CleanupProcess): Promise<number> {
   if (program.pid !== undefined) cleanup.note({ started: program.pid })
   return new Promise((resolve, reject) => {

@@ -107,14 +107,14 @@ What is signed then can be valid on that network`,
     if (options.host !== undefined && !/^(127\.|localhost$|::1$)/.test(options.host)) {
       printWarning(`${devnet.url} can be reached from other machines, and its keys are public`)
     }
-    // Even if the state file could not be written: nothing listens there any more.
+    // Runs even if the state file could not be written, because nothing listens there anymore.
     await devnet.stopped.finally(removeGoalAddress).finally(() => log.close())
     if (options.dump !== undefined) await devnet.dumpTo(options.dump)
     return exitCodes.ok
   },
 })
 
-/** Where a program collects the log, what is in it must be of one form. */
+/** If a program collects the log, all of its lines must have the same format. */
 function lineWriter(options: LogValues, log: Log): (line: string) => void {
   const isCollected = options['log-file'] !== undefined || options['log-format'] === 'json'
   return isCollected ? (line) => log.write('info', line.replace(/ +/g, ' ').trim()) : printMessage
@@ -127,7 +127,7 @@ function explain(cause: unknown, host: string, indexerPort: number | undefined):
   throw explainListenError(cause, { host, port, cure: `give another with ${option}, or 0 for a free one` })
 }
 
-/** Before anything else is printed: everything that is signed for a devnet is worthless elsewhere, except for this one. */
+/** Printed first: signatures for a devnet are worthless elsewhere, unless it has a given genesis hash. */
 function warnOfGivenHash({ genesisHash }: Devnet): void {
   const name =
     Network.known.find((network) => network.genesisHash === genesisHash)?.name ?? 'the network with this hash'
@@ -161,7 +161,7 @@ function readBlockMode(blockTime: string | undefined, isManual: boolean): BlockM
   return everyMs === undefined ? 'instant' : { everyMs }
 }
 
-/** For clients that insist on a token; without --token any is accepted. */
+/** For clients that require a token. Without --token any token is accepted. */
 const anyToken = 'a'.repeat(64)
 
 function facts(devnet: Devnet, blocks: BlockMode) {

@@ -18,7 +18,7 @@ import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
 
 const defaultPort = 4022
-/** As the handler's own limit. */
+/** The same as the handler's limit. */
 const maxBodyBytes = 128 * 1024
 const checkMs = 15_000
 
@@ -81,7 +81,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     }
     const signals = { onHangup: () => log.reopen(), onSignal: stopOrEnd, secondEndsStart: true }
     const running = await startUnderSignals(start, signals).catch(async (error: unknown) => {
-      // Connections to a database would keep the process running.
+      // Open database connections would keep the process running.
       await facilitator.stop().catch(onError)
       throw error
     })
@@ -96,7 +96,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     }
     if (options.json) printJson({ ...facts, pid: process.pid })
     else printResult(block(facts))
-    // Replicas compare their settings with every check, also if nothing probes them.
+    // Replicas compare their settings with every check, even if nothing probes them.
     if (where.type === 'postgres') setInterval(() => void facilitator.status(), checkMs).unref()
     const { problem, warnings } = await facilitator.status()
     for (const text of problem === undefined ? warnings : [problem, ...warnings]) printWarning(text)
@@ -108,7 +108,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
   },
 })
 
-/** Nothing that is recorded is lost by the second signal: the next process, or another replica, continues. */
+/** The second signal loses no recorded data: the next process, or another replica, continues. */
 function stopOrEnd(running: RunningFacilitator, signal: NodeJS.Signals): void {
   if (running.isStopping) process.exit(exitCodes.interrupted)
   void running.stop({ isUrgent: signal === 'SIGINT' }).catch(() => {})

@@ -1,4 +1,4 @@
-/** `latchkey fund ADDRESS [AMOUNT...]`: ALGO and dollars from the faucet of a devnet. */
+/** `latchkey fund ADDRESS [AMOUNT...]`: sends ALGO and dollars from the faucet of a devnet. */
 import { AlgodError } from '@latchkey/algod'
 import { Amount, Network } from '@latchkey/algorand'
 import type { Chain } from '@latchkey/x402/client'
@@ -14,7 +14,7 @@ import { withProgress } from '../progress.js'
 const defaultAlgos = '10 ALGO'
 const defaultDollars = 10n
 
-/** Pages where people get ALGO and dollars without value. */
+/** Pages that give out ALGO and dollars without value. */
 const faucetPages: { readonly [name: string]: { readonly algo: string; readonly usdc?: string } } = {
   testnet: { algo: 'https://lora.algokit.io/testnet/fund', usdc: 'https://faucet.circle.com' },
 }
@@ -53,7 +53,7 @@ Nothing there has any value, so nothing is asked and nothing is signed.`,
   },
 })
 
-/** Before anything else: the node of a public network is not asked for what it does not have. */
+/** Runs first, so that the node of a public network is not asked for a faucet it does not have. */
 async function checkFaucet(chain: Chain, address: string): Promise<void> {
   const { network } = Network.parse(chain.caip2)
   if (network !== undefined) throw noFaucet(network.name, network.displayName, address)

@@ -75,7 +75,7 @@ function facts(daemon: Daemon, dataDir: string) {
 function block(daemon: Daemon, dataDir: string): string {
   const { address, unixSocket, tokenFile, wire } = facts(daemon, dataDir)
   const socket = unixSocket === undefined ? '' : `\n  Unix socket ${printable(unixSocket)}`
-  // Without it, commands in another terminal look elsewhere.
+  // Without the option, commands in another terminal look elsewhere.
   const option = dataDir === dataDirectory(undefined, {}) ? '' : ` -d ${shellWord(dataDir)}`
   const other = wire === 'documented' ? 'for clients of the Go daemon: --wire reference' : 'as the Go daemon responds'
   return `Latchkey key daemon ${version}

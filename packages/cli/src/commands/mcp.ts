@@ -1,4 +1,4 @@
-/** `latchkey mcp`: an MCP server with which a model pays, within the limits of an agent. */
+/** `latchkey mcp`: runs an MCP server that lets a model pay within the limits of an agent. */
 import { join } from 'node:path'
 import { Server } from '@latchkey/http'
 import { type AgentWallet, newWalletServer } from '@latchkey/mcp/wallet'
@@ -16,7 +16,7 @@ import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
 
 const host = '127.0.0.1'
-/** A client waits for a tool without any byte for as long as an answer takes at most. */
+/** A client waits for a tool without receiving any data, for as long as the longest answer. */
 const idleMs = 120_000
 
 export const mcpCommand = command({
@@ -57,7 +57,7 @@ latchkey mcp install adds it to a client.`,
   },
 })
 
-/** Until the client closes stdin, or a signal. */
+/** Runs until the client closes stdin, or until a signal. */
 async function runStdio(wallet: AgentWallet, name: string): Promise<number> {
   const onError = (error: Error): void => printError('mcp', error)
   const running = await startUnderSignals(async () => {
@@ -70,7 +70,7 @@ async function runStdio(wallet: AgentWallet, name: string): Promise<number> {
   })
   printMessage(`latchkey mcp: agent ${quoted(name)}, waiting for a client on stdin`)
   await running.stopped
-  // Stdin may still be open after a signal, and would keep the process running.
+  // After a signal, stdin may still be open and would keep the process running.
   process.stdin.destroy()
   return exitCodes.ok
 }
@@ -96,7 +96,7 @@ async function startHttp(
   return { url: `http://${host}:${bound}${mcpPath}`, ...stoppable(wallet, never, close) }
 }
 
-/** Ends by itself or when it is told to: what is signed and on its way is waited for, the rest is canceled. */
+/** Ends when the server ends or on request. Sent payments are awaited; everything else is canceled. */
 function stoppable(wallet: AgentWallet, ended: Promise<void>, close: () => Promise<void>): Stoppable {
   let end = (): void => {}
   const asked = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** `latchkey opt-in ASSET`: lets an account hold an asset. */
+/** `latchkey opt-in ASSET`: opts an account in to an asset. */
 import { Address, Amount } from '@latchkey/algorand'
 import { Funds } from '@latchkey/x402/client'
 import { command } from '../Command.js'
@@ -12,7 +12,7 @@ import { act, actOptions, checkFunds } from '../money/act.js'
 import { findAsset, nameOf } from '../money/assets.js'
 import { checkCanConfirm } from '../prompt.js'
 
-/** What an account must keep for each asset that it may hold. */
+/** The minimum balance for each asset that an account holds. */
 export const holdingMicroAlgos = 100_000n
 
 export const optInCommand = command({

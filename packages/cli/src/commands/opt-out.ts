@@ -1,4 +1,4 @@
-/** `latchkey opt-out ASSET`: ends that an account can hold an asset, which frees 0.1 ALGO. */
+/** `latchkey opt-out ASSET`: opts an account out of an asset, which frees 0.1 ALGO. */
 import { Address } from '@latchkey/algorand'
 import { type Chain, Funds } from '@latchkey/x402/client'
 import { command } from '../Command.js'
@@ -60,7 +60,7 @@ everything that the account holds of the asset by then goes there.`,
       const minBalance = holdings.minBalance - holdingMicroAlgos
       return act({
         ...{ chain, wallet, options, account, asset },
-        // To itself: possible only with nothing left, so that nothing can be lost.
+        // Closes to the account itself, which is only possible with an empty holding, so nothing can be lost.
         fields: {
           type: 'axfer',
           xaid: asset.assetId,
@@ -83,7 +83,7 @@ everything that the account holds of the asset by then goes there.`,
   },
 })
 
-/** By its id even if it was destroyed: the holding of it stays until it is opted out of. */
+/** Also finds a destroyed asset by its id, because its holding stays until the account opts out. */
 async function heldAsset(chain: Chain, name: string, { holdings }: Account): Promise<Asset> {
   const [, digits] = /^#?([0-9]{1,19})$/.exec(name) ?? []
   const asset =

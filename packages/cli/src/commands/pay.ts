@@ -118,7 +118,7 @@ not_settled, not_known_yet, or null if nothing was sent; "receipt" and "pass" ar
 
 type Options = Values<typeof payOptions>
 
-/** An agent's token pays within the limits of its owner; with a wallet that is named, it is not used. */
+/** An agent's token pays within the limits of its owner. It is not used if a wallet is named. */
 async function signerOf(options: Options): Promise<Signer.Signer> {
   if (options.wallet !== undefined && options['agent-token-file'] !== undefined) {
     throw new UsageError('give only one of --wallet and --agent-token-file')
@@ -139,7 +139,7 @@ type Purchase = {
   readonly maxBytes: number | undefined
 }
 
-/** Whether the response is a success, and there as a whole. */
+/** Returns whether the response is successful and complete. */
 async function buy(request: Request, purchase: Purchase): Promise<boolean> {
   const { options, buyer, passes, chain, sink, limit, maxBytes } = purchase
   const isJson = options.json ?? false
@@ -157,7 +157,7 @@ async function buy(request: Request, purchase: Purchase): Promise<boolean> {
       limit.stop()
       isDeclined = !(await confirmPayment(offer, resource.description ?? '', options.yes ?? false))
       limit.restart()
-      // Exactly what was shown, or nothing.
+      // Pays exactly the offer that was shown, or nothing.
       return isDeclined ? false : offer
     },
     onRepeat: (payment) => printMessage(describeRepeat(payment)),
@@ -207,7 +207,7 @@ function requestOf(url: string, { method, header = [], data }: Options): Request
   return new Request(url, { method: method ?? (data === undefined ? 'GET' : 'POST'), headers, ...body })
 }
 
-/** A new payment is made whatever passes there are, and its own is kept. */
+/** A new payment is made regardless of existing passes, and its own pass is kept. */
 function passesOf(directory: string, isNewPayment: boolean): PassCache {
   const cache = new FilePassCache(directory)
   if (!isNewPayment) return cache
@@ -217,7 +217,7 @@ function passesOf(directory: string, isNewPayment: boolean): PassCache {
 function explain(error: unknown, { interruption }: IdleLimit): unknown {
   if (error instanceof PaymentRefusedError) return paymentRefused(error.reasons, error)
   if (!(error instanceof LostResponseError)) return interruption ?? error
-  // Why the caller gave up, if it did.
+  // The caller's reason for giving up, if any.
   const why = interruption === undefined || interruption.message === '' ? '' : ` (${interruption.message})`
   const code = interruption?.code === 'interrupted' ? 'interrupted' : 'response_lost'
   return new CommandError(code, `${error.message}${why}`, { hint: again, cause: error })

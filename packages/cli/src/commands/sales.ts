@@ -1,4 +1,4 @@
-/** `latchkey sales STORE`: what a shop earned, by route, and its latest payments; or all of it as CSV. */
+/** `latchkey sales STORE`: shows revenue by route and the latest payments, or everything as CSV. */
 import { Amount, Network } from '@latchkey/algorand'
 import { type Revenue, revenueCsv, type Sale, type SaleStore, salesCsv } from '@latchkey/x402/server'
 import { openSales } from '@latchkey/x402/sqlite'
@@ -56,7 +56,7 @@ apply too.`,
   },
 })
 
-/** Only a database loads its driver. */
+/** Loads the driver only for a database. */
 async function openStore(store: string): Promise<{ readonly sales: SaleStore; readonly close: () => unknown }> {
   if (!isPostgres(store)) return openSales(store)
   if (hasPassword(store)) {
@@ -73,10 +73,10 @@ async function printCsv(sales: SaleStore, kind: string, sinceDay: number): Promi
   for await (const text of salesCsv(sales, { sinceMs: sinceDay * dayMs })) await printText(text)
 }
 
-/** With its quotes, which are doubled inside. */
+/** Includes the surrounding quotes; inner quotes are doubled. */
 const quotedField = /"(?:[^"]|"")*"/g
 
-/** Paths and codes are from strangers: a terminal gets them escaped, without lines of their own, a file as they are. */
+/** Paths and codes are untrusted: on a terminal they are escaped and cannot add lines; in a file they are unchanged. */
 async function printText(csv: string): Promise<void> {
   if (csv === '') return
   if (process.stdout.isTTY) printResult(csv.replace(quotedField, printable).replaceAll('\r\n', '\n'))
@@ -116,7 +116,7 @@ async function printSales(sales: SaleStore, { days, sinceDay, isJson }: Shown): 
   printResult(columns([['TIME (UTC)', 'AMOUNT', 'STATE', 'ROUTE', 'PAYER'], ...list]))
 }
 
-/** Sums of all days, the route with the most payments first. */
+/** Sums all days, the route with the most payments first. */
 function byRoute(revenue: readonly Revenue[]): Revenue[] {
   const sums = new Map<string, Revenue>()
   for (const row of revenue) {

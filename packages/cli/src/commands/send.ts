@@ -1,4 +1,4 @@
-/** `latchkey send AMOUNT TO`: pays ALGO or an asset from an account of the daemon. */
+/** `latchkey send AMOUNT TO`: sends ALGO or an asset from an account of the daemon. */
 import { Address, Amount } from '@latchkey/algorand'
 import { type Chain, Funds } from '@latchkey/x402/client'
 import { command, type Values } from '../Command.js'
@@ -75,7 +75,7 @@ same transaction again, never a second one; --again makes a second one. latchkey
   },
 })
 
-/** The most that the network takes. */
+/** The maximum that the network accepts. */
 const maxNoteBytes = 1_024
 
 function readNote(text: Values<typeof sendOptions>['note']): Uint8Array | undefined {
@@ -110,7 +110,7 @@ async function check({ chain, account, sum, receiver, fee }: Payment): Promise<v
   }
 }
 
-/** A new account has nothing, and must have its minimum balance from the first payment on. */
+/** A new account is empty, and must hold its minimum balance from the first payment on. */
 async function checkMinimum(chain: Chain, { units }: AssetAmount, receiver: string): Promise<void> {
   const { microAlgos, minBalance } = await chain.algod.account(receiver)
   if (microAlgos + units >= minBalance) return

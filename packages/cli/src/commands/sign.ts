@@ -107,7 +107,7 @@ async function signTransactions(options: Options, file: string | undefined): Pro
   return submission.send(steps.map(({ member }, index) => signed[index]?.bytes ?? Plan.encodeUnchanged(member)))
 }
 
-/** Signs in order; nothing is written if one fails. */
+/** Signs in order. If one signature fails, nothing is written. */
 async function carryOut(
   steps: readonly Plan.Step[],
   options: Options,
@@ -115,7 +115,7 @@ async function carryOut(
   submission: Submission.Submission | undefined,
 ): Promise<(Plan.Signed | undefined)[]> {
   const own = steps.filter(({ sign }) => sign !== undefined)
-  // A file that is signed already can still be sent.
+  // A file that is already signed can still be sent.
   if (own.length === 0 && (submission === undefined || steps.some(({ member }) => !member.isSigned))) {
     throw new CommandError('nothing_to_sign', `the wallet ${quoted(wallet)} has nothing to sign here`, {
       hint: 'if an account is rekeyed or a multisig, name the key with --key, or the multisig with --multisig and --member',

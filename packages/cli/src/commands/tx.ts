@@ -1,4 +1,4 @@
-/** `latchkey tx ID`: what became of a transaction, in words. */
+/** `latchkey tx ID`: shows a transaction's status. */
 
 import { AlgodError, explainRejection } from '@latchkey/algod'
 import { Description, Network, type Transaction } from '@latchkey/algorand'
@@ -22,7 +22,7 @@ type State = 'confirmed' | 'pending' | 'expired' | 'unknown'
 
 type Found = {
   readonly state: State
-  /** What is known of it, in a sentence. */
+  /** A sentence about the status. */
   readonly text: string
   readonly round?: bigint | undefined
   readonly time?: Date | undefined
@@ -74,7 +74,7 @@ not known. Asks the node, which remembers about 1000 rounds, then an indexer, an
   },
 })
 
-/** The network knows most transactions without it. */
+/** The network knows most transactions without the record. */
 function recordOf(log: SentLog, id: string): Sent | undefined {
   try {
     return log.get(id)
@@ -109,7 +109,7 @@ async function lookUp(
   return { state: 'unknown', text }
 }
 
-/** The command that sent it has recorded until when it is valid, so that more can be said than a node knows. */
+/** The sending command recorded the last valid round, which allows a more precise answer than a node can give. */
 async function byRecord(chain: Chain, sent: Sent, dropped: string | undefined): Promise<Found> {
   if (sent.network !== chain.caip2) {
     const text = `It was sent on ${Network.phrase(sent.network)}, and not on ${Network.phrase(chain.caip2)}.`
@@ -166,7 +166,7 @@ async function timeOf(chain: Chain, round: bigint): Promise<Date | undefined> {
   return chain.algod.blockTime(round).catch(() => undefined)
 }
 
-/** With the units of its assets, as far as the node tells them. */
+/** Includes the units of assets, as far as the node provides them. */
 async function describe(chain: Chain, transaction: Transaction.Transaction): Promise<string[]> {
   const ids = [transaction.xaid, transaction.faid, transaction.caid].filter((id) => id !== undefined)
   const assets = new Map<bigint, Description.Asset>()

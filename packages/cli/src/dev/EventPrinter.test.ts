@@ -23,7 +23,7 @@ test('an event is one line, once the printer is open', () => {
   assert.deepEqual(lines, ['12:30:05  seller       402 sent'])
 })
 
-test('text of strangers is printable, and bounded', () => {
+test('untrusted text is printable and bounded', () => {
   const { events, lines } = printer()
   events.open()
   events.onEvent(event(`\x1b[2J\nnew line ${'x'.repeat(10_000)}`))
@@ -33,7 +33,7 @@ test('text of strangers is printable, and bounded', () => {
   assert.ok(lines[0]!.length < 200)
 })
 
-test('a flood is counted', (t) => {
+test('excess events are counted', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { events, lines } = printer()
   events.open()

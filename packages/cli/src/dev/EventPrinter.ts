@@ -1,15 +1,15 @@
-/** Prints what happens in a stack, one line each, at a rate that a person can follow. */
+/** Prints the events of a stack, one line each, at a rate that a person can follow. */
 import { printStyledMessage } from '../messages.js'
 import type { Span, Style } from '../style.js'
 
-/** The programs of a stack, as the README calls them. */
+/** The programs of a stack, with the names of the README. */
 export type Part = 'seller' | 'facilitator' | 'key daemon' | 'devnet'
 export type Outcome = 'done' | 'refused' | 'note'
 export type StackEvent = { readonly part: Part; readonly outcome: Outcome; readonly text: string }
 export type OnEvent = (event: StackEvent) => void
 
 const maxTextLength = 160
-/** Of one second; the others are counted. */
+/** The maximum per second; further lines are only counted. */
 const maxLines = 20
 const windowMs = 1_000
 const styles: { readonly [outcome in Outcome]: Style | undefined } = { done: 'green', refused: 'red', note: undefined }
@@ -34,9 +34,9 @@ export class EventPrinter {
     this.#now = now
   }
 
-  /** Prints from now on: what happens before is the story of the start. */
+  /** Starts printing. Earlier events belong to the start. */
   open(): void {
-    // A reader that is gone ends the lines, not the stack.
+    // If the reader is gone, printing ends but the stack continues.
     process.stderr.once('error', () => this.close())
     this.#isOpen = true
   }

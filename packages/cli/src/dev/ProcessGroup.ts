@@ -1,10 +1,10 @@
-/** A process and all its descendants: npm and shells start the actual program as a child. */
+/** A process and all its descendants, because npm and shells start the actual program as a child. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A process by its id and start time: ids are reused. */
+/** A process identified by its id and start time, because ids are reused. */
 export type Member = { pid: number; startTime: string }
 
-/** The process and its descendants; empty without /proc. */
+/** Returns the process and its descendants, or an empty list without /proc. */
 export function of(pid: number): Member[] {
   const root = readStat(pid)
   if (root === undefined) return []
@@ -16,7 +16,7 @@ export function of(pid: number): Member[] {
   return members
 }
 
-/** The process itself, by its start time; undefined without /proc. */
+/** Returns the process itself with its start time, or undefined without /proc. */
 export function memberOf(pid: number): Member | undefined {
   const stat = readStat(pid)
   return stat === undefined ? undefined : { pid, startTime: stat.startTime }

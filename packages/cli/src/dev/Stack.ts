@@ -26,33 +26,33 @@ import { startDaemon } from './startDaemon.js'
 export const ports = { devnet: 4001, indexer: 8980, kmd: 4002, facilitator: 4022, seller: 4021 } as const
 const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n
-/** Less than this pays for no request: see `price` in seller.ts. */
+/** The price of one request: see `price` in seller.ts. A buyer with less cannot pay. */
 const priceMicroDollars = 10_000n
 const maxLogBytes = 16 * 1024 * 1024
 
 export type StackOptions = {
-  /** Where it keeps everything. The stack closes it when it stops. */
+  /** The directory of all state. The stack closes it when it stops. */
   directory: StackDirectory
-  /** Uses any free ports, even if those that tools expect are free. @default false */
+  /** Uses any free ports, even if the usual ones are free. @default false */
   anyPort?: boolean | undefined
   /**
-   * Origins of web pages that may use the stack, beside those on loopback addresses.
+   * Origins of web pages that may use the stack, in addition to those on loopback addresses.
    * @default []
    */
   allowedOrigins?: readonly string[] | undefined
-  /** Whether the commands of other terminals find it. @default true */
+  /** Whether commands in other terminals find the stack. @default true */
   isFound?: boolean | undefined
   onError?: ((error: unknown) => void) | undefined
-  /** Called with what happens in it. */
+  /** Called with the events of the stack. */
   onEvent?: OnEvent | undefined
-  /** Called with the path of the file by which commands find it, once that is written. */
+  /** Called with the path of the file by which commands find the stack, once it is written. */
   onPointer?: ((path: string) => void) | undefined
 }
 
 export class Stack {
   readonly parts: StackParts
   readonly directory: StackDirectory
-  /** The ports that tools expect and other programs have taken, by the part that would have had them. */
+  /** The usual ports that other programs have taken, by the part that would have used them. */
   readonly takenPorts: { readonly [part in keyof typeof ports]?: number }
   readonly #closers: (() => unknown)[]
   #stopping: Promise<void> | undefined
@@ -90,7 +90,7 @@ export class Stack {
     }
   }
 
-  /** Opens the log of requests by its name again. */
+  /** Reopens the log of requests by its name. */
   reopenLog(): void {
     this.#log.reopen()
   }
@@ -104,12 +104,12 @@ export class Stack {
   }
 }
 
-/** In reverse order of the start. */
+/** Closes in reverse order of the start. */
 async function close(closers: (() => unknown)[]): Promise<void> {
   for (const closer of closers.reverse()) await closer()
 }
 
-/** Without it the stack runs as well, and programs use it by its environment. */
+/** The stack also works without the pointer, and programs can use its environment. */
 function writePointer(closers: (() => unknown)[], options: StackOptions, parts: StackParts): void {
   const { devnet, kmdUrl, facilitatorUrl, sellerUrl, buyer } = parts
   const urls = { devnetUrl: devnet.url, indexerUrl: devnet.indexerUrl!, kmdUrl, facilitatorUrl, sellerUrl }
@@ -139,7 +139,7 @@ function takenPorts(parts: StackParts): Stack['takenPorts'] {
   return Object.fromEntries(taken)
 }
 
-/** What the parts share during the start. */
+/** The state that the parts share during the start. */
 type StartContext = {
   readonly directory: StackDirectory
   readonly closers: (() => unknown)[]
@@ -148,7 +148,7 @@ type StartContext = {
   readonly onError: StackOptions['onError']
   readonly onEvent: OnEvent
   readonly ledgerEvents: LedgerEvents
-  /** Makes the listener of one of the servers, for the log that they share. */
+  /** Returns the listener of one of the servers, for their shared log. */
   readonly onRequestOf: (server: string) => (record: RequestRecord) => void
 }
 
@@ -163,7 +163,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
   const devnet = await startDevnet(context)
   closers.push(writeGoalDirectory(directory.path, devnet))
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
-  // Before the server: it is closed after it.
+  // Opened before the server, so that it is closed after it.
   const claims = openClaims(context)
   const listener = await listenForSeller(context)
   const onSignature = signatureEvents(onEvent)
@@ -171,7 +171,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
   closers.push(() => daemon.stop())
   const { buyer } = daemon
   const isBuyerFunded = await fundBuyer(devnet, chain, buyer)
-  // After the money is there: a directory without a buyer is one of a start that was not finished.
+  // Recorded after funding: a directory without a buyer belongs to an incomplete start.
   if (directory.buyer !== buyer) directory.recordBuyer(buyer)
   const facilitatorUrl = await startFacilitator(context, devnet, chain)
   const parts: StackParts = {
@@ -184,7 +184,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
   return parts
 }
 
-/** Of all servers but the daemon, which has one of its own. It is closed last. */
+/** The log of all servers but the daemon, which has its own. It is closed last. */
 function openLog(directory: string, closers: (() => unknown)[]): Log {
   const log = new Log({ to: join(directory, 'requests.log'), format: 'json', maxBytes: maxLogBytes })
   closers.push(() => log.close())
@@ -211,7 +211,7 @@ async function startDevnet(context: StartContext): Promise<Devnet> {
   return devnet
 }
 
-/** A restart keeps what the buyer has. One that cannot pay for a single request is given the money of a new one. */
+/** A restart keeps the balance of the buyer. A buyer that cannot pay for a single request is funded like a new one. */
 async function fundBuyer(devnet: Devnet, chain: Chain, buyer: string): Promise<boolean> {
   const holding = await chain.algod.holding(buyer, dollarAssetId)
   if (holding !== undefined && holding.amount >= priceMicroDollars) return false
@@ -238,7 +238,7 @@ async function startFacilitator(context: StartContext, devnet: Devnet, chain: Ch
   })
 }
 
-/** The seller listens before it has routes: it may not take the port of another part. */
+/** The seller listens before it has routes, so that it cannot take the port of another part. */
 type Listener = { readonly url: string; readonly server: HttpServer }
 
 function listenForSeller({ closers, onPorts }: StartContext): Promise<Listener> {
@@ -250,7 +250,7 @@ function listenForSeller({ closers, onPorts }: StartContext): Promise<Listener> 
   })
 }
 
-/** Which payments have opened a request is to be known after a restart, too: the ledger still has them. */
+/** Claims must survive a restart, because the ledger still has the payments. */
 function openClaims({ directory, closers }: StartContext): SqliteClaims | undefined {
   if (directory.isEphemeral) return undefined
   const claims = new SqliteClaims(join(directory.path, 'seller.db'))

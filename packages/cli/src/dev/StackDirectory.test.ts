@@ -22,7 +22,7 @@ function temporary(t: TestContext): string {
   return path
 }
 
-test('what an earlier stack has left is kept', (t) => {
+test('the state of an earlier stack is kept', (t) => {
   const path = join(temporary(t), 'dev')
   const first = StackDirectory.open(path)
   assert.deepEqual([first.isKept, first.buyer, first.isEphemeral], [false, undefined, false])
@@ -47,7 +47,7 @@ test('one stack at a time uses a directory', (t) => {
   StackDirectory.open(path).close()
 })
 
-test('--fresh moves what was there away, and keeps one step back', (t) => {
+test('--fresh moves the existing state away, and keeps one previous version', (t) => {
   const path = join(temporary(t), 'dev')
   for (const buyer of ['FIRST', 'SECOND', 'THIRD']) {
     const directory = StackDirectory.open(path, { isFresh: true })
@@ -60,7 +60,7 @@ test('--fresh moves what was there away, and keeps one step back', (t) => {
   assert.equal(existsSync(join(path, 'previous', 'previous')), false)
 })
 
-/** A stack with a buyer and two files. */
+/** Creates a stack with a buyer and two files. */
 function used(path: string, buyer: string): void {
   const directory = StackDirectory.open(path, { isFresh: true })
   directory.recordBuyer(buyer)
@@ -68,14 +68,14 @@ function used(path: string, buyer: string): void {
   directory.close()
 }
 
-test('a --fresh that is killed at any point is finished by the next start, and loses no keys', (t) => {
+test('a --fresh killed at any point is finished by the next start, and loses no keys', (t) => {
   for (const next of [{ isFresh: false }, { isFresh: true }]) {
     for (const step of [0, 1, 2, 3, 4]) {
       const path = join(temporary(t), 'dev')
       used(path, 'FIRST')
       used(path, 'SECOND')
       const [moving, previous] = [join(path, 'moving'), join(path, 'previous')]
-      // What it does, up to the step.
+      // Repeats the steps of --fresh up to the given one.
       mkdirSync(moving)
       if (step > 0) writeFileSync(join(moving, 'dev.json'), readFileSync(join(path, 'dev.json')))
       if (step > 1) renameSync(join(path, 'keys'), join(moving, 'keys'))
@@ -96,7 +96,7 @@ test('a --fresh that is killed at any point is finished by the next start, and l
   }
 })
 
-test('a start that was not finished is no step back', (t) => {
+test('an incomplete start does not count as a previous version', (t) => {
   const path = join(temporary(t), 'dev')
   used(path, 'FIRST')
   for (let start = 0; start < 3; start++) {
@@ -131,7 +131,7 @@ test('the directory of another program is neither used nor emptied', (t) => {
   assert.throws(() => StackDirectory.open(path), { code: 'invalid_file' }, 'a file of that name alone')
 })
 
-test('a directory that cannot be made says what else to do', (t) => {
+test('a directory that cannot be created suggests an alternative', (t) => {
   const file = join(temporary(t), 'file')
   writeFileSync(file, '')
   assert.throws(() => StackDirectory.open(join(file, 'dev')), { code: 'file_unwritable', hint: /--dir.*--ephemeral/ })

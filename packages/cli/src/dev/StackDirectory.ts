@@ -1,6 +1,6 @@
 /**
- * The directory of a development stack: ledger, wallets, settlements and claims. It stays, so that a restart goes on
- * where the last one ended, even if that was killed; or it is temporary and removed with the stack.
+ * The directory of a development stack: ledger, wallets, settlements and claims. It is either persistent, so that a
+ * restart continues even after a kill, or temporary and removed with the stack.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,9 +14,9 @@ import { markerName, shortPath } from '../stack/stateDirectory.js'
 
 const { lockName } = StackPointer
 const markerKind = 'latchkey dev stack'
-/** What `--fresh` has replaced, until it is used again. */
+/** The state that `--fresh` replaced, until the next `--fresh`. */
 const previousName = 'previous'
-/** What `--fresh` is moving. A stack that was killed meanwhile leaves it to the next start. */
+/** The state that `--fresh` is moving. If the stack is killed meanwhile, the next start finishes the move. */
 const movingName = 'moving'
 
 export type StackDirectory = {
@@ -24,20 +24,20 @@ export type StackDirectory = {
   readonly isEphemeral: boolean
   /** Whether an earlier stack has left its ledger and keys there. */
   readonly isKept: boolean
-  /** The buyer of the earlier stack, if it got so far. */
+  /** The buyer of the earlier stack, if its start got that far. */
   readonly buyer: string | undefined
   readonly recordBuyer: (address: string) => void
   /** Releases the directory, and removes a temporary one. */
   readonly close: () => void
 }
 
-/** A temporary directory. `onDirectory` is called before anything is written to it. */
+/** Opens a temporary directory. `onDirectory` is called before anything is written to it. */
 export function openEphemeral(onDirectory: (path: string) => void = () => {}): StackDirectory {
   const path = mkdtempSync(join(tmpdir(), 'latchkey-dev-'))
   onDirectory(path)
   const close = (): void => rmSync(path, { recursive: true, force: true })
   try {
-    // For those who cannot see when a process has started.
+    // For systems that do not report when a process has started.
     Lock.take(join(path, lockName))
     writeMarker(path, '')
   } catch (error) {
@@ -49,7 +49,7 @@ export function openEphemeral(onDirectory: (path: string) => void = () => {}): S
 }
 
 /**
- * A directory that stays, for one stack at a time.
+ * Opens a persistent directory, for one stack at a time.
  *
  * @throws CommandError `stack_already_running`, `invalid_file` if the directory is another program's, or
  * `file_unwritable`
@@ -86,7 +86,7 @@ function checkOwner(path: string): void {
 }
 
 /**
- * One step back is kept: there may be keys in it that someone has imported. Whenever it is interrupted, the next start
+ * One previous version is kept, because it may contain imported keys. If the move is interrupted, the next start
  * finishes it, and nothing is lost.
  */
 function moveAway(path: string): void {
@@ -94,7 +94,7 @@ function moveAway(path: string): void {
   const names = readdirSync(path).filter((name) => ![lockName, previousName, movingName, markerName].includes(name))
   const { buyer = '' } = readMarker(path) ?? {}
   if (buyer === '' && !existsSync(moving)) {
-    // A start that was not finished is no step.
+    // An incomplete start does not count as a version.
     for (const name of names) rmSync(join(path, name), { recursive: true, force: true })
     return
   }
@@ -135,7 +135,7 @@ function explained<T>(path: string, work: () => T): T {
   }
 }
 
-/** Says what runs and what to do about it. */
+/** Explains what is running and what to do about it. */
 function alreadyRunning(path: string, cause: unknown): CommandError {
   const stack = StackPointer.find().running.find(({ directory }) => directory === path)
   const where =

@@ -7,13 +7,13 @@ export type StackParts = {
   readonly chain: Chain
   readonly kmdUrl: string
   readonly kmdDataDir: string
-  /** A data directory for `goal`, with that of the daemon inside. */
+  /** A data directory for `goal` that contains the daemon's. */
   readonly goalDir: string
   readonly facilitatorUrl: string
   readonly sellerUrl: string
   readonly seller: string
   readonly buyer: string
-  /** Whether the buyer had nothing left to pay with, and was given money again. */
+  /** Whether the buyer could no longer pay and was funded again. */
   readonly isBuyerFunded: boolean
   /** Creates a one-time link to the daemon's web console. */
   readonly consoleLink: () => string

@@ -9,10 +9,10 @@ import * as ProcessGroup from './ProcessGroup.js'
 /** One line of JSON each. */
 export type CleanupNote =
   | { directory: string }
-  /** A program was started; its descendants are looked up when they are needed. */
+  /** A program was started. Its descendants are looked up when needed. */
   | { started: number }
   | { exited: number }
-  /** A signal was sent: those that still run at the end are ended, even if the program itself has exited. */
+  /** A signal was sent. Processes that still run at the end are killed, even if the program itself has exited. */
   | { stopping: readonly ProcessGroup.Member[] }
 
 const timeoutMs = 2_000
@@ -50,7 +50,7 @@ function send(signal: NodeJS.Signals, members: readonly ProcessGroup.Member[]): 
     try {
       if (ProcessGroup.isAlive(member)) process.kill(member.pid, signal)
     } catch {
-      // It has exited in the meantime.
+      // The process has exited in the meantime.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Makes one paid request and reports each step of it. */
+/** Makes one paid request and reports each step. */
 import { Amount } from '@latchkey/algorand'
 import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
 import { shortened } from '../format.js'
@@ -7,7 +7,7 @@ import type { Style } from '../style.js'
 import type { StackParts } from './StackParts.js'
 import { price } from './seller.js'
 
-/** Called with a step, and with what to emphasize of it. */
+/** Called with a step, and the part of it to emphasize. */
 export type OnStep = (text: string, emphasis?: readonly [Style, string]) => void
 
 export async function runDemo(parts: StackParts, onStep: OnStep): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * What `latchkey dev` prints before anything else happens: the story of one paid request, the addresses, and how to go
- * on. All of it fits a terminal of 80 columns and 24 lines, together with what npm prints before it.
+ * The first output of `latchkey dev`: the steps of one paid request, the addresses, and how to continue. All of it fits
+ * a terminal of 80 columns and 24 lines, together with the preceding output of npm.
  */
 
 import { shortPath } from '../stack/stateDirectory.js'
@@ -16,7 +16,7 @@ export function title(): readonly Span[] {
   return [['bold', `Latchkey ${version}`], ': starting a chain, the key daemon, a facilitator and a seller']
 }
 
-/** The addresses, and what to do next. */
+/** The addresses and the next steps. */
 export function addressLines(stack: Stack, command: string): readonly (readonly Span[])[] {
   const { devnet, kmdUrl, facilitatorUrl, sellerUrl, consoleLink } = stack.parts
   const { takenPorts: taken } = stack
@@ -36,7 +36,7 @@ export function addressLines(stack: Stack, command: string): readonly (readonly 
   ]
 }
 
-/** Adds the first note that fits on the line beside the port that is in use, or none. */
+/** Adds the first note that fits on the line next to the port in use, or none. */
 function row(label: string, url: string, takenPort: number | undefined, ...notes: string[]): readonly Span[] {
   const room = width - '  '.length - labelWidth - url.length - '  ()'.length
   const taken = takenPort === undefined ? [] : [`port ${takenPort} is in use`]
@@ -54,7 +54,7 @@ function directoryRow({ directory }: Stack): readonly Span[] {
   return ['  ', ['bold', 'Directory'.padEnd(labelWidth)], shown, ['dim', fits ? note : '']]
 }
 
-/** A step of the story, cut to the width of the terminal. */
+/** A step of the request, truncated to the width of the terminal. */
 export function storyLine(text: string, emphasis?: readonly [Style, string]): readonly Span[] {
   const shown = text.length > width - 3 ? `${text.slice(0, width - 4)}…` : text
   const at = emphasis === undefined ? -1 : shown.indexOf(emphasis[1])

@@ -16,7 +16,7 @@ function portOf(server: Server): number {
   return (server.address() as { port: number }).port
 }
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 async function usedBefore(t: TestContext): Promise<number> {
   const server = await listen(t, 0)
   const port = portOf(server)
@@ -30,14 +30,14 @@ test('a port that another program takes after it was found free is replaced', as
   const server = await onFreePorts(false, async (portFor) => {
     tried.push(await portFor(port))
     if (tried.length === 1) await listen(t, port)
-    // As errors of the parts have it.
+    // Errors of the parts have the same shape.
     return listen(t, tried.at(-1)!).catch((cause: unknown) => Promise.reject(new Error('no', { cause })))
   })
   assert.deepEqual(tried, [port, 0])
   assert.notEqual(portOf(server), port)
 })
 
-test('takes any port after some lost races, and does not repeat other failures', async (t) => {
+test('takes any port after several lost races, and does not repeat other failures', async (t) => {
   const port = await usedBefore(t)
   const tried: number[] = []
   const losing = onFreePorts(false, async (portFor) => {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** The preferred port if it is free; otherwise 0, for any free one. */
+/** Returns the preferred port if it is free, and otherwise 0 for any free one. */
 async function freePort(preferred: number): Promise<number> {
   return (await isFree(preferred)) ? preferred : 0
 }
@@ -13,15 +13,15 @@ function isFree(port: number): Promise<boolean> {
   })
 }
 
-/** The port to listen on where this one is preferred. */
+/** Returns the port to listen on, given the preferred one. */
 export type PortFor = (preferred: number) => Promise<number>
 
-/** After this many lost races any port will do. */
+/** After this many lost races any port is used. */
 const maxAttempts = 3
 
 /**
- * Calls `start` with a choice of ports. Another program can take one after it was found free, as when two stacks start at
- * once: then it is called again.
+ * Calls `start` with a function that selects ports. If another program takes a port after it was found free, as when
+ * two stacks start at once, `start` is called again.
  */
 export async function onFreePorts<T>(anyPort: boolean, start: (portFor: PortFor) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,4 @@
-/** A data directory with which `goal` uses a devnet: what a node writes there for its clients, without a node. */
+/** A data directory with which `goal` uses a devnet: the files that a node writes for its clients, without a node. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Devnet } from '@latchkey/devnet'
@@ -10,7 +10,7 @@ const tokenFile = 'algod.token'
 
 /** `goal` refuses other tokens. */
 const tokenPattern = /^[!-~]{64,256}$/
-/** The devnet accepts any token if it requires none. */
+/** A devnet without a required token accepts any token. */
 const anyToken = 'a'.repeat(64)
 
 /** @throws UsageError if `goal` would refuse the token. */
@@ -20,7 +20,7 @@ export function checkToken(token: string | undefined): void {
 }
 
 /**
- * Writes the directory for a devnet that runs. An earlier directory of a devnet is brought up to date.
+ * Writes the directory for a running devnet. An existing devnet directory is updated.
  *
  * @returns A function that removes the address, as a node does when it stops.
  * @throws CommandError if the directory cannot be written, or is that of a node of another network.
@@ -30,11 +30,11 @@ export function writeGoalDirectory(directory: string, devnet: Devnet): () => voi
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     refuseOtherNetwork(directory, devnet)
-    // goal keeps and looks for participation keys in it.
+    // goal stores and looks for participation keys there.
     mkdirSync(join(directory, devnet.genesisId), { recursive: true, mode: 0o700 })
     writeFileSync(join(directory, genesisFile), devnet.genesis)
     writeFileSync(join(directory, tokenFile), devnet.token ?? anyToken, { mode: 0o600 })
-    // Last, because goal takes the node as running when it is there.
+    // Written last, because goal considers the node running once it exists.
     writeFileSync(join(directory, addressFile), address)
   } catch (cause) {
     if (cause instanceof CommandError) throw cause
@@ -47,7 +47,7 @@ export function writeGoalDirectory(directory: string, devnet: Devnet): () => voi
   }
 }
 
-/** Every devnet has the same faucet: a genesis without it is that of a real node, whose files must not be replaced. */
+/** Every devnet has the same faucet. A genesis without it belongs to a real node, whose files must not be replaced. */
 function refuseOtherNetwork(directory: string, { faucet }: Devnet): void {
   const genesis = readIfAny(join(directory, genesisFile))
   const isNew = genesis === undefined && readIfAny(join(directory, tokenFile)) === undefined

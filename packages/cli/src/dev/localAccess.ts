@@ -1,6 +1,6 @@
 /**
- * The stack is for programs and pages of this machine. In DNS rebinding a page of another origin resolves its own name to
- * 127.0.0.1; it cannot change the Host header, which then names no loopback address.
+ * Restricts the stack to programs and pages of this machine. In a DNS rebinding attack a page of another origin
+ * resolves its own name to 127.0.0.1, but it cannot change the Host header, which then names no loopback address.
  */
 import { Access, type FetchHandler } from '@latchkey/http'
 
@@ -11,7 +11,7 @@ export function isLocalHost(host: string | undefined): boolean {
   return Access.isHostAllowed(host, noNames, undefined)
 }
 
-/** Whether a request is not from a web page, or from a page of this machine. */
+/** Whether a request does not come from a web page, or comes from a page of this machine. */
 export function isLocalOrigin(origin: string | undefined, fetchSite: string | undefined): boolean {
   if (origin === undefined) return fetchSite === undefined || fetchSite !== 'cross-site'
   return Access.isLoopbackOrigin(origin)
@@ -19,7 +19,7 @@ export function isLocalOrigin(origin: string | undefined, fetchSite: string | un
 
 export const hostRefusal = 'this server is for programs on its machine: use the address 127.0.0.1'
 
-/** A handler that serves only requests that name this machine as their host. */
+/** Wraps a handler so that it serves only requests that name this machine as their host. */
 export function onlyLocalHosts(handle: FetchHandler): FetchHandler {
   return (request, info) =>
     isLocalHost(request.headers.get('host') ?? new URL(request.url).host)
@@ -27,7 +27,7 @@ export function onlyLocalHosts(handle: FetchHandler): FetchHandler {
       : Response.json({ error: hostRefusal }, { status: 403 })
 }
 
-/** What pages may send to the facilitator. */
+/** The headers and methods that pages may use with the facilitator. */
 const corsSettings = {
   allowedHeaders: 'Content-Type, Authorization, X-API-Key',
   allowedMethods: 'GET, POST, OPTIONS',
@@ -38,7 +38,10 @@ const corsSettings = {
 /** The headers by which servers recognize requests of web pages. */
 const pageHeaders = ['Origin', 'Sec-Fetch-Site']
 
-/** A handler that serves pages of loopback origins and of those given like programs, and lets them read its responses. */
+/**
+ * Wraps a handler so that it serves pages of loopback origins and of the given origins like programs, with readable
+ * responses.
+ */
 export function allowOrigins(handle: FetchHandler, allowedOrigins: readonly string[]): FetchHandler {
   return async (request, info) => {
     const { method, headers } = request

@@ -1,4 +1,4 @@
-/** The seller of the stack: a weather report for a cent, and the environment for other terminals. */
+/** The seller of the stack: a weather report for one cent, and the environment for other terminals. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { paymentGate, paymentOf, salesListener } from '@latchkey/x402/node'
 import { Gate, type GateHooks, type GateOptions, MemoryClaims } from '@latchkey/x402/server'
@@ -39,12 +39,12 @@ export async function createSeller({ chain, payTo, exports, hooks, ...options }:
   return { listener, close: () => gate.close() }
 }
 
-/** The pattern of a path, for the log. */
+/** Returns the pattern of a path, for the log. */
 export function routeOf(path: string): string | undefined {
   return path === '/weather' || path === environmentPath || path === salesPath ? path : undefined
 }
 
-/** The id of the payment that opened a request, for the log. */
+/** Returns the id of the payment that opened a request, for the log. */
 export function paymentIdOf(request: IncomingMessage): string | undefined {
   return paymentOf(request)?.transactionId
 }
@@ -61,7 +61,7 @@ function answer({ method, url, headers }: IncomingMessage, exports: () => string
     const report = { weather: 'sunny', temperature: 70, timestamp: new Date().toISOString() }
     return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ report }) }
   }
-  // It has the token of the daemon and the words of the dispenser.
+  // The environment contains the token of the daemon and the mnemonic of the dispenser.
   if (!isLocalOrigin(headers.origin, headers['sec-fetch-site']?.toString())) {
     return refusal(403, 'no web page of another origin may read this')
   }

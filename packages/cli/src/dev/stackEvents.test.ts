@@ -12,7 +12,7 @@ function collect(): { events: StackEvent[]; texts: () => string[]; onEvent: (eve
   return { events, texts: () => events.map(({ text }) => text), onEvent: (event) => void events.push(event) }
 }
 
-test('transactions of a settlement are left to the facilitator, others are reported', async () => {
+test('the facilitator reports transactions of a settlement; others are reported here', async () => {
   const { texts, onEvent } = collect()
   const ledger = new LedgerEvents(onEvent)
   ledger.onLine(line(1, 'A'))
@@ -51,7 +51,7 @@ const facts = {
 }
 const record = { number: 1, atMs: 0, walletKey: 'w', isMultisig: false }
 
-test('signatures are reported by what they are for', () => {
+test('signatures are reported by their purpose', () => {
   const { texts, onEvent } = collect()
   const onSignature = signatureEvents(onEvent)
   onSignature({ ...record, facts })
@@ -68,7 +68,7 @@ test('signatures are reported by what they are for', () => {
   ])
 })
 
-test('what a buyer has sent is quoted and bounded', () => {
+test("a buyer's input is quoted and bounded", () => {
   const { texts, onEvent } = collect()
   const { onPaymentRequired, onRefused } = sellerEvents(onEvent)
   const request = { id: 'x', timeMs: 0, route: 'GET /weather', method: 'GET', path: `/\x1b[2J${'y'.repeat(1_000)}` }

@@ -1,4 +1,4 @@
-/** What happens in a stack, as its parts see it: signatures, settlements, other transactions, responses of the seller. */
+/** The events of a stack: signatures, settlements, other transactions, and responses of the seller. */
 import { Amount, BoundedMap } from '@latchkey/algorand'
 import type { DaemonOptions } from '@latchkey/kmd'
 import { Facilitator, type FacilitatorOptions } from '@latchkey/x402/facilitator'
@@ -9,7 +9,7 @@ import type { OnEvent, Outcome } from './EventPrinter.js'
 
 type OnSignature = NonNullable<DaemonOptions['onSignature']>
 
-/** An amount in the smallest unit, as a person says it. */
+/** Formats an amount in base units for people. */
 function amountOf(amount: bigint, assetId: bigint): string {
   if (assetId === 0n) return Amount.formatAlgos(amount)
   if (assetId === dollarAssetId) return `$${Amount.format(amount, dollarDecimals)}`
@@ -33,8 +33,8 @@ const maxRounds = 1_000
 const maxHeld = 100
 
 /**
- * Transactions of the ledger. Those of a settlement are reported by the facilitator: what is confirmed while one is under
- * way is held back until it is known which of the two it is.
+ * Reports transactions on the ledger. The facilitator reports those of a settlement, so transactions confirmed during a
+ * settlement are held back until it is known whether they belong to it.
  */
 export class LedgerEvents {
   readonly #onEvent: OnEvent
@@ -46,7 +46,7 @@ export class LedgerEvents {
     this.#onEvent = onEvent
   }
 
-  /** Takes a line of the devnet: `round 3  ID  what`, or `rejected  what`. */
+  /** Handles a line of the devnet: `round 3  ID  what`, or `rejected  what`. */
   readonly onLine = (line: string): void => {
     const [, round, id, what] = /^round ([0-9]+) {2}([A-Z2-7]{52}) {2}(.*)$/s.exec(line) ?? []
     if (round === undefined || id === undefined || what === undefined) {
@@ -59,12 +59,12 @@ export class LedgerEvents {
     else if (this.#held.length < maxHeld) this.#held.push(held)
   }
 
-  /** The round in which a transaction was confirmed, if that was lately. */
+  /** Returns the round of a recently confirmed transaction. */
   roundOf(transactionId: string): string | undefined {
     return this.#rounds.get(transactionId)
   }
 
-  /** Calls `settle` and returns its result; what is in the round of the transaction that it names is not reported here. */
+  /** Calls `settle` and returns its result. Transactions in the round of the settlement are not reported here. */
   async during<T extends { readonly transaction?: string | undefined }>(settle: () => Promise<T>): Promise<T> {
     this.#settling++
     try {
@@ -85,7 +85,7 @@ export class LedgerEvents {
 
 type Result = Awaited<ReturnType<Facilitator['settle']>>
 
-/** A facilitator that reports what it settles and what it refuses. */
+/** A facilitator that reports its settlements and refusals. */
 export class ReportingFacilitator extends Facilitator {
   readonly #onEvent: OnEvent
   readonly #ledger: LedgerEvents
@@ -118,7 +118,7 @@ export class ReportingFacilitator extends Facilitator {
   }
 
   #refuse(requirements: Parameters<Facilitator['settle']>[1], why: string | undefined): void {
-    // Messages quote what the buyer has sent.
+    // Messages quote input of the buyer.
     const reason = why === undefined ? 'no reason given' : quoted(why.slice(0, maxReasonLength))
     this.#onEvent({ part: 'facilitator', outcome: 'refused', text: `refused ${priceOf(requirements)}: ${reason}` })
   }
@@ -133,7 +133,7 @@ function priceOf(requirements: { readonly amount?: unknown; readonly asset?: unk
   return isKnown ? amountOf(BigInt(amount), BigInt(asset)) : 'a payment'
 }
 
-/** What the gate of a seller reports: 402 sent, paid, refused. */
+/** The events of a seller's gate: 402 sent, paid, refused. */
 export function sellerEvents(onEvent: OnEvent): GateHooks {
   const report = (outcome: Outcome, text: string): void => onEvent({ part: 'seller', outcome, text })
   return {
@@ -141,7 +141,7 @@ export function sellerEvents(onEvent: OnEvent): GateHooks {
       report('note', `402 sent for ${pathOf(request)}: ${prices.join(' or ')}`),
     onSettled: ({ payment: { amountText, payer }, ...request }) =>
       report('done', `paid ${amountText} by ${shortened(payer)} for ${pathOf(request)}`),
-    // Messages quote what the buyer has sent.
+    // Messages quote input of the buyer.
     onRefused: ({ code, message, ...request }) =>
       report(
         'refused',
@@ -150,7 +150,7 @@ export function sellerEvents(onEvent: OnEvent): GateHooks {
   }
 }
 
-/** A client chooses it. */
+/** The client chooses the path. */
 function pathOf({ method, path }: { readonly method: string; readonly path: string }): string {
   const shown = path.slice(0, maxPathLength)
   return `${quoted(method)} ${/^[\w/.-]*$/.test(shown) ? shown : JSON.stringify(shown)}`

@@ -1,4 +1,4 @@
-/** The key daemon of a stack, with the wallet that tools look for and one with the key of the buyer. */
+/** The key daemon of a stack, with the wallet that tools expect and one with the key of the buyer. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DevAccount, Devnet } from '@latchkey/devnet'
@@ -45,7 +45,7 @@ export async function startDaemon(options: StartDaemonOptions): Promise<StartedD
       dataDir,
       wire: 'reference',
       node: { url: devnet.url },
-      // dApps under development, and the paywall of the seller.
+      // For dApps under development, and the paywall of the seller.
       allowLoopbackOrigins: true,
       onWorkerStart,
       onSignature,
@@ -53,7 +53,7 @@ export async function startDaemon(options: StartDaemonOptions): Promise<StartedD
   })
   try {
     const buyer = await prepareWallets(dataDir, devnet.onlineAccounts, directory.buyer)
-    // Longer than usual, as nothing here has any value.
+    // Longer than usual, because nothing here has any value.
     const consoleLink = (): string => daemon.consoleLink({ lifetimeMs: 3_600_000 })
     return { url: `http://${daemon.address}`, dataDir, buyer, consoleLink, stop: () => daemon.stop() }
   } catch (error) {
@@ -62,12 +62,12 @@ export async function startDaemon(options: StartDaemonOptions): Promise<StartedD
   }
 }
 
-/** The keys have no value, so deriving the password need not take time. */
+/** The keys have no value, so deriving the password can be fast. */
 const lightScrypt = {
   drivers: { sqlite: { scrypt: { scrypt_n: 1024, scrypt_r: 1, scrypt_p: 1 }, allow_unsafe_scrypt: true } },
 }
 
-/** Creates what an earlier stack has not created yet; returns the address of the buyer. */
+/** Creates the wallets that are missing from an earlier stack, and returns the address of the buyer. */
 async function prepareWallets(
   dataDir: string,
   richAccounts: readonly DevAccount[],

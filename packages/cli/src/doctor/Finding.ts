@@ -2,7 +2,7 @@
 export type Finding = {
   readonly state: 'ok' | 'warning' | 'fault'
   readonly text: string
-  /** What fixes it. */
+  /** The fix. */
   readonly cure?: string
 }
 

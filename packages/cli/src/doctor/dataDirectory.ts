@@ -5,7 +5,10 @@ import { Config, checkWalletFile } from '@latchkey/kmd'
 import { counted } from '../format.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
-/** `isDevStack` says that a running `latchkey dev` made the directory: it is public and quick to open on purpose. */
+/**
+ * `isDevStack` means that a running `latchkey dev` created the directory, which is intentionally public and quick to
+ * open.
+ */
 export async function checkDirectory(dataDir: string, { isDevStack = false } = {}): Promise<Finding[]> {
   const directory = statOf(dataDir)
   if (directory === undefined)
@@ -67,13 +70,13 @@ function checkSettings(dataDir: string, isDevStack: boolean): { config?: Config.
   return { config, findings: findings.length > 0 ? findings : [ok('the settings are valid')] }
 }
 
-/** The daemon ignores an unknown name, so what the operator wanted of it is not so. */
+/** The daemon ignores an unknown name, so the operator's intended setting has no effect. */
 function misspelt(text: string): Finding[] {
   const cure = 'correct the name, or remove it; latchkey config show lists every setting'
   return Config.unknownSettings(text).map((problem) => fault(problem, cure))
 }
 
-/** Every file that the daemon would take for a wallet, as it would check it. */
+/** Checks every file that the daemon would treat as a wallet, with the daemon's own checks. */
 async function checkWallets(directory: string): Promise<Finding[]> {
   const findings: Finding[] = []
   let whole = 0

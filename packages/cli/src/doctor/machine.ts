@@ -5,11 +5,11 @@ import { variableNames } from '../helpTopics.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 export function checkMachine(environment: { readonly [name: string]: string | undefined }): Finding[] {
-  // An older Node than the supported ones does not get here: see bin/checkNode.js.
+  // Unsupported older versions of Node do not get here: see bin/checkNode.js.
   return [ok(`Node ${process.versions.node}`), checkFlock(), ...checkSecrets(environment), ...checkNames(environment)]
 }
 
-/** The daemon needs it to lock its data directory. */
+/** The daemon needs flock to lock its data directory. */
 function checkFlock(): Finding {
   if (process.platform !== 'linux') return warning(`${process.platform} is not tested`, 'run it on Linux')
   const { error } = spawnSync('flock', ['--version'], { stdio: 'ignore' })
@@ -28,13 +28,13 @@ function checkSecrets(environment: { readonly [name: string]: string | undefined
   return found.map(([name, cure]) => warning(`${name} is in the environment, where other programs can read it`, cure))
 }
 
-/** What our variables begin with. */
+/** The prefixes of our variables. */
 const prefixes = /^(KMD|AVM|ALGOD|INDEXER|FACILITATOR|USDC|LATCHKEY)_/
-/** Those of other programs, and of the tests. */
+/** Variables of other programs and of the tests. */
 const others =
   /^(KMD|ALGOD|INDEXER)_(SERVER|PORT|TOKEN|NOUSB|HOST|ADDRESS)$|^(AVM_ADDRESS|AVM_(MNEMONIC|PRIVATE_KEY)_\d+|LATCHKEY_(FUZZ|CRASH|SOAK|REFERENCE|TEST).*)$/
 
-/** A variable that is nearly one of ours has no effect, and nothing else would say so. */
+/** A misspelled variable has no effect, and nothing else would report it. */
 function checkNames(environment: { readonly [name: string]: string | undefined }): Finding[] {
   return Object.keys(environment).flatMap((name) => {
     if (!prefixes.test(name) || variableNames.includes(name) || others.test(name)) return []

@@ -1,4 +1,4 @@
-/** Checks the daemon, the node, the facilitator, and the balance of the account that pays. */
+/** Checks the daemon, the node, the facilitator, and the balance of the paying account. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Amount, Network } from '@latchkey/algorand'
@@ -31,7 +31,7 @@ export async function checkDaemon(dataDir: string): Promise<Finding[]> {
   }
 }
 
-/** A program of the daemon's own user can read its files. */
+/** A program that runs as the daemon's own user can read its files. */
 function checkAgents(names: readonly string[]): Finding[] {
   if (names.length === 0) return []
   return [
@@ -52,7 +52,7 @@ function agentsText(names: readonly string[]): string {
   return `${names.length === 1 ? 'agent' : 'agents'} ${shortList(names, ', ')}`
 }
 
-/** Says how many are left out. The daemon itself lists 100 at most. */
+/** States how many items are omitted. The daemon itself lists at most 100. */
 function shortList(texts: readonly string[], separator = '; '): string {
   const more =
     texts.length > 10 ? `${separator}and ${texts.length - 10}${texts.length >= 100 ? ' or more' : ''} others` : ''
@@ -73,7 +73,7 @@ function explainDaemon(dataDir: string, error: unknown): Finding {
   )
 }
 
-/** A daemon that was killed leaves its address behind. One that was stopped, or never ran, has none. */
+/** A killed daemon leaves its address behind. One that was stopped, or never ran, has none. */
 function explainNotRunning(dataDir: string, { message }: KmdClientError): Finding {
   const cure = 'start it: latchkey kmd'
   if (!existsSync(join(dataDir, 'kmd.net'))) return fault(`the daemon does not run: ${message}`, cure)
@@ -127,7 +127,7 @@ async function checkDollars(chain: Chain, address: string, assetId: bigint): Pro
   return ok(`${shortened(address)} has ${Amount.format(holding.amount, decimals)} ${name}`)
 }
 
-/** Named twice, by both ids of a network. */
+/** Each network is named twice, by both of its ids. */
 const maxKinds = 20
 
 export async function checkFacilitator(url: string): Promise<Finding> {

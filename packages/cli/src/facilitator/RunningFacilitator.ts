@@ -1,4 +1,4 @@
-/** A facilitator that serves, and how it stops: without losing what it has taken on. */
+/** A running facilitator, and how it stops without losing accepted work. */
 import type { Server } from '@latchkey/http'
 import type { Facilitator } from '@latchkey/x402/facilitator'
 import type { Option } from '../Command.js'
@@ -24,20 +24,22 @@ export type DrainTimes = { readonly delayMs: number; readonly timeoutMs: number 
 
 type Values = { readonly 'drain-delay'?: string | undefined; readonly 'drain-timeout'?: string | undefined }
 
-/** Time for balancers to notice: the kubelet and nginx probe every few seconds, or are told and need a moment. */
+/**
+ * Time for load balancers to notice: the kubelet and nginx probe every few seconds, or are notified and need a moment.
+ */
 const sharedDelaySeconds = 5
 /** Kubernetes kills after 30 seconds by default. */
 const timeoutSeconds = 25
 const maxSeconds = 3_600
-/** Of the time, for the last responses and the database. */
+/** The share of the time for the last responses and the database. */
 const lastShare = 0.1
 const maxLastMs = 2_000
 
-/** @throws UsageError if the delay leaves no time for what is under way */
+/** @throws UsageError if the delay leaves no time for running requests */
 export function drainTimesFrom(given: Values, isShared: boolean): DrainTimes {
   const delay = readNumber('--drain-delay', given['drain-delay'], 0, maxSeconds)
   const timeout = readNumber('--drain-timeout', given['drain-timeout'], 1, maxSeconds) ?? timeoutSeconds
-  // A process that is alone has no one to leave payments to: the delay would only make the restart longer.
+  // A single process has no other to take over its payments, so a delay would only slow down the restart.
   const chosen = delay ?? (isShared ? Math.min(sharedDelaySeconds, timeout - 1) : 0)
   if (chosen >= timeout) {
     throw new UsageError(`--drain-delay ${chosen} leaves no time before --drain-timeout ${timeout}`, {
@@ -59,7 +61,7 @@ export type RunningOptions = {
 export class RunningFacilitator {
   readonly url: string
   readonly resumed: number
-  /** Whether it finished all of it in time. */
+  /** Whether all work finished in time. */
   readonly stopped: Promise<boolean>
   readonly #options: RunningOptions
   #resolveStopped!: (stopping: Promise<boolean>) => void
@@ -78,7 +80,7 @@ export class RunningFacilitator {
     return this.#isStopping
   }
 
-  /** Stops; after a signal from a terminal without the delay, because a person waits. */
+  /** Stops the facilitator. A signal from a terminal skips the delay, because a person is waiting. */
   async stop({ isUrgent = false }: { readonly isUrgent?: boolean } = {}): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
@@ -88,8 +90,8 @@ export class RunningFacilitator {
   }
 
   /**
-   * Not ready at once; then no new connections; then the calls that wait for a block get their results, or are told to ask
-   * again; then the settlements that have not ended are left to others.
+   * First reports not ready and then accepts no new connections. Calls that wait for a block get their results or are
+   * told to retry. Unfinished settlements are left to others.
    */
   async #drain(isUrgent: boolean): Promise<boolean> {
     const { server, facilitator, times, onStep } = this.#options
@@ -102,7 +104,7 @@ export class RunningFacilitator {
     if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
     const lastMs = Math.min(times.timeoutMs * lastShare, maxLastMs)
     const closed = server.stop(Math.max(leftMs() - lastMs, 0))
-    // Calls that still wait then get `settlement_pending` as their response, instead of a closed connection.
+    // Calls that are still waiting get `settlement_pending` as their response instead of a closed connection.
     const giveUp = setTimeout(() => void facilitator.stop().catch(() => {}), Math.max(leftMs() - 2 * lastMs, 0))
     await closed
     clearTimeout(giveUp)

@@ -8,7 +8,7 @@ import { storeFrom, storeVariable } from './StoreAddress.js'
 const plain = 'postgres://facilitator@db.example/latchkey'
 const secret = 'postgresql://facilitator:hunter2@db.example/latchkey?sslmode=verify-full'
 
-test('a file, or an address of PostgreSQL', () => {
+test('accepts a file or an address of PostgreSQL', () => {
   assert.deepEqual(storeFrom({ store: './a:b.db' }, {}), { type: 'sqlite', path: './a:b.db' })
   assert.deepEqual(storeFrom({ store: plain }, {}), { type: 'postgres', address: plain })
   assert.deepEqual(storeFrom({}, { [storeVariable]: secret }), { type: 'postgres', address: secret })
@@ -17,7 +17,7 @@ test('a file, or an address of PostgreSQL', () => {
   assert.equal(unset.type, 'sqlite', 'a variable of other programs is not taken')
 })
 
-test('a password among the arguments is refused, and not repeated', () => {
+test('a password in the arguments is refused and not repeated', () => {
   for (const store of [
     secret,
     'POSTGRES://u:hunter2@h/d',
@@ -40,7 +40,7 @@ test('a password among the arguments is refused, and not repeated', () => {
   }
 })
 
-test('a database of another kind is refused, without its password', () => {
+test('another kind of database is refused, without its password', () => {
   assert.throws(
     () => storeFrom({ store: 'redis://:hunter2@h' }, {}),
     (error: Error) => /cannot be kept in a database of redis/.test(error.message) && !/hunter2/.test(error.message),

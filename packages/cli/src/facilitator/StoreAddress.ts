@@ -1,4 +1,4 @@
-/** Where the settlements of a facilitator are: a file of SQLite, or a database of PostgreSQL. */
+/** The location of a facilitator's settlements: an SQLite file, or a PostgreSQL database. */
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -36,10 +36,10 @@ export type StoreAddress =
 
 type Values = { readonly store?: string | undefined; readonly 'store-file'?: string | undefined }
 
-/** Longer is no address. */
+/** Longer content is not an address. */
 const maxFileBytes = 16 * 1024
 
-/** @throws UsageError for a password among the arguments, which every user of the machine can read */
+/** @throws UsageError for a password in the arguments, which every user of the machine can read */
 export function storeFrom(given: Values, environment: Environment): StoreAddress {
   const { store, 'store-file': file } = given
   if (store !== undefined && file !== undefined) throw new UsageError('give only one of --store and --store-file')
@@ -64,7 +64,7 @@ function parse(text: string): StoreAddress {
   if (isPostgres(text)) return { type: 'postgres', address: text }
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? []
   if (scheme === undefined) return { type: 'sqlite', path: text }
-  // Without the rest of it, which may have a password.
+  // Omits the rest of the address, which may contain a password.
   throw new UsageError(`settlements cannot be kept in a database of ${quoted(scheme)}`, {
     code: 'invalid_value',
     hint: 'give a file, or an address that begins with postgres://',
@@ -75,7 +75,7 @@ export function isPostgres(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text)
 }
 
-/** Whether an address of a database has its password in it: before the host, or among the parameters. */
+/** Whether the address of a database contains a password, before the host or in the parameters. */
 export function hasPassword(address: string): boolean {
   const [, authority = '', rest = ''] = /^[^:]+:\/\/([^/?#]*)(.*)$/s.exec(address) ?? []
   const user = authority.slice(0, Math.max(authority.lastIndexOf('@'), 0))

@@ -1,4 +1,4 @@
-/** The fee accounts of a facilitator, as the command is given them: one or several, never as an argument. */
+/** The fee accounts of a facilitator, from the options of the command: one or several, never as an argument. */
 import { Signer } from '@latchkey/x402/facilitator'
 import type { Option } from '../Command.js'
 import { dataDirectory } from '../daemon.js'
@@ -36,10 +36,10 @@ type Values = {
   readonly 'data-dir'?: string[] | undefined
 }
 
-/** As the library. */
+/** The same as in the library. */
 const maxAccounts = 32
 
-/** The signers in the order of preference; none if buyers pay their own fees. */
+/** Returns the signers in order of preference, or none if buyers pay their own fees. */
 export function feePayersFrom(given: Values, environment: Environment): readonly Signer.Signer[] {
   const isGiven = given.wallet !== undefined || given.key !== undefined
   const fromEnvironment = isGiven ? [] : environmentSigners(environment)
@@ -55,7 +55,8 @@ export function feePayersFrom(given: Values, environment: Environment): readonly
     const wallet = walletFrom({ wallet: valueFor('--wallet', given.wallet, place) }, environment)!
     const dataDir = dataDirectory(valueFor('--data-dir', given['data-dir'], place), environment)
     const file = valueFor('--password-file', given['password-file'], place)
-    // Keys of one wallet share its password: a descriptor can be read once, and a person is asked once.
+    // Keys of one wallet share its password, because a descriptor can be read only once and a person is asked only
+    // once.
     const shared = JSON.stringify([dataDir, wallet, file])
     const read = passwords.get(shared) ?? passwordOf(given, { wallet, file }, environment)
     passwords.set(shared, read)
@@ -79,7 +80,7 @@ function passwordOf(
   return password(source, quoted(wallet), environment)
 }
 
-/** The value for one of several keys: an option is given once for all of them, or once for each. */
+/** Returns the value for one of several keys. An option is given once for all of them, or once for each. */
 function valueFor(option: string, values: readonly string[] | undefined, { index, count }: Place): string | undefined {
   if (values === undefined || values.length === 1) return values?.[0]
   if (values.length === count) return values[index]
@@ -94,7 +95,7 @@ function keysFrom(environment: Environment): string[] {
     .map((key) => key.trim())
 }
 
-/** `AVM_MNEMONIC` or `AVM_PRIVATE_KEY`, then those with `_2`, `_3` and so on. */
+/** Reads `AVM_MNEMONIC` or `AVM_PRIVATE_KEY`, then those with `_2`, `_3` and so on. */
 function environmentSigners(environment: Environment): Signer.Signer[] {
   const signers: Signer.Signer[] = []
   for (let number = 1; number <= maxAccounts; number++) {
@@ -102,7 +103,7 @@ function environmentSigners(environment: Environment): Signer.Signer[] {
     const mnemonic = environment[`AVM_MNEMONIC${suffix}`] ?? ''
     const secret = environment[`AVM_PRIVATE_KEY${suffix}`] ?? ''
     if (mnemonic === '' && secret === '') continue
-    // An account that is left out would be missed when it is needed.
+    // A skipped account would be missing when it is needed.
     if (signers.length !== number - 1) {
       const name = `${mnemonic === '' ? 'AVM_PRIVATE_KEY' : 'AVM_MNEMONIC'}`
       const before = signers.length === 0 ? name : `${name}_${signers.length + 1}`

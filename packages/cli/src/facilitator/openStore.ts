@@ -5,11 +5,11 @@ import type { StoreAddress } from './StoreAddress.js'
 
 export type OpenStore = {
   readonly store: SettlementStore
-  /** For messages: without user and password. */
+  /** For messages, without user and password. */
   readonly name: string
 }
 
-/** Opens the settlements, and brings their tables up to date if the role may do that. */
+/** Opens the settlements, and updates their tables if the role may do that. */
 export async function openStore(where: StoreAddress): Promise<OpenStore> {
   if (where.type === 'postgres') return openPostgres(where.address)
   const { SqliteSettlements } = await import('@latchkey/x402/sqlite')

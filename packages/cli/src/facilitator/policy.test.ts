@@ -17,7 +17,7 @@ function withKeys<T>(value: string | undefined, work: () => T): T {
   }
 }
 
-test('a variable that is set and holds no API key starts no open facilitator', () => {
+test('a variable that is set but contains no API key does not start an open facilitator', () => {
   for (const value of ['', ' ', ' , ', ',', '\n,\n']) {
     withKeys(value, () => assert.throws(() => readPolicy({}), UsageError, JSON.stringify(value)))
   }

@@ -1,4 +1,4 @@
-/** For whom a facilitator works and how much it spends, as the command is given it. */
+/** Whom a facilitator serves and how much it spends, from the options of the command. */
 import { readFileSync } from 'node:fs'
 import { Address } from '@latchkey/algorand'
 import type { PolicyOptions } from '@latchkey/x402/facilitator'
@@ -75,7 +75,7 @@ export function readPolicy(options: Values): PolicyOptions {
   }
 }
 
-/** A value that matches no payment would refuse all of them, without a word at the start. */
+/** A value that matches no payment would refuse all of them without any message at the start. */
 function checkedEach(
   option: string,
   values: string[] | undefined,
@@ -90,8 +90,8 @@ function checkedEach(
 export type ClientAddress = (request: Request) => string | undefined
 
 /**
- * The last element: proxies append the address that connected to them, and what is before it is what the client claims.
- * Without a header, the address of the connection counts.
+ * Uses the last element, because proxies append the address that connected to them, and earlier ones are claims of the
+ * client. Without a header, the address of the connection counts.
  */
 export function addressFrom(header: string | undefined): ClientAddress | undefined {
   if (header === undefined) return undefined
@@ -100,8 +100,8 @@ export function addressFrom(header: string | undefined): ClientAddress | undefin
 }
 
 /**
- * From the file, one per line, or from the environment, separated by commas. A file or a variable without a key is an error:
- * the facilitator would serve every caller.
+ * Reads keys from the file, one per line, or from the environment, separated by commas. A file or variable without a
+ * key is an error, because the facilitator would serve every caller.
  */
 function readApiKeys(path: string | undefined): string[] {
   const text = path === undefined ? process.env['FACILITATOR_API_KEYS'] : readText(path)
@@ -122,7 +122,7 @@ function readText(path: string): string {
   }
 }
 
-/** With real money, an open facilitator without a limit has to be an explicit choice. */
+/** With real money, an open facilitator without a limit must be an explicit choice. */
 export function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptions): void {
   const isRestricted = payTo !== undefined || apiKeys !== undefined
   if (isRestricted && feeMicroAlgosPerDay !== undefined) return

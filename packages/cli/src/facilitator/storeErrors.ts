@@ -1,13 +1,13 @@
-/** Why a database of settlements cannot be used, in the words and with the exit codes of the command line. */
+/** Explains why a settlement database cannot be used, with the exit codes of the command line. */
 import { PostgresError, StoreError } from '@latchkey/x402/postgres'
 import { CommandError } from '../errors.js'
 
-/** The class of SQLSTATE for roles and passwords that the server does not accept. */
+/** The class of SQLSTATE for roles and passwords that the server rejects. */
 const loginClass = '28'
-/** Classes and codes of a server that is there and cannot be used for a while: connections, starting, stopping. */
+/** Classes and codes of a server that is temporarily unavailable: connections, starting, stopping. */
 const away = /^(08|57P0|53300)/
 
-/** The error of a store as that of the command; any other as it is. */
+/** Converts an error of a store to one of the command. Returns any other error unchanged. */
 export function explainStoreError(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error
   const { message, hint } = error
@@ -25,7 +25,7 @@ export function explainStoreError(error: unknown): unknown {
   return error
 }
 
-/** `pg` refuses to answer without a password before the server can. */
+/** `pg` itself fails without a password, before the server can. */
 function asksForPassword({ cause }: PostgresError): boolean {
   return cause instanceof Error && /SASL|password must be a string/.test(cause.message)
 }

@@ -1,4 +1,4 @@
-/** The bearer token of an MCP server on this machine: random, and in a file that only its user can read. */
+/** The bearer token of an MCP server on this machine: random, in a file that only its user can read. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -9,9 +9,9 @@ const tokenBytes = 32
 const maxFileBytes = 1_024
 
 /**
- * The token in the file, or a new one that is written to it.
+ * Returns the token in the file, or creates the file with a new one.
  *
- * @throws CommandError if others can read the file, or it has no token
+ * @throws CommandError if others can read the file, or it contains no token
  */
 export function readOrCreate(path: string): string {
   try {

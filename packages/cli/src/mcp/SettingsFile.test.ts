@@ -24,7 +24,7 @@ function directoryOf(t: TestContext): string {
 const entry = { command: 'node', args: ['mcp'] }
 const addition = { member: 'mcpServers', name: 'latchkey', entry, mayReplace: false }
 
-test('adds a server, and leaves everything else as it is', (t) => {
+test('adds a server and leaves everything else unchanged', (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'settings.json')
   const before = '{\n\t"theme": "dark",\n\t"mcpServers": {\n\t\t"other": { "command": "x" }\n\t}\n}\n'
@@ -43,13 +43,13 @@ test('adds a server, and leaves everything else as it is', (t) => {
   assert.equal(readdirSync(directory).length, 3, 'no temporary file is left')
 })
 
-test('creates settings that are not there', (t) => {
+test('creates missing settings', (t) => {
   const path = join(directoryOf(t), 'new', 'settings.json')
   assert.deepEqual(addServer({ ...addition, path }), { isChanged: true, backup: undefined })
   assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')), { mcpServers: { latchkey: entry } })
 })
 
-test('another server of the name is replaced only if that is wanted', (t) => {
+test('another server of the same name is replaced only on request', (t) => {
   const path = join(directoryOf(t), 'settings.json')
   writeFileSync(path, JSON.stringify({ mcpServers: { latchkey: { command: 'mine' } } }))
   assert.throws(() => addServer({ ...addition, path }), { code: 'file_exists' })
@@ -57,7 +57,7 @@ test('another server of the name is replaced only if that is wanted', (t) => {
   assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')).mcpServers.latchkey, entry)
 })
 
-test('what is not JSON, or of another form, is not changed', (t) => {
+test('files that are not JSON, or have another form, are not changed', (t) => {
   const directory = directoryOf(t)
   const path = join(directory, 'settings.json')
   for (const text of ['{ // comment\n}', '[]', 'null', '{"mcpServers": []}', '{"mcpServers": "x"}', '{']) {
@@ -68,7 +68,7 @@ test('what is not JSON, or of another form, is not changed', (t) => {
   assert.deepEqual(readdirSync(directory), ['settings.json'])
 })
 
-test('a bearer token is made once, and only taken from a file of this user alone', (t) => {
+test('a bearer token is created once, and only accepted from a file of this user alone', (t) => {
   const path = join(directoryOf(t), 'inner', 'http.token')
   const token = HttpToken.readOrCreate(path)
   assert.match(token, /^[A-Za-z0-9_-]{43}$/)

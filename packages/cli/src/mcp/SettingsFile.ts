@@ -1,4 +1,4 @@
-/** The settings of a client, which are others': one member is added, and everything else stays as it is. */
+/** The settings of a client, which belong to another program: adds one member and keeps everything else unchanged. */
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
@@ -25,25 +25,26 @@ const maxBytes = 4 * 1024 * 1024
 
 export type Addition = {
   readonly path: string
-  /** The member that has the servers by name. */
+  /** The member that contains the servers by name. */
   readonly member: string
   readonly name: string
   readonly entry: { readonly [name: string]: unknown }
-  /** Whether another entry of the name is replaced. */
+  /** Whether another entry of the same name is replaced. */
   readonly mayReplace: boolean
 }
 
 export type Written = {
-  /** False if the entry is there already. */
+  /** False if the entry already exists. */
   readonly isChanged: boolean
-  /** A copy of the file as it was; undefined if there was none. */
+  /** A copy of the previous file, or undefined if there was none. */
   readonly backup: string | undefined
 }
 
 /**
  * Adds a server to the settings.
  *
- * @throws CommandError if the file is not JSON, has another entry of the name, or cannot be written; it is unchanged then
+ * @throws CommandError if the file is not JSON, has another entry of the name, or cannot be written; it is then
+ * unchanged
  */
 export function addServer({ path: given, member, name, entry, mayReplace }: Addition): Written {
   const path = targetOf(given)
@@ -70,7 +71,7 @@ export function addServer({ path: given, member, name, entry, mayReplace }: Addi
   }
 }
 
-/** A link stays one. */
+/** Keeps a symbolic link. */
 function targetOf(path: string): string {
   try {
     return realpathSync(path)
@@ -102,7 +103,7 @@ function parse(path: string, text: string): Json.Members {
   throw invalid(path, 'it is not an object')
 }
 
-/** Written beside it, synced and renamed, with the mode that it had. */
+/** Written to a temporary file in the same directory, synced and renamed, with the previous mode. */
 function replace(path: string, content: string, before: string | undefined): string | undefined {
   const suffix = `${Date.now()}-${randomBytes(3).toString('hex')}`
   const [part, backup] = [`${path}.${suffix}.part`, `${path}.${suffix}.backup`]
@@ -117,7 +118,7 @@ function replace(path: string, content: string, before: string | undefined): str
       closeSync(descriptor)
     }
     if (before !== undefined) chmodSync(part, statSync(path).mode & 0o777)
-    // The client may have written its settings meanwhile.
+    // The client may have written its settings in the meantime.
     if (readText(path) !== before) throw new Error('another program has just changed it')
     renameSync(part, path)
   } catch (error) {

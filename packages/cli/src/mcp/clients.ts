@@ -1,4 +1,4 @@
-/** Programs that start MCP servers, and where each has its settings. */
+/** Programs that start MCP servers, and the location of their settings. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -6,15 +6,15 @@ export type ServerEntry = { readonly command: string; readonly args: readonly st
 
 export type McpClient = {
   readonly title: string
-  /** Its settings of MCP servers. */
+  /** The client's settings file for MCP servers. */
   readonly path: () => string
-  /** The member that has the servers by name. */
+  /** The member that contains the servers by name. */
   readonly member: 'mcpServers' | 'servers'
-  /** Whether an entry says how the server is reached. */
+  /** Whether an entry states how the server is reached. */
   readonly hasType: boolean
 }
 
-/** By the name that the option --client takes. */
+/** By the value of the option --client. */
 export const clients = {
   'claude-desktop': {
     title: 'Claude Desktop',
@@ -58,7 +58,7 @@ export type ClientName = keyof typeof clients
 
 export const clientNames = Object.keys(clients) as ClientName[]
 
-/** Where programs with windows keep their settings. */
+/** The directory in which desktop applications keep their settings. */
 function applicationDirectory(name: string): string {
   const { APPDATA: roaming = '', XDG_CONFIG_HOME: config = '' } = process.env
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', name)
@@ -66,7 +66,7 @@ function applicationDirectory(name: string): string {
   return join(config === '' ? join(homedir(), '.config') : config, name)
 }
 
-/** The entry of a server, as the client writes it. */
+/** The entry of a server, in the format of the client. */
 export function entryFor({ hasType }: McpClient, { command, args }: ServerEntry): { [name: string]: unknown } {
   return { ...(hasType && { type: 'stdio' }), command, args }
 }

@@ -1,20 +1,20 @@
-/** Streamable HTTP on this machine: a bearer token, and names and pages of this machine only. */
+/** Streamable HTTP on this machine: requires a bearer token, and accepts only host names and pages of this machine. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Access } from '@latchkey/http'
 import { createMcpHandler, type McpServerFactory } from '@modelcontextprotocol/server'
 
 /** Options of {@link newHttpHandler}. */
 export type HttpHandlerOptions = {
-  /** The bearer token that every request has to show. */
+  /** The bearer token that every request must have. */
   token: string
-  /** Called with errors that are not the fault of a client. */
+  /** Called with errors that are not the client's fault. */
   onError?: ((error: Error) => void) | undefined
 }
 
-/** The longest request. */
+/** The maximum request size. */
 export const maxHttpBodyBytes = 1024 * 1024
 
-/** Where the server is found. */
+/** The path of the server. */
 export const mcpPath = '/mcp'
 
 export type HttpHandler = {
@@ -22,7 +22,10 @@ export type HttpHandler = {
   readonly close: () => Promise<void>
 }
 
-/** A fetch handler that serves MCP to those who know the token, also over DNS rebinding and from web pages. */
+/**
+ * A fetch handler that serves MCP to holders of the token. Refuses DNS rebinding and requests from pages of other
+ * origins.
+ */
 export function newHttpHandler(factory: McpServerFactory, { token, onError }: HttpHandlerOptions): HttpHandler {
   const handler = createMcpHandler(factory, {
     maxRequestBodySize: maxHttpBodyBytes,
@@ -41,7 +44,7 @@ function refusal(request: Request, expected: Buffer): Response | undefined {
   if (!Access.isLoopback(Access.hostName(host))) return plain(403, 'this name is not one of this machine')
   const origin = headers.get('origin')
   if (origin !== null && !Access.isLoopbackOrigin(origin)) return plain(403, 'pages of this origin may not use it')
-  // Digests have one length, so that the time to compare them says nothing.
+  // Digests have equal lengths, so the comparison time reveals nothing.
   if (!timingSafeEqual(digestOf(headers.get('authorization') ?? ''), expected)) {
     return plain(401, 'the bearer token is missing or wrong', { 'WWW-Authenticate': 'Bearer' })
   }

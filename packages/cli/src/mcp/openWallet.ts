@@ -9,13 +9,13 @@ import { CommandError, UsageError } from '../errors.js'
 import { quoted } from '../format.js'
 import type { WalletServerValues } from './options.js'
 
-/** The wallet of the agent whose token is given. */
+/** Opens the wallet of the agent whose token is given. */
 export async function openWallet(options: WalletServerValues): Promise<{ wallet: AgentWallet; name: string }> {
   const token = agentTokenFrom(options['token-file'], process.env)
   if (token === undefined) {
     throw new UsageError('no token of an agent', { hint: `give --token-file PATH, or set ${tokenVariable}` })
   }
-  // Programs that this one starts, and dumps of its environment, do not need it.
+  // Child processes and dumps of the environment do not need the token.
   delete process.env[tokenVariable]
   const agent = await connectAgent(options, token)
   try {
@@ -33,7 +33,7 @@ export async function openWallet(options: WalletServerValues): Promise<{ wallet:
   }
 }
 
-/** One for each agent: what one has paid for is not another's. */
+/** One log per agent, because payments of one agent do not belong to another. */
 function defaultLog(agentId: string): string {
   const directory = stateDirectory()
   try {
@@ -48,7 +48,7 @@ function defaultLog(agentId: string): string {
   return join(directory, `${agentId.replaceAll(/[^A-Za-z0-9_-]/g, '_')}.jsonl`)
 }
 
-/** Where MCP servers of this user keep their files. */
+/** The directory in which MCP servers of this user keep their files. */
 export function stateDirectory(): string {
   return join(homedir(), '.latchkey', 'mcp')
 }

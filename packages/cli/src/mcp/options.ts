@@ -1,4 +1,4 @@
-/** The options that say which wallet an MCP server has, and what it may connect to. */
+/** The options that select the wallet of an MCP server and its allowed connections. */
 import { ownAgentOptions } from '../agentToken.js'
 import type { Option, Values } from '../Command.js'
 import { chainOptions } from '../chain.js'

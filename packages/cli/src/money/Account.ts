@@ -1,4 +1,4 @@
-/** The account that a command acts for, and the key of the wallet that signs for it. */
+/** The account of a command, and the key of the wallet that signs for it. */
 
 import type { AccountHoldings } from '@latchkey/algod'
 import { Address, Amount } from '@latchkey/algorand'
@@ -11,7 +11,7 @@ import { quoted } from '../format.js'
 export type Account = {
   readonly address: string
   readonly holdings: AccountHoldings
-  /** The address of the key that signs: its own, or the one that it is rekeyed to. */
+  /** The address of the signing key: its own, or the one it is rekeyed to. */
   readonly key: string
 }
 
@@ -24,7 +24,7 @@ export const accountOption = {
 
 const maxListed = 5
 
-/** The address or the wallet that an option names. */
+/** Returns the address or the wallet that an option names. */
 export function readAccount(
   option: string,
   text: string | undefined,
@@ -38,7 +38,7 @@ export function readAccount(
   return { address: undefined, wallet: text }
 }
 
-/** An address with a wrong letter must not become the name of something else. */
+/** A mistyped address must not be treated as another kind of name. */
 export function checkNoTypo(option: string, text: string): void {
   if (Address.isValid(text) || !/^[A-Z2-7]{50,66}$/.test(text)) return
   throw new UsageError(`${option} is not an Algorand address: ${quoted(text)}`, {
@@ -53,7 +53,7 @@ export function readAddress(name: string, text: string): string {
   throw new UsageError(`${name} is not an Algorand address: ${quoted(text.slice(0, 80))}`, { code: 'invalid_value' })
 }
 
-/** Finds the account and its key. The named one; that of the environment; or the only one of the wallet. */
+/** Finds the account and its key: the named one, that of the environment, or the only one of the wallet. */
 export async function chooseAccount(chain: Chain, wallet: Wallet, given: string | undefined): Promise<Account> {
   const keys = await wallet.keys()
   const address = given ?? onlyOne(keys, wallet)
@@ -93,7 +93,7 @@ function onlyOne(keys: readonly string[], wallet: Wallet): string {
   )
 }
 
-/** What an account has, and how much of it must stay. */
+/** Describes the balance of an account and its required minimum. */
 export function describeAlgos(state: { microAlgos: bigint; minBalance: bigint }): string {
   return `${Amount.formatAlgos(state.microAlgos)}, of which ${Amount.formatAlgos(state.minBalance)} must stay`
 }

@@ -44,7 +44,7 @@ async function serve(t: TestContext, reply: (path: string) => [number, string]) 
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
-test('reads payments and transfers whose id fits', async (t) => {
+test('reads payments and transfers whose id matches', async (t) => {
   let body: object = { transaction: indexedPay }
   const { url, seen } = await serve(t, () => [200, JSON.stringify(body)])
   const found = await lookUp({ url: `${url}/`, token: 'secret' }, Transaction.id(pay))
@@ -62,7 +62,7 @@ test('reads payments and transfers whose id fits', async (t) => {
   assert.equal(Transaction.id((await lookUp({ url: url, token: undefined }, id))!.transaction!), id)
 })
 
-test('describes nothing that does not have the id, and believes no other transaction', async (t) => {
+test('describes nothing without the right id, and accepts no other transaction', async (t) => {
   let body: object = { transaction: { ...indexedPay, fee: 2000 } }
   const { url } = await serve(t, () => [200, JSON.stringify(body)])
   const found = await lookUp({ url: url, token: undefined }, Transaction.id(pay))
@@ -78,7 +78,7 @@ test('describes nothing that does not have the id, and believes no other transac
   }
 })
 
-test('one that fails, redirects, sends a page or too much is an error, and 404 is none', async (t) => {
+test('a failure, a redirect, a web page or an oversized response is an error, and 404 is not', async (t) => {
   let reply: [number, string] = [404, '{"message":"no transaction found"}']
   const { url } = await serve(t, () => reply)
   const id = Transaction.id(pay)

@@ -1,11 +1,11 @@
-/** An indexer, for transactions that are older than a node remembers. Only what has the id is believed. */
+/** An indexer, for transactions that are older than a node remembers. Only content that matches the id is accepted. */
 import { Address, Bytes, Json, Network, Transaction } from '@latchkey/algorand'
 import { CommandError, UsageError } from '../errors.js'
 
 export type IndexedTransaction = {
   readonly round: bigint
   readonly time: Date | undefined
-  /** Undefined for a type that is not read, or if what the indexer sent does not have the id. */
+  /** Undefined for an unsupported type, or if the content from the indexer does not match the id. */
   readonly transaction: Transaction.Transaction | undefined
 }
 
@@ -18,12 +18,12 @@ const publicIndexers: { readonly [name: string]: string } = {
   betanet: 'https://betanet-idx.algonode.cloud',
 }
 
-/** Where an indexer is, and the token that it is sent. */
+/** The address of an indexer, and its token. */
 export type Place = { readonly url: string; readonly token: string | undefined }
 
 /**
- * The given one; that of the environment, which belongs to its network; or a public one. Undefined if there is none. The
- * token of the environment is for the indexer there, and no other is told it.
+ * Returns the given indexer, that of the environment, which belongs to its network, or a public one. Undefined if there
+ * is none. The token of the environment is only sent to the indexer there.
  */
 export function choose(
   given: string | undefined,
@@ -41,9 +41,9 @@ export function choose(
 }
 
 /**
- * Undefined if the indexer does not have it.
+ * Returns undefined if the indexer does not have the transaction.
  *
- * @throws CommandError if it does not answer, or not as an indexer does
+ * @throws CommandError if it does not answer, or not like an indexer
  */
 export async function lookUp({ url, token }: Place, id: string): Promise<IndexedTransaction | undefined> {
   const failure = (why: string, cause?: unknown): CommandError =>
@@ -82,7 +82,7 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** Payments and transfers of assets, from the names of the indexer to those of the wire. */
+/** Converts payments and asset transfers from the names of the indexer to those of the wire format. */
 function decode(found: Json.Members, id: string): Transaction.Transaction | undefined {
   const inner = (name: string): Json.Members => {
     const value = found[name]

@@ -1,9 +1,11 @@
 import { exitCodes } from '../exitCodes.js'
 
-/** After what is known is printed. */
+/** The delay after the known state is printed. */
 const lingerMs = 500
 
-/** Ctrl-C while a transaction is under way: what is known of it is still told. A second one ends the process at once. */
+/**
+ * Handles Ctrl-C during a transaction: its known state is still reported. A second Ctrl-C ends the process immediately.
+ */
 export class Interrupt {
   #isInterrupted = false
   readonly promise: Promise<undefined>
@@ -28,7 +30,7 @@ export class Interrupt {
 
   stop(): void {
     this.#stop()
-    // A request that is under way would keep the process for its whole time limit.
+    // A running request would keep the process alive for its whole time limit.
     if (this.#isInterrupted) setTimeout(() => process.exit(exitCodes.interrupted), lingerMs).unref()
   }
 }

@@ -25,7 +25,7 @@ test('an accepted transaction is waited for', async () => {
   assert.deepEqual(await deliver(chain, sent, { ...quick, waitMs: 60_000 }), { state: 'confirmed', round: 105n })
 })
 
-test('one that no node took is rejected, and only that', async () => {
+test('a transaction is rejected only if no node can have accepted it', async () => {
   const node = new FakeNode()
   const chain = await openTestChain(node)
   node.on('POST submit', () => refused('overspend'))
@@ -36,16 +36,16 @@ test('one that no node took is rejected, and only that', async () => {
   })
   node.on('POST submit', () => 'refuse')
   assert.equal((await deliver(chain, sent, quick)).state, 'rejected')
-  // It may have been taken: the connection broke afterwards.
+  // The transaction may have been accepted before the connection broke.
   node.on('POST submit', () => 'drop')
   node.on('GET pending', () => missing)
   assert.equal((await deliver(chain, sent, quick)).state, 'pending')
-  // An earlier attempt may have been taken, whatever the node says now.
+  // An earlier attempt may have been accepted, regardless of the node's current answer.
   node.on('POST submit', () => refused('overspend'))
   assert.equal((await deliver(chain, sent, { ...quick, isRepeated: true })).state, 'pending')
 })
 
-test('one that is in the ledger already is looked up, not guessed', async () => {
+test('a transaction that is already on the ledger is looked up, not guessed', async () => {
   const node = new FakeNode()
   const chain = await openTestChain(node)
   node.on('POST submit', () => refused('TransactionPool.Remember: transaction already in ledger: X'))
@@ -53,7 +53,7 @@ test('one that is in the ledger already is looked up, not guessed', async () => 
   assert.deepEqual(await deliver(chain, sent, quick), { state: 'confirmed', round: 95n })
 })
 
-test('expired is only what a node can no longer confirm', async () => {
+test('a transaction is expired only if no node can confirm it anymore', async () => {
   const node = new FakeNode()
   const chain = await openTestChain(node)
   node.on('GET pending', () => missing)
@@ -63,7 +63,7 @@ test('expired is only what a node can no longer confirm', async () => {
   assert.deepEqual(await deliver(chain, sent, quick), { state: 'expired' })
 })
 
-test('a node that drops it, or is lost, leaves it pending with the reason', async () => {
+test('if a node drops it or is lost, the transaction is pending with the reason', async () => {
   const node = new FakeNode()
   const chain = await openTestChain(node)
   node.on('GET pending', () => ok({ 'pool-error': 'overspend' }))
@@ -75,7 +75,7 @@ test('a node that drops it, or is lost, leaves it pending with the reason', asyn
   assert.match(JSON.stringify(await deliver(chain, sent, quick)), /"pending","why":"no connection|"pending"/)
 })
 
-test('Ctrl-C ends the waiting, also for the node that does not answer', async () => {
+test('Ctrl-C ends the waiting, also for a node that does not answer', async () => {
   const node = new FakeNode()
   const chain = await openTestChain(node)
   node.on('POST submit', () => 'hang')

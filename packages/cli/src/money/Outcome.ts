@@ -1,4 +1,4 @@
-/** What becomes of a transaction that was sent: by the ledger, never by the answer of a node alone. */
+/** The outcome of a sent transaction, according to the ledger and never to the answer of a node alone. */
 import { AlgodError, explainRejection } from '@latchkey/algod'
 import { type Chain, findPaymentState } from '@latchkey/x402/client'
 import type { Interrupt } from './Interrupt.js'
@@ -6,11 +6,11 @@ import type { Sent } from './SentLog.js'
 
 export type Outcome =
   | { readonly state: 'confirmed'; readonly round: bigint | undefined }
-  /** It may still be confirmed. */
+  /** The transaction may still be confirmed. */
   | { readonly state: 'pending'; readonly why: string }
-  /** Its last valid round has passed, and it is in no block. */
+  /** The last valid round has passed, and the transaction is in no block. */
   | { readonly state: 'expired' }
-  /** No node has taken it, nor can have. */
+  /** No node has accepted it, and none can have. */
   | { readonly state: 'rejected'; readonly why: string /** The text of the node. */; readonly reason: string }
 
 type Known = Pick<Sent, 'id' | 'firstValid' | 'lastValid'>
@@ -20,7 +20,7 @@ const pollMs = 250
 export type DeliverOptions = {
   readonly waitMs: number
   readonly interrupt: Interrupt
-  /** Whether it may have been sent before: then a refusal now does not mean that it is not in the ledger. */
+  /** Whether it may have been sent before, in which case a refusal does not mean that it is not on the ledger. */
   readonly isRepeated: boolean
 }
 
@@ -40,7 +40,7 @@ export async function deliver(
   return wait(chain, sent, { waitMs, interrupt, why: isThere ? undefined : why })
 }
 
-/** Asks until it is decided, the time is over, or Ctrl-C. */
+/** Polls until the outcome is decided, the time is up, or Ctrl-C. */
 export async function wait(
   chain: Chain,
   sent: Known,
@@ -62,7 +62,7 @@ export async function wait(
   }
 }
 
-/** @throws AlgodError if no node answers, or has the blocks in which it could be */
+/** @throws AlgodError if no node answers, or none has the blocks in question */
 export async function find(chain: Chain, { id, firstValid, lastValid }: Known): Promise<Outcome> {
   const known = await chain.algod.transaction(id, { untilConfirmed: true })
   if (known.type === 'confirmed') return { state: 'confirmed', round: known.round }

@@ -21,7 +21,7 @@ function fileOf(t: TestContext): string {
 const add = (log: SentLog, letter: string, intent = 'x', isAgain = false, on = network) =>
   log.add(on, intent, async () => made(letter), { isAgain })
 
-test('a transaction is found by what it does until it is closed, by any process', async (t) => {
+test('a transaction is found by its intent until it is closed, by any process', async (t) => {
   const path = fileOf(t)
   const log = new SentLog(path)
   assert.equal(log.findOpen(network, 'x'), undefined)
@@ -38,7 +38,7 @@ test('a transaction is found by what it does until it is closed, by any process'
   assert.equal(statSync(path).mode & 0o777, 0o600)
 })
 
-test('of two that do the same at the same time, one is made and the other gets it', async (t) => {
+test('of two concurrent equal transactions, one is created and the other call gets it', async (t) => {
   const path = fileOf(t)
   const results = await Promise.all(['A', 'B', 'C'].map((letter) => add(new SentLog(path), letter)))
   assert.equal(results.filter(({ isNew }) => isNew).length, 1)
@@ -47,7 +47,7 @@ test('of two that do the same at the same time, one is made and the other gets i
   assert.deepEqual([sent.id, isNew], [idOf('D'), true])
 })
 
-test('a signature that fails is not recorded, and frees the lock', async (t) => {
+test('a failed signature is not recorded, and releases the lock', async (t) => {
   const log = new SentLog(fileOf(t))
   const failing = log.add(network, 'x', () => Promise.reject(new Error('no key')), { isAgain: false })
   await assert.rejects(failing, /no key/)
@@ -72,7 +72,7 @@ test('the maker knows which ids were used', async (t) => {
   assert.deepEqual(taken, [true, false])
 })
 
-test('closed ones are forgotten in time, open ones never', async (t) => {
+test('closed transactions are removed eventually, open ones never', async (t) => {
   const path = fileOf(t)
   const log = new SentLog(path)
   await add(log, 'A', 'open')
@@ -85,7 +85,7 @@ test('closed ones are forgotten in time, open ones never', async (t) => {
   assert.ok(log.findOpen(network, 'open') !== undefined && log.findOpen(network, 'new') !== undefined)
 })
 
-test('a damaged or foreign file stops everything', async (t) => {
+test('a damaged or foreign file is an error', async (t) => {
   const path = fileOf(t)
   const log = new SentLog(path)
   await add(log, 'A')
@@ -102,7 +102,7 @@ test('a damaged or foreign file stops everything', async (t) => {
   await assert.rejects(add(log, 'B'), { code: 'file_unreadable' })
 })
 
-test('a lock that another process holds is waited for, and then an error that asks to try again', async (t) => {
+test('a lock held by another process is awaited, then an error asks to try again', async (t) => {
   const path = fileOf(t)
   await add(new SentLog(path), 'A')
   const lock = Lock.take(`${path}.lock`)
@@ -115,7 +115,7 @@ test('a lock that another process holds is waited for, and then an error that as
   assert.ok((await waiting).isNew)
 })
 
-test('a file that cannot be written stops everything before the signature', async (t) => {
+test('a file that cannot be written fails before the signature', async (t) => {
   const path = fileOf(t)
   writeFileSync(join(path, '..', '..', 'file'), '')
   let isSigned = false

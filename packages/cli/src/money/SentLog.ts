@@ -1,7 +1,7 @@
 /**
- * What the commands have sent, in a file: recorded before a transaction leaves, closed when its outcome is known. A
- * command that is run again because it was interrupted, or because no node answered, finds the transaction here and
- * sends the same bytes, which the ledger accepts once. Without the record it would make another transaction and pay twice.
+ * A file of sent transactions: recorded before a transaction is sent, closed when its outcome is known. A command that
+ * is repeated, because it was interrupted or no node answered, finds the transaction here and sends the same bytes,
+ * which the ledger accepts once. Without the record it would create another transaction and pay twice.
  */
 import { mkdirSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -16,7 +16,7 @@ export type Sent = {
   readonly id: string
   /** The CAIP-2 id of its network. */
   readonly network: string
-  /** What it does, apart from its rounds and fee: equal for a command that is run again. */
+  /** The effect of the transaction, apart from its rounds and fee. Equal if the command is repeated. */
   readonly intent: string
   readonly sentMs: number
   readonly firstValid: bigint
@@ -27,7 +27,7 @@ export type Sent = {
 }
 
 const maxBytes = 8 * 1024 * 1024
-/** Open ones are kept in any case. */
+/** Open ones are always kept. */
 const maxClosed = 500
 const defaultLockMs = 30_000
 const lockPollMs = 20
@@ -51,14 +51,14 @@ export class SentLog {
     return this.#read().find((one) => one.id === id)
   }
 
-  /** The latest one that does the same and whose outcome is not known. */
+  /** Returns the latest transaction with the same intent whose outcome is not known. */
   findOpen(network: string, intent: string): Sent | undefined {
     return this.#read().findLast((one) => one.isOpen && one.network === network && one.intent === intent)
   }
 
   /**
-   * Records a transaction that `sign` makes, unless another process has recorded one that does the same meanwhile; then
-   * that one is returned. On the disk before it returns.
+   * Records the transaction that `sign` creates, unless another process has recorded one with the same intent in the
+   * meantime, which is then returned. The record is on the disk before this returns.
    */
   async add(
     network: string,
@@ -77,7 +77,7 @@ export class SentLog {
     })
   }
 
-  /** Its outcome is known. */
+  /** Marks the outcome as known. */
   close(id: string): Promise<void> {
     return this.#exclusively(async () => {
       const all = this.#read()
@@ -136,7 +136,7 @@ export class SentLog {
     }
   }
 
-  /** Its transactions may be under way: to go on without it could pay twice. */
+  /** Its transactions may be in flight, so continuing without the file could pay twice. */
   #refuse(): never {
     const message = `${quoted(this.#path)} is not a record of sent transactions, or is damaged`
     throw new CommandError('invalid_file', message, { hint: 'move it away, or give another file with --log' })
@@ -146,7 +146,7 @@ export class SentLog {
     const message = `${quoted(this.#path)} cannot be ${how}: ${(cause as Error).message}`
     const isHeld = cause instanceof Lock.LockError && cause.code === 'locked'
     return new CommandError(how === 'read' ? 'file_unreadable' : 'file_unwritable', message, {
-      // Not another file: what the other command sends would not be found there.
+      // Does not suggest another file, because the transactions of the other command would not be found there.
       hint: isHeld
         ? 'another command is about to send something; try again'
         : 'give another file with --log, or correct HOME',

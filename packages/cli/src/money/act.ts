@@ -1,6 +1,6 @@
 /**
- * One act with money: describes the transaction, asks, signs in the daemon, records, sends, waits and reports. Everything
- * that can be known to fail is found before anything is signed.
+ * One money operation: describes the transaction, asks, signs in the daemon, records, sends, waits and reports.
+ * Preflight checks run before anything is signed.
  */
 
 import { AlgodError } from '@latchkey/algod'
@@ -56,18 +56,18 @@ export type Act = {
   readonly wallet: Wallet
   readonly options: ActValues
   readonly account: Account
-  /** The fields of its own; sender, fee, rounds and network are added. */
+  /** The fields of the operation. Sender, fee, rounds and network are added. */
   readonly fields: Pick<Transaction.Transaction, 'type' | 'rcv' | 'amt' | 'xaid' | 'aamt' | 'arcv' | 'aclose' | 'note'>
   readonly asset: Asset
-  /** What the accounts have afterwards, by the fee that is paid. */
+  /** Describes the balances afterwards, given the fee. */
   readonly afterwards: (feeMicroAlgos: bigint) => readonly string[]
-  /** Throws if an account lacks something. */
+  /** Throws if an account does not meet the requirements. */
   readonly check: (feeMicroAlgos: bigint) => Promise<void>
   /** Asks for a typed word instead of yes. */
   readonly word?: string | undefined
-  /** Called when it is in the ledger, before that is reported. */
+  /** Called once the transaction is on the ledger, before that is reported. */
   readonly onConfirmed?: (id: string, round: bigint | undefined) => Promise<void>
-  /** What is added to the JSON. */
+  /** Additional members of the JSON output. */
   readonly facts: { readonly [name: string]: string | null }
 }
 
@@ -105,13 +105,16 @@ export async function act(given: Act): Promise<number> {
     : repeat(given, log, { sent, round: undefined }, waitMs)
 }
 
-/** What a command that is run again has in common with the first one. */
+/** Identifies the operation: equal if the command is repeated. */
 function intentOf({ account, fields }: Act): string {
   const bytes = Transaction.encode({ ...fields, snd: Address.decode(account.address) })
   return Buffer.from(Transaction.digest(bytes)).toString('base64url')
 }
 
-/** One that was sent for the same, and whose outcome the command did not see; with its round if it is in the ledger. */
+/**
+ * An earlier transaction with the same intent whose outcome the command did not see, with its round if it is on the
+ * ledger.
+ */
 type Earlier = { readonly sent: Sent; readonly round: bigint | undefined; readonly isConfirmed?: boolean }
 
 async function openOne({ chain }: Act, log: SentLog, intent: string): Promise<Earlier | undefined> {
@@ -154,7 +157,7 @@ async function send(
   sent: Sent,
   { waitMs, isRepeated }: { waitMs: number; isRepeated: boolean },
 ): Promise<number> {
-  // Before it leaves: whatever happens now, the id tells what became of it.
+  // Printed before sending, so that the id is known whatever happens next.
   if (given.options.json) printMessage(`Sending transaction ${sent.id}.`)
   else printLine(sent.id)
   const interrupt = new Interrupt()
@@ -182,7 +185,7 @@ function resultOf(chain: Chain, outcome: Outcome, id: string): { readonly [name:
   return { state: outcome.state, round, network: chain.caip2, explorer: explorerUrl(chain, id) ?? null }
 }
 
-/** The transaction without a signature, after every check. */
+/** Returns the unsigned transaction, after all checks. */
 async function prepare(given: Act): Promise<Transaction.Transaction> {
   const { chain, account, fields } = given
   const { lastRound, genesisHash, genesisId, minFee, feePerByte } = await chain.parameters()
@@ -208,11 +211,11 @@ async function prepare(given: Act): Promise<Transaction.Transaction> {
   return transaction
 }
 
-/** Rules that are not checked here, such as those of a new version of the protocol, are known to the node. */
+/** The node checks rules that are not checked here, such as those of a new protocol version. */
 async function simulate({ chain, account }: Act, txn: Transaction.Transaction): Promise<void> {
   const sgnr = account.key === account.address ? undefined : Address.decode(account.key)
   const failure = await chain.algod.simulate([SignedTransaction.encode({ sgnr, txn })]).catch((error: unknown) => {
-    // Some nodes do not simulate; then the ledger decides.
+    // Some nodes do not simulate; the ledger decides then.
     if (error instanceof AlgodError) return undefined
     throw error
   })
@@ -235,15 +238,15 @@ async function ask(given: Act, transaction: Transaction.Transaction): Promise<vo
   ]
   for (const line of shown) printMessage(line)
   await requireConfirmation(options.yes, () => {
-    // The question is asked on the terminal, so what it is about must be there too.
+    // The question is asked on the terminal, so its subject must be shown there too.
     if (!process.stderr.isTTY) for (const line of shown) printNotice(line)
     return word === undefined ? confirm('Send it?') : confirmByWord('This cannot be undone.', word)
   })
 }
 
 /**
- * The same act twice in one round would be the same transaction, which the ledger takes once: the second gets another
- * last round.
+ * Repeating the same operation in one round would create the same transaction, which the ledger accepts once. The
+ * second one therefore gets another last round.
  */
 function unique(draft: Transaction.Transaction, isTaken: (id: string) => boolean): Transaction.Transaction {
   let transaction = draft
@@ -262,7 +265,7 @@ async function sign(
   return { id: Transaction.id(bytes), signed }
 }
 
-/** Throws the problem of an account as an error of the command. */
+/** Throws the problem of an account as a command error. */
 export function checkFunds(problem: Funds.FundsProblem | undefined): void {
   if (problem === undefined) return
   throw new CommandError(problem.code, `nothing was signed: ${problem.message}`, { hint: problem.hint })

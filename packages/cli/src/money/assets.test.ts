@@ -6,7 +6,7 @@ import { FakeNode, openTestChain } from './chain.test.helper.js'
 
 const usdc = 10458941n
 
-/** Assets by their id: unit and decimals. */
+/** Assets by id, with unit and decimals. */
 function nodeWith(assets: { [id: string]: readonly [string | undefined, number] }): FakeNode {
   const node = new FakeNode()
   const fetch = node.fetch
@@ -40,7 +40,7 @@ test('reads amounts with the decimals of their asset', async () => {
   assert.deepEqual(await read('3 #8'), [8n, 3n])
 })
 
-test('refuses what is no amount, has no unit, too many decimals, or is zero', async () => {
+test('refuses invalid amounts, a missing unit, too many decimals, and zero', async () => {
   const chain = await openTestChain(nodeWith({}))
   for (const [text, says] of [
     ['', /is not an amount/],
@@ -58,18 +58,18 @@ test('refuses what is no amount, has no unit, too many decimals, or is zero', as
   }
 })
 
-test('refuses a unit that fits several assets, and lists them', async () => {
+test('refuses a unit that matches several assets, and lists them', async () => {
   const chain = await openTestChain(nodeWith({ 7: ['GOLD', 2], 8: ['gold', 0], 9: ['OTHER', 0] }))
   await assert.rejects(findAsset(chain, 'Gold', holderOf(7n, 8n, 9n)), {
     code: 'asset_ambiguous',
     message: 'Gold is the unit of several assets: GOLD (asset 7), gold (asset 8)',
   })
   assert.equal((await findAsset(chain, 'GOLD', holderOf(8n, 9n))).assetId, 8n)
-  // More are held than the node lists: another one may have the unit too.
+  // The account holds more assets than the node lists, so another one may have the same unit.
   await assert.rejects(findAsset(chain, 'GOLD', { ...holderOf(8n), holdingCount: 500 }), { code: 'asset_not_found' })
 })
 
-test('the dollar of the network is known by its unit, whatever the account holds beside it', async () => {
+test("the network's dollar is found by its unit, regardless of the account's other assets", async () => {
   const chain = await openTestChain(nodeWith({ 7: ['USDC', 0] }))
   assert.equal((await findAsset(chain, 'USDC', holderOf(7n))).assetId, usdc)
   await assert.rejects(findAsset(chain, 'EURC', holderOf(7n)), {
@@ -78,7 +78,7 @@ test('the dollar of the network is known by its unit, whatever the account holds
   })
 })
 
-test('a network without a dollar has none by that unit', async () => {
+test('a network without a dollar asset has none by that unit', async () => {
   const node = nodeWith({ 5: ['DOL', 6] })
   await assert.rejects(findAsset(await openTestChain(node, { network: 'betanet' }), 'USDC'), {
     code: 'asset_not_found',
@@ -87,7 +87,7 @@ test('a network without a dollar has none by that unit', async () => {
   assert.deepEqual([(await findAsset(chain, 'USDC')).assetId, (await findAsset(chain, 'dol')).assetId], [5n, 5n])
 })
 
-test('a unit from a stranger is one printable line', async () => {
+test('an untrusted unit is one printable line', async () => {
   const chain = await openTestChain(nodeWith({ 7: ['\u001b[2JX', 0] }))
   const asset = await assetOfHolding(chain, 7n)
   assert.equal(formatAmount({ asset, units: 3n }), '3 "?[2JX"')
@@ -96,12 +96,12 @@ test('a unit from a stranger is one printable line', async () => {
   assert.equal(formatAmount({ asset: { assetId: 7n, decimals: 0, unit: '#7' }, units: 3n }), '3 #7')
 })
 
-test('a holding of an asset that was destroyed does not hide the others', async () => {
+test('a holding of a destroyed asset does not hide the others', async () => {
   const chain = await openTestChain(nodeWith({ 7: ['GOLD', 2] }))
   assert.equal((await findAsset(chain, 'GOLD', holderOf(7n, 9n))).assetId, 7n)
 })
 
-test('a holding of an asset that was destroyed stays readable', async () => {
+test('a holding of a destroyed asset stays readable', async () => {
   const chain = await openTestChain(nodeWith({}))
   assert.deepEqual(await assetOfHolding(chain, 9n), { assetId: 9n, decimals: 0, unit: '#9' })
   const down = new FakeNode()

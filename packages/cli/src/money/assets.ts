@@ -1,4 +1,4 @@
-/** Assets and amounts as people write them: `2.5 USDC`, `1 ALGO`, `7 #1234`. */
+/** Assets and amounts in people's notation: `2.5 USDC`, `1 ALGO`, `7 #1234`. */
 
 import type { AccountHoldings } from '@latchkey/algod'
 import { Amount } from '@latchkey/algorand'
@@ -10,7 +10,7 @@ export type Asset = {
   /** 0 is ALGO. */
   readonly assetId: bigint
   readonly decimals: number
-  /** As its creator chose it; `#` and the id if it has none. */
+  /** The unit that the creator chose, or `#` and the id if there is none. */
   readonly unit: string
 }
 
@@ -24,8 +24,8 @@ const maxListed = 10
 /**
  * Reads an amount with its unit.
  *
- * @param holder whose assets its unit may name
- * @throws UsageError for what is no amount, or has no unit
+ * @param holder the account whose assets the unit may name
+ * @throws UsageError for an invalid amount or a missing unit
  */
 export async function readAmount(chain: Chain, text: string, holder?: AccountHoldings): Promise<AssetAmount> {
   const quantity = Amount.split(text)
@@ -54,8 +54,9 @@ export async function readAmount(chain: Chain, text: string, holder?: AccountHol
 }
 
 /**
- * The asset that a text names: `ALGO`, the dollar of the network, an id with or without `#`, or the unit of an asset
- * that `holder` has. Units are not unique: one that fits several assets is refused, except the dollar of the network.
+ * Finds the asset that a text names: `ALGO`, the dollar of the network, an id with or without `#`, or the unit of an
+ * asset that `holder` has. Units are not unique: a unit that matches several assets is refused, except for the
+ * network's dollar.
  */
 export async function findAsset(chain: Chain, text: string, holder?: AccountHoldings): Promise<Asset> {
   const [, digits] = /^#?([0-9]{1,19})$/.exec(text) ?? []
@@ -85,19 +86,19 @@ async function assetByUnit(chain: Chain, text: string, holder: AccountHoldings |
   })
 }
 
-/** The asset that stands for a dollar on the network; undefined where there is none. */
+/** Returns the asset that represents a dollar on the network, or undefined if there is none. */
 export async function dollarOf(chain: Chain): Promise<Asset | undefined> {
   return chain.dollarAssetId === undefined ? undefined : assetById(chain, chain.dollarAssetId)
 }
 
-/** @throws ChainError if there is no such asset */
+/** @throws ChainError if the asset does not exist */
 export async function assetById(chain: Chain, assetId: bigint): Promise<Asset> {
   if (assetId === 0n) return algo
   const { decimals, name } = await chain.asset(assetId)
   return { assetId, decimals, unit: name === `asset ${assetId}` ? `#${assetId}` : name }
 }
 
-/** The asset of a holding; the holding of an asset that was destroyed stays, in base units. */
+/** Returns the asset of a holding. The holding of a destroyed asset remains, in base units. */
 export async function assetOfHolding(chain: Chain, assetId: bigint): Promise<Asset> {
   try {
     return await assetById(chain, assetId)
@@ -108,12 +109,12 @@ export async function assetOfHolding(chain: Chain, assetId: bigint): Promise<Ass
   }
 }
 
-/** An amount with its unit, without the id: `2.5 USDC`. */
+/** Formats an amount with its unit, without the id: `2.5 USDC`. */
 export function formatAmount({ asset, units }: AssetAmount): string {
   return `${Amount.format(units, asset.decimals)} ${unitOf(asset)}`
 }
 
-/** The unit in quotes unless it is a plain word: its creator chose it, and may have chosen that of ALGO. */
+/** Quotes the unit unless it is a plain word, because its creator chose it and may have chosen that of ALGO. */
 export function unitOf({ assetId, unit }: Pick<Asset, 'assetId' | 'unit'>): string {
   const isImitation = assetId !== 0n && isSame(unit, algo.unit)
   if (isImitation) return `"${unit}"`
@@ -125,7 +126,7 @@ function shortList(assets: readonly Pick<Asset, 'assetId' | 'unit'>[]): string {
   return `${assets.slice(0, maxListed).map(nameOf).join(', ')}${more}`
 }
 
-/** The unit, which any asset can have, and the id, which only one has. */
+/** The unit, which any asset can have, and the id, which is unique. */
 export function nameOf({ assetId, unit }: Pick<Asset, 'assetId' | 'unit'>): string {
   if (assetId === 0n) return unit
   return unit === `#${assetId}` ? `asset ${assetId}` : `${unitOf({ assetId, unit })} (asset ${assetId})`

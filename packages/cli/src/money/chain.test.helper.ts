@@ -1,4 +1,4 @@
-/** A chain over a node whose responses the test sets. */
+/** A chain with a node whose responses the test sets. */
 import { Chain } from '@latchkey/x402/client'
 import { FakeNode, missing, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 

@@ -6,7 +6,7 @@ import { quoted } from '../format.js'
 
 export type Receiver = {
   readonly address: string
-  /** Undefined if the address book does not have it. */
+  /** Undefined if the address is not in the address book. */
   readonly label: string | undefined
 }
 
@@ -29,7 +29,7 @@ export async function findReceiver(kmd: Kmd, text: string): Promise<Receiver> {
   )
 }
 
-/** None of a daemon without an address book. */
+/** Empty for a daemon without an address book. */
 async function contactsOf(kmd: Kmd): Promise<readonly { readonly address: string; readonly label: string }[]> {
   try {
     return await kmd.contacts.list()
@@ -39,7 +39,7 @@ async function contactsOf(kmd: Kmd): Promise<readonly { readonly address: string
   }
 }
 
-/** As the daemon compares labels, so that a text means one of them. */
+/** Compares labels like the daemon, so that a text matches at most one of them. */
 function isSame(label: string, text: string): boolean {
   const comparable = (one: string): string => one.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase()
   return comparable(label) === comparable(text)

@@ -5,7 +5,7 @@ import { rejected } from './rejection.js'
 
 const address = 'A'.repeat(58)
 
-test('a rejection for an opt-in or for funds names the command that helps', async () => {
+test('a rejection for a missing opt-in or missing funds names the command that helps', async () => {
   const chain = await openTestChain(new FakeNode())
   for (const [reason, hint] of [
     [

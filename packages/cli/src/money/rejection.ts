@@ -1,4 +1,4 @@
-/** Why the ledger rejects a transaction, and the command that cures it. */
+/** Explains why the ledger rejects a transaction, and which command fixes it. */
 import { explainRejection } from '@latchkey/algod'
 import { Amount } from '@latchkey/algorand'
 import { type Chain, Funds } from '@latchkey/x402/client'

@@ -1,4 +1,4 @@
-/** Says what became of transactions that were sent. */
+/** Reports the outcome of sent transactions. */
 import { Explorer, Network } from '@latchkey/algorand'
 import type { Chain } from '@latchkey/x402/client'
 import { CommandError } from '../errors.js'
@@ -7,13 +7,13 @@ import { printMessage } from '../messages.js'
 import type { Outcome } from './Outcome.js'
 import { rejected } from './rejection.js'
 
-/** The page of a transaction in an explorer; undefined on a local network. */
+/** Returns the explorer page of a transaction, or undefined on a local network. */
 export function explorerUrl({ caip2 }: Chain, id: string): string | undefined {
   return Explorer.transactionUrl(caip2, id)
 }
 
 /**
- * Reports on stderr. The ids are of one group, of which the first stands for all.
+ * Reports on stderr. The ids belong to one group, and the first represents all of them.
  *
  * @returns the exit code of a success
  * @throws CommandError for any other outcome

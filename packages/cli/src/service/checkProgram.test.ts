@@ -7,7 +7,7 @@ import { checkSystemProgram } from './checkProgram.js'
 const skip = process.platform === 'win32' ? 'there are no owners' : false
 const script = realpathSync(fileURLToPath(import.meta.url))
 
-test('a service of the machine is refused where another user could replace its program, with the cure', {
+test('a service of the machine is refused if another user could replace its program, with the remedy', {
   skip,
 }, () => {
   const none = { owners: new Set<number>(), groups: new Set<number>() }

@@ -1,4 +1,4 @@
-/** Whether a service would run a program that another user can replace. */
+/** Checks whether a service would run a program that another user can replace. */
 import { dirname } from 'node:path'
 import { CommandError, errors } from '../errors.js'
 import { printable } from '../format.js'
@@ -10,8 +10,8 @@ const { hint } = errors.program_replaceable
 type Program = readonly [node: string, script: string]
 
 /**
- * Refuses a service of the machine whose program, or a package of it, belongs to another user than root, or can be written by one. The same
- * goes for the directories of the service files.
+ * Refuses a service of the machine if its program, or a package of it, belongs to a user other than root, or is
+ * writable by one. The same applies to the directories of the service files.
  *
  * @param trust who may own files and write to them; for tests
  * @throws CommandError `program_replaceable`
@@ -25,7 +25,7 @@ export function checkSystemProgram([node, script]: Program, root: string | undef
   throw new CommandError('program_replaceable', describe(found), { hint })
 }
 
-/** A warning for a service of the user: other users than root and its own must not be able to replace the program. */
+/** Warns about a service of the user if users other than root and its own could replace the program. */
 export function programWarning(program: Program): string | undefined {
   const [uid, gid] = [process.getuid?.(), process.getgid?.()]
   if (uid === undefined || gid === undefined) return undefined

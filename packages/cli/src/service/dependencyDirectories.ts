@@ -1,21 +1,24 @@
-/** The directories from which Node loads a program: its package, and those that it depends on. */
+/** The directories from which Node loads a program: its package and its dependencies. */
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Json } from '@latchkey/algorand'
 
 const maxPackages = 5_000
 
-/** The directory of the package that a file belongs to; undefined if it belongs to none. Without a name it only sets the module type. */
+/**
+ * Returns the directory of the package of a file, or undefined if there is none. A package.json without a name only
+ * sets the module type.
+ */
 export function packageDirectory(file: string): string | undefined {
   return parentsOf(dirname(file)).find((directory) => typeof readPackage(directory)['name'] === 'string')
 }
 
 export type DependencyDirectories = {
-  /** The package, its dependencies and theirs. */
+  /** The package and its direct and indirect dependencies. */
   readonly packages: string[]
   /**
-   * Where Node looks for them, and the links that lead to them: in a closer directory a package could be put that is taken instead of
-   * the right one.
+   * Where Node looks for them, and the links that lead to them. A package placed in a closer directory would be loaded
+   * instead of the right one.
    */
   readonly searched: string[]
 }
@@ -29,7 +32,7 @@ export function dependencyDirectories(packageDir: string): DependencyDirectories
       .map((parent) => join(parent, 'node_modules'))
       .filter((path) => existsSync(path))
     for (const name of dependenciesOf(directory)) {
-      // With the directory of a scope, where there is one.
+      // Includes the directory of a scope, if there is one.
       for (const path of modules) searched.add(dirname(join(path, name)))
       const home = modules.find((path) => existsSync(join(path, name)))
       if (home === undefined) continue
@@ -46,7 +49,7 @@ function parentsOf(directory: string): string[] {
   return parents
 }
 
-/** Also those of its development that are packages of this repository: a checkout runs them. */
+/** Includes development dependencies that are packages of this repository, because a checkout runs them. */
 function dependenciesOf(directory: string): string[] {
   const members = readPackage(directory)
   const names = (key: string): string[] => (Json.isObject(members[key]) ? Object.keys(members[key]) : [])

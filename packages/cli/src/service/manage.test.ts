@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { runAll } from './manage.js'
 
-test('a command of the machine is not looked for in the PATH of a user', {
+test('a command of the machine is not searched in the PATH of a user', {
   skip: process.platform === 'win32',
 }, (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-path-'))

@@ -1,4 +1,4 @@
-/** Calls of the service manager: of the user, which need no root, and for a service of the machine, which do. */
+/** Calls the service manager: for a service of the user without root, and for a service of the machine as root. */
 import { spawnSync } from 'node:child_process'
 import { agentLabel, type ServiceManager, unitName } from './serviceFile.js'
 
@@ -9,10 +9,10 @@ export type Step = {
 }
 
 const timeoutMs = 60_000
-/** Where the programs of the system are: as root, none is run from a directory that the PATH of a user names. */
+/** The directories of system programs: as root, nothing is run from the PATH of a user. */
 const systemPath = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin'
 
-/** The commands that make the manager read the file and start the daemon now and with the session. */
+/** The commands that make the manager read the file, and start the daemon now and with the session. */
 export function startCommands(manager: ServiceManager, path: string): string[][] {
   if (manager === 'launchd') return [['launchctl', 'bootstrap', domain(), path]]
   return [
@@ -35,7 +35,7 @@ export function forgetCommands(manager: ServiceManager, isSystem = false): strin
   return manager === 'systemd' ? [['systemctl', '--user', 'daemon-reload']] : []
 }
 
-/** `active`, `inactive`, `failed` and so on; undefined if the manager does not answer. */
+/** Returns `active`, `inactive`, `failed` and so on, or undefined if the manager does not answer. */
 export function stateOf(manager: ServiceManager, isSystem = false): string | undefined {
   const command =
     manager === 'systemd'
@@ -48,7 +48,7 @@ export function stateOf(manager: ServiceManager, isSystem = false): string | und
   return /^[a-z-]{1,32}$/.test(word) ? word : undefined
 }
 
-/** Runs them one after the other, until one fails. */
+/** Runs the commands one after the other, until one fails. */
 export function runAll(commands: readonly (readonly string[])[], isSystem = false): Step[] {
   const steps: Step[] = []
   for (const command of commands) {

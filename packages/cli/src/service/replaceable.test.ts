@@ -1,4 +1,4 @@
-/** A program in a directory of this user, which stands for root, with entries that are given to others. */
+/** Tests a program in a directory of this user, who represents root, with entries that belong to others. */
 import assert from 'node:assert/strict'
 import {
   chmodSync,
@@ -44,7 +44,7 @@ function setUp(t: TestContext) {
     writeFileSync(path, text, { mode: 0o644 })
   }
   const owned = new Map<string, number>()
-  // Directories above the temporary one may be anyone's: what is not below stands for root's.
+  // Directories above the temporary one may belong to anyone, so everything outside of it counts as root's.
   const lstat: Lstat = (path) => {
     const stats = lstatSync(path)
     const isBelow = path === base || path.startsWith(`${base}/`)
@@ -63,12 +63,12 @@ function setUp(t: TestContext) {
 test('a program of root alone cannot be replaced', { skip }, (t) => {
   const { find, owned, at } = setUp(t)
   assert.equal(find(), undefined)
-  // It is not loaded.
+  // This package is not loaded.
   owned.set(at('lib/node_modules/unrelated'), stranger)
   assert.equal(find(), undefined)
 })
 
-test('whatever Node loads is found if it belongs to another user', { skip }, (t) => {
+test('everything that Node loads is found if it belongs to another user', { skip }, (t) => {
   const { find, owned, at, base } = setUp(t)
   const paths = [
     ...['', '/bin', '/bin/node', '/lib', '/lib/node_modules', '/lib/node_modules/latchkey'],
@@ -87,7 +87,7 @@ test('whatever Node loads is found if it belongs to another user', { skip }, (t)
   assert.equal(find({ owners: new Set([0, stranger]), groups: new Set() }), undefined)
 })
 
-test('what others can write is found, in any directory above as well', { skip }, (t) => {
+test('anything writable by others is found, including every parent directory', { skip }, (t) => {
   const { find, at } = setUp(t)
   for (const path of ['lib', 'bin/node', 'lib/node_modules/deep', 'lib/node_modules/latchkey/bundle/main.js']) {
     const { mode } = lstatSync(at(path))
@@ -107,7 +107,7 @@ test('what others can write is found, in any directory above as well', { skip },
   assert.equal(find({ ...rootAlone, allowSticky: true }), undefined)
 })
 
-test('links are followed, and every directory on their way counts', { skip }, (t) => {
+test('links are followed, and every directory on their path counts', { skip }, (t) => {
   const { find, at, owned, lstat } = setUp(t)
   mkdirSync(at('home', 'versions'), { recursive: true, mode: 0o755 })
   renameSync(at('bin', 'node'), at('home', 'versions', 'node'))
@@ -125,7 +125,7 @@ test('links are followed, and every directory on their way counts', { skip }, (t
   assert.match(new ReplaceableFiles(rootAlone, lstat).onPath(at('bin', 'circle'))!.reason, /circles/)
 })
 
-test('a directory closer than that of a package is found: another package could be put there', { skip }, (t) => {
+test('a directory closer than that of a package is found, because it could hold another package', { skip }, (t) => {
   const { find, at, owned } = setUp(t)
   mkdirSync(at('lib/node_modules/latchkey/node_modules/@scope'))
   owned.set(at('lib/node_modules/latchkey/node_modules/@scope'), stranger)

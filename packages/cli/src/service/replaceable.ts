@@ -1,19 +1,19 @@
 /**
- * Which files of a program another user could replace. A service runs what is there at its next start, so that a user who can write to a
- * file, or to any directory above it, gets the rights of the service.
+ * Finds the files of a program that another user could replace. A service runs the files present at its next start, so
+ * a user who can write to a file, or to any directory above it, gets the rights of the service.
  */
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname, join, parse, resolve, sep } from 'node:path'
 import { dependencyDirectories, packageDirectory } from './dependencyDirectories.js'
 
-/** Who may own files, and write to them. */
+/** The users and groups that may own files and write to them. */
 export type Trust = {
   /** Owners of files and directories. */
   readonly owners: ReadonlySet<number>
-  /** Groups that may write. An access control list can hide behind the bits of a group. */
+  /** Groups that may write. An access control list can hide behind the group bits. */
   readonly groups: ReadonlySet<number>
   /**
-   * Whether a directory may be writable by all if it is sticky, as /tmp is: others can add files there, and replace none.
+   * Whether a directory may be world-writable if it is sticky like /tmp, where others can add files but replace none.
    *
    * @default false
    */
@@ -23,10 +23,10 @@ export type Trust = {
 /** A path that another user can replace. */
 export type Replaceable = { readonly path: string; readonly reason: string }
 
-/** As `lstatSync`, for tests. */
+/** Like `lstatSync`, for tests. */
 export type Lstat = (path: string) => Pick<Stats, 'uid' | 'gid' | 'mode' | 'isSymbolicLink' | 'isDirectory'>
 
-/** Nothing below is writable by anyone but root. */
+/** Trusts only root as owner and writer. */
 export const rootAlone: Trust = { owners: new Set([0]), groups: new Set() }
 
 const maxLinks = 40
@@ -54,7 +54,9 @@ export class ReplaceableFiles {
     this.#lstat = lstat
   }
 
-  /** Looks at every directory on the way to a file, at links and where they lead, and at the file. What is not there is passed over. */
+  /**
+   * Checks every directory on the path to a file, links and their targets, and the file. Missing entries are skipped.
+   */
   onPath(path: string): Replaceable | undefined {
     let links = 0
     const { root } = parse(resolve(path))
@@ -78,7 +80,7 @@ export class ReplaceableFiles {
     return found
   }
 
-  /** The package of a script with all that it is made of, and the packages that it depends on. */
+  /** Checks the package of a script with all of its files, and the packages that it depends on. */
   ofPackage(script: string): Replaceable | undefined {
     const found = this.onPath(script)
     if (found !== undefined) return found
@@ -123,7 +125,7 @@ export class ReplaceableFiles {
   #judge(path: string, stats: ReturnType<Lstat>): Replaceable | undefined {
     const { owners, groups, allowSticky = false } = this.#trust
     if (!owners.has(stats.uid)) return { path, reason: `belongs to the user ${stats.uid}` }
-    // A link has no mode of its own.
+    // A link has no meaningful mode.
     if (stats.isSymbolicLink()) return undefined
     if (allowSticky && stats.isDirectory() && (stats.mode & sticky) !== 0) return undefined
     if ((stats.mode & otherWrite) !== 0) return { path, reason: 'can be written by every user' }

@@ -14,7 +14,7 @@ const options: ServiceOptions = {
   isSandboxed: false,
 }
 
-test('a word of the command line is escaped, so that no specifier, variable or quote of a path counts', () => {
+test('a word of the command line is escaped, so that specifiers, variables and quotes in a path have no effect', () => {
   const text = serviceText('systemd', options)
   assert.match(text, /kmd --data-dir "\/home\/me\/my \$\$keys %%h \\"quoted\\" \\\\ <&>" --wire=reference --log-level=/)
   assert.match(
@@ -29,7 +29,7 @@ test('a word of the command line is escaped, so that no specifier, variable or q
     )
 })
 
-test('the unit is in the directory of the user that XDG names, if that is absolute', () => {
+test("the unit is in the user's XDG directory, if that is absolute", () => {
   assert.match(servicePath('systemd', { XDG_CONFIG_HOME: '/c' }), /^\/c\/systemd\/user\/latchkey-kmd\.service$/)
   assert.match(servicePath('systemd', { XDG_CONFIG_HOME: 'c' }), /\/\.config\/systemd\/user\/latchkey-kmd\.service$/)
 })
@@ -37,7 +37,7 @@ test('the unit is in the directory of the user that XDG names, if that is absolu
 const isVerifiable = spawnSync('systemd-analyze', ['--version']).status === 0
 const skipUnverified = isVerifiable ? false : 'systemd-analyze is not installed'
 
-test('systemd accepts the unit, also with the sandbox', { skip: skipUnverified }, (t) => {
+test('systemd accepts the unit, with and without the sandbox', { skip: skipUnverified }, (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-service-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   for (const isSandboxed of [false, true]) {
@@ -47,7 +47,7 @@ test('systemd accepts the unit, also with the sandbox', { skip: skipUnverified }
     const verified = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' })
     assert.doesNotMatch(verified.stderr, /latchkey-kmd\.service/, verified.stderr)
   }
-  // It can fail.
+  // Proves that the check can fail.
   const broken = join(directory, 'latchkey-broken.service')
   writeFileSync(broken, serviceText('systemd', options).replace('UMask=0077', 'Umaks=77'))
   assert.match(spawnSync('systemd-analyze', ['verify', '--man=no', broken], { encoding: 'utf8' }).stderr, /Umaks/)
@@ -62,7 +62,7 @@ function systemTexts(): { unit: string; users: string } {
   return { unit: unit!.text, users: users!.text }
 }
 
-test('the service of the machine runs as a user of its own, with a directory for it alone and a socket for a group', () => {
+test('the service of the machine has a dedicated user, a private directory and a socket for a group', () => {
   const { unit } = systemTexts()
   for (const line of [
     ...[`User=${serviceUser}`, `SupplementaryGroups=${socketGroup}`, 'StateDirectoryMode=0700', 'UMask=0077'],
@@ -71,18 +71,18 @@ test('the service of the machine runs as a user of its own, with a directory for
   ]) {
     assert.ok(unit.includes(`\n${line}\n`), line)
   }
-  // It would make all users look like one.
+  // It would make all users look the same.
   assert.doesNotMatch(unit, /^PrivateUsers=/m)
 })
 
-test('what a user could replace is not run for the machine', () => {
+test('a program that a user could replace is not run for the machine', () => {
   for (const path of ['/home/me/latchkey.js', '/root/latchkey.js', '/tmp/latchkey.js']) {
     const given = { program: ['/usr/bin/node', path] as const, args: [] }
     assert.throws(() => systemFiles(given), { code: 'invalid_usage', message: /directory of a user/ })
   }
 })
 
-test('the first start writes settings with the socket, and a later one leaves them alone', (t) => {
+test('the first start writes settings with the socket, and later starts leave them unchanged', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-service-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const [, quoted] = /^ExecStartPre=\/bin\/sh -c "(.*)"$/m.exec(systemTexts().unit)!
@@ -98,7 +98,7 @@ test('the first start writes settings with the socket, and a later one leaves th
   assert.equal(readFileSync(file, 'utf8'), '{}')
 })
 
-test('systemd accepts the unit of the machine, and makes its user and group', { skip: skipUnverified }, (t) => {
+test('systemd accepts the unit of the machine, and creates its user and group', { skip: skipUnverified }, (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-service-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const { unit, users } = systemTexts()

@@ -1,4 +1,4 @@
-/** The file by which the service manager of a user runs the key daemon: a systemd user unit, or a launchd agent. */
+/** The file with which the service manager of a user runs the key daemon: a systemd user unit, or a launchd agent. */
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { UsageError } from '../errors.js'
@@ -7,7 +7,7 @@ export type ServiceManager = 'systemd' | 'launchd'
 
 export const unitName = 'latchkey-kmd.service'
 export const agentLabel = 'dev.latchkey.kmd'
-/** In every file that we write: another is not replaced and not removed. */
+/** Present in every file that we write. Other files are neither replaced nor removed. */
 export const marker = 'Written by latchkey service install'
 
 export type ServiceOptions = {
@@ -16,7 +16,7 @@ export type ServiceOptions = {
   readonly dataDir: string
   /** Further arguments of `latchkey kmd`. */
   readonly args: readonly string[]
-  /** Also hides the files of the user from the daemon, which needs user namespaces. */
+  /** Also hides the user's files from the daemon, which needs user namespaces. */
   readonly isSandboxed: boolean
 }
 
@@ -39,7 +39,7 @@ export function serviceText(manager: ServiceManager, options: ServiceOptions): s
   return manager === 'systemd' ? unit(words, options) : agent(words, options)
 }
 
-/** A line break would end the line of a unit, and begin a setting of its own. */
+/** A line break would end the line in a unit and start another setting. */
 export function checkWord(word: string): void {
   if (!/\p{Cc}/u.test(word)) return
   throw new UsageError('a path or an option has a control character, which a service file cannot hold', {
@@ -47,7 +47,7 @@ export function checkWord(word: string): void {
   })
 }
 
-/** How the daemon is run and kept from what it does not need, as any user. */
+/** How the daemon is run and restricted to what it needs, as any user. */
 export const restrictions = `# Opens kmd.log again and takes over settings that need no restart.
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
@@ -84,7 +84,7 @@ WantedBy=default.target
 `
 }
 
-/** They need user namespaces, which some systems deny: there the unit would not start. */
+/** These settings need user namespaces, which some systems deny, where the unit would not start. */
 function sandbox(dataDir: string): string {
   return `PrivateUsers=yes
 PrivateTmp=yes
@@ -100,12 +100,12 @@ ProtectClock=yes
 `
 }
 
-/** systemd.service(5): only a command line has variables, whose dollar sign is doubled. */
+/** systemd.service(5): only a command line has variables, so only there the dollar sign is doubled. */
 export function unitWord(word: string): string {
   return quotedWord(withSpecifiers(word).replaceAll('$', '$$$$'))
 }
 
-/** systemd.unit(5): a percent sign begins a specifier, and two are one. */
+/** systemd.unit(5): a percent sign begins a specifier, and two are a literal one. */
 function withSpecifiers(word: string): string {
   return word.replaceAll('%', '%%')
 }

@@ -1,6 +1,6 @@
 /**
- * The key daemon as a service of the machine, under a user of its own: no program of another user can read its files, so that the
- * limits of agents hold against them. Programs of a group connect to its Unix socket.
+ * The key daemon as a service of the machine with a dedicated user: no program of another user can read its files, so
+ * the limits of agents cannot be bypassed. Programs of a group connect to its Unix socket.
  */
 import { homedir } from 'node:os'
 import { join, sep } from 'node:path'
@@ -13,7 +13,7 @@ export const systemOption = {
 } as const satisfies { [name: string]: Option }
 
 export const serviceUser = 'latchkey-kmd'
-/** Members may connect to the Unix socket; a token is still needed. */
+/** Members may connect to the Unix socket; a token is still required. */
 export const socketGroup = 'latchkey-agents'
 export const systemDataDir = `/var/lib/${serviceUser}/kmd-v0.5`
 export const systemSocket = `/run/${serviceUser}/kmd.sock`
@@ -25,7 +25,7 @@ export type SystemServiceOptions = {
   readonly program: readonly [node: string, script: string]
   /** Further arguments of `latchkey kmd`. */
   readonly args: readonly string[]
-  /** The directory that stands for `/`, as in an image. @default '/' */
+  /** The directory that represents `/`, such as in an image. @default '/' */
   readonly root?: string | undefined
 }
 
@@ -48,7 +48,7 @@ export function systemFiles({ program, args, root }: SystemServiceOptions): Syst
   ]
 }
 
-/** What is in a home cannot be read by the user of the service, and its owner could replace it. */
+/** The user of the service cannot read files in a home directory, and their owner could replace them. */
 function checkProgram(program: readonly string[]): void {
   const homes = ['/home', '/root', '/tmp', '/var/tmp', homedir()]
   const inHome = program.find((path) => homes.some((home) => path.startsWith(`${home}${sep}`)))
@@ -59,7 +59,7 @@ function checkProgram(program: readonly string[]): void {
 }
 
 const configFile = `${systemDataDir}/kmd_config.json`
-/** Written once: later it is the owner's. */
+/** Written once; afterwards the owner controls it. */
 const firstSettings = JSON.stringify({ unix_socket: systemSocket, unix_socket_group: socketGroup })
 const writeSettings = ['/bin/sh', '-c', `test -e ${configFile} || echo '${firstSettings}' > ${configFile}`]
 
@@ -109,7 +109,7 @@ WantedBy=multi-user.target
 `
 }
 
-/** The commands that make the user, and start the daemon now and with the machine. */
+/** The commands that create the user, and start the daemon now and at boot. */
 export const systemStartCommands: readonly string[][] = [
   ['systemd-sysusers', systemPaths().users],
   ['systemctl', 'daemon-reload'],

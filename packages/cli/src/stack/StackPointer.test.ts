@@ -24,7 +24,7 @@ const urls = {
 }
 const buyer = 'A'.repeat(58)
 
-/** A state directory, and the directory of a stack that this process runs. */
+/** Creates a state directory, and the directory of a stack that this process runs. */
 function setUp(t: TestContext): { directory: string; pointers: string } {
   const home = mkdtempSync(join(tmpdir(), 'stack-pointer-'))
   const before = process.env['XDG_STATE_HOME']
@@ -45,7 +45,7 @@ function edit(path: string, change: object): void {
   writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...change }))
 }
 
-test('a stack that runs is found by a file that is this user’s alone', (t) => {
+test('a running stack is found by a file that belongs to this user alone', (t) => {
   const { directory, pointers } = setUp(t)
   assert.deepEqual(StackPointer.find().running, [])
   const path = StackPointer.write({ directory, buyer, ...urls })
@@ -58,7 +58,7 @@ test('a stack that runs is found by a file that is this user’s alone', (t) => 
   assert.deepEqual(readdirSync(pointers), [`${process.pid}.json`], 'no temporary file is left')
 })
 
-test('a process that has another start time, or is gone, is not the stack', (t) => {
+test('a process that is gone or has another start time is not the stack', (t) => {
   const { directory } = setUp(t)
   const path = StackPointer.write({ directory, buyer, ...urls })
   for (const change of [{ startTime: '1' }, { pid: 2 ** 22 + 1 }, { pid: process.ppid }]) {
@@ -81,7 +81,7 @@ test('a process that is not the daemon of the directory is not the stack', (t) =
   assert.deepEqual(StackPointer.find().running, [])
 })
 
-test('addresses elsewhere, and anything else that a stack does not write, are refused', (t) => {
+test('addresses elsewhere, and anything that a stack does not write, are refused', (t) => {
   const { directory } = setUp(t)
   const path = StackPointer.write({ directory, buyer, ...urls })
   const good = readFileSync(path)
@@ -107,7 +107,7 @@ test('addresses elsewhere, and anything else that a stack does not write, are re
   }
 })
 
-test('a file or a directory that others can change does not count', (t) => {
+test('a file or directory that others can change does not count', (t) => {
   const { directory, pointers } = setUp(t)
   const path = StackPointer.write({ directory, buyer, ...urls })
   for (const [target, bad, good] of [
@@ -126,7 +126,7 @@ test('a file or a directory that others can change does not count', (t) => {
   assert.deepEqual(StackPointer.find().running, [], 'a link')
 })
 
-test('the newest is first, and a start removes what killed stacks have left', (t) => {
+test('the newest is first, and a start removes files of killed stacks', (t) => {
   const { directory, pointers } = setUp(t)
   const path = StackPointer.write({ directory, buyer, ...urls })
   const older = join(pointers, '7.json')
@@ -141,7 +141,7 @@ test('the newest is first, and a start removes what killed stacks have left', (t
   assert.equal(existsSync(older), false)
 })
 
-test('the data directory of a running stack is known by its lock, and looking changes nothing', (t) => {
+test('the data directory of a running stack is recognized by its lock, and checking changes nothing', (t) => {
   const { directory } = setUp(t)
   const dataDir = join(directory, 'kmd-v0.5')
   const lockFile = join(directory, StackPointer.lockName)

@@ -1,8 +1,9 @@
 /**
- * Which development stacks of this user run: a file for each, in the state directory. It is a hint, never a proof: a
- * stack that was killed leaves its file behind, and its ports can then be anyone's. So a file counts only if it and its
- * directory belong to this user and to no one else, and if the very process that wrote it runs. What is in it is read
- * strictly: addresses on the loopback interface, a data directory inside the directory of the stack, no network.
+ * Finds the running development stacks of this user, with a file for each in the state directory. A file is a hint,
+ * never a proof: a killed stack leaves its file behind, and its ports may then belong to anyone. A file counts only if
+ * it and its directory belong to this user alone, and if the process that wrote it is still running. Its content is
+ * validated strictly: addresses on the loopback interface, a data directory inside the directory of the stack, no
+ * network.
  */
 import {
   closeSync,
@@ -24,10 +25,10 @@ import * as Lock from '@latchkey/system/lock'
 import * as ProcessGroup from '../dev/ProcessGroup.js'
 import { kmdDirectoryName, pointerDirectory } from './stateDirectory.js'
 
-/** A stack, as other processes need it. */
+/** A stack, as described to other processes. */
 export type StackPointer = {
   readonly pid: number
-  /** Ids of processes are reused: the start time, where the system tells it, belongs to one. Blank otherwise. */
+  /** Process ids are reused, but the start time, if the system reports it, identifies one process. Empty otherwise. */
   readonly startTime: string
   readonly startedMs: number
   readonly directory: string
@@ -65,7 +66,7 @@ export function write(stack: Omit<StackPointer, 'pid' | 'startTime' | 'startedMs
   return path
 }
 
-/** Of stacks that were killed, with the machine perhaps. A stack removes its own. */
+/** Removes files of stacks that were killed, possibly with the machine. A stack removes its own. */
 function removeStale(pointers: string): void {
   for (const path of filesIn(pointers)) {
     const pointer = read(path)
@@ -73,17 +74,19 @@ function removeStale(pointers: string): void {
   }
 }
 
-/** Whether a stack runs with its keys in this directory, also one that runs for a single command and is not found. */
+/**
+ * Whether a stack runs with its keys in this directory, including one that runs for a single command and is not listed.
+ */
 export function isRunningIn(dataDir: string): boolean {
   const lock = join(dirname(dataDir), lockName)
-  // To look whether it is locked would create it.
+  // Checking the lock would create the file.
   return basename(dataDir) === kmdDirectoryName && existsSync(lock) && isLocked(lock)
 }
 
 export type Found = {
-  /** The stacks that run, newest first. */
+  /** The running stacks, newest first. */
   readonly running: readonly StackPointer[]
-  /** The newest of those that ended without a word. */
+  /** The newest stack that ended without removing its file. */
   readonly ended?: StackPointer | undefined
 }
 
@@ -109,7 +112,7 @@ function filesIn(pointers: string): string[] {
 
 const own = process.getuid?.()
 
-/** Another user who can write into the directory could move files of this user into it. */
+/** Another user who can write to the directory could move files of this user into it. */
 function isPrivate(directory: string): boolean {
   try {
     const { uid, mode } = lstatSync(directory)
@@ -119,11 +122,11 @@ function isPrivate(directory: string): boolean {
   }
 }
 
-/** Undefined if the file is not this user's alone, or not a pointer. */
+/** Returns undefined if the file does not belong to this user alone, or is not a pointer. */
 function read(path: string): StackPointer | undefined {
   let descriptor: number | undefined
   try {
-    // Neither through a link, nor waiting for the writer of a pipe.
+    // Follows no link, and does not wait for the writer of a pipe.
     descriptor = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
     const { uid, mode, size } = fstatSync(descriptor)
     const isOwn = own === undefined || (uid === own && (mode & 0o077) === 0)
@@ -155,7 +158,7 @@ function parse(text: string): StackPointer | undefined {
   return isValid ? (value as unknown as StackPointer) : undefined
 }
 
-/** Whether the process that wrote it runs, and is the daemon of its directory. */
+/** Whether the process that wrote the file is running, and is the daemon of its directory. */
 function isRunning(pointer: StackPointer): boolean {
   try {
     return isSameProcess(pointer) && readFileSync(join(kmdDataDir(pointer), 'kmd.pid'), 'latin1') === `${pointer.pid}`
@@ -169,7 +172,7 @@ function isSameProcess({ pid, startTime, directory }: StackPointer): boolean {
   return ProcessGroup.isAlive({ pid, startTime }) && (own === undefined || statSync(`/proc/${pid}`).uid === own)
 }
 
-/** Where the system does not tell when a process has started. The kernel releases the lock however the stack ends. */
+/** For systems that do not report when a process started. The kernel releases the lock however the stack ends. */
 function isLocked(path: string): boolean {
   try {
     Lock.release(Lock.take(path))

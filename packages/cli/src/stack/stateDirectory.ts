@@ -1,4 +1,4 @@
-/** Where the commands keep what outlives them and is no setting: the place that each system has for it. */
+/** The platform's directory for persistent state of the commands that is not a setting. */
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
@@ -26,31 +26,31 @@ export function defaultStackDirectory(environment: Environment = process.env): s
   return join(stateDirectory(environment), 'dev')
 }
 
-/** In the directory of a stack: says that it is one, and has the address of the buyer. */
+/** Marks the directory of a stack, and contains the address of the buyer. */
 export const markerName = 'dev.json'
-/** In the directory of a stack: the data directory of its key daemon. */
+/** The data directory of the key daemon, in the directory of a stack. */
 export const kmdDirectoryName = 'kmd-v0.5'
 
-/** The data directory that is meant by a path: the directory of a stack stands for the one inside it. */
+/** Returns the data directory for a path: for the directory of a stack, the one inside it. */
 export function dataDirectoryAt(path: string): string {
   const inside = join(path, kmdDirectoryName)
   return existsSync(join(path, markerName)) && existsSync(inside) ? inside : path
 }
 
-/** The directory of the files that say which stacks run: see StackPointer.ts. */
+/** The directory of the files that list the running stacks: see StackPointer.ts. */
 export function pointerDirectory(): string {
   return join(stateDirectory(), 'stacks')
 }
 
-/** Commands that run a program of their own, configure one, or change its token. */
+/** Commands that run or configure their own program, or change its token. */
 const ownCommands = /^(dev|devnet|kmd|facilitator|service|config|token|completions)\b/
 
-/** Whether a command may use a stack that runs: it works with the key daemon or with a network, and there may be one. */
+/** Whether a command may use a running stack: it works with the key daemon or a network, and a stack may exist. */
 export function mayUseStack(name: string, options: { readonly [name: string]: unknown }): boolean {
   return !ownCommands.test(name) && ('data-dir' in options || 'network' in options) && existsSync(pointerDirectory())
 }
 
-/** With a tilde for the home directory. */
+/** Replaces the home directory with a tilde. */
 export function shortPath(path: string): string {
   const home = homedir()
   return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path

@@ -21,7 +21,7 @@ type Result = {
 }
 type Run = (use?: Partial<Use>) => Promise<Result>
 
-/** A stack that this process runs, and a home without a daemon. */
+/** Creates a stack that this process runs, and a home without a daemon. */
 function setUp(t: TestContext): { directory: string; run: Run } {
   const home = mkdtempSync(join(tmpdir(), 'use-stack-'))
   const before = { XDG_STATE_HOME: process.env['XDG_STATE_HOME'], HOME: process.env['HOME'] }
@@ -59,7 +59,7 @@ function setUp(t: TestContext): { directory: string; run: Run } {
 
 type Urls = Pick<StackPointer.StackPointer, 'devnetUrl' | 'indexerUrl' | 'kmdUrl' | 'facilitatorUrl' | 'sellerUrl'>
 
-test('the stack that runs is used as a whole, and named', async (t) => {
+test('the running stack is used completely, and named', async (t) => {
   const { directory, run } = setUp(t)
   const { environment, said } = await run()
   assert.equal(said, 'latchkey: using the dev stack at 127.0.0.1:5 (~/dev)\n')
@@ -85,7 +85,7 @@ test('the stack that runs is used as a whole, and named', async (t) => {
   for (const options of [{ json: true }, { quiet: true }]) assert.equal((await run({ options })).said, '')
 })
 
-test('what names another daemon or network comes first, by option or environment', async (t) => {
+test('an option or variable for another daemon or network takes precedence', async (t) => {
   const { run } = setUp(t)
   for (const options of [
     { 'data-dir': '/elsewhere' },
@@ -109,7 +109,7 @@ test('what names another daemon or network comes first, by option or environment
   assert.equal(said, 'latchkey: a dev stack runs and is not used, because AVM_NETWORK is set in the environment\n')
 })
 
-test('another wallet is not given the key of the buyer', async (t) => {
+test('another wallet does not get the key of the buyer', async (t) => {
   const { run } = setUp(t)
   const { environment } = await run({ options: { wallet: 'savings' } })
   assert.equal(environment['KMD_KEY'], undefined)
@@ -117,7 +117,7 @@ test('another wallet is not given the key of the buyer', async (t) => {
   assert.deepEqual([own.environment['KMD_WALLET'], own.environment['KMD_KEY']], ['savings', undefined])
 })
 
-test('the directory of a stack selects it, also for the data directory', async (t) => {
+test('the directory of a stack selects it, also as the data directory', async (t) => {
   const { directory, run } = setUp(t)
   for (const given of [directory, join(directory, 'kmd-v0.5')]) {
     const { environment, options } = await run({ options: { 'data-dir': given } })
@@ -130,7 +130,7 @@ test('the directory of a stack selects it, also for the data directory', async (
   assert.equal(other.environment['AVM_NETWORK'], undefined, 'never another network with the keys of a stack')
 })
 
-test('a stack that is named and does not run is an error', async (t) => {
+test('a named stack that is not running is an error', async (t) => {
   const { run } = setUp(t)
   await assert.rejects(run({ environment: { LATCHKEY_STACK: '/nonexistent' } }), {
     code: 'stack_not_running',
@@ -138,7 +138,7 @@ test('a stack that is named and does not run is an error', async (t) => {
   })
 })
 
-test('a daemon that runs in the default directory comes before a stack', async (t) => {
+test('a daemon in the default directory takes precedence over a stack', async (t) => {
   const { run } = setUp(t)
   const { environment, said } = await run({ isDefaultRunning: async () => true })
   assert.deepEqual(environment, {})
@@ -156,7 +156,7 @@ test('keys from elsewhere go to a stack only if it is named', async (t) => {
   }
 })
 
-test('one that has ended is named, and not used', async (t) => {
+test('a stack that ended unexpectedly is named, and not used', async (t) => {
   const { directory, run } = setUp(t)
   rmSync(join(directory, 'kmd-v0.5', 'kmd.pid'))
   const { environment, said } = await run()
@@ -164,7 +164,7 @@ test('one that has ended is named, and not used', async (t) => {
   assert.equal(said, 'latchkey: the dev stack in ~/dev has ended: latchkey dev starts it again\n')
 })
 
-test('one that was stopped is named, unless another network or daemon is meant', async (t) => {
+test('a stopped stack is named, unless another network or daemon is given', async (t) => {
   const { directory, run } = setUp(t)
   rmSync(join(process.env['XDG_STATE_HOME']!, 'latchkey', 'stacks'), { recursive: true })
   rmSync(directory, { recursive: true })
@@ -191,7 +191,7 @@ test('servers and commands without a daemon do not look for a stack', (t) => {
   for (const name of ['pay', 'wallet list', 'send', 'doctor']) assert.equal(mayUseStack(name, known), true, name)
 })
 
-test('the directory of a stack stands for the data directory inside it, for every command', (t) => {
+test('the directory of a stack is an alias of its data directory, for every command', (t) => {
   const { directory } = setUp(t)
   assert.equal(dataDirectory(directory, {}), directory, 'nothing says that it is a stack')
   writeFileSync(join(directory, 'dev.json'), '{}')

@@ -1,8 +1,7 @@
 /**
- * Lets commands use the development stack that runs, without its environment in their terminal: what the environment of
- * the stack would set is set for this process. A stack is used as a whole or not at all, so that its keys never meet
- * another network, nor other keys its node. Options and environment come first: a data directory, a network or a node
- * that is given is the one that is used.
+ * Lets commands use the running development stack without its environment in their terminal, by setting the stack's
+ * environment for this process. A stack is used completely or not at all, so that its keys never meet another network,
+ * nor other keys its node. Options and environment take precedence: a given data directory, network or node is used.
  */
 import { existsSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -17,10 +16,12 @@ import { defaultStackDirectory, markerName, shortPath } from './stateDirectory.j
 type Environment = { [name: string]: string | undefined }
 type Given = { readonly [name: string]: unknown }
 
-/** Chooses a stack by its directory; `none` for none. */
+/** Selects a stack by its directory; `none` for none. */
 export const stackVariable = 'LATCHKEY_STACK'
 
-/** They are given a key from elsewhere, which may hold something: it does not go to a stack that is not named. */
+/**
+ * These commands receive a key from elsewhere, which may hold value, so it does not go to a stack that is not named.
+ */
 const keyReceivers = ['key import', 'wallet recover']
 
 export type Use = {
@@ -29,15 +30,15 @@ export type Use = {
   /** The names of all options of the command. */
   readonly known: Options
   readonly environment: Environment
-  /** Whether the daemon of the default data directory answers. @default it is asked */
+  /** Whether the daemon of the default data directory answers. @default the daemon is queried */
   readonly isDefaultRunning?: (() => Promise<boolean>) | undefined
 }
 
 /**
- * Sets the environment of the stack that the command is to use, and says so on stderr.
+ * Sets the environment of the stack for the command, and reports it on stderr.
  *
- * @returns the options, in which the directory of a stack stands for the data directory inside it
- * @throws CommandError if a stack is named that does not run
+ * @returns the options, with the directory of a stack replaced by the data directory inside it
+ * @throws CommandError if a stack is named that is not running
  */
 export async function useRunningStack(use: Use): Promise<Given> {
   const { options, environment } = use
@@ -45,7 +46,7 @@ export async function useRunningStack(use: Use): Promise<Given> {
   if (chosen === 'none') return options
   const given = options['data-dir']
   const isList = Array.isArray(given)
-  // Several daemons are no stack.
+  // Several daemons cannot be a stack.
   if (isList && given.length > 1) return options
   const named = directoryOf((isList ? given[0] : given) ?? environment['KMD_DATA_DIR'])
   const { running, ended } = StackPointer.find()
@@ -101,13 +102,16 @@ async function useNewest(
   note(`using the dev stack ${describe(stack)}${more}`)
 }
 
-/** Of a stack that has run: without a word its user would wonder why the command turns to another network. */
+/**
+ * The directory of a stack that ran earlier. Without a note, its user would wonder why the command uses another
+ * network.
+ */
 function earlierDirectory(): string | undefined {
   const directory = defaultStackDirectory()
   return existsSync(join(directory, markerName)) ? directory : undefined
 }
 
-/** A variable of the environment may have been set long ago, and the error that follows would not name it. */
+/** An environment variable may have been set long ago, and the error that follows would not name it. */
 function noteUnused({ options, known, environment }: Use, note: (text: string) => void): void {
   const names = ['AVM_NETWORK', 'ALGOD_URL', 'AVM_MNEMONIC', 'AVM_PRIVATE_KEY']
   const name = names.find((one) => (environment[one] ?? '') !== '')
@@ -116,7 +120,7 @@ function noteUnused({ options, known, environment }: Use, note: (text: string) =
   note(`a dev stack runs and is not used, because ${name} is set in the environment`)
 }
 
-/** Once, in a line, for a person. */
+/** Prints one line for a person, once. */
 function noteFor({ json, quiet }: Given): (text: string) => void {
   return (text) => {
     if (json !== true && quiet !== true) printMessage(`latchkey: ${text}`)
@@ -127,7 +131,7 @@ function describe({ sellerUrl, directory }: StackPointer.StackPointer): string {
   return `at ${sellerUrl.replace('http://', '')} (${shortPath(directory)})`
 }
 
-/** A network or a node by option or environment: then nothing of the stack is used. */
+/** Whether a network or a node is given by option or environment, in which case nothing of the stack is used. */
 function isChainGiven({ options, environment }: Use): boolean {
   const isSet = (value: unknown): boolean => value !== undefined && value !== ''
   return (
@@ -136,14 +140,14 @@ function isChainGiven({ options, environment }: Use): boolean {
   )
 }
 
-/** Whether a key from the environment signs: it belongs to the network that was meant, not to this one. */
+/** Whether a key from the environment signs: it belongs to the intended network, not to this one. */
 function hasOwnKey({ options, known, environment }: Use): boolean {
   const isSigner =
     'key' in known && 'network' in known && options['wallet'] === undefined && options['key'] === undefined
   return isSigner && ['AVM_MNEMONIC', 'AVM_PRIVATE_KEY'].some((name) => (environment[name] ?? '') !== '')
 }
 
-/** What is set already stays. */
+/** Existing values are kept. */
 function apply(stack: StackPointer.StackPointer, { options, environment }: Use): void {
   const set = (name: string, value: string): void => {
     if ((environment[name] ?? '') === '') environment[name] = value
@@ -190,7 +194,7 @@ const defaultDataDirectory = (): string => join(homedir(), '.latchkey', 'kmd-v0.
 const defaultAddressFile = (): string => join(defaultDataDirectory(), 'kmd.net')
 const answerMs = 2_000
 
-/** Without asking, if there is no address: a stopped daemon removes it. */
+/** Does not query without an address, because a stopped daemon removes it. */
 async function isDefaultRunning(): Promise<boolean> {
   const dataDir = defaultDataDirectory()
   if (!existsSync(defaultAddressFile())) return false
@@ -201,7 +205,7 @@ async function isDefaultRunning(): Promise<boolean> {
     await kmd.health()
     return true
   } catch (error) {
-    // One that is busy, or the Go daemon, which has no such operation, runs too.
+    // A busy daemon, or the Go daemon, which lacks the operation, is running too.
     return !(error instanceof KmdClientError) || error.code !== 'daemon_not_running'
   } finally {
     kmd?.close()

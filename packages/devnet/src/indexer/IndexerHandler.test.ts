@@ -5,14 +5,14 @@ import { alice, indexedHistory } from '../testing/indexedHistory.test.helper.js'
 import { errorMessageOf } from '../testing/TestNode.test.helper.js'
 import * as IndexerHandler from './IndexerHandler.js'
 
-test('without a token of the devnet any token is accepted', async () => {
+test('if the devnet has no token, any token is accepted', async () => {
   const node = new IndexerNode()
   for (const headers of [{}, { 'x-indexer-api-token': 'a'.repeat(64) }]) {
     assert.equal((await node.ask('/v2/transactions', { headers })).status, 200)
   }
 })
 
-test('with a token of the devnet only that one is, except for the health', async () => {
+test('if the devnet has a token, only that one is accepted, except for the health', async () => {
   const node = new IndexerNode({ token: 'secret' })
   for (const headers of [{}, { 'x-indexer-api-token': 'other' }, { authorization: 'Bearer other' }]) {
     assert.equal(errorMessageOf(await node.ask('/v2/transactions', { headers }), 401), 'Invalid API Token')
@@ -91,7 +91,7 @@ test('there are no applications', async () => {
   }
 })
 
-test('no response leaves before the changes that it shows are on the disk', async () => {
+test('no response is sent before the changes that it shows are on the disk', async () => {
   const { node } = await indexedHistory()
   let release: () => void = () => {}
   const pending = new Promise<void>((resolve) => {
@@ -111,7 +111,7 @@ test('no response leaves before the changes that it shows are on the disk', asyn
   assert.equal(((await response) as { status: number }).status, 200)
 })
 
-test('an internal error is reported, and not shown', async () => {
+test('an internal error is reported but not shown', async () => {
   const { node } = await indexedHistory()
   const errors: unknown[] = []
   const failure = new Error('a secret')

@@ -1,4 +1,4 @@
-/** From a request of an indexer's client to its response: CORS, token, routing, and error responses. */
+/** Handles requests of indexer clients: CORS, token, routing, and error responses. */
 import { Access, type RawAnswer, type RawHandler, type RawRequest, type RawResponse } from '@latchkey/http'
 import type { Ledger } from '../ledger/Ledger.js'
 import { ApiError } from '../rest/ApiError.js'
@@ -16,11 +16,11 @@ import { Turns } from './Turns.js'
 import { transactionRoutes } from './transactions.js'
 
 export type IndexerHandlerOptions = {
-  /** It has to track lifetimes. */
+  /** Must track lifetimes. */
   ledger: Ledger
-  /** Required of clients if it is set. */
+  /** Required from clients if it is set. */
   token?: string | undefined
-  /** Resolves when all changes are on the disk; undefined if they are already, or are not stored. */
+  /** Resolves when all changes are on the disk. Undefined if they already are, or are not stored. */
   synced?: (() => Promise<void> | undefined) | undefined
   /** Called with internal errors. */
   onError?: ((error: unknown) => void) | undefined
@@ -65,7 +65,7 @@ export function create(options: IndexerHandlerOptions): RawHandler {
   return async (request): Promise<RawAnswer> => {
     if (request.method === 'OPTIONS') return preflight(request)
     let response = await serve(request).catch(errorResponse)
-    // No response leaves before the changes that it may reveal are on the disk.
+    // No response is sent before the changes that it may reveal are on the disk.
     const pending = synced()
     if (pending !== undefined) response = await pending.then(() => response, errorResponse)
     return withOrigin(response, request)
@@ -81,7 +81,7 @@ function withOrigin(response: RawResponse, request: RawRequest): RawResponse {
   return { ...response, headers: [...response.headers, 'Access-Control-Allow-Origin', '*', 'Vary', 'Origin'] }
 }
 
-/** Any page may use it, with any header, as on a real indexer. */
+/** Any page may use the API with any header, as on a real indexer. */
 function preflight(request: RawRequest): RawResponse {
   const headers = ['Vary', 'Origin', 'Allow', 'OPTIONS, GET']
   if (request.header('origin')) {

@@ -20,7 +20,7 @@ export type IndexerRoute = {
   readonly method: 'GET'
   /** Parameters are written in braces. */
   readonly path: string
-  /** `open` needs no token. */
+  /** `open` requires no token. */
   readonly access?: 'open'
   readonly handle: (call: IndexerCall) => RawResponse | Promise<RawResponse>
 }

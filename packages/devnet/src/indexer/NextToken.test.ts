@@ -13,7 +13,7 @@ test('has the form of an indexer', () => {
   assert.equal(NextToken.ofRound(1n), 'AQAAAAAAAAA=')
 })
 
-test('anything else is none, for a reason', () => {
+test('anything else is rejected with a reason', () => {
   const cases: [token: string, reason: string][] = [
     ['x', 'decode err: illegal base64 data at input byte 0'],
     ['AAAA!', 'decode err: illegal base64 data at input byte 4'],

@@ -1,6 +1,6 @@
 /**
- * Where the next page begins, as clients send it back: after a round and a position in its block. It stays valid while
- * blocks are added, and has the form of an indexer's.
+ * The start of the next page, as clients send it back: after a round and a position in its block. It stays valid while
+ * blocks are added, and has the format of an indexer's token.
  */
 export type Position = { readonly round: bigint; readonly intra: number }
 
@@ -26,7 +26,7 @@ export function readRound(token: string): bigint | undefined {
   return decode(token, 8)?.readBigUInt64LE()
 }
 
-/** Why a token is none, in the words of an indexer. */
+/** Explains why a token is invalid, with the text of an indexer. */
 export function reason(token: string): string {
   const letters = token.replace(/={1,2}$/, '')
   const invalid = letters.search(/[^A-Za-z0-9_-]/)

@@ -4,7 +4,7 @@ import { SortedList } from '../ledger/SortedList.js'
 import { Page, scan } from './Page.js'
 import { Turns } from './Turns.js'
 
-test('a page ends with its limit, and with its size', () => {
+test('a page ends at its count limit or its size limit', () => {
   const page = new Page(2)
   assert.equal(page.add({ a: 1 }), true)
   assert.equal(page.add({ b: 2n ** 64n - 1n }), false)
@@ -18,7 +18,7 @@ test('a page ends with its limit, and with its size', () => {
   assert.equal(count, 16)
 })
 
-test('a scan goes on after the last value if the list changes while it pauses', async () => {
+test('a scan continues after the last value if the list changes while it pauses', async () => {
   const list = new SortedList<bigint>()
   for (let value = 1n; value <= 10n; value++) list.add(value * 10n)
   const taken: bigint[] = []

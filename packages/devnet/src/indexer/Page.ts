@@ -1,4 +1,6 @@
-/** A page of results as JSON, limited in number and size: a client asks for the rest with the token of the next page. */
+/**
+ * A page of results as JSON, limited in number and size. A client asks for the rest with the token of the next page.
+ */
 import type { RawResponse } from '@latchkey/http'
 import type { SortedList } from '../ledger/SortedList.js'
 import * as HttpResponse from '../rest/HttpResponse.js'
@@ -20,7 +22,7 @@ export class Page {
     return this.#texts.length === 0
   }
 
-  /** Whether there is room for more. */
+  /** Returns whether there is room for more. */
   add(value: Value): boolean {
     const text = toJson(value).trimEnd()
     this.#texts.push(text)
@@ -33,7 +35,7 @@ export class Page {
     this.#letters = 0
   }
 
-  /** The results under their name, beside the other members. */
+  /** Returns the results under their name, together with the other members. */
   toResponse(name: string, others: { readonly [name: string]: Value | undefined }): RawResponse {
     const start = toJson(others).trimEnd().slice(0, -1)
     return HttpResponse.jsonText(`${start},${JSON.stringify(name)}:[${this.#texts.join(',')}]}\n`)
@@ -55,7 +57,7 @@ export async function scan<T extends string | bigint>(
     const pause = slice.pause()
     if (pause === undefined) continue
     await pause
-    // The list may have changed meanwhile.
+    // The list may have changed in the meantime.
     index = list.indexAfter(value)
   }
 }

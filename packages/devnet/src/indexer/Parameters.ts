@@ -1,10 +1,10 @@
-/** Parameters of requests, with the error messages of an indexer. */
+/** Request parameters, with the error messages of an indexer. */
 import { Address } from '@latchkey/algorand'
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from '../rest/ApiError.js'
 import type { Query } from '../rest/Parameters.js'
 
-/** Databases of indexers have signed integers. */
+/** Indexer databases use signed integers. */
 export const maxInt64 = 2n ** 63n - 1n
 
 export const tooLarge = `searching by round or application-id or asset-id or filter by value greater than ${maxInt64} is not supported`
@@ -15,13 +15,13 @@ export function checkInt64(...values: (bigint | undefined)[]): void {
 
 export type Limits = { readonly default: bigint; readonly max: bigint }
 
-/** Fewer than asked for if that is more than the maximum. Zero asks for as many as possible. */
+/** Capped at the maximum. Zero requests as many as possible. */
 export function limit(query: Query, limits: Limits): number {
   const asked = query.uint('limit') ?? limits.default
   return Number(asked === 0n || asked > limits.max ? limits.max : asked)
 }
 
-/** The address, or the reason why it is none. */
+/** Returns the address, or the reason why it is invalid. */
 export function parseAddress(text: string): MapKey.MapKey | { readonly reason: string } {
   try {
     return MapKey.fromAddress(text)
@@ -40,7 +40,7 @@ function addressReason(text: string): string {
   return 'address checksum is incorrect, did you copy the address correctly?'
 }
 
-/** The position of the first letter that is not in base32. Any length is accepted, as an indexer's decoder does. */
+/** Returns the position of the first letter that is not base32. Accepts any length, like an indexer's decoder. */
 export function invalidBase32At(text: string): number | undefined {
   const position = text.search(/[^A-Z2-7]/)
   return position < 0 ? undefined : position
@@ -61,7 +61,7 @@ export function base64(text: string): Uint8Array | undefined {
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:\d{2}))?$/
 
-/** A time in RFC 3339, or a date, in milliseconds since 1970. An empty one counts as absent. */
+/** Parses an RFC 3339 time or a date, in milliseconds since 1970. An empty value counts as absent. */
 export function time(query: Query, name: string): number | undefined {
   const text = query.get(name)
   if (text === undefined || text === '') return undefined
@@ -71,7 +71,7 @@ export function time(query: Query, name: string): number | undefined {
   throw new ApiError(400, `Invalid format for parameter ${name}: ${reason}`)
 }
 
-/** JavaScript takes February 30 for March 1. */
+/** JavaScript reads February 30 as March 1. */
 function hasDay(text: string): boolean {
   const day = text.slice(0, 10)
   const date = new Date(`${day}T00:00:00Z`)
@@ -89,7 +89,7 @@ function timeReason(text: string): string {
   return `parsing time ${quoted}: day out of range`
 }
 
-/** The members of a list that is separated by commas. */
+/** Returns the members of a comma-separated list. */
 export function list(query: Query, name: string): readonly string[] | undefined {
   return query.get(name)?.split(',')
 }

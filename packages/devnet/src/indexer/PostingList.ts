@@ -1,12 +1,12 @@
 /**
- * The transactions of one account or asset: their sequence numbers, ascending, each with the roles that the account has in
- * the transaction. One number for both, because there are several for every transaction that is kept.
+ * The transactions of one account or asset: their sequence numbers, ascending, each with the roles of the account in
+ * the transaction. One number encodes both, because there are several for every kept transaction.
  */
 const roleBits = 128
 
 export class PostingList {
   #items: number[] = []
-  /** Dropped from the start, and not removed from `#items` yet. */
+  /** The number of items dropped from the start but not yet removed from `#items`. */
   #start = 0
 
   get size(): number {
@@ -36,7 +36,7 @@ export class PostingList {
     this.#items.pop()
   }
 
-  /** The index of the first item that is not before this sequence number. */
+  /** Returns the index of the first item that is not before this sequence number. */
   indexOf(sequence: number): number {
     let low = 0
     let high = this.size

@@ -1,4 +1,4 @@
-/** The parts that an account has in a transaction, as bits. */
+/** The roles of an account in a transaction, as bits. */
 import type { Transaction } from '@latchkey/algorand'
 import * as MapKey from '../ledger/MapKey.js'
 
@@ -10,7 +10,7 @@ export const assetReceiver = 16
 export const assetCloseTo = 32
 export const freezeTarget = 64
 
-/** Every account that takes part in a transaction, with its roles. An absent receiver is the zero address. */
+/** Returns every account that takes part in a transaction, with its roles. An absent receiver is the zero address. */
 export function of(txn: Transaction.Transaction): Map<MapKey.MapKey, number> {
   const roles = new Map<MapKey.MapKey, number>()
   const add = (bytes: Uint8Array | undefined, role: number): void => {

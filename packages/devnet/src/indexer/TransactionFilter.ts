@@ -1,4 +1,4 @@
-/** Which transactions a request asks for. */
+/** The filter for transactions in a request. */
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from '../rest/ApiError.js'
 import type { Query } from '../rest/Parameters.js'
@@ -8,7 +8,7 @@ import * as Roles from './Roles.js'
 
 export type TransactionFilter = {
   readonly address?: MapKey.MapKey | undefined
-  /** Any of these; 0 for every role. */
+  /** Any of these roles; 0 for every role. */
   readonly roles: number
   readonly assetId?: bigint | undefined
   readonly type?: string | undefined
@@ -37,7 +37,7 @@ export type AmountFilter = {
 export type Fixed = {
   readonly address?: MapKey.MapKey
   readonly assetId?: bigint
-  /** Whether the endpoint knows the address, its role and the ids of groups and applications. */
+  /** The query parameters that the endpoint ignores. */
   readonly ignores: readonly string[]
 }
 
@@ -207,7 +207,7 @@ class Reader {
     if (!token) return undefined
     const position = NextToken.readTransaction(token)
     if (position !== undefined) return position
-    // The status is that of an indexer, too.
+    // The status also matches an indexer.
     const reason = `DecodeTxnRowNext() ${NextToken.reason(token)}`
     throw new ApiError(500, `error while searching for transaction: ${reason}`)
   }

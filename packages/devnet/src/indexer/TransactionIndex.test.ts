@@ -5,7 +5,7 @@ import { alice, bob, carol, indexedHistory } from '../testing/indexedHistory.tes
 import { createAsset, fund, sign } from '../testing/TestNode.test.helper.js'
 import * as IndexerHandler from './IndexerHandler.js'
 
-/** What a new index of the same ledger answers. */
+/** Answers with a new index of the same ledger. */
 function rebuilt(node: IndexerNode): IndexerNode['read'] {
   const fresh = Object.create(node) as { indexer: IndexerNode['indexer'] } & IndexerNode
   Object.defineProperty(fresh, 'indexer', { value: IndexerHandler.create({ ledger: node.ledger }) })
@@ -24,7 +24,7 @@ async function checkAgainstRebuilt(node: IndexerNode): Promise<void> {
   for (const target of targets) assert.deepEqual(await node.read(target), await fresh(target), target)
 }
 
-test('after a revert it is the index of what is left, and of what follows', async () => {
+test('after a revert, the index has the remaining transactions and later ones', async () => {
   const { node, ids } = await indexedHistory()
   const snapshot = node.node.snapshot()
   const round = node.ledger.last.round
@@ -63,7 +63,7 @@ test('dropped blocks take their transactions with them, and come back with a sna
   await checkAgainstRebuilt(node)
 })
 
-test('is the same as a new index after many random changes', async () => {
+test('equals a new index after many random changes', async () => {
   const node = new IndexerNode({ history: { blocks: 12, bytes: 2 ** 30 } })
   let seed = 42
   const random = (below: number): number => {
@@ -93,7 +93,7 @@ test('is the same as a new index after many random changes', async () => {
   assert.deepEqual(node.errors, [])
 })
 
-test('a search that is under way during a revert answers with the ledger after it', async () => {
+test('a search that runs during a revert answers with the ledger after it', async () => {
   const node = new IndexerNode({ blocks: 'manual' })
   fund(node, alice, 1_000_000_000n)
   const first = await node.send(sign(node.pay(alice, alice, 1n), alice))
@@ -111,7 +111,7 @@ test('a search that is under way during a revert answers with the ledger after i
   )
 })
 
-test('a search that finds nothing in many transactions lets other requests through', async () => {
+test('a search without results in many transactions lets other requests through', async () => {
   const node = new IndexerNode({ blocks: 'manual' })
   fund(node, alice, 10_000_000_000n)
   for (let count = 0; count < 1_000; count++) await node.send(sign(node.pay(alice, alice, 1n), alice))

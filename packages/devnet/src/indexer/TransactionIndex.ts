@@ -1,6 +1,6 @@
 /**
- * The transactions of all blocks that are kept, in order, and those of each account and asset. Follows the ledger block by
- * block, so that a search needs no decoding; after a revert only the blocks that differ are indexed again.
+ * The transactions of all kept blocks, in order, and those of each account and asset. Follows the ledger block by
+ * block, so that a search needs no decoding. After a revert only the blocks that differ are indexed again.
  */
 import { Hash, Submission, type Transaction } from '@latchkey/algorand'
 import type * as Block from '../ledger/Block.js'
@@ -10,43 +10,43 @@ import * as MapKey from '../ledger/MapKey.js'
 import { PostingList } from './PostingList.js'
 import * as Roles from './Roles.js'
 
-/** What filters look at. Everything else is decoded when it is shown. */
+/** The data that filters use. Everything else is decoded when it is shown. */
 export type Entry = {
   readonly block: Block.Block
   /** The position in the block. */
   readonly intra: number
   readonly type: string
   readonly signature: SignatureType | undefined
-  /** The asset it creates, changes or moves; otherwise 0. */
+  /** The asset that the transaction creates, changes or moves; otherwise 0. */
   readonly assetId: bigint
-  /** Undefined for zero, as an indexer's database has it. */
+  /** Undefined for zero, as in an indexer's database. */
   readonly microAlgos: bigint | undefined
   readonly assetAmount: bigint | undefined
   readonly isRekey: boolean
   readonly group: MapKey.MapKey | undefined
-  /** Where the note is in the signed transaction. */
+  /** The position of the note in the signed transaction. */
   readonly noteStart: number
   readonly noteBytes: number
   /** The lists of its accounts and its asset. */
   readonly lists: readonly PostingList[]
 }
 
-/** A range of sequence numbers, the second exclusive. */
+/** A range of sequence numbers; the second is exclusive. */
 export type Range = { readonly low: number; readonly high: number }
 
 export class TransactionIndex {
   readonly #ledger: Ledger
   #entries: Entry[] = []
-  /** Entries dropped from the start, and not removed from `#entries` yet. */
+  /** The number of entries dropped from the start but not yet removed from `#entries`. */
   #start = 0
   /** The sequence number of `#entries[0]`. */
   #base = 0
-  /** Indexed, oldest first; with `#firstBlock` as `#start` above. */
+  /** The indexed blocks, oldest first. `#firstBlock` corresponds to `#start` above. */
   #blocks: Block.Block[] = []
   #firstBlock = 0
   readonly #byAccount = new Map<MapKey.MapKey, PostingList>()
   readonly #byAsset = new Map<bigint, PostingList>()
-  /** Changes when sequence numbers get other transactions: after a revert. */
+  /** Changes when sequence numbers are assigned to other transactions, after a revert. */
   revision = 0
 
   constructor(ledger: Ledger) {
@@ -78,7 +78,7 @@ export class TransactionIndex {
     return this.#byAsset.get(assetId)
   }
 
-  /** The sequence number of a transaction in a block that is kept. */
+  /** Returns the sequence number of a transaction in a kept block. */
   find(key: MapKey.MapKey): number | undefined {
     const round = this.#ledger.roundOf(key)
     if (round === undefined) return undefined
@@ -93,7 +93,9 @@ export class TransactionIndex {
     return sequence === undefined ? undefined : this.entry(sequence)
   }
 
-  /** The first sequence number whose entry satisfies the condition, which all later entries must satisfy too. */
+  /**
+   * Returns the first sequence number whose entry satisfies the condition, which all later entries must satisfy too.
+   */
   firstWhere(isReached: (entry: Entry) => boolean): number {
     let { low, high } = this.range
     while (low < high) {
@@ -104,14 +106,14 @@ export class TransactionIndex {
     return low
   }
 
-  /** Keeps the index of blocks that are the same as before: snapshots share them. */
+  /** Keeps the index of unchanged blocks, which snapshots share. */
   #restore(): void {
     const { oldestRound, last } = this.#ledger
     this.revision++
     const isKept = (block: Block.Block): boolean => this.#ledger.block(block.round) === block
     while (this.#blocks.length > this.#firstBlock && !isKept(this.#blocks.at(-1)!)) this.#dropLastBlock()
     this.#dropBefore(oldestRound)
-    // Nothing is left, or blocks that had been dropped came back before those that are indexed.
+    // Nothing is left, or dropped blocks came back before the indexed ones.
     const oldest = this.#blocks[this.#firstBlock]
     if (oldest === undefined || oldest.round > oldestRound) this.#clear()
     const next = (this.#blocks.at(-1)?.round ?? oldestRound - 1n) + 1n
@@ -182,7 +184,7 @@ export class TransactionIndex {
     }
   }
 
-  /** Rare, so that the accounts are decoded again instead of being kept with every entry. */
+  /** Rare, so the accounts are decoded again instead of being stored with every entry. */
   #removeEmptyLists({ block, intra, assetId, lists }: Entry): void {
     if (lists.every(({ size }) => size > 0)) return
     const { txn } = Submission.decodeFirst(block.transactions[intra]!.signed).signed
@@ -223,7 +225,7 @@ function signatureOf({ sig, msig, lsig }: Submission.Submitted): SignatureType |
   return lsig === undefined ? undefined : 'lsig'
 }
 
-/** Any place with the same bytes will do. */
+/** Any position with the same bytes suffices. */
 function notePosition(note: Transaction.Transaction['note'], signed: Uint8Array): number {
   if (note === undefined) return 0
   return Buffer.from(signed.buffer, signed.byteOffset, signed.byteLength).indexOf(note)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Turns } from './Turns.js'
 
-/** Works until it had to pause this many times. */
+/** Works until it has paused this many times. */
 async function work(turns: Turns, pauses: number, onPause: () => void): Promise<void> {
   await turns.run(async (slice) => {
     for (let left = pauses; left > 0; ) {
@@ -33,7 +33,7 @@ test('other work runs between any two slices of searches', async () => {
   }
 })
 
-test('no two short searches follow each other without other work, however many wait', async () => {
+test('two short searches never follow each other without other work, however many wait', async () => {
   const turns = new Turns()
   let [loops, isOver] = [0, false]
   const other = (): void => {
@@ -53,7 +53,7 @@ test('no two short searches follow each other without other work, however many w
   assert.equal(new Set(startedIn).size, 30, startedIn.join(', '))
 })
 
-test('few searches are under way at once, and all end', async () => {
+test('few searches run at once, and all end', async () => {
   const turns = new Turns()
   let running = 0
   let most = 0
@@ -81,7 +81,7 @@ test('a search that fails makes room for the next one', async () => {
   assert.equal(await turns.run(() => Promise.resolve('done')), 'done')
 })
 
-test('a search whose client is gone ends, and one that waits does not begin', async () => {
+test('a search whose client is gone ends, and a waiting one does not begin', async () => {
   const turns = new Turns()
   const listeners: (() => void)[] = []
   let begun = 0

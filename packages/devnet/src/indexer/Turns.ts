@@ -1,6 +1,6 @@
 /**
  * Shares the main thread between searches: each works for a few milliseconds at a time, one after another, and other
- * requests are served in between. Only a few searches are under way at once; the others wait for their start.
+ * requests are served in between. Only a few searches run at once; the others wait for their start.
  */
 import { ApiError } from '../rest/ApiError.js'
 
@@ -16,19 +16,19 @@ export class Turns {
   #isScheduled = false
   #running = 0
 
-  /** The turns of one client, whose searches end when it is gone. */
+  /** The turns of one client, whose searches end when it disconnects. */
   of(onClose: OnClose | undefined): Pick<Turns, 'run'> {
     return { run: (search) => this.run(search, onClose) }
   }
 
-  /** Runs a search. It has to call `pause` of its slice often. */
+  /** Runs a search, which must call `pause` of its slice often. */
   async run<T>(search: (slice: Slice) => Promise<T>, onClose?: OnClose): Promise<T> {
     const slice = new Slice(this)
     onClose?.(() => slice.cancel())
     if (this.#running >= maxSearches) await new Promise<void>((resolve) => this.#starts.push(resolve))
     else this.#running++
     try {
-      // One search in each turn from its beginning: hundreds of short ones would be a long one together.
+      // Starts one search per turn, because hundreds of short ones would add up to a long one.
       if (!slice.isCancelled && !this.#isScheduled) this.#schedule()
       else await slice.wait()
       slice.start()
@@ -40,7 +40,7 @@ export class Turns {
     }
   }
 
-  /** Resolves in a later turn of the event loop, for one search in each turn. */
+  /** Resolves in a later turn of the event loop, for one search per turn. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#queue.push(resolve)
@@ -56,7 +56,7 @@ export class Turns {
       const next = this.#queue.shift()
       if (next === undefined) return
       next()
-      // Its slice takes this turn, even if no other waits.
+      // The slice takes this turn, even if no other search waits.
       this.#schedule()
     })
   }
@@ -89,13 +89,13 @@ export class Slice {
     return performance.now() >= this.#endsMs
   }
 
-  /** A promise to wait for, if the time is up. */
+  /** Returns a promise to await if the time is up. */
   pause(): Promise<void> | undefined {
     return this.isOver ? this.wait() : undefined
   }
 
   async wait(): Promise<void> {
-    // Before the turn, too: those of clients that are gone take no time of the others.
+    // Also checked before the turn, so that searches of disconnected clients take no time from the others.
     this.#check()
     await this.#turns.next()
     this.#check()

@@ -1,4 +1,4 @@
-/** Accounts as an indexer shows them. */
+/** Accounts in the format of an indexer. */
 import { type Account, minBalance, none } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
@@ -12,7 +12,7 @@ export type Included = {
   readonly closed: boolean
 }
 
-/** Ids of the assets that the account holds, ascending; with `closed` those that it held, too. */
+/** Returns the ids of the assets that the account holds, ascending; with `closed` also those that it held. */
 export function heldIds({ state, lifetimes }: Ledger, key: MapKey.MapKey, closed: boolean): bigint[] {
   return closed ? ascending([...state.heldBy(key), ...lifetimes!.closedHoldings(key)]) : state.heldBy(key)
 }
@@ -25,7 +25,7 @@ function ascending(ids: bigint[]): bigint[] {
   return ids.sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** An account without Algos does not exist for an indexer. */
+/** For an indexer, an account without Algos does not exist. */
 export function isClosed(account: Account): boolean {
   return account.microAlgos === 0n
 }

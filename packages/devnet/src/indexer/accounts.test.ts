@@ -4,7 +4,7 @@ import { IndexerNode } from '../testing/IndexerNode.test.helper.js'
 import { alice, bob, carol, indexedHistory, jointAddress } from '../testing/indexedHistory.test.helper.js'
 import { createAsset, errorMessageOf, fund, personOf, sign } from '../testing/TestNode.test.helper.js'
 
-/** Addresses over all pages. */
+/** Returns the addresses of all pages. */
 async function addresses(node: IndexerNode, query: string): Promise<string[]> {
   const found: string[] = []
   let next = ''
@@ -45,7 +45,7 @@ test('an account has its balance, its rounds and the form of its signatures', as
   assert.deepEqual([joint['sig-type'], joint['created-at-round']], ['msig', Number(roundOf('fund joint'))])
 })
 
-test('a closed account, holding and asset are shown with include-all only', async () => {
+test('closed accounts, holdings and assets are shown only with include-all', async () => {
   const { node, assetId, roundOf } = await indexedHistory()
   const closed = Number(roundOf('close'))
   const missing = await node.ask(`/v2/accounts/${carol.address}`)
@@ -79,7 +79,7 @@ test('a closed account, holding and asset are shown with include-all only', asyn
   }
 })
 
-test('an account that is opened again keeps the round of its creation and of its last closing', async () => {
+test('a reopened account keeps the round of its creation and of its last closing', async () => {
   const { node, roundOf } = await indexedHistory()
   await node.send(sign(node.pay(alice, carol, 200_000n), alice))
   const { account } = await node.read(`/v2/accounts/${carol.address}`)
@@ -89,7 +89,7 @@ test('an account that is opened again keeps the round of its creation and of its
   )
 })
 
-test('a payment of nothing creates no account', async () => {
+test('a payment of zero creates no account', async () => {
   const { node } = await indexedHistory()
   const stranger = personOf(9)
   await node.send(sign(node.pay(alice, stranger, 0n), alice))
@@ -107,7 +107,7 @@ test('accounts are searched in the order of their addresses, page by page', asyn
   assert.ok((await addresses(node, 'include-all=true')).includes(carol.address))
   assert.deepEqual(await addresses(node, `auth-addr=${alice.address}`), [bob.address])
   assert.deepEqual(await addresses(node, 'currency-greater-than=90000000&currency-less-than=110000000'), [bob.address])
-  // Those that held the asset once are found too, as on an indexer.
+  // Former holders of the asset are found too, as on an indexer.
   const holders = await addresses(node, `asset-id=${assetId}`)
   assert.deepEqual(new Set(holders), new Set([alice.address, bob.address]))
   assert.deepEqual(await addresses(node, `asset-id=${assetId}&currency-greater-than=0`), [])
@@ -133,7 +133,7 @@ test('online-only finds accounts with registered keys', async () => {
   assert.equal(account.participation['vote-last-valid'], 1000)
 })
 
-test('an account can be seen as it was', async () => {
+test('an account can be shown as of an earlier round', async () => {
   const { node, assetId, roundOf } = await indexedHistory()
   const amounts = async (round: bigint): Promise<[number, number | undefined]> => {
     const { account } = await node.read(`/v2/accounts/${bob.address}?round=${round}`)
@@ -178,7 +178,7 @@ test('a holding that is closed while a request waits for its turn is not listed'
   assert.deepEqual((await second).assets, [])
 })
 
-test('a round whose blocks are dropped cannot be seen any more', async () => {
+test('a round whose blocks were dropped can no longer be shown', async () => {
   const { node } = await indexedHistory({ history: { blocks: 3, bytes: 2 ** 30 } })
   const response = await node.ask(`/v2/accounts/${bob.address}?round=2`)
   assert.match(
@@ -187,7 +187,7 @@ test('a round whose blocks are dropped cannot be seen any more', async () => {
   )
 })
 
-test('an account with more than 1,000 assets is shown without them only', async () => {
+test('an account with more than 1,000 assets is only shown without them', async () => {
   const node = new IndexerNode({ blocks: 'manual' })
   fund(node, alice, 1_000_000_000_000n)
   for (let count = 0; count < 501; count++) await createAsset(node, alice, { t: 1n })
@@ -227,7 +227,7 @@ test('invalid parameters get the errors of an indexer', async () => {
   for (const [target, message] of cases) assert.equal(errorMessageOf(await node.ask(target)), message, target)
 })
 
-test('a search that is under way during a reset shows nothing that is gone', async () => {
+test('a search that runs during a reset shows nothing that is gone', async () => {
   const node = new IndexerNode()
   for (let seed = 0; seed < 3_000; seed++) {
     const bytes = new Uint8Array(32).fill(7)

@@ -1,4 +1,4 @@
-/** Accounts and what they hold. */
+/** Accounts and their holdings. */
 import type { RawResponse } from '@latchkey/http'
 import type { Account } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
@@ -23,7 +23,7 @@ export const accountRoutes: readonly IndexerRoute[] = [
 ]
 
 const limits: Parameters.Limits = { default: 100n, max: 1_000n }
-/** The most assets that one account may have to be shown with them. */
+/** The maximum number of assets of an account that is shown with them. */
 const maxResources = 1_000
 
 function readIncluded(query: Query): Included {
@@ -67,7 +67,7 @@ async function lookUp({ ledger, transactions, turns, path, query }: IndexerCall)
   const shown = () => ({ account: accountJson(ledger, key, included), 'current-round': ledger.last.round })
   if (round === undefined) return HttpResponse.json(shown())
   return turns.run(async (slice) => {
-    // Not before its turn: blocks may be added while it waits, and all that are there then are undone.
+    // Evaluated in its turn: blocks may be added while it waits, and all blocks present then are undone.
     const today = shown()
     const account = await rewind({ ledger, transactions, slice, key, round, account: today.account })
     if (typeof account === 'string') throw rewindError(account)
@@ -149,7 +149,7 @@ async function searchAccounts({ ledger, turns, query }: IndexerCall): Promise<Ra
   return page.toResponse('accounts', { 'current-round': currentRound, 'next-token': last && MapKey.address(last) })
 }
 
-/** Of an asset, accounts that have held it count too, with nothing: their rows stay in an indexer's database. */
+/** Former holders of an asset count too, with an amount of zero, because their rows stay in an indexer's database. */
 function matches(ledger: Ledger, key: MapKey.MapKey, account: Account, filter: AccountFilter): boolean {
   const { assetId, greaterThan, lessThan, authorizer, isOnline } = filter
   const amount = assetId === 0n ? account.microAlgos : (ledger.state.holding(key, assetId)?.amount ?? 0n)

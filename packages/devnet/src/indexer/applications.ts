@@ -1,4 +1,4 @@
-/** Applications, of which this ledger has none. */
+/** Applications. This ledger has none. */
 import type { RawResponse } from '@latchkey/http'
 import { ApiError } from '../rest/ApiError.js'
 import * as HttpResponse from '../rest/HttpResponse.js'
@@ -30,7 +30,7 @@ const limits: Parameters.Limits = { default: 100n, max: 1_000n }
 const boxLimits: Parameters.Limits = { default: 1_000n, max: 10_000n }
 const hint = 'this ledger runs no programs'
 
-/** The parameters are checked all the same. */
+/** The parameters are still checked. */
 function empty({ ledger, query }: IndexerCall, name: string, account: string | undefined): RawResponse {
   const applicationId = query.uint('application-id')
   query.flag('include-all')

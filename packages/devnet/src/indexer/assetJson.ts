@@ -1,4 +1,4 @@
-/** Assets and holdings as an indexer shows them. */
+/** Assets and holdings in the format of an indexer. */
 import type { Asset } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
@@ -7,7 +7,7 @@ import type { Value } from '../rest/ResponseValue.js'
 
 export { textMembers }
 
-/** What is left of a destroyed asset. */
+/** The remaining members of a destroyed asset. */
 const destroyed = {
   total: 0n,
   decimals: 0,
@@ -24,7 +24,7 @@ const destroyed = {
 /**
  * An asset that exists or existed.
  *
- * @param addressJson writes addresses: in lists of assets the zero address is shown, in accounts it is left out.
+ * @param addressJson writes addresses: lists of assets show the zero address, accounts omit it.
  */
 export function assetJson(
   { state, lifetimes }: Ledger,
@@ -60,7 +60,7 @@ export function addressOrNone(key: MapKey.MapKey): string | undefined {
   return key === MapKey.zero ? undefined : MapKey.address(key)
 }
 
-/** A holding that exists or existed; with the id of the asset, or with its holder. */
+/** A holding that exists or existed, with the id of the asset or with its holder. */
 export function holdingJson(
   { state, lifetimes }: Ledger,
   key: MapKey.MapKey,

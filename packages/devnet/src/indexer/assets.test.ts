@@ -45,7 +45,7 @@ test('an asset has its parameters and the round of its creation', async () => {
   })
 })
 
-test('a destroyed asset is shown with include-all only, without its parameters', async () => {
+test('a destroyed asset is shown only with include-all, without its parameters', async () => {
   const { node, assetId, roundOf } = await indexedHistory()
   const missing = await node.ask(`/v2/assets/${assetId}`)
   assert.equal(errorMessageOf(missing, 404), `no assets found for asset-id: ${assetId}`)

@@ -1,4 +1,4 @@
-/** Assets and who holds them. */
+/** Assets and their holders. */
 import type { RawResponse } from '@latchkey/http'
 import type { Asset } from '../ledger/Account.js'
 import * as MapKey from '../ledger/MapKey.js'

@@ -1,4 +1,4 @@
-/** Blocks as an indexer shows them. */
+/** Blocks in the format of an indexer. */
 import { Address, Bytes, Msgpack } from '@latchkey/algorand'
 import type * as Block from '../ledger/Block.js'
 import * as MapKey from '../ledger/MapKey.js'
@@ -6,7 +6,7 @@ import type { Value } from '../rest/ResponseValue.js'
 
 export type Members = { readonly [name: string]: Value | undefined }
 
-/** Without its transactions. */
+/** Omits the transactions. */
 export function blockJson(block: Block.Block): Members {
   const { numbers, bytes, texts } = readHeader(block.header)
   const number = (name: string): bigint => numbers.get(name) ?? 0n
@@ -28,7 +28,7 @@ export function blockJson(block: Block.Block): Members {
     },
     round: block.round,
     seed: hash('seed'),
-    // No state proof is ever made here, so that the first one stays the next one.
+    // No state proof is ever made here, so the first one stays the next one.
     'state-proof-tracking': numbers.has('spt') ? [{ 'next-round': 512, 'online-total-weight': 0, type: 0 }] : [],
     timestamp: block.timestamp,
     'transactions-root': hash('txn'),

@@ -120,13 +120,13 @@ async function searchHeaders({ ledger, turns, query }: IndexerCall): Promise<Raw
     currentRound = ledger.last.round
     const first = filter.min > ledger.oldestRound ? filter.min : ledger.oldestRound
     for (let round = first; round <= filter.max && round <= currentRound; round++) {
-      // Dropped meanwhile, while those after it are still there.
+      // The block was dropped in the meantime, while later ones still exist.
       if (round < ledger.oldestRound) {
         round = ledger.oldestRound - 1n
         continue
       }
       const block = ledger.block(round)
-      // Reverted meanwhile.
+      // The block was reverted in the meantime.
       if (block === undefined) return
       const ms = Number(block.timestamp) * 1000
       if (filter.beforeMs !== undefined && ms >= filter.beforeMs) return

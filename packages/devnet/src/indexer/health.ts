@@ -1,4 +1,4 @@
-/** The state of the indexer. It follows the ledger within the same process, so that it is never behind. */
+/** The state of the indexer, which follows the ledger in the same process and is therefore never behind. */
 import type { RawResponse } from '@latchkey/http'
 import * as HttpResponse from '../rest/HttpResponse.js'
 import { version } from '../version.js'

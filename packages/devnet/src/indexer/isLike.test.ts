@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isLike } from './isLike.js'
 
-test('matches as ILIKE does', () => {
+test('matches like ILIKE', () => {
   const cases: [text: string, pattern: string, matches: boolean][] = [
     ['Token', 'token', true],
     ['Token', 'tok', false],
@@ -22,6 +22,6 @@ test('matches as ILIKE does', () => {
   for (const [text, pattern, matches] of cases) assert.equal(isLike(text, pattern), matches, `${text} ${pattern}`)
 })
 
-test('is quick for a pattern that is made to be slow', () => {
+test('is quick for a pattern that is crafted to be slow', () => {
   assert.equal(isLike('a'.repeat(32), `${'%a'.repeat(2_000)}%b`), false)
 })

@@ -1,12 +1,12 @@
 /**
- * Whether a text matches a pattern as SQL's ILIKE does, by which an indexer searches names: `%` stands for any letters,
- * `_` for one, a backslash makes the next one literal, and case does not count. Takes at most the product of the lengths.
+ * Matches a pattern like SQL's ILIKE, with which an indexer searches names: `%` stands for any letters, `_` for one, a
+ * backslash makes the next one literal, and case does not matter. Takes at most the product of the lengths.
  */
 export function isLike(text: string, pattern: string): boolean {
   const letters = [...text.toLowerCase()]
   const parts = partsOf(pattern.toLowerCase())
   let [at, part] = [0, 0]
-  // Where to go on if the letters after the last `%` do not match: it takes one letter more.
+  // Where to continue if the letters after the last `%` do not match: it then consumes one more letter.
   let [afterAny, retryAt] = [-1, 0]
   while (at < letters.length) {
     const wanted = parts[part]

@@ -1,4 +1,4 @@
-/** An account as it was after an earlier round, computed back from its transactions. */
+/** Computes an account as of an earlier round by undoing its transactions. */
 import { Submission, type Transaction } from '@latchkey/algorand'
 import type { Outcome } from '../ledger/apply/index.js'
 import type { Ledger } from '../ledger/Ledger.js'
@@ -17,12 +17,12 @@ export type Rewinding = {
   readonly account: Members
 }
 
-/** What to add to the balances of today. */
+/** The difference to the current balances. */
 type Difference = { microAlgos: bigint; readonly assets: Map<bigint, bigint> }
 
 /**
  * As on an indexer, keys, status and minimum balance are not those of that round. Funding without a transaction is not
- * seen. Returns the reason if it is not possible.
+ * undone. Returns the reason if it is not possible.
  */
 export async function rewind({
   ledger,
@@ -84,7 +84,7 @@ function undo(txn: Transaction.Transaction, outcome: Outcome, key: MapKey.MapKey
   }
 }
 
-/** Holdings that do not exist any more are added, with what they had. */
+/** Adds holdings that no longer exist, with their earlier amounts. */
 function withDifference(holdings: readonly Members[] = [], difference: ReadonlyMap<bigint, bigint>): Value | undefined {
   const left = new Map(difference)
   const shown: Value[] = holdings.map((holding) => {

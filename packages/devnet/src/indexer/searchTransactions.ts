@@ -1,4 +1,4 @@
-/** Searches the transactions that are kept: newest first for an account, oldest first otherwise. */
+/** Searches the kept transactions: newest first for an account, oldest first otherwise. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from '../rest/ApiError.js'
@@ -7,12 +7,12 @@ import type { TransactionFilter } from './TransactionFilter.js'
 import type { Entry, Range, TransactionIndex } from './TransactionIndex.js'
 import type { Slice } from './Turns.js'
 
-/** Entries between two looks at the clock. */
+/** The number of entries between two checks of the clock. */
 const entriesPerLook = 256
-/** A search starts again when the ledger is reverted under it. */
+/** A search restarts if the ledger is reverted meanwhile. */
 const maxStarts = 10
 
-/** Every entry that matches, until `take` returns false. */
+/** Passes every matching entry to `take` until it returns false. */
 export async function search(
   index: TransactionIndex,
   filter: TransactionFilter,
@@ -27,7 +27,7 @@ export async function search(
   throw new ApiError(503, 'error while searching for transaction: the ledger was reverted during the search')
 }
 
-/** False if the ledger was reverted meanwhile. */
+/** Returns false if the ledger was reverted in the meantime. */
 async function scan(
   index: TransactionIndex,
   filter: TransactionFilter,
@@ -51,7 +51,7 @@ async function scan(
 
 type Candidate = { sequence: number; roles: number }
 
-/** One object for all candidates: there are as many as transactions. */
+/** One object for all candidates, because there are as many as transactions. */
 function* candidates(index: TransactionIndex, filter: TransactionFilter): Generator<Readonly<Candidate>> {
   const { address, assetId, transactionId } = filter
   const range = rangeOf(index, filter)
@@ -85,7 +85,7 @@ function* withId(
   yield { sequence, roles: list.roles(position) }
 }
 
-/** Lists lose items at their start while a search pauses, so that the position is looked up again from the last one. */
+/** Lists lose items at their start while a search pauses, so the position is looked up again from the last item. */
 function* descending(list: PostingList, { low, high }: Range, candidate: Candidate): Generator<Candidate> {
   for (let position = list.indexOf(high) - 1; position >= 0; position = list.indexOf(candidate.sequence) - 1) {
     candidate.sequence = list.sequence(position)
@@ -103,7 +103,7 @@ function* ascending(list: PostingList, { low, high }: Range, candidate: Candidat
   }
 }
 
-/** The sequence numbers that rounds, times and the token allow. Rounds and times never decrease. */
+/** The range of sequence numbers allowed by rounds, times and the token. Rounds and times never decrease. */
 function rangeOf(index: TransactionIndex, filter: TransactionFilter): Range {
   const { round, minRound, maxRound, beforeMs, afterMs, after, address } = filter
   let { low, high } = index.range

@@ -1,4 +1,4 @@
-/** Transactions as an indexer shows them. */
+/** Transactions in the format of an indexer. */
 import { Address, Bytes, Hash, type Multisig, Submission, type Transaction } from '@latchkey/algorand'
 import type { Outcome } from '../ledger/apply/index.js'
 import type * as Block from '../ledger/Block.js'
@@ -143,7 +143,7 @@ function optionalAddress(bytes: Uint8Array | undefined): string | undefined {
   return bytes === undefined || Bytes.isZero(bytes) ? undefined : Address.encode(bytes)
 }
 
-/** Bytes that are all zero are left out, also where they have a meaning, as in a note. */
+/** Bytes that are all zero are omitted, even if they have a meaning, as in a note. */
 function nonZero(bytes: Uint8Array | undefined): Uint8Array | undefined {
   return bytes === undefined || Bytes.isZero(bytes) ? undefined : bytes
 }

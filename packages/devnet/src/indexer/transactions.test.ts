@@ -67,7 +67,7 @@ test('every filter keeps what it names', async () => {
   }
   assert.deepEqual(names(await node.ids(`/v2/assets/${assetId}/transactions`)), assetNames)
   assert.deepEqual(names(await node.ids(`/v2/assets/${assetId}/transactions?tx-type=afrz`)), ['freeze'])
-  // The role is no parameter there.
+  // The role is not a parameter of this endpoint.
   const sent = await node.ids(`/v2/accounts/${carol.address}/transactions?address-role=freeze-target`)
   assert.deepEqual(names(sent), ['close'])
 })
@@ -115,7 +115,7 @@ test('a page without results has no token', async () => {
   assert.deepEqual(page, { 'current-round': Number(node.ledger.last.round), transactions: [] })
 })
 
-test('a transaction is found by its id; another id is not', async () => {
+test('a transaction is found by its id, and another id is not', async () => {
   const { node, ids } = await indexedHistory()
   const id = ids.get('second of group')!
   const { transaction, 'current-round': round } = await node.read(`/v2/transactions/${id}`)

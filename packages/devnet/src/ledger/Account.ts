@@ -1,4 +1,4 @@
-/** Accounts, holdings and assets. Records are immutable, so that copies of the state share them. */
+/** Accounts, holdings and assets. Records are immutable, so that copies of the state can share them. */
 import * as Consensus from './Consensus.js'
 import type { MapKey } from './MapKey.js'
 
@@ -28,7 +28,7 @@ export type Account = {
 
 export type Holding = { readonly amount: bigint; readonly frozen: boolean }
 
-/** Texts are bytes: the ledger does not require UTF-8. */
+/** Texts are bytes, because the ledger does not require UTF-8. */
 export type Asset = {
   readonly creator: MapKey
   readonly total: bigint
@@ -53,7 +53,7 @@ export const none: Account = {
   assetsCreated: 0,
 }
 
-/** Whether the account is the same as one that does not exist. */
+/** Whether the account equals one that does not exist. */
 export function isNone(account: Account): boolean {
   return (
     account.microAlgos === 0n &&

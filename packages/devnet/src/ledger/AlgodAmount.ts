@@ -1,4 +1,4 @@
-/** MicroAlgos as algod writes them in messages: `0.0A`, `999uA`, `1mA`, `1.500mA`, `2A`, `2.500000A`. */
+/** Formats microAlgos as in algod's messages: `0.0A`, `999uA`, `1mA`, `1.500mA`, `2A`, `2.500000A`. */
 export function format(microAlgos: bigint): string {
   if (microAlgos === 0n) return '0.0A'
   if (microAlgos < 1_000n) return `${microAlgos}uA`

@@ -28,10 +28,10 @@ function fieldsOf(block: Uint8Array): Fields {
   return mapOf(block).get('block')
 }
 
-/** The header-only form is a map of `block` alone: seven bytes, then the header. */
+/** The header-only form is a map with only `block`: seven bytes, then the header. */
 const headerOf = (response: string): Buffer => Buffer.from(response, 'base64').subarray(7)
 
-/** The signed transaction of an entry, with the values that blocks omit. */
+/** Returns the signed transaction of an entry, with the values that blocks omit. */
 function signedOf(entry: Fields, block: Fields): Submission.Submitted {
   const txn: Fields = new Map(entry.get('txn') as Fields).set('gh', block.get('gh'))
   if (entry.get('hgi') === true) txn.set('gen', block.get('gen'))

@@ -19,7 +19,7 @@ export type Block = {
   readonly transactions: readonly BlockTransaction[]
 }
 
-/** A transaction in a block. Bytes, not objects: thousands of blocks are kept. */
+/** A transaction in a block, as bytes instead of objects, because thousands of blocks are kept. */
 export type BlockTransaction = {
   readonly key: MapKey.MapKey
   /** The canonical signed transaction. */
@@ -87,7 +87,7 @@ function sha512(data: Uint8Array): Uint8Array {
   return Buffer.from(oneHash('sha512', data, 'binary'), 'latin1')
 }
 
-/** Copies the bytes: what was just encoded may be a view of a larger buffer. */
+/** Copies the bytes, because newly encoded bytes may be a view of a larger buffer. */
 function blockTransactionOf({ transaction, outcome }: Applied): BlockTransaction {
   return { key: transaction.key, signed: transaction.signedBytes.slice(), outcome }
 }
@@ -119,7 +119,7 @@ export function encodeEntry(signed: Submission.Submitted, outcome: Outcome): Uin
   if (outcome.closingAmount) added.push(['ca', outcome.closingAmount])
   if (outcome.createdAssetId) added.push(['caid', outcome.createdAssetId])
   if (signed.txn.gen !== undefined) added.push(['hgi', true])
-  // The signed transaction has at most four names, so that the sum still fits the first byte.
+  // The signed transaction has at most four names, so the sum still fits the first byte.
   const writer = new Msgpack.Writer().mapHeader((inside[0]! & 0x0f) + added.length)
   for (const [name, value] of added) {
     writer.str(name)
@@ -129,13 +129,13 @@ export function encodeEntry(signed: Submission.Submitted, outcome: Outcome): Uin
   return writer.raw(inside.subarray(1)).bytes()
 }
 
-/** What the roots of the block commit to. */
+/** The data that the roots of the block commit to. */
 export function commitmentEntry({ signed, outcome }: BlockTransaction): Commitment.Entry {
   const decoded = Submission.decodeFirst(signed).signed
   return { transaction: Submission.transactionBytes(decoded.txn), entry: encodeEntry(decoded, outcome) }
 }
 
-/** The whole block as nodes serve it. */
+/** Encodes the whole block as nodes serve it. */
 export function encode({ header, transactions, round }: Block): Uint8Array {
   const certificate = new Msgpack.Writer()
   if (round === 0n) certificate.mapHeader(0)

@@ -1,6 +1,6 @@
 /**
  * Block timestamps in seconds, by the rules of a node in dev mode: the machine's clock, never before the last block and
- * at most 25 s after it; once an offset is set, always that many seconds after it.
+ * at most 25 s after it. Once an offset is set, always that many seconds after it.
  */
 import * as Consensus from './Consensus.js'
 
@@ -29,7 +29,7 @@ export class Clock {
     return BigInt(Math.floor(this.#nowMs() / 1000)) + this.state.aheadSeconds
   }
 
-  /** The timestamp of the block after one with the timestamp `previous`, and the clock after that block. */
+  /** Returns the timestamp of the block after one with the timestamp `previous`, and the clock after that block. */
   next(previous: bigint): { timestamp: bigint; state: ClockState } {
     const state = { ...this.state, nextTimestamp: undefined }
     const timestamp = this.state.nextTimestamp ?? this.#following(previous)
@@ -45,7 +45,7 @@ export class Clock {
     return now < previous ? previous : now > latest ? latest : now
   }
 
-  /** The clock with `timestamp` as the time of the next block, which continues from there. */
+  /** Returns the clock with `timestamp` as the time of the next block, from which it continues. */
   stateAt(timestamp: bigint): ClockState {
     const aheadSeconds = timestamp - (this.seconds() - this.state.aheadSeconds)
     return { offsetSeconds: undefined, aheadSeconds, nextTimestamp: timestamp }

@@ -15,7 +15,7 @@ const leaf = (algorithm: Algorithm, index: number, inner: Algorithm = algorithm)
   return hash(algorithm, 'TL', hash(inner, 'TX', transaction), hash(inner, 'STIB', entry))
 }
 
-test('without transactions the first root is absent, the others are those of a padding leaf', () => {
+test('without transactions the first root is absent, and the others are those of a padding leaf', () => {
   const { txn, txn256, txn512 } = Commitment.roots([])
   assert.equal(txn, undefined)
   assert.deepEqual(txn256, hash('sha256', 'MB'))

@@ -10,7 +10,7 @@ export type Entry = {
   readonly digest?: Uint8Array | undefined
 }
 
-/** Without transactions the first root is zero, and absent. */
+/** Without transactions the first root is zero, and therefore absent. */
 export type Roots = { readonly txn: Uint8Array | undefined; readonly txn256: Uint8Array; readonly txn512: Uint8Array }
 
 type Algorithm = 'sha512-256' | 'sha256' | 'sha512'
@@ -42,10 +42,10 @@ function leafOf(algorithm: Algorithm, { transaction, entry, digest }: Entry): Ui
 }
 
 export type Proof = {
-  /** The siblings on the way from the leaf to the root, concatenated; zeroes for one that is missing. */
+  /** The concatenated siblings on the path from the leaf to the root, with zeroes for a missing one. */
   readonly path: Uint8Array
   readonly depth: number
-  /** The hash of the whole entry, which is in the leaf beside that of the transaction. */
+  /** The hash of the whole entry, which the leaf contains next to that of the transaction. */
   readonly entryHash: Uint8Array
 }
 
@@ -59,7 +59,7 @@ export function prove(algorithm: 'sha512-256' | 'sha256', entries: readonly Entr
   return { path: Bytes.concat(siblings), depth: siblings.length, entryHash: leaves[index]![2]! }
 }
 
-/** A position in the lowest row, and the siblings on the way from there to the root. */
+/** A position in the lowest row, and the siblings on the path from there to the root. */
 type Path = { position: number; readonly siblings: Uint8Array[] }
 
 /** A node without a sibling is paired with zeroes. */
@@ -105,7 +105,7 @@ function reversed(index: number, bits: number): number {
 const texts = new Map(['TL', 'TX', 'STIB', 'MA', 'MB'].map((name) => [name, new Uint8Array(Buffer.from(name))]))
 const text = (name: string): Uint8Array => texts.get(name)!
 
-/** The fastest of Node's ways to compute a short hash. */
+/** Node's fastest way to compute a short hash. */
 function hash(algorithm: Algorithm, parts: readonly Uint8Array[]): Uint8Array {
   return Buffer.from(oneHash(algorithm, Bytes.concat(parts), 'binary'), 'latin1')
 }

@@ -23,6 +23,6 @@ export const incentiveFeeMicroAlgos = 2_000_000n
 
 export const maxBlockTransactionBytes = 5 * 1024 * 1024
 export const maxTimestampStepSeconds = 25n
-/** The transaction counter starts here; the id of an asset is the counter at its creation. */
+/** The initial value of the transaction counter. The id of an asset is the counter at its creation. */
 export const transactionCounterAtGenesis = 1_000n
 export const maxUint64 = 2n ** 64n - 1n

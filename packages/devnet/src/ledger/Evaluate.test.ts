@@ -1,4 +1,4 @@
-/** Rules for transactions of every type: authorization, fees, validity and duplicates. */
+/** Tests rules for transactions of every type: authorization, fees, validity and duplicates. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Multisig, Submission, type Transaction } from '@latchkey/algorand'
@@ -101,7 +101,7 @@ test('an account without Algos cannot be rekeyed', async () => {
   await expectRejection(node, group, { kind: 'state', reason, at: 1 })
 })
 
-test('enough members of a multisig account spend from it, and more may sign', async () => {
+test('enough members of a multisig account can spend from it, and more may sign', async () => {
   const { node } = setUp()
   const members = [alice, bob, ghost]
   const account = { version: 1, threshold: 2, publicKeys: members.map(({ publicKey }) => publicKey) }

@@ -18,7 +18,7 @@ export type Chain = SpecialAddresses & {
 
 export type Evaluation = {
   readonly chain: Chain
-  /** The round the group would be part of. */
+  /** The round that would contain the group. */
   readonly round: bigint
   readonly overlay: StateOverlay
   /** Replaces the authorizers that transactions name, in a simulation that fixes signers. */
@@ -26,9 +26,9 @@ export type Evaluation = {
 }
 
 /**
- * The outcome of each member; throws a LedgerError for the first one that fails.
+ * Returns the outcome of each member. Throws a LedgerError for the first one that fails.
  *
- * @param outcomes receives them as they become known, with what is known of the one that fails.
+ * @param outcomes receives them as they become known, including the partial outcome of the one that fails.
  */
 export function group(
   transactions: readonly IncomingTransaction[],
@@ -150,7 +150,7 @@ function rekey(overlay: StateOverlay, sender: MapKey.MapKey, to: MapKey.MapKey):
   overlay.putAccount(sender, { ...overlay.account(sender), authorizer: to === sender ? undefined : to })
 }
 
-/** Checks every account written so far: a member of a group cannot borrow from a later one. */
+/** Checks every account written so far, because a member of a group cannot borrow from a later one. */
 function checkBalances(overlay: StateOverlay, { feeSink, rewardsPool }: Chain): void {
   for (const [key, account] of overlay.accounts) {
     if (key === feeSink || key === rewardsPool || isNone(account)) continue

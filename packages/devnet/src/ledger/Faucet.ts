@@ -1,4 +1,4 @@
-/** Funds accounts without a signature: Algos of the faucet account, assets of their creator, and opt-ins. */
+/** Funds accounts without a signature: Algos from the faucet account, assets from their creator, and opt-ins. */
 import { minBalance } from './Account.js'
 import * as Algos from './apply/Algos.js'
 import * as Assets from './apply/Assets.js'
@@ -8,7 +8,7 @@ import * as MapKey from './MapKey.js'
 import { StateOverlay } from './StateOverlay.js'
 import type { StateReader } from './StateReader.js'
 
-/** The changes that a funding makes; throws a LedgerError if it is not possible. */
+/** Computes the changes of a funding. Throws a LedgerError if it is not possible. */
 export function evaluate(
   { to, microAlgos, assets }: FundChange,
   faucet: MapKey.MapKey,
@@ -23,7 +23,7 @@ export function evaluate(
     Assets.takeOut(overlay, creator, assetId, amount, true)
     Assets.putIn(overlay, to, assetId, amount, true)
   }
-  // A holding raises the minimum balance: without the Algos for it the account could not use what it received.
+  // A holding raises the minimum balance. Without the Algos for it the account could not use the received assets.
   const { microAlgos: has } = overlay.account(to)
   const needs = minBalance(overlay.account(to))
   if (has < needs && assets.length > 0) Algos.move(overlay, faucet, to, needs - has)

@@ -16,7 +16,7 @@ export function groupUsage(group: readonly Transaction.Transaction[]): bigint {
   return group.reduce((sum, transaction) => sum + usage(transaction), 0n)
 }
 
-/** The fees of a group. Like on a node the sum stops at the largest amount. */
+/** Sums the fees of a group. As on a node, the sum stops at the largest amount. */
 export function paid(group: readonly Transaction.Transaction[]): bigint {
   const sum = group.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n)
   return sum > Consensus.maxUint64 ? Consensus.maxUint64 : sum
@@ -26,7 +26,7 @@ export function required(usageMillionths: bigint): bigint {
   return (Consensus.minFeeMicroAlgos * usageMillionths + million - 1n) / million
 }
 
-/** The reason a group pays too little, or undefined if it pays enough. */
+/** Returns why a group pays too little, or undefined if it pays enough. */
 export function shortfall(group: readonly Transaction.Transaction[]): string | undefined {
   const fees = paid(group)
   const used = groupUsage(group)

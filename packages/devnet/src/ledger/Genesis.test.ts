@@ -40,7 +40,7 @@ for (const accountCount of [0, 1, 5, 100]) {
   })
 }
 
-test('takes a given hash, with the id of the public network that has it', () => {
+test('takes a given hash, with the id of its public network', () => {
   const { testnet } = Network
   const { chain, json } = Genesis.make({ accountCount: 1, genesisHash: testnet.genesisHash })
   assert.equal(Buffer.from(MapKey.bytes(chain.genesisHash)).toString('base64'), testnet.genesisHash)
@@ -50,13 +50,13 @@ test('takes a given hash, with the id of the public network that has it', () => 
   assert.equal(other.chain.genesisId, 'dockernet-v1')
 })
 
-test('a given id is part of the genesis, whose hash stays its own', () => {
+test('a given id is part of the genesis, which keeps its own hash', () => {
   const { chain, json } = Genesis.make({ accountCount: 1, genesisId: 'testnet-v1.0' })
   assert.equal(chain.genesisId, 'testnet-v1.0')
   assert.equal(hashOf(parse(json)), Buffer.from(MapKey.bytes(chain.genesisHash)).toString('base64'))
 })
 
-test('the fingerprint is the hash, or differs for all that differs', () => {
+test('the fingerprint is the hash, or differs for every difference', () => {
   const plain = Genesis.make({ accountCount: 1 })
   assert.equal(plain.fingerprint, plain.chain.genesisHash)
   const [hash, other] = [Network.testnet.genesisHash, Network.mainnet.genesisHash]
@@ -71,7 +71,7 @@ test('the fingerprint is the hash, or differs for all that differs', () => {
   assert.equal(new Set(all.map(({ fingerprint }) => fingerprint)).size, all.length)
 })
 
-test('refuses what is no hash or no id', () => {
+test('refuses an invalid hash or id', () => {
   const hash = Network.testnet.genesisHash
   for (const genesisHash of ['', 'testnet', hash.slice(0, -1), `${hash} `, hash.replace('/', '_'), `${hash}AAAA`]) {
     assert.throws(() => Genesis.make({ accountCount: 0, genesisHash }), { code: 'invalid_option' }, genesisHash)
@@ -95,7 +95,7 @@ test('all Algos are allocated, and every account is distinct', () => {
   }
 })
 
-test('three accounts are online as on a local network of AlgoKit, with 4, 4 and 2 billion Algos', () => {
+test("three accounts are online as in AlgoKit's local network, with 4, 4 and 2 billion Algos", () => {
   const path = new URL('../../src/ledger/fixtures/genesis.json', import.meta.url)
   const real = JSON.parse(readFileSync(path, 'utf8')).genesis as Document
   const ours = parse(Genesis.make({ accountCount: 5 }).json)

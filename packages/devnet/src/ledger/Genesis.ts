@@ -19,18 +19,18 @@ export type DevAccount = {
   readonly secretKey: string
 }
 
-/** The participation keys that the node has of an account. */
+/** The node's participation keys of an account. */
 export type AccountParticipation = { readonly account: MapKey.MapKey; readonly keys: Participation }
 
 export type Genesis = {
   readonly chain: Chain
-  /** Differs for two geneses that differ in anything, also if both were given the same hash. */
+  /** Differs for two geneses that differ in anything, even if both were given the same hash. */
   readonly fingerprint: MapKey.MapKey
   /** The first of the online accounts. */
   readonly dispenser: DevAccount
-  /** Those of a local network of AlgoKit's: 4, 4 and 2 billion Algos, online. */
+  /** The accounts of AlgoKit's local network: 4, 4 and 2 billion Algos, online. */
   readonly onlineAccounts: readonly DevAccount[]
-  /** Issues the dollars, and has the Algos and dollars that are handed out without a transaction. */
+  /** Issues the dollars, and holds the Algos and dollars that are distributed without a transaction. */
   readonly faucet: DevAccount
   readonly accounts: readonly DevAccount[]
   /** The participation keys of the online accounts, in their order. */
@@ -49,11 +49,11 @@ const feeSink = 'A7NMWS3NT3IUDMLVO26ULGXGIIOUQ3ND2TXSER6EBGRZNOBOUIQXHIBGDE'
 const rewardsPool = '7777777777777777777777777777777777777777777777777774MSJUVU'
 const microAlgosPerAlgo = 1_000_000n
 /**
- * By the name of the account. Key daemons list keys in the order of their bytes, and tools take the first: the names are
- * such that it is the key of the dispenser.
+ * By the name of the account. Key daemons list keys in the order of their bytes, and tools take the first one. The
+ * names are chosen so that it is the key of the dispenser.
  */
 const onlineAlgos = { dispenser: 4_000_000_000n, 'wallet 2': 4_000_000_000n, 'wallet of 2 billion': 2_000_000_000n }
-/** Beside the online accounts, so that funding does not change what they have; below 2^53 microAlgos. */
+/** Separate from the online accounts, so that funding does not change their balances; below 2^53 microAlgos. */
 const faucetAlgos = 5_000_000_000n
 const accountAlgos = 1_000_000n
 const lastVotingRound = 3_000_000n
@@ -69,7 +69,7 @@ export const maxAccounts = 100
 
 export type GenesisOptions = {
   accountCount: number
-  /** Standard base64, instead of the hash of the document. */
+  /** Standard base64, replaces the hash of the document. */
   genesisHash?: string | undefined
   /** A network and a version, with a hyphen between them. */
   genesisId?: string | undefined
@@ -115,7 +115,7 @@ export function make({ accountCount, genesisHash: given, genesisId = idFor(given
   }
 }
 
-/** The comments of the online accounts are those of a local network: tools fund accounts from `Wallet1`. */
+/** The comments of the online accounts match those of a local network, because tools fund accounts from `Wallet1`. */
 function allocate({
   onlineAccounts,
   faucet,
@@ -146,8 +146,8 @@ function allocate({
 }
 
 /**
- * Vote and selection keys are public keys on the curve of ed25519, as those of a node; a state proof key is the root of a
- * tree of 64 bytes. Their secret halves have no use: a development ledger has no consensus.
+ * Vote and selection keys are public keys on the curve of ed25519, like those of a node; a state proof key is the root
+ * of a tree of 64 bytes. Their secret halves are not needed, because a development ledger has no consensus.
  */
 function participationKeys(name: string): Participation {
   const publicKey = (use: string): Uint8Array => Ed25519.keyPairFromSeed(seedOf(`${name}, ${use}`)).publicKey
@@ -161,7 +161,7 @@ function participationKeys(name: string): Participation {
   }
 }
 
-/** Clients that know a network by its hash expect its id too. */
+/** Clients that know a network by its hash also expect its id. */
 function idFor(genesisHash: string | undefined): string {
   return Network.known.find((one) => one.genesisHash === genesisHash)?.genesisId ?? defaultId
 }

@@ -1,15 +1,15 @@
-/** The genesis document: in msgpack, whose hash identifies the network, and in JSON, as nodes serve it. */
+/** The genesis document in msgpack, whose hash identifies the network, and in JSON, as nodes serve it. */
 import { Msgpack } from '@latchkey/algorand'
 import type { Participation, Status } from './Account.js'
 import * as Consensus from './Consensus.js'
 
-/** What an account has at genesis. */
+/** The initial state of an account. */
 export type Allocation = {
   readonly address: string
   readonly comment: string
   readonly microAlgos: bigint
   readonly status: Status
-  /** The keys of an account that is online. */
+  /** The keys of an online account. */
   readonly participation?: Participation | undefined
 }
 
@@ -27,7 +27,7 @@ type Field = readonly [name: string, value: bigint | Uint8Array]
 
 const statusNumbers: { readonly [status in Status]: bigint } = { Offline: 0n, Online: 1n, 'Not Participating': 2n }
 
-/** Sorted by name, without those that are zero. */
+/** Sorted by name, without zero values. */
 function stateFields({ microAlgos, status, participation }: Allocation): Field[] {
   const fields: Field[] = [
     ['algo', microAlgos],
@@ -76,7 +76,7 @@ export function toJson({ allocations, name, feeSink, rewardsPool }: GenesisDocum
   return `${JSON.stringify(document, undefined, 2).replace(/"#([0-9]+)#"/g, '$1')}\n`
 }
 
-/** Amounts above 2^53 are not safe numbers, so that they are inserted as text. */
+/** Amounts above 2^53 are not safe numbers, so they are inserted as text. */
 function jsonValue(value: bigint | Uint8Array): string {
   return typeof value === 'bigint' ? `#${value}#` : Buffer.from(value).toString('base64')
 }

@@ -42,7 +42,7 @@ test('drops the oldest blocks beyond the size limit, but never the last', () => 
   assert.deepEqual(roundsOf(history), [7n])
 })
 
-test('finds a transaction in the last 1000 rounds only', () => {
+test('finds a transaction only in the last 1000 rounds', () => {
   const history = filled({ blocks: 5000, bytes: 1_000_000 }, 1001n)
   assert.ok(history.find('t1'))
   history.add(block(1002n))

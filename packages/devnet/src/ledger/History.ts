@@ -4,7 +4,7 @@ import type { MapKey } from './MapKey.js'
 
 export type HistoryLimits = { readonly blocks: number; readonly bytes: number }
 
-/** Nodes look up a transaction in this many rounds. */
+/** The number of rounds in which nodes look up a transaction. */
 const lookupRounds = 1_000n
 
 export type Found = { readonly block: Block.Block; readonly transaction: Block.BlockTransaction }
@@ -27,7 +27,7 @@ export class History {
     return this.#last
   }
 
-  /** The round of the oldest block that is kept. */
+  /** The round of the oldest kept block. */
   get oldestRound(): bigint {
     return this.#oldest
   }
@@ -36,7 +36,7 @@ export class History {
     return this.#blocks.get(round)
   }
 
-  /** Without the limit of `find`: a transaction is found in every block that is kept. */
+  /** Finds a transaction in every kept block, without the limit of `find`. */
   roundOf(key: MapKey): bigint | undefined {
     return this.#roundOf.get(key)
   }

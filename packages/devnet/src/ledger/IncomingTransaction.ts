@@ -1,4 +1,7 @@
-/** A decoded transaction before the ledger accepts it, with its canonical bytes and id; and the checks that need no state. */
+/**
+ * A decoded transaction before the ledger accepts it, with its canonical bytes and id, and the checks that need no
+ * state.
+ */
 import { BoundedMap, Bytes, Ed25519, Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
 import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
 import { LedgerError } from './LedgerError.js'
@@ -61,12 +64,14 @@ function incomingOf(signed: Submission.Submitted): IncomingTransaction {
   }
 }
 
-/** Whether it carries a signature of any kind. */
+/** Whether the transaction carries a signature of any kind. */
 export function isSigned({ sig, msig, lsig, pqsig }: Submission.Submitted): boolean {
   return sig !== undefined || msig !== undefined || lsig !== undefined || pqsig !== undefined
 }
 
-/** The groups that were found complete lately, by the digests of their members: a payment is simulated before it is submitted. */
+/**
+ * Recently verified complete groups, by the digests of their members: a payment is simulated before it is submitted.
+ */
 const complete = new BoundedMap<string, true>(4_096)
 
 function checkGroup(transactions: readonly IncomingTransaction[]): void {
@@ -85,7 +90,7 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
     const values = `${Hash.toText(MapKey.bytes(own))} != ${Hash.toText(MapKey.bytes(claimed))}`
     fail(index, `transactionGroup: inconsistent group values: ${values}`)
   }
-  // Each is 32 characters, and names its group.
+  // Each key is 32 characters and identifies its group.
   const keys = transactions.map(({ key }) => key).join('')
   if (complete.has(keys)) return
   const actual = Group.id(transactions.map(({ txn }) => txn))
@@ -97,7 +102,7 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
   fail(undefined, `transactionGroup: incomplete group: ${values} (of ${transactions.length} submitted)`)
 }
 
-/** Checks the signature of every transaction. One without a signature passes if `allowsEmpty`. */
+/** Checks the signature of every transaction. An unsigned transaction passes if `allowsEmpty`. */
 export function checkSignatures(transactions: readonly IncomingTransaction[], allowsEmpty: boolean): void {
   for (const [index, transaction] of transactions.entries()) {
     const reason = signatureProblem(transaction, allowsEmpty)
@@ -115,7 +120,7 @@ export function checkSignatures(transactions: readonly IncomingTransaction[], al
 function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean): string | undefined {
   const { sig, msig, lsig, pqsig, sgnr } = transaction.signed
   const kinds = [sig, msig, lsig, pqsig].filter((kind) => kind !== undefined).length
-  // A node signs it with a key of its own then, so that the signer it names is not checked here.
+  // A node then signs it with its own key, so the named signer is not checked here.
   if (kinds === 0 && allowsEmpty) return undefined
   if (sgnr !== undefined && transaction.authorizer === transaction.sender)
     return 'AuthAddr must be different from Sender'
@@ -148,15 +153,15 @@ function isBlank({ pk, s }: Multisig.Subsignature): boolean {
 }
 
 /**
- * The signatures that verified lately, by all that they depend on: the digest of what is signed, the key and the signature.
- * A payment is simulated before it is submitted, and the check takes longer than everything else about it.
+ * Recently verified signatures, by everything they depend on: the digest of the signed bytes, the key and the
+ * signature. A payment is simulated before it is submitted, and this check takes longer than everything else.
  */
 const verified = new BoundedMap<string, true>(4_096)
 
 function isVerified({ signed, bytes, key, authorizer }: IncomingTransaction): boolean {
   const { sig, msig } = signed
   if (msig !== undefined) return Multisig.verify(msig, Transaction.bytesToSign(bytes))
-  // The first two are 32 characters each.
+  // The first two parts are 32 characters each.
   const name = key + authorizer + MapKey.of(sig!)
   if (verified.has(name)) return true
   const isValid = Ed25519.verify(sig!, Transaction.bytesToSign(bytes), MapKey.bytes(authorizer))

@@ -27,7 +27,7 @@ export type LedgerOptions = {
   genesis: Genesis
   nowMs?: (() => number) | undefined
   history?: HistoryLimits | undefined
-  /** Whether it records when accounts, assets and holdings were created and closed. @default false */
+  /** Whether to record when accounts, assets and holdings were created and closed. @default false */
   tracksLifetimes?: boolean | undefined
   /** Called with every change before it happens. If it throws, the change does not happen. */
   journal?: ((change: LedgerChange) => void) | undefined
@@ -41,13 +41,13 @@ type PendingGroup = {
   readonly applied: readonly Block.Applied[]
 }
 
-/** A transaction is in a block, pending, or dropped after it had been accepted. */
+/** A transaction is in a block, pending, or dropped after it was accepted. */
 export type TransactionStatus =
   | { readonly type: 'confirmed'; readonly round: bigint; readonly transaction: Block.BlockTransaction }
   | { readonly type: 'pending'; readonly signed: Uint8Array }
   | { readonly type: 'dropped'; readonly signed: Uint8Array; readonly reason: string }
 
-/** Called after a block, with its decoded transactions; and after everything was replaced. */
+/** Called after a block with its decoded transactions, and after everything was replaced. */
 export type LedgerObserver = {
   readonly onBlock: (block: Block.Block, applied: readonly Block.Applied[]) => void
   readonly onRestore: () => void
@@ -58,7 +58,7 @@ const maxDropped = 1_000
 export class Ledger {
   readonly genesis: Genesis
   readonly state = new State(Consensus.transactionCounterAtGenesis)
-  /** What the last blocks changed. Funding is not part of a block. */
+  /** The changes of the last blocks. Funding is not part of a block. */
   readonly deltas = new RecentDeltas()
   readonly onlineStake = new OnlineStake()
   readonly clock: Clock
@@ -100,17 +100,17 @@ export class Ledger {
     return this.#history.block(round)
   }
 
-  /** The round of the oldest block that is kept. */
+  /** The round of the oldest kept block. */
   get oldestRound(): bigint {
     return this.#history.oldestRound
   }
 
-  /** The round of a transaction in any block that is kept. */
+  /** Returns the round of a transaction in any kept block. */
   roundOf(key: MapKey.MapKey): bigint | undefined {
     return this.#history.roundOf(key)
   }
 
-  /** Observers stay for the life of the ledger. */
+  /** Adds an observer for the life of the ledger. */
   observe(observer: LedgerObserver): void {
     this.#observers.push(observer)
   }
@@ -138,7 +138,7 @@ export class Ledger {
     return Simulation.run(group, options, { chain, round: this.last.round + 1n, state: this.state })
   }
 
-  /** Funds an account from the faucet; throws a LedgerError if that is not possible. */
+  /** Funds an account from the faucet. Throws a LedgerError if that is not possible. */
   fund(change: FundChange): void {
     const overlay = this.#evaluateFunding(change)
     this.#journal(change)
@@ -188,7 +188,7 @@ export class Ledger {
     this.#restore({ ...this.#initial, clock: initialClock })
   }
 
-  /** Repeats a change from a journal. Signatures were verified when it was written, and are not verified again. */
+  /** Replays a change from a journal. Signatures were verified when it was written, and are not verified again. */
   replay(change: LedgerChange): void {
     switch (change.type) {
       case 'group':
@@ -229,7 +229,7 @@ export class Ledger {
     return this.#dropped.get(key)
   }
 
-  /** Calls the listener after every block and every restore; returns the function that unsubscribes it. */
+  /** Calls the listener after every block and every restore. Returns a function that unsubscribes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -303,7 +303,7 @@ export class Ledger {
     this.#notifyListeners()
   }
 
-  /** Evaluates pending groups again on a changed state. Those that fail there are dropped, with the reason. */
+  /** Evaluates pending groups again on a changed state. Groups that now fail are dropped, with the reason. */
   #reacceptPending(groups: readonly (readonly IncomingTransaction.IncomingTransaction[])[]): void {
     this.#startBlock()
     for (const transactions of groups) {
@@ -347,7 +347,7 @@ function firstBlock({ chain }: Genesis): Block.Block {
   })
 }
 
-/** The changes that make an empty state that of the genesis. */
+/** Returns the changes that turn an empty state into that of the genesis. */
 function allocate({ allocations, assets, accounts, faucet, assetAmount }: Genesis, state: State): StateOverlay {
   const overlay = new StateOverlay(state)
   for (const { address, microAlgos, status, participation } of allocations) {

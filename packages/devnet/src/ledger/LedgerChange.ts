@@ -4,13 +4,13 @@ import type { MapKey } from './MapKey.js'
 import type { Snapshot } from './Snapshot.js'
 
 export type LedgerChange =
-  /** A group accepted into the open block: its signed transactions, concatenated. */
+  /** A group accepted into the open block: its concatenated signed transactions. */
   | { readonly type: 'group'; readonly bytes: Uint8Array }
-  /** The open block closed. */
+  /** The open block was closed. */
   | { readonly type: 'block'; readonly timestamp: bigint }
   | { readonly type: 'clock'; readonly clock: ClockState }
   | FundChange
-  /** Everything replaced: a revert, or a loaded dump. */
+  /** Everything was replaced: a revert, or a loaded dump. */
   | { readonly type: 'restore'; readonly snapshot: Snapshot }
   | { readonly type: 'reset' }
 
@@ -19,6 +19,6 @@ export type FundChange = {
   readonly type: 'fund'
   readonly to: MapKey
   readonly microAlgos: bigint
-  /** Each is opted in, with the Algos that its minimum balance takes; then the amount is moved, if any. */
+  /** Each asset is opted in to, with the Algos for its minimum balance. The amount, if any, is then moved. */
   readonly assets: readonly { readonly assetId: bigint; readonly amount: bigint }[]
 }

@@ -9,25 +9,25 @@ type Code = Extract<
 type LedgerErrorOptions = {
   /** Position in the group, if one transaction is at fault. */
   readonly index?: number | undefined
-  /** Of a transaction that is malformed or unsigned: nodes print all of it. */
+  /** The id of a malformed or unsigned transaction, which nodes print in full. */
   readonly transactionId?: string | undefined
-  /** A standalone reason is not written after the transaction's id. */
+  /** A standalone reason is not preceded by the transaction's id. */
   readonly isStandalone?: boolean | undefined
-  /** What to do about it, for people; never part of the message. */
+  /** The suggested remedy, for people. Never part of the message. */
   readonly hint?: string | undefined
 }
 
 /**
- * The ledger does not accept a transaction, or a funding. `message` is the reason alone, in algod's words: submitting and
- * simulating word the same reason differently, see {@link submitText} and {@link simulateText}.
+ * The ledger rejects a transaction or a funding. `message` is only the reason, in algod's wording. Submitting and
+ * simulating word the same reason differently: see {@link submitText} and {@link simulateText}.
  */
 export class LedgerError extends LatchkeyError<Code> {
   override name = 'LedgerError'
   /** Position in the group, if one transaction is at fault. */
   readonly index: number | undefined
-  /** The id of a transaction that is malformed or unsigned. */
+  /** The id of a malformed or unsigned transaction. */
   readonly transactionId: string | undefined
-  /** Whether the reason stands alone, without the transaction's id before it. */
+  /** Whether the reason is not preceded by the transaction's id. */
   readonly isStandalone: boolean
 
   constructor(code: Code, reason: string, options: LedgerErrorOptions = {}) {

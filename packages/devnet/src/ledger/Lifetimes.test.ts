@@ -7,13 +7,13 @@ const [alice, bob] = [personOf(1), personOf(2)]
 const tracking = (blocks = 10_000): TestNode =>
   new TestNode({ tracksLifetimes: true, history: { blocks, bytes: 2 ** 30 } })
 
-test('a ledger records no lifetimes unless asked to', () => {
+test('a ledger records lifetimes only on request', () => {
   const node = new TestNode()
   assert.equal(node.ledger.lifetimes, undefined)
   assert.equal(node.ledger.snapshot().lifetimes, undefined)
 })
 
-test('what the genesis allocates was created in round 0', () => {
+test('everything that the genesis allocates was created in round 0', () => {
   const { ledger, genesis } = tracking()
   const lifetimes = ledger.lifetimes!
   for (const { address } of genesis.allocations) {
@@ -22,7 +22,7 @@ test('what the genesis allocates was created in round 0', () => {
   for (const assetId of genesis.assets.keys()) assert.equal(lifetimes.assets.get(assetId)?.created, 0n)
 })
 
-test('the form of the signature is that of the last transaction, and unknown after a rekeying', async () => {
+test('the signature type is that of the last transaction, and unknown after a rekeying', async () => {
   const node = tracking()
   fund(node, alice, 10_000_000n)
   const signature = (): string | undefined => node.ledger.lifetimes!.accounts.get(alice.key)?.signature
@@ -33,7 +33,7 @@ test('the form of the signature is that of the last transaction, and unknown aft
   assert.equal(signature(), undefined)
 })
 
-test('an asset and an account that come and go within one block are remembered', async () => {
+test('an asset and an account that come and go within one block are recorded', async () => {
   const node = tracking()
   fund(node, alice, 10_000_000n)
   const created = node.ledger.state.transactionCount() + 1n
@@ -52,7 +52,7 @@ test('an asset and an account that come and go within one block are remembered',
   assert.deepEqual(lifetimes.holding(alice.key, created)?.closed, 1n)
 })
 
-test('what was closed is forgotten with the block of its closing', async () => {
+test('a closed record is removed with the block of its closing', async () => {
   const node = tracking(5)
   fund(node, alice, 10_000_000n)
   fund(node, bob, 1_000_000n)
@@ -70,7 +70,7 @@ test('what was closed is forgotten with the block of its closing', async () => {
   assert.ok(lifetimes.accounts.has(alice.key))
 })
 
-test('what was opened again is not forgotten', async () => {
+test('a reopened record is not removed', async () => {
   const node = tracking(5)
   fund(node, alice, 10_000_000n)
   fund(node, bob, 1_000_000n)
@@ -80,7 +80,7 @@ test('what was opened again is not forgotten', async () => {
   assert.deepEqual(node.ledger.lifetimes!.accounts.get(bob.key), { created: 0n, closed: 1n, signature: 'sig' })
 })
 
-test('a snapshot restores them; one without them leaves the rounds of creation unknown', async () => {
+test('a snapshot restores lifetimes; one without them leaves the rounds of creation unknown', async () => {
   const node = tracking()
   fund(node, alice, 10_000_000n)
   await createAsset(node, alice, { t: 1n })

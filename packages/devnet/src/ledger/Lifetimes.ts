@@ -1,6 +1,6 @@
 /**
- * When accounts, assets and holdings were created and closed, which the state itself does not tell. Kept for the indexer
- * only. What was closed is forgotten when the block of its closing is dropped from the history.
+ * Records when accounts, assets and holdings were created and closed, which the state itself does not contain. Used
+ * only for the indexer. Closed records are removed when the block of their closing is dropped from the history.
  */
 import type { Submission } from '@latchkey/algorand'
 import type * as Block from './Block.js'
@@ -13,7 +13,7 @@ import { holdingKey } from './StateReader.js'
 
 export type SignatureType = 'sig' | 'msig' | 'lsig'
 
-/** Rounds. `created` is unknown for what comes from a dump without lifetimes; `closed` stays after a new creation. */
+/** Rounds. `created` is unknown for records from a dump without lifetimes; `closed` stays after a new creation. */
 export type Lifetime = { readonly created: bigint | undefined; readonly closed?: bigint | undefined }
 
 /** `signature` is that of the account's last transaction, unless it rekeyed. */
@@ -47,7 +47,7 @@ export class Lifetimes {
   readonly accounts = new Map<MapKey, AccountLifetime>()
   readonly assets = new Map<bigint, AssetLifetime>()
   readonly #holdings = new Map<string, HoldingLifetime>()
-  /** All of them, closed ones too. */
+  /** All accounts, including closed ones. */
   accountOrder = new SortedList<MapKey>()
   assetOrder = new SortedList<bigint>()
   readonly #holders = new Map<bigint, SortedList<MapKey>>()
@@ -60,12 +60,12 @@ export class Lifetimes {
     return this.#holdings.get(holdingKey(key, assetId))
   }
 
-  /** All that hold the asset or have held it. */
+  /** All current and former holders of the asset. */
   holders(assetId: bigint): SortedList<MapKey> | undefined {
     return this.#holders.get(assetId)
   }
 
-  /** Ids of the assets that the account has held or created, and does not any more. */
+  /** Returns the ids of the assets that the account formerly held or created. */
   closedHoldings(key: MapKey): ReadonlySet<bigint> {
     return this.#closedHoldings.get(key) ?? none
   }
@@ -85,7 +85,7 @@ export class Lifetimes {
     for (const [key, { microAlgos }] of changes.accounts) {
       const before = this.accounts.get(key)
       const signature = signatures.has(key) ? signatures.get(key) : before?.signature
-      // Only by sending something does an account get empty. A payment of nothing creates none.
+      // An account becomes empty only by sending. A payment of zero creates none.
       const isClosed = microAlgos === 0n && signatures.has(key)
       if (microAlgos === 0n && !isClosed) continue
       if (before !== undefined && !isClosed && before.signature === signature) continue
@@ -124,7 +124,7 @@ export class Lifetimes {
     }
   }
 
-  /** Forgets what was closed before the round and is closed in this state. */
+  /** Removes records that were closed before the round and are closed in this state. */
   forgetBefore(round: bigint, state: State): void {
     let count = 0
     while (count < this.#closings.length && this.#closings[count]!.round < round) {
@@ -160,12 +160,12 @@ export class Lifetimes {
     if (holders?.size === 0) this.#holders.delete(assetId)
   }
 
-  /** Shares its records, which are never changed. */
+  /** The copy shares the records, which never change. */
   copy(): LifetimesCopy {
     return { accounts: new Map(this.accounts), assets: new Map(this.assets), holdings: new Map(this.#holdings) }
   }
 
-  /** `copy` may lack what the state has, or be absent: then the rounds of its creation are unknown. */
+  /** `copy` may be absent or lack records of the state, whose creation rounds are then unknown. */
   restore(copy: LifetimesCopy | undefined, state: State): void {
     this.#clear()
     for (const [key, lifetime] of copy?.accounts ?? []) this.#setAccount(key, lifetime)
@@ -234,7 +234,7 @@ export class Lifetimes {
   }
 }
 
-/** Rekeying makes it unknown which signature the next transaction will have. */
+/** After a rekeying, the signature type of the next transaction is unknown. */
 function signatureOf({ sig, msig, lsig, txn }: Submission.Submitted): SignatureType | undefined {
   if (txn.rekey !== undefined) return undefined
   if (sig !== undefined || lsig?.sig !== undefined) return 'sig'

@@ -16,7 +16,7 @@ test('the header has the share of the largest block that the transactions take, 
   await node.post('/devnet/mine')
   const bytes = (await node.get('/v2/blocks/2?format=msgpack')).bytes
   const header = (await node.get('/v2/blocks/2?format=msgpack&header-only=true')).bytes
-  // The list of transactions and the certificate take a few bytes beside the transactions themselves.
+  // The list of transactions and the certificate add a few bytes to the transactions themselves.
   const { ld, ct } = await headerOf(node, 2n)
   const rough = ((bytes.length - header.length) * 1e6) / (5 * 1024 * 1024)
   assert.ok(ld > rough - 5 && ld <= rough, `${ld} of ${rough}`)
@@ -42,7 +42,7 @@ test('blocks that are more than half full raise the tax of the next, others lowe
   )
 })
 
-test('the tax of the next block', () => {
+test('computes the tax of the next block', () => {
   for (const [load, tax, next] of [
     [0n, 0n, 0n],
     [500_000n, 0n, 0n],

@@ -1,4 +1,4 @@
-/** How full blocks are, and the tax on fees that follows from it. Headers record both; nodes do not charge the tax yet. */
+/** How full blocks are, and the resulting tax on fees. Headers record both; nodes do not charge the tax yet. */
 import { Msgpack } from '@latchkey/algorand'
 import type { Entry } from './Commitment.js'
 import * as Consensus from './Consensus.js'
@@ -7,7 +7,7 @@ import * as Consensus from './Consensus.js'
 export type Load = { readonly load: bigint; readonly tax: bigint }
 
 const million = 1_000_000n
-/** A block of this load leaves the tax as it is. */
+/** A block with this load does not change the tax. */
 const target = million / 2n
 /** A full block adds this to the tax and multiplies it by as much more; an empty one does the opposite. */
 const maxChange = million / 10n
@@ -18,7 +18,7 @@ export function of(entries: readonly Entry[]): bigint {
   return (BigInt(bytes) * million) / BigInt(Consensus.maxBlockTransactionBytes)
 }
 
-/** What a header records. Names are in order, so that those after the load are not read. */
+/** Reads the load and tax of a header. Names are in order, so those after the load are not read. */
 export function ofHeader(header: Uint8Array): Load {
   const reader = new Msgpack.Reader(header)
   const found = { ct: 0n, ld: 0n }
@@ -31,7 +31,7 @@ export function ofHeader(header: Uint8Array): Load {
   return { load: found.ld, tax: found.ct }
 }
 
-/** The tax in the block after one. */
+/** Returns the tax of the next block. */
 export function nextTax({ load, tax }: Load): bigint {
   if (load <= target) {
     const down = (maxChange * (target - load)) / target

@@ -1,6 +1,6 @@
 /**
- * 32 bytes (an address, a digest, a lease) as the key of a map: a string of one character per byte. Much cheaper to make
- * than the text of an address, which is computed only where one is shown.
+ * 32 bytes (an address, a digest, a lease) as the key of a map: a string of one character per byte. Much cheaper to
+ * create than the text of an address, which is computed only for display.
  */
 import { Address } from '@latchkey/algorand'
 
@@ -8,7 +8,7 @@ export type MapKey = string
 
 export const zero: MapKey = '\0'.repeat(32)
 
-// Called on plain arrays: making a Buffer first costs more than the rest.
+// Called on plain arrays, because creating a Buffer first costs more than the rest.
 const { latin1Slice } = Buffer.prototype as unknown as {
   latin1Slice(this: Uint8Array, start: number, end: number): string
 }

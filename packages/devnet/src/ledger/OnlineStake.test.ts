@@ -11,7 +11,7 @@ async function stakeOf(node: TestNode): Promise<[string, string]> {
   return [money!, stake!]
 }
 
-test('a change of what is online counts for agreement 320 rounds later', async () => {
+test('a change of the online stake counts for agreement 320 rounds later', async () => {
   const node = new TestNode()
   await node.send(sign(node.txn('keyreg', node.dispenser), node.dispenser))
   // As a node reports it 23 rounds later.

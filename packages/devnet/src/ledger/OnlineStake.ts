@@ -9,13 +9,13 @@ export class OnlineStake {
     this.#byRound.delete(round - Consensus.balanceLookbackRounds - 1n)
   }
 
-  /** Starts again from a state without its history: what is online in it stands for all rounds before. */
+  /** Restarts from a state without its history: its online stake is used for all earlier rounds. */
   restart(round: bigint, microAlgos: bigint): void {
     this.#byRound.clear()
     this.record(round, microAlgos)
   }
 
-  /** What counts for agreement in a round. */
+  /** Returns the stake that counts for agreement in a round. */
   countedIn(round: bigint): bigint {
     const lookback = round > Consensus.balanceLookbackRounds ? round - Consensus.balanceLookbackRounds : 0n
     const [earliest] = this.#byRound.values()

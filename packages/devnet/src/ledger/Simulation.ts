@@ -15,9 +15,9 @@ export type SimulationOptions = {
 }
 
 export type SimulationResult = {
-  /** Of the members up to the one that failed, of which it has what was known then; or of all. */
+  /** The outcomes of all members, or up to the failed one, whose outcome is partial. */
   readonly outcomes: readonly Outcome[]
-  /** The signer used instead of the one a member names, where they differ. */
+  /** The signers used instead of the named ones, where they differ. */
   readonly fixedSigners: ReadonlyMap<number, MapKey.MapKey>
   readonly failure: SimulationFailure | undefined
   /** The members with their canonical bytes; undefined if they are malformed. */
@@ -27,11 +27,11 @@ export type SimulationResult = {
 export type SimulationFailure = {
   readonly message: string
   readonly index: number
-  /** Whether it is in the form or in the signatures of the group, before the evaluation. */
+  /** Whether the failure is in the form or the signatures of the group, before the evaluation. */
   readonly isStateless: boolean
 }
 
-/** Throws a LedgerError only where no single transaction is at fault: nodes send an error response for that. */
+/** Throws a LedgerError only if no single transaction is at fault, for which nodes send an error response. */
 export function run(
   group: readonly Submission.Submitted[],
   { allowsEmptySignatures, fixesSigners }: SimulationOptions,
@@ -57,9 +57,9 @@ function failureOf(error: LedgerError, index: number): SimulationFailure {
 }
 
 /**
- * The signers of unsigned members that name another one. As on a node they are found before the evaluation, from the
- * state and from the rekeying in the group: a member after the one that fails has its signer too, and an account that is
- * closed in the group keeps its own. An application call may rekey, so that none is fixed after one.
+ * Returns the signers of unsigned members that name another one. As on a node they are determined before the
+ * evaluation, from the state and from the rekeying in the group: a member after the failed one has its signer too, and
+ * an account that is closed in the group keeps its own. An application call may rekey, so none is fixed after one.
  */
 function fixSigners(group: readonly Submission.Submitted[], state: StateReader): Map<number, MapKey.MapKey> {
   const fixed = new Map<number, MapKey.MapKey>()

@@ -6,7 +6,7 @@ function contents<T extends string | bigint>(list: SortedList<T>): T[] {
   return Array.from({ length: list.size }, (_, index) => list.at(index)!)
 }
 
-test('the values are in order, however they were added', () => {
+test('the values are in order, regardless of how they were added', () => {
   const list = new SortedList<bigint>()
   for (const value of [5n, 1n, 9n, 3n]) list.add(value)
   assert.deepEqual(contents(list), [1n, 3n, 5n, 9n])
@@ -15,7 +15,7 @@ test('the values are in order, however they were added', () => {
   assert.deepEqual(contents(list), [1n, 3n, 4n, 5n, 9n, 10n])
 })
 
-test('is the same as a sorted array, over many additions and deletions', () => {
+test('equals a sorted array, over many additions and deletions', () => {
   let seed = 1
   const random = (below: number): number => {
     seed = (seed * 48_271) % 2_147_483_647
@@ -39,7 +39,7 @@ test('is the same as a sorted array, over many additions and deletions', () => {
   )
 })
 
-test('finds the first value after another one, which need not be there', () => {
+test('finds the first value after another one, which need not be in the list', () => {
   const list = new SortedList<string>()
   for (const value of ['b', 'd', 'a']) list.add(value)
   assert.deepEqual(
@@ -48,7 +48,7 @@ test('finds the first value after another one, which need not be there', () => {
   )
 })
 
-test('deleting what is not there changes nothing', () => {
+test('deleting an absent value changes nothing', () => {
   const list = new SortedList<string>()
   list.add('a')
   list.delete('b')

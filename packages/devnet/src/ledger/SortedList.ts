@@ -2,11 +2,11 @@
 const maxUnsorted = 1_024
 
 export class SortedList<T extends string | bigint> {
-  /** Sorted up to `#sorted`; what follows was added since. */
+  /** Sorted up to `#sorted`; later values were added since. */
   #values: T[] = []
   #sorted = 0
 
-  /** Of distinct values in any order. */
+  /** Creates a list of distinct values in any order. */
   static of<T extends string | bigint>(values: Iterable<T>): SortedList<T> {
     const list = new SortedList<T>()
     for (const value of values) list.add(value)

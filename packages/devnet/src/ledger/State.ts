@@ -50,7 +50,7 @@ export class State implements StateReader, OverlayTarget {
     return this.#assets.get(assetId)
   }
 
-  /** In the ledger, nodes check for the lease first. */
+  /** On the ledger, nodes check for the lease first. */
   findDuplicate({ digest, lease, round }: DuplicateQuery): Duplicate | undefined {
     const until = lease === undefined ? undefined : this.#leases.get(lease)
     if (until !== undefined && round <= until) return 'lease'
@@ -115,7 +115,7 @@ export class State implements StateReader, OverlayTarget {
     this.#expiringWith(until).leases.push(lease)
   }
 
-  /** Deletes what expires with this round. */
+  /** Deletes everything that expires with this round. */
   endRound(round: bigint): void {
     const expiring = this.#expiring.get(round)
     if (expiring === undefined) return

@@ -1,11 +1,11 @@
-/** What the last blocks changed, as nodes report it of a few rounds. */
+/** The changes of the last blocks, which nodes report for a few rounds. */
 import type { Account, Asset, Holding } from './Account.js'
 import type { MapKey } from './MapKey.js'
 import type { State } from './State.js'
 import type { StateOverlay } from './StateOverlay.js'
 import type { Totals } from './Totals.js'
 
-/** A holding or an asset of an account that was written. Both are present if the account has both. */
+/** A written holding or asset of an account. Both are present if the account has both. */
 export type AssetRecord = {
   readonly account: MapKey
   readonly assetId: bigint
@@ -16,10 +16,10 @@ export type AssetRecord = {
 }
 
 export type StateDelta = {
-  /** As they are after the block, in the order of their first write. */
+  /** The state after the block, in the order of the first write. */
   readonly accounts: ReadonlyMap<MapKey, Account>
   readonly assetRecords: readonly AssetRecord[]
-  /** The assets that came and went, with their creators. */
+  /** The created and destroyed assets, with their creators. */
   readonly creatables: readonly { readonly assetId: bigint; readonly isCreated: boolean; readonly creator: MapKey }[]
   /** The last valid round of each transaction, in the order of the block. */
   readonly transactions: ReadonlyMap<MapKey, bigint>
@@ -71,9 +71,9 @@ function creatables(open: StateOverlay, state: State): StateDelta['creatables'] 
   })
 }
 
-/** A node keeps the last four, and those of the last seconds: in dev mode a client makes many in that time. */
+/** A node keeps the last four rounds, and those of the last seconds: in dev mode a client makes many in that time. */
 const maxRounds = 100
-/** Bounds the memory where blocks are large. */
+/** Bounds the memory if blocks are large. */
 const maxTransactions = 50_000
 
 export class RecentDeltas {

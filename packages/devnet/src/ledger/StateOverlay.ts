@@ -1,6 +1,6 @@
 /**
- * Changes on top of a state that stays the same until they are committed. A group is evaluated in an overlay on the open
- * block, and the open block is an overlay on the state.
+ * Changes on top of a state that is not modified until they are committed. A group is evaluated in an overlay on the
+ * open block, and the open block is an overlay on the state.
  */
 import type { Account, Asset, Holding } from './Account.js'
 import type { MapKey } from './MapKey.js'
@@ -92,7 +92,7 @@ export class StateOverlay implements StateReader {
     for (const [key, until] of this.leases) target.setLease(key, until)
   }
 
-  // An overlay that commits into this one has updated the counts already.
+  // An overlay that commits into this one has already updated the counts.
 
   setAccount(key: MapKey, account: Account): void {
     this.accounts.set(key, account)

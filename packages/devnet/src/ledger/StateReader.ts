@@ -7,9 +7,9 @@ export type StateReader = {
   account: (key: MapKey) => Account
   holding: (key: MapKey, assetId: bigint) => Holding | undefined
   asset: (assetId: bigint) => Asset | undefined
-  /** What a transaction duplicates, if anything: itself, or a lease that is in force in that round. */
+  /** Returns what a transaction duplicates, if anything: itself, or a lease that is in force in that round. */
   findDuplicate: (query: DuplicateQuery) => Duplicate | undefined
-  /** Number of transactions, with those counted at genesis. */
+  /** The number of transactions, including the initial value at genesis. */
   transactionCount: () => bigint
 }
 

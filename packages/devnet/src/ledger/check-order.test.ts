@@ -1,4 +1,4 @@
-/** If a transaction violates two rules, nodes report the one they check first. */
+/** Tests that a transaction which violates two rules gets the error of the rule that nodes check first. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'

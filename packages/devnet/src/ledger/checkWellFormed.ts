@@ -6,7 +6,7 @@ import * as MapKey from './MapKey.js'
 type Txn = Transaction.Transaction
 export type SpecialAddresses = { readonly feeSink: MapKey.MapKey; readonly rewardsPool: MapKey.MapKey }
 
-/** The reason to reject it, or undefined. */
+/** Returns the reason to reject it, or undefined. */
 export function checkWellFormed(txn: Txn, special: SpecialAddresses): string | undefined {
   return ofType(txn, special) ?? ofOtherTypes(txn) ?? ofAny(txn, special)
 }
@@ -36,7 +36,7 @@ function ofType(txn: Txn, special: SpecialAddresses): string | undefined {
 
 function payment(txn: Txn, { feeSink }: SpecialAddresses): string | undefined {
   const sender = MapKey.of(txn.snd)
-  // Nodes compare even if there is no close address: then a payment from the zero address closes to its sender.
+  // Nodes compare even without a close address, so a payment from the zero address closes to its sender.
   if (MapKey.ofField(txn.close) === sender) {
     return `transaction cannot close account to its sender ${Address.encode(txn.snd)}`
   }

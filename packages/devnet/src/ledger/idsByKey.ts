@@ -1,4 +1,4 @@
-/** Ids of assets by the account that has or created them. */
+/** Ids of assets by their holder or creator. */
 import type { MapKey } from './MapKey.js'
 
 /** Adds an id to those of a key. */
@@ -8,7 +8,7 @@ export function addTo(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint):
   else ids.add(id)
 }
 
-/** Removes an id, and the key with its last one. */
+/** Removes an id, and the key with its last id. */
 export function removeFrom(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
   const ids = index.get(key)
   ids?.delete(id)

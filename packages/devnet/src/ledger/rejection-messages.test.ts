@@ -1,4 +1,4 @@
-/** Every rejection that depends on the state, with a node's message. */
+/** Tests every rejection that depends on the state, with a node's message. */
 import { test } from 'node:test'
 import { Hash, Transaction } from '@latchkey/algorand'
 import {
@@ -17,7 +17,7 @@ import * as MapKey from './MapKey.js'
 type Txn = Transaction.Transaction
 type Fields = Partial<Txn>
 
-/** Alice created `asset` with all four addresses her own, and `plain` with none. */
+/** Alice created `asset` with herself as all four addresses, and `plain` with none. */
 type Scene = {
   node: TestNode
   alice: Person

@@ -1,6 +1,6 @@
 import { LatchkeyError } from '@latchkey/algorand'
 
-/** A participation key that the node does not take: it never leaves the package. */
+/** A participation key that the node rejects. This error never leaves the package. */
 export class ParticipationError extends LatchkeyError<'request_rejected'> {
   override name = 'ParticipationError'
 

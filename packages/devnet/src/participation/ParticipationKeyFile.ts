@@ -1,4 +1,4 @@
-/** A participation key as `goal` and `algokey` write it: a database with one row. */
+/** A participation key in the format of `goal` and `algokey`: a database with one row. */
 import { Msgpack } from '@latchkey/algorand'
 import type { Participation } from '../ledger/Account.js'
 import * as MapKey from '../ledger/MapKey.js'
@@ -8,7 +8,7 @@ import { type Column, SqliteFile } from './SqliteFile.js'
 export type ParticipationKeyFile = {
   readonly account: MapKey.MapKey
   readonly keys: Participation
-  /** The secret of the selection key, by which the id of the key is computed. */
+  /** The secret of the selection key, from which the id of the key is computed. */
   readonly selectionSecret: Uint8Array
 }
 
@@ -51,7 +51,7 @@ function readRow(file: Uint8Array): ParticipationKeyFile {
 
 const verifier = 'OneTimeSignatureVerifier'
 
-/** The byte strings of a map in msgpack with these names. */
+/** Reads the byte strings with these names from a msgpack map. */
 function members(bytes: Uint8Array, names: readonly string[]): { [name: string]: Uint8Array } {
   const found: { [name: string]: Uint8Array } = {}
   const reader = new Msgpack.Reader(bytes)

@@ -1,6 +1,6 @@
 /**
- * The participation keys that the node has. They take part in no consensus: clients list them, and register those of an
- * account to go online. They are in memory only, like snapshots; the keys of the genesis are there from the beginning.
+ * The participation keys of the node. They take part in no consensus: clients list them, and register those of an
+ * account to go online. They are kept in memory only, like snapshots; the keys of the genesis always exist initially.
  */
 import { randomBytes } from 'node:crypto'
 import { Bytes, Ed25519, Hash, Msgpack } from '@latchkey/algorand'
@@ -12,7 +12,7 @@ import * as ParticipationKeyFile from './ParticipationKeyFile.js'
 
 export type ParticipationKey = AccountParticipation & { readonly id: MapKey.MapKey }
 
-/** A node has a few; this bounds what a client can make it keep. */
+/** A node has a few. This bounds how many a client can make it keep. */
 const maxKeys = 1_000
 const domain = new Uint8Array(Buffer.from('PK'))
 const stateProofKeyBytes = 64
@@ -35,18 +35,18 @@ export class ParticipationKeys {
     return this.#keys.get(id)
   }
 
-  /** Returns whether there was one. */
+  /** Returns whether the key existed. */
   delete(id: MapKey.MapKey): boolean {
     return this.#keys.delete(id)
   }
 
-  /** Adds the key in a file that `goal` or `algokey` made, and returns its id. Throws a ParticipationError. */
+  /** Adds the key in a file created by `goal` or `algokey`, and returns its id. Throws a ParticipationError. */
   install(file: Uint8Array): MapKey.MapKey {
     const { account, keys, selectionSecret } = ParticipationKeyFile.read(file)
     return this.#add({ account, keys, id: idOf(account, keys, selectionSecret) })
   }
 
-  /** Makes the key of an account for a range of rounds. Throws a ParticipationError. */
+  /** Generates the key of an account for a range of rounds. Throws a ParticipationError. */
   generate(account: MapKey.MapKey, { first, last, dilution }: Range): MapKey.MapKey {
     const selection = Ed25519.keyPairFromSeed(randomBytes(32))
     const keys: Participation = {
@@ -60,7 +60,7 @@ export class ParticipationKeys {
     return this.#add({ account, keys, id: idOf(account, keys, selection.secretKey) })
   }
 
-  /** Only those of the genesis are left. */
+  /** Keeps only the keys of the genesis. */
   reset(): void {
     this.#keys.clear()
     for (const one of this.#genesis) this.#add({ ...one, id: idOf(one.account, one.keys, undefined) })
@@ -78,12 +78,12 @@ export class ParticipationKeys {
 
 type Range = { first: bigint; last: bigint; dilution: bigint }
 
-/** One more than the square root of the number of rounds, as `goal` chooses it. */
+/** One more than the square root of the number of rounds, like `goal`. */
 function defaultDilution(first: bigint, last: bigint): bigint {
   return 1n + BigInt(Math.floor(Math.sqrt(Number(last - first))))
 }
 
-/** The hash by which nodes name a key. It covers the secret of the selection key. */
+/** The hash with which nodes identify a key. It covers the secret of the selection key. */
 function idOf(account: MapKey.MapKey, keys: Participation, selectionSecret: Uint8Array | undefined): MapKey.MapKey {
   const fields: [string, bigint | Uint8Array | undefined][] = [
     ['addr', MapKey.bytes(account)],

@@ -1,6 +1,6 @@
 /**
- * Reads the rows of a table in the bytes of an SQLite database. A participation key comes as one, and is sent by anybody
- * who may use the node: only rows are read, so that views, triggers and indexes of the file have no effect.
+ * Reads the rows of a table in the bytes of an SQLite database. Participation keys come in this format, from anybody
+ * who may use the node. Only rows are read, so views, triggers and indexes of the file have no effect.
  */
 import { ParticipationError } from './ParticipationError.js'
 
@@ -11,17 +11,19 @@ const headerBytes = 100
 const leafTable = 0x0d
 const interiorTable = 0x05
 const maxColumns = 100
-/** Levels of a tree: more than the largest table has. */
+/** The maximum depth of a tree, more than the largest table has. */
 const maxDepth = 20
-/** Tables and indexes of a database: more than that of a participation key has. */
+/** The maximum number of tables and indexes, more than the database of a participation key has. */
 const maxTables = 100
 
 export class SqliteFile {
   readonly #bytes: Buffer
   readonly #pageBytes: number
-  /** The bytes of a page without those that are reserved at its end. */
+  /** The bytes of a page without those reserved at its end. */
   readonly #usableBytes: number
-  /** Pages that may be read still. A tree has each once, so that a file in which they form a circle ends here. */
+  /**
+   * The number of pages that may still be read. A tree contains each once, so a file with a cycle of pages ends here.
+   */
   #pagesLeft: number
 
   constructor(bytes: Uint8Array) {
@@ -39,8 +41,9 @@ export class SqliteFile {
   }
 
   /**
-   * The rows of a table in the order of their ids; undefined if there is no such table. Each is read when it is asked for:
-   * a page can name the same long row ten thousands of times, and all of them would be many times the size of the file.
+   * Yields the rows of a table in the order of their ids, or returns undefined if the table does not exist. Each row is
+   * read on demand: a page can refer to the same long row tens of thousands of times, which together would far exceed
+   * the file size.
    */
   rows(table: string): Generator<Column[]> | undefined {
     let tables = 0
@@ -75,7 +78,7 @@ export class SqliteFile {
     return this.#bytes.subarray(start, start + this.#usableBytes)
   }
 
-  /** The content of a cell. What does not fit the page is in a chain of further pages. */
+  /** Returns the content of a cell. The part that does not fit the page is in a chain of further pages. */
   #payload(page: Buffer, position: number): Buffer {
     const cursor = new Cursor(page, position)
     const length = Number(cursor.varint())
@@ -95,7 +98,7 @@ export class SqliteFile {
   }
 }
 
-/** How much of a row is in its own page, by the rule of the file format. */
+/** How much of a row is in its own page, according to the file format. */
 function localBytes(length: number, usable: number): number {
   const most = usable - 35
   if (length <= most) return length
@@ -172,7 +175,7 @@ function at(bytes: Buffer, position: number, length: number): number {
   return bytes.readUIntBE(position, length)
 }
 
-/** In the words of SQLite. */
+/** The error text of SQLite. */
 function damaged(): ParticipationError {
   return new ParticipationError('database disk image is malformed')
 }

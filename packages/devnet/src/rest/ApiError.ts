@@ -3,8 +3,8 @@ import type { RawResponse } from '@latchkey/http'
 import { json } from './HttpResponse.js'
 
 /**
- * A request that gets an error response: it never leaves the package. `hint` is for people and tools; clients match on
- * the message.
+ * A request that gets an error response. This error never leaves the package. `hint` is for people and tools; clients
+ * match on the message.
  */
 export class ApiError extends LatchkeyError<'request_rejected'> {
   override name = 'ApiError'
@@ -18,7 +18,7 @@ export class ApiError extends LatchkeyError<'request_rejected'> {
     this.#headers = headers
   }
 
-  /** The same one each time. */
+  /** Returns the same response each time. */
   toResponse(): RawResponse {
     this.#response ??= this.#newResponse()
     return this.#response

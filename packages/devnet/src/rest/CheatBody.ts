@@ -14,7 +14,7 @@ export class CheatBody {
     this.#members = members
   }
 
-  /** Rejects names that are not `known`: a misspelt member must not count as an absent one. */
+  /** Rejects names that are not `known`, because a misspelled member must not count as absent. */
   static async read({ request }: RouteContext, known: readonly string[]): Promise<CheatBody> {
     const bytes = await request.body()
     if (bytes.length > maxBytes) throw new ApiError(413, `a body has at most ${maxBytes} bytes`)
@@ -38,7 +38,7 @@ export class CheatBody {
     throw new ApiError(400, `${name} is an Algorand address of 58 characters`)
   }
 
-  /** A decimal such as 1.5 or "0.000001" in base units, never through a floating point number; 0 if absent. */
+  /** A decimal such as 1.5 or "0.000001" in base units, never as a floating point number; 0 if absent. */
   amount(name: string, decimals: number): bigint {
     if (!this.has(name)) return 0n
     const text = this.#numberText(name) ?? ''

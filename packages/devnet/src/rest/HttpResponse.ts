@@ -25,7 +25,7 @@ export function text(body: string, status = 200, type = 'text/plain'): RawRespon
   return { status, headers: ['Content-Type', type], body }
 }
 
-/** A body that is JSON text already. */
+/** A body that is already JSON text. */
 export function jsonText(body: string): RawResponse {
   return { status: 200, headers: jsonHeaders, body }
 }

@@ -1,11 +1,11 @@
-/** Path and query of a request, parsed as strictly as nodes parse them and with their error messages. */
+/** Path and query of a request, parsed as strictly as on nodes and with their error messages. */
 import { Address, Hash } from '@latchkey/algorand'
 import * as Consensus from '../ledger/Consensus.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import type { Format } from './HttpResponse.js'
 
-/** The number of elements in a page of a list, if the request names none. */
+/** The default number of elements in a page of a list. */
 const defaultLimit = 1_000n
 
 export class Query {
@@ -37,7 +37,7 @@ export class Query {
     return text === undefined ? undefined : parseUint(text, bindingPrefix(name))
   }
 
-  /** The parameters of a list in pages. `after` is below the first id if there is none. */
+  /** The paging parameters of a list. `after` is below the first id if there is none. */
   page(max: bigint, of: string): { limit: bigint; after: bigint } {
     const limit = this.uint('limit')
     const next = this.get('next')
@@ -78,7 +78,7 @@ export function parseUint(text: string, prefix: string): bigint {
   return BigInt(text)
 }
 
-/** Why nodes do not take a text for an integer of 64 bits, or undefined. */
+/** Returns why nodes reject a text as a 64-bit integer, or undefined. */
 export function problemOfUint(text: string): string | undefined {
   const problem = (reason: string) => `strconv.ParseUint: parsing ${quoted(text)}: ${reason}`
   if (!/^[0-9]+$/.test(text)) return problem('invalid syntax')
@@ -87,7 +87,7 @@ export function problemOfUint(text: string): string | undefined {
   return isInRange ? undefined : problem('value out of range')
 }
 
-/** As Go quotes a text: control characters in two digits. */
+/** Quotes a text like Go: control characters have two digits. */
 function quoted(text: string): string {
   return JSON.stringify(text).replace(/\\u00([01][0-9a-f])/g, '\\x$1')
 }
@@ -102,11 +102,11 @@ export function address(text: string): MapKey.MapKey {
   }
 }
 
-/** The reason of a node to reject a text that is not an address. */
+/** Returns a node's reason to reject an invalid address. */
 function problemOfAddress(text: string): string {
   const letters = text.replace(/[\r\n]/g, '')
   if (!/^[A-Z2-7]*$/.test(letters)) return `failed to decode address ${text} from base 32`
-  // The last letter carries three bits of the checksum, and two that have to be zero.
+  // The last letter carries three bits of the checksum, and two that must be zero.
   const spellings = ['A', 'E', 'I', 'M', 'Q', 'U', 'Y', '4'].map((last) => letters.slice(0, -1) + last)
   const isSpelledOtherwise = letters.length === 58 && spellings.some((spelling) => Address.isValid(spelling))
   return `address ${text} is ${isSpelledOtherwise ? 'non-canonical' : 'malformed, checksum verification failed'}`
@@ -118,7 +118,7 @@ export function transactionId(text: string): MapKey.MapKey {
   return id
 }
 
-/** 32 bytes in 52 letters. The last one carries one bit; nodes ignore its other four, and line breaks. */
+/** 32 bytes in 52 letters. The last letter carries one bit; nodes ignore its other four, and line breaks. */
 export function digest(text: string): MapKey.MapKey | undefined {
   const exact = Hash.fromText(text)
   if (exact !== undefined) return MapKey.of(exact)
@@ -130,7 +130,7 @@ export function digest(text: string): MapKey.MapKey | undefined {
 /**
  * Decodes a part of a path.
  *
- * @throws ApiError 400 if it is no valid percent-encoding.
+ * @throws ApiError 400 if the percent-encoding is invalid.
  */
 export function decodeParameter(parameter: string): string {
   if (!parameter.includes('%')) return parameter

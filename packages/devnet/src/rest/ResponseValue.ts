@@ -15,10 +15,10 @@ export type Value =
   | ReadonlyMap<Value, Value>
   | { readonly [name: string]: Value | undefined }
 
-/** A signed transaction in canonical form, which is embedded in msgpack as it is. */
+/** A signed transaction in canonical form, which is embedded in msgpack unchanged. */
 export class SignedBytes {
   readonly bytes: Uint8Array
-  /** Members beside those of the signed transaction itself. */
+  /** Members in addition to those of the signed transaction. */
   readonly added: { readonly [name: string]: Value | undefined }
 
   constructor(bytes: Uint8Array, added: { readonly [name: string]: Value | undefined } = {}) {
@@ -27,7 +27,7 @@ export class SignedBytes {
   }
 }
 
-/** Text of the ledger that is not necessarily UTF-8. */
+/** Text on the ledger that is not necessarily UTF-8. */
 export class Text {
   readonly bytes: Uint8Array
 
@@ -83,7 +83,7 @@ function writeMsgpack(value: Value, writer: Msgpack.Writer): void {
   }
 }
 
-/** In one line, with the newline that ends it. */
+/** Formats a value on one line, with a trailing newline. */
 export function toJson(value: Value): string {
   return `${json(value, '', '', quoteSafely)}\n`
 }
@@ -124,11 +124,11 @@ function membersOfSigned({ bytes, added }: SignedBytes): Value {
 }
 
 /**
- * The indented texts of the latest transactions, by their bytes: a payment is simulated, and then looked up by everyone
- * who takes part in it.
+ * The indented texts of the latest transactions, by their bytes: a payment is simulated, and then every party looks it
+ * up.
  */
 const signedTexts = new BoundedMap<string, string>(512)
-/** Larger ones are rare, and are not kept. */
+/** Larger ones are rare and not cached. */
 const maxKeptBytes = 2_048
 
 function signedText(value: SignedBytes): string {
@@ -157,13 +157,13 @@ function nameOf(key: Value): string {
   return key instanceof Uint8Array ? Buffer.from(key).toString('base64') : String(key)
 }
 
-/** Nodes escape what could end a script element, but only in JSON of one line. */
+/** Nodes escape characters that could end a script element, but only in single-line JSON. */
 function quoteSafely(text: string): string {
   if (plain.test(text)) return `"${text}"`
   return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escaped)
 }
 
-/** Text that both ways of quoting leave as it is: names, addresses, amounts. */
+/** Text that both ways of quoting leave unchanged: names, addresses, amounts. */
 const plain = /^[\w +/=:.,-]*$/
 
 function quote(text: string): string {

@@ -15,11 +15,11 @@ export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Parameters are written in braces. */
   readonly path: string
-  /** For the description of the API. Routes without one are not part of it. */
+  /** Used in the description of the API. Routes without a summary are not part of it. */
   readonly summary?: string
   /** The names of the parameters in the query. */
   readonly query?: readonly string[]
-  /** `open` needs no token; `cheat` is served only to programs on this machine. */
+  /** `open` requires no token; `cheat` is served only to programs on this machine. */
   readonly access?: 'open' | 'cheat'
   readonly handle: (call: RouteContext) => RawAnswer | Promise<RawAnswer>
 }
@@ -67,7 +67,7 @@ export class Router<R extends AnyRoute = Route> {
   }
 }
 
-/** The segments in place of the parameters; undefined if another one differs. */
+/** Returns the values of the parameters, or undefined if another segment differs. */
 function parametersOf(pattern: Entry<unknown>['segments'], segments: readonly string[]): string[] | undefined {
   const path: string[] = []
   for (let index = 0; index < pattern.length; index++) {

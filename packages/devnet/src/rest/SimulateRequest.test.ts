@@ -15,7 +15,7 @@ function setUp() {
   return { node, person, signed, plain, post }
 }
 
-/** As algosdk sends it. */
+/** Encodes the body like algosdk. */
 function sdkBody(groups: readonly (readonly Uint8Array[])[], options: object = {}): Uint8Array {
   return algosdk.encodeMsgpack(
     new algosdk.modelsv2.SimulateRequest({
@@ -31,7 +31,7 @@ function sdkBody(groups: readonly (readonly Uint8Array[])[], options: object = {
 }
 
 test('request body', async (t) => {
-  await t.test('is read in msgpack and in JSON whatever its content type', async () => {
+  await t.test('is read in msgpack and in JSON with any content type', async () => {
     const { signed, post } = setUp()
     const { text } = await post(sdkBody([[signed]]))
     for (const type of [undefined, 'application/json', 'application/msgpack', 'application/x-binary']) {
@@ -167,7 +167,7 @@ test('request body', async (t) => {
     }
   })
 
-  await t.test('takes nothing for a request without a group', async () => {
+  await t.test('accepts nil as a request without a group', async () => {
     const { post } = setUp()
     for (const body of ['{}', 'null', Buffer.from([0x80]), Buffer.from([0xc0])]) {
       assert.equal(errorMessageOf(await post(body)), 'expected 1 transaction group, got 0')

@@ -14,7 +14,7 @@ export type SimulateRequest = {
 
 const flags = ['allow-empty-signatures', 'allow-more-logging', 'allow-unnamed-resources', 'fix-signers'] as const
 const traceFlags = ['enable', 'scratch-change', 'stack-change', 'state-change'] as const
-/** Limits on what is read; both are above what is accepted. */
+/** Limits on the input; both are above the accepted maximum. */
 const maxGroupsRead = 100
 const maxTransactionsRead = 100
 
@@ -23,7 +23,7 @@ const nil = 0xc0
 export function read(body: Buffer): SimulateRequest {
   if (body.length === 0) throw new ApiError(400, 'failed to decode object: EOF')
   try {
-    // A node takes nothing for a request without members.
+    // A node reads nil as a request without members.
     if (body[0] === nil) return emptyRequest()
     // No JSON text begins with a byte that begins a msgpack map.
     return (body[0]! & 0x80) !== 0 ? readMsgpack(new Msgpack.Reader(body)) : readJson(body.toString('utf8'))

@@ -27,7 +27,7 @@ function addressText(key: MapKey.MapKey): string | undefined {
   return key === MapKey.zero ? undefined : MapKey.address(key)
 }
 
-/** As text only if it is printable; the bytes always. */
+/** The text if it is printable, and always the bytes. */
 export function textMembers(name: string, bytes: Uint8Array): Members {
   if (bytes.length === 0) return {}
   return { [name]: printable(bytes), [`${name}-b64`]: bytes }
@@ -84,7 +84,7 @@ export function accountAssetRecord(holding: Holding | undefined, created: Asset 
 
 const statusNumbers = { Offline: 0, Online: 1, 'Not Participating': 2 } as const
 
-/** `isShort` is the record that nodes send without resources: other names, and zeroes are present. */
+/** `isShort` selects the record that nodes send without resources: with other names, and including zeroes. */
 export function accountRecord(key: MapKey.MapKey, account: Account, state: State, isShort: boolean): Value {
   return isShort ? shortRecord(account) : fullRecord(key, account, state)
 }

@@ -21,7 +21,7 @@ const selection = new Uint8Array(32).fill(2)
 const stateProof = new Uint8Array(64).fill(3)
 const metadata = new Uint8Array(32).fill(7)
 
-/** A rekeyed online account with two assets of its own and two of others. */
+/** A rekeyed online account with two of its own assets and two of others. */
 let node: TestNode
 before(async () => {
   node = new TestNode({ nowMs: () => 1_700_000_000_000 })
@@ -66,7 +66,7 @@ const full = () =>
 const minimal = () => `{"creator":"${creator.address}","decimals":0,"default-frozen":false,"total":5}`
 const zero = () =>
   `{"creator":"${other.address}","decimals":0,"default-frozen":false,"total":0,"unit-name":"Z","unit-name-b64":"Wg=="}`
-/** Its name holds a zero byte, so that there is only the base64 of it. */
+/** Its name contains a zero byte, so only its base64 is present. */
 const unprintable = () =>
   `{"creator":"${other.address}","decimals":0,"default-frozen":true,"freeze":"${other.address}","manager":"${other.address}","name-b64":"w6kAeA==","total":18446744073709551615,"unit-name":"DF","unit-name-b64":"REY="}`
 

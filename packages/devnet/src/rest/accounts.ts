@@ -9,7 +9,7 @@ import { address, type Query, uint } from './Parameters.js'
 import { toMsgpack, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
-/** The most assets in one response, as on a node. */
+/** The maximum number of assets in one response, as on a node. */
 const maxResources = 100_000
 const maxBatch = 1_000n
 

@@ -1,4 +1,4 @@
-/** Programs and applications, of which this ledger has none. */
+/** Programs and applications. This ledger has none. */
 import { Address } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'
 import { ApiError } from './ApiError.js'
@@ -51,7 +51,7 @@ export const applicationRoutes: readonly Route[] = [
   },
 ]
 
-/** The most applications in one response of a node: more without their parameters, which are large. */
+/** The maximum number of applications in one response of a node: more without their parameters, which are large. */
 const maxBatch = 1_000n
 const maxBatchWithoutParameters = 100_000n
 
@@ -107,7 +107,7 @@ function getAccountApplication({ path, query }: RouteContext): RawResponse {
   throw new ApiError(404, 'account application info not found')
 }
 
-/** Names are written as an encoding and a value. An ABI value is not checked: no box has its name anyway. */
+/** Names are written as an encoding and a value. An ABI value is not checked, because no box has its name anyway. */
 function checkBoxName(name: string, prefix: string): void {
   const problem = problemOfName(name)
   if (problem !== undefined) throw new ApiError(400, prefix + problem)

@@ -144,7 +144,7 @@ ${mark}        "sig": "${sig}",
     "txn": "${block.txn}",
     "txn256": "${block.txn256}",
     "txn512": "${block.txn512}"`
-    // The second has no genesis id.
+    // The second transaction has no genesis id.
     const txns = `,
     "txns": [
 ${member(0, 300_000, '        "hgi": true,\n')},
@@ -164,7 +164,7 @@ ${member(1, 1001, '')}
     assert.match((await node.get('/v2/blocks/4')).text, /\n {6}\{\n {8}"ca": 298000,\n {8}"hgi": true,\n {8}"sig": /)
   })
 
-  await t.test('parses flags as nodes do, and rejects others', async () => {
+  await t.test('parses flags like nodes, and rejects others', async () => {
     for (const flag of ['1', 't', 'T', 'true', 'TRUE', 'True']) {
       assert.equal((await node.get(`/v2/blocks/2?header-only=${flag}`)).json.block.txns, undefined, flag)
     }

@@ -78,7 +78,7 @@ function getTransactionProof({ node, path, query }: RouteContext) {
   const key = transactionId(path[1]!)
   if (hashtype !== 'sha512_256' && hashtype !== 'sha256') throw new ApiError(400, 'invalid hash type')
   const block = node.ledger.block(round)
-  // A node takes a block that it does not have for a failure of its own here.
+  // Here a node reports a missing block as an internal error.
   if (block === undefined) throw new ApiError(500, notInLedger)
   const idx = block.transactions.findIndex((transaction) => transaction.key === key)
   if (idx < 0) throw new ApiError(404, notFound)
@@ -87,7 +87,7 @@ function getTransactionProof({ node, path, query }: RouteContext) {
   return HttpResponse.json({ hashtype, idx, proof: proof.path, stibhash: proof.entryHash, treedepth: proof.depth })
 }
 
-/** No development ledger makes state proofs. */
+/** A development ledger makes no state proofs. */
 function getStateProof({ node, path }: RouteContext): never {
   const round = uint('round', path[0]!)
   if (round > node.ledger.last.round) throw new ApiError(500, 'given round is greater than the latest round')

@@ -1,6 +1,6 @@
 /**
- * What a node of a real network does not have: funding, time travel, snapshots, faults. Outside `/v2`, so that a program
- * that uses them gets a plain 404 in production.
+ * Operations that real networks do not have: funding, time travel, snapshots, faults. They are outside `/v2`, so that a
+ * program that uses them gets a plain 404 in production.
  */
 import { Amount } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'

@@ -5,7 +5,7 @@ import { createAsset, errorMessageOf, fund, personOf, sign, TestNode } from '../
 
 const newcomer = personOf(61)
 
-test('the changes of the last hundred rounds are there, and those of no other', async () => {
+test('the changes of the last hundred rounds are available, and no others', async () => {
   const node = new TestNode()
   const statuses = async (rounds: number[]) =>
     Promise.all(rounds.map(async (round) => (await node.get(`/v2/deltas/${round}`)).status))
@@ -19,7 +19,7 @@ test('the changes of the last hundred rounds are there, and those of no other', 
     `${stem} 2 not in deltas: dbRound 2, deltas 100, offset 0`,
   )
   assert.equal(errorMessageOf(await node.get('/v2/deltas/103'), 404), `${stem} 103 too high: dbRound 2, deltas 100`)
-  // A restored ledger has the blocks, and not what they changed.
+  // A restored ledger has the blocks, but not their changes.
   const { snapshot } = (await node.post('/devnet/snapshot')).json
   await node.post('/devnet/revert', { snapshot })
   assert.equal((await node.get('/v2/blocks/102')).status, 200)
@@ -28,7 +28,7 @@ test('the changes of the last hundred rounds are there, and those of no other', 
   assert.deepEqual(await statuses([102, 103]), [404, 200])
 })
 
-test('an empty block changes nothing but the rewards pool, which a node writes in every round', async () => {
+test('an empty block changes only the rewards pool, which a node writes in every round', async () => {
   const node = new TestNode()
   await node.post('/devnet/mine')
   const delta = (await node.get('/v2/deltas/1')).json
@@ -38,7 +38,7 @@ test('an empty block changes nothing but the rewards pool, which a node writes i
   )
 })
 
-test('an asset that is created and destroyed in one block is no new one', async () => {
+test('an asset that is created and destroyed in one block is not reported as new', async () => {
   const node = new TestNode({ blocks: 'manual' })
   const person = node.funded(0)
   await node.send(sign(node.txn('acfg', person, { apar: { t: 1n, m: person.publicKey } }), person))
@@ -50,7 +50,7 @@ test('an asset that is created and destroyed in one block is no new one', async 
   assert.deepEqual([record.Aidx, record.Holding.Deleted, record.Params.Deleted], [1001, true, true])
 })
 
-test('the totals are those of all accounts, however they changed', async () => {
+test('the totals are those of all accounts, regardless of how they changed', async () => {
   const node = new TestNode()
   const person = node.funded(0)
   const check = () => {

@@ -1,4 +1,4 @@
-/** What recent blocks changed. */
+/** The changes of recent blocks. */
 import { Msgpack } from '@latchkey/algorand'
 import type { Account } from '../ledger/Account.js'
 import * as Commitment from '../ledger/Commitment.js'
@@ -54,7 +54,7 @@ function getDelta({ node, path, query }: RouteContext) {
   return HttpResponse.inFormat(deltaValue({ ...delta, accounts }, block.header, encode), format)
 }
 
-/** Like a node that has the rounds before in its database. */
+/** Matches a node that has earlier rounds in its database. */
 function problemOf(round: bigint, { last, deltas }: Ledger): string {
   const stored = last.round - BigInt(deltas.size)
   if (round < stored) return `round ${round} before dbRound ${stored}`
@@ -82,7 +82,7 @@ type Encoding = {
   address: (key: MapKey.MapKey) => Value
   header: (header: Uint8Array) => Value
   leases: (leases: ReadonlyMap<string, bigint>) => Value
-  /** By what the ids of transactions are sorted: what is written. */
+  /** The sort key of transaction ids: their written form. */
   order: (id: Buffer) => string
 }
 
@@ -179,7 +179,7 @@ function creatablesValue(creatables: StateDelta['creatables'], { address }: Enco
   )
 }
 
-/** Zero values are absent, like the totals without any. */
+/** Zero values are absent, and so are totals without any value. */
 function totalsValue(totals: Totals): Value {
   const total = ({ microAlgos, rewardUnits }: Total): Value | undefined =>
     microAlgos === 0n && rewardUnits === 0n
@@ -192,11 +192,11 @@ function totalsValue(totals: Totals): Value {
   }
 }
 
-/** What a node knows only when the block is full. */
+/** The members that a node knows only when the block is full. */
 const late = new Set(['fc', 'ld', 'seed', 'spt', 'tc', 'txn'])
 const empty = Commitment.roots([])
 
-/** The header as it was before the first transaction, which is the one that a node reports here. */
+/** Returns the header before the first transaction, which is the one that a node reports here. */
 function openHeader(header: Uint8Array): Uint8Array {
   const reader = new Msgpack.Reader(header)
   const fields: [string, Uint8Array][] = []

@@ -84,7 +84,7 @@ test('hold', async (t) => {
     assert.equal(node.ledger.last.round, 0n)
     t.mock.timers.tick(1)
     assert.equal(await confirmedRound(node, id), 1)
-    // A second block follows, for which clients wait that missed the first.
+    // A second block follows, for clients that missed the first and wait for another.
     assert.equal(node.ledger.last.round, 2n)
   })
 

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib'
 import { Ed25519, Hash } from '@latchkey/algorand'
 import { errorMessageOf, expectText, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
 
-/** A file that `algokey part generate` made, and what a node reports of it. */
+/** A file created by `algokey part generate`, and a node's report of it. */
 const recorded = gunzipSync(
   readFileSync(new URL('../../src/participation/fixtures/algokey.partkey.gz', import.meta.url)),
 )
@@ -54,7 +54,7 @@ test('installs the file of a key, once, and removes it', async () => {
   assert.ok(typeof again !== 'symbol')
   assert.equal(errorMessageOf(again, 404), 'participation id not found')
   assert.equal(errorMessageOf(await node.get(`${path}/${reported.id}`), 404), 'the participation ID was not found')
-  // Those of the genesis come back with it.
+  // The keys of the genesis come back with it.
   const { id } = (await node.get(path)).json[0]
   await node.call('DELETE', `${path}/${id}`)
   await node.post('/devnet/reset')
@@ -67,7 +67,7 @@ test('a node without keys answers null', async () => {
   assert.equal(expectText(await node.get(path)), 'null\n')
 })
 
-test('rejects what is not the file of a key', async () => {
+test('rejects anything but a key file', async () => {
   const node = new TestNode()
   const malformed = 'database disk image is malformed'
   const cases: [Uint8Array, string][] = [
@@ -88,7 +88,7 @@ test('rejects what is not the file of a key', async () => {
   assert.deepEqual(node.errors, [])
 })
 
-test('takes no damaged file for an internal error, and none makes it run long', { timeout: 60_000 }, async () => {
+test('a damaged file causes neither an internal error nor a long run', { timeout: 60_000 }, async () => {
   const node = new TestNode()
   let state = 1
   const random = (below: number) => {
@@ -109,20 +109,20 @@ test('takes no damaged file for an internal error, and none makes it run long', 
   assert.deepEqual(node.errors, [])
 })
 
-test('reads no more of a file than the row it needs: a page can name a long row ten thousands of times', async () => {
+test('reads no more of a file than the needed row, even if a page refers to a long row many times', async () => {
   const node = new TestNode()
   const table = 'ParticipationAccount'
   const long = Buffer.alloc(3_000)
   const tooManyTables = database([record('table', 'other', 'other', long)], [])
   assert.equal(errorMessageOf(await node.post(path, tooManyTables)), 'database disk image is malformed')
-  // The second row is none.
+  // The second row is invalid.
   const rows = database([record('table', table, table, 2)], [record(long), Buffer.of(0x7f)])
   const missing = 'cannot install partkey with missing (zero) parent address'
   assert.equal(errorMessageOf(await node.post(path, rows)), missing)
   assert.deepEqual(node.errors, [])
 })
 
-test('takes a number that is none for damage', async () => {
+test('an invalid number counts as damage', async () => {
   const node = new TestNode()
   const table = 'ParticipationAccount'
   const file = database([record('table', table, table, 2)], [record(Number.NaN)])
@@ -130,7 +130,7 @@ test('takes a number that is none for damage', async () => {
   assert.deepEqual(node.errors, [])
 })
 
-/** A database with two pages. The last row of each is named again in all the room there is. */
+/** A database with two pages. The last row of each is referenced repeatedly in all of the remaining space. */
 function database(...pages: Buffer[][]): Buffer {
   const pageBytes = 65_536
   const file = Buffer.alloc(pageBytes * pages.length)
@@ -174,7 +174,7 @@ function varint(value: number): Buffer {
   return value < 128 ? Buffer.of(value) : Buffer.of(128 | (value >> 7), value & 127)
 }
 
-/** The recorded file with other bytes at a position. */
+/** Returns the recorded file with other bytes at a position. */
 function changed(at: number, ...bytes: number[]): Buffer {
   const copy = Buffer.from(recorded)
   copy.set(bytes, at)
@@ -204,7 +204,7 @@ test('generates a key with which the account goes online', async () => {
   assert.equal(errorMessageOf(await node.post(`${path}/generate/x?first=0&last=1`)).includes('address x'), true)
   const accepted = async (query: string) =>
     expectText(await node.post(generate + query), 200, 'text/plain; charset=UTF-8')
-  // As on a node the reason is not in the response.
+  // As on a node, the response does not contain the reason.
   assert.equal(await accepted('?first=5&last=4'), '{}')
   assert.equal((await node.get(path)).json.length, 3)
 
@@ -226,7 +226,7 @@ test('generates a key with which the account goes online', async () => {
   assert.equal((await node.get(path)).json.at(-1).key['vote-key-dilution'], 7)
 })
 
-test('rejects what is not an id', async () => {
+test('rejects an invalid id', async () => {
   const node = new TestNode()
   for (const wrong of [
     'x',

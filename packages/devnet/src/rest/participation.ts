@@ -29,7 +29,7 @@ export const participationRoutes: readonly Route[] = [
   },
 ]
 
-/** A node without any answers null, which clients take for an empty list. */
+/** A node without keys answers null, which clients treat as an empty list. */
 function list({ node }: RouteContext): RawAnswer {
   const keys = node.participation.list()
   return HttpResponse.json(keys.length === 0 ? null : keys.map(keyJson))
@@ -52,7 +52,7 @@ async function install({ node, request }: RouteContext): Promise<RawAnswer> {
   return HttpResponse.json({ partId: Hash.toText(MapKey.bytes(orBadRequest(() => node.participation.install(body)))) })
 }
 
-/** A node answers before it has made the key, and only logs why it could not. */
+/** A node answers before it has generated the key, and only logs a failure. */
 function generate({ node, path, query }: RouteContext): RawAnswer {
   const account = address(path[0]!)
   const dilution = query.uint('dilution') ?? 0n

@@ -9,7 +9,7 @@ type Proof = { hashtype: string; idx: number; proof: string; stibhash: string; t
 const hash = (algorithm: string, ...parts: Uint8Array[]) => createHash(algorithm).update(Bytes.concat(parts)).digest()
 const text = (letters: string) => Buffer.from(letters)
 
-/** The root that a proof leads to, computed as a verifier does: from the id of the transaction upwards. */
+/** Computes the root of a proof like a verifier, from the id of the transaction upwards. */
 function rootOf(algorithm: string, leafId: Uint8Array, { idx, proof, stibhash, treedepth }: Proof): string {
   const siblings = Buffer.from(proof, 'base64')
   assert.equal(siblings.length, 32 * treedepth)
@@ -55,7 +55,7 @@ function sha256Id(signed: Uint8Array): Uint8Array {
   return hash('sha256', text('TX'), Submission.transactionBytes(txn))
 }
 
-test('a transaction that is not in the block, a block that is not there and bad parameters', async () => {
+test('rejects a transaction that is not in the block, a missing block and invalid parameters', async () => {
   const node = new TestNode()
   const person = node.funded(0)
   const first = await node.send(sign(node.pay(person, person, 0n), person))

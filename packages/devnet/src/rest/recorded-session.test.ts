@@ -1,6 +1,6 @@
 /**
- * A session with a node in dev mode, request by request: each response has to have the same bytes. The chain begins with
- * the genesis of that node, so that even the hashes of its blocks are the same.
+ * Replays a session with a node in dev mode: each response must have the same bytes. The chain begins with the genesis
+ * of that node, so that even the hashes of its blocks are the same.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -49,7 +49,7 @@ function allocationOf({ addr, comment, state }: Session['alloc'][number]): Alloc
   }
 }
 
-/** Without the accounts and assets of this devnet. */
+/** Removes the accounts and assets of this devnet. */
 function recordedGenesis(own: Genesis): Genesis {
   const genesisHash = MapKey.of(bytes(session.genesisHash))
   return {
@@ -65,7 +65,7 @@ function recordedGenesis(own: Genesis): Genesis {
 /** How many rounds a node has written to its database depends on its timing. */
 const withoutTiming = (text: string) => text.replace(/dbRound [0-9]+|deltas [0-9]+/g, '#')
 
-test('the responses are those of a node, byte by byte', async (t) => {
+test('the responses match those of a node, byte by byte', async (t) => {
   const node = new TestNode({ genesis: recordedGenesis })
   for (const [index, { method, path, body, status, type, response }] of session.steps.entries()) {
     await t.test(`${index} ${method} ${path}`, async () => {

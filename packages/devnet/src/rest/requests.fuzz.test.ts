@@ -280,7 +280,7 @@ function edited(bytes: Uint8Array, edits: Edits): Uint8Array {
 }
 
 const refusals = [400, 401, 403, 404, 405, 413, 501]
-/** What a node takes for a failure of its own, and we say like it. */
+/** Requests that a node answers with an internal error, which we reproduce. */
 const outOfReach =
   /ledger does not have entry|failed to retrieve information from the ledger|given round is greater than the latest/
 

@@ -24,7 +24,7 @@ async function simulate(node: TestNode, signed: readonly Uint8Array[], options: 
   return response.json
 }
 
-/** The result of the group, without its transactions. */
+/** Returns the result of the group, without its transactions. */
 async function verdict(node: TestNode, signed: readonly Uint8Array[], options: { [name: string]: unknown } = {}) {
   const { 'txn-groups': groups } = await simulate(node, signed, options)
   assert.equal(groups.length, 1)
@@ -33,7 +33,7 @@ async function verdict(node: TestNode, signed: readonly Uint8Array[], options: {
   return rest
 }
 
-/** What a group of transactions with the least fee pays, which is reported for one that fails too. */
+/** The fees of a group with the minimum fee, which are also reported for a failed group. */
 function paid(transactions: number) {
   return { 'group-fees-paid': 1000 * transactions, 'group-usage': 1_000_000 * transactions }
 }
@@ -127,7 +127,7 @@ test('a group that would succeed', async (t) => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const close = await simulate(node, [sign(node.pay(a, a, 0n, { close: b.publicKey }), a)])
-    // The account holds assets, so that it cannot be closed.
+    // The account holds assets, so it cannot be closed.
     assert.match(close['txn-groups'][0]['failure-message'], /cannot close: 2 outstanding assets/)
     const [xaid] = [31_566_704n]
     const out = sign(node.txn('axfer', a, { xaid, arcv: b.publicKey, aamt: 1n, aclose: b.publicKey }), a)
@@ -196,7 +196,7 @@ test('a group that would fail is 200 with reason and position', async (t) => {
     const response = (await simulate(node, group))['txn-groups'][0]
     assert.deepEqual(response['failed-at'], [1])
     assert.match(response['failure-message'], /^transaction [A-Z2-7]{52}: overspend \(account /)
-    // The fees are those that all members would pay, also after the one that fails.
+    // The fees are those of all members, including those after the failed one.
     assert.deepEqual(
       response['txn-results'].map((result: object) => Object.keys(result)),
       [1, 2, 3].map(() => ['fees-paid', 'txn-result']),
@@ -257,7 +257,7 @@ test('a group that would fail has what was known of it', async (t) => {
   await t.test('the amount that closing would move', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
-    // It holds assets, so that it cannot be closed.
+    // The account holds assets, so it cannot be closed.
     const [closed] = await resultsOf(node, [sign(node.pay(a, b, 1n, { close: b.publicKey }), a)])
     assert.equal(closed['closing-amount'], 1_000_000_000_000 - 1001)
     const out = { xaid: 31_566_704n, arcv: b.publicKey, aclose: newcomer.publicKey }
@@ -468,7 +468,7 @@ test('options', async (t) => {
   })
 })
 
-test('a signature that verified before counts for its own transaction and key alone', async () => {
+test('a verified signature counts only for its own transaction and key', async () => {
   const node = new TestNode()
   const [person, other] = [node.funded(0), node.funded(1)]
   const signed = sign(node.pay(person, newcomer, 500_000n), person)
@@ -485,6 +485,6 @@ test('a signature that verified before counts for its own transaction and key al
     const response = await node.post(path, simulateBody([one], {}))
     assert.equal(errorMessageOf(response), "At least one signature didn't pass verification")
   }
-  // And it does count for them.
+  // The signature does count for them.
   assert.deepEqual(await verdict(node, [signed]), paid(1))
 })

@@ -33,7 +33,7 @@ async function simulate({ node, request, query }: RouteContext): Promise<RawAnsw
   const simulation = SimulateRequest.read(body)
   const group = checkRequest(simulation, node)
   const result = run(simulation, group, node)
-  // As on a node the format is read last.
+  // As on a node, the format is read last.
   return HttpResponse.inFormat(responseOf(simulation, group, result, node), query.format())
 }
 
@@ -41,7 +41,7 @@ const fail = (message: string): never => {
   throw new ApiError(400, message)
 }
 
-/** Checks the options, in the order of a node, and returns the one group. */
+/** Checks the options in the order of a node, and returns the one group. */
 function checkRequest({ groups, round, flags, trace }: SimulateRequest.SimulateRequest, node: DevnetNode) {
   const { maxGroupSize } = Consensus
   for (const { length } of groups) {
@@ -55,7 +55,7 @@ function checkRequest({ groups, round, flags, trace }: SimulateRequest.SimulateR
   if (group === undefined || groups.length > 1) return fail(`expected 1 transaction group, got ${groups.length}`)
   const last = node.ledger.last.round
   if (round !== 0n && round !== last) {
-    // Only the latest state is kept, so that an earlier round is unavailable like a later one.
+    // Only the latest state is kept, so an earlier round is unavailable, like a later one.
     throw new ApiError(500, `ledger does not have entry ${round} (latest ${last}, committed ${last})`)
   }
   if (!trace.enable) {
@@ -66,7 +66,7 @@ function checkRequest({ groups, round, flags, trace }: SimulateRequest.SimulateR
   return group
 }
 
-/** Checked only where the transactions and their signatures are valid. */
+/** Checked only if the transactions and their signatures are valid. */
 function checkBudget(extraOpcodeBudget: bigint, { failure }: SimulationResult): void {
   if (extraOpcodeBudget <= maxExtraOpcodeBudget || failure?.isStateless) return
   fail(`extra budget ${extraOpcodeBudget} > simulation extra budget limit ${maxExtraOpcodeBudget}`)

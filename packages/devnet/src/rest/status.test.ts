@@ -205,7 +205,7 @@ test('block timestamp offset', async (t) => {
 test('waiting for a block', async (t) => {
   const lastRound = (response: { json: { [name: string]: number } }) => response.json['last-round']
 
-  await t.test('ends at once if the block exists', async () => {
+  await t.test('ends immediately if the block exists', async () => {
     const node = new TestNode()
     await node.post('/devnet/mine', { rounds: 3 })
     for (const round of [0, 1, 2]) assert.equal(lastRound(await node.get(waitPath(round))), 3)

@@ -12,7 +12,7 @@ import { uint } from './Parameters.js'
 import type { Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
-/** As long as algod lets a request wait. */
+/** The same as algod's limit for waiting requests. */
 const waitMs = 60_000
 const maxOffset = 2n ** 63n - 1n
 const tooLarge = 'block timestamp offset cannot be larger than max int64 value'
@@ -184,7 +184,7 @@ function metrics({ ledger }: DevnetNode): string {
   const metrics: [string, 'counter' | 'gauge', string, bigint | number][] = [
     ['algod_ledger_round', 'gauge', 'the last round', ledger.last.round],
     ['algod_ledger_transactions_total', 'counter', 'transactions confirmed', ledger.confirmedCount],
-    // As the node's algod_tx_pool_count; promtool refuses the suffix for a gauge.
+    // Corresponds to the node's algod_tx_pool_count; promtool refuses that suffix for a gauge.
     ['algod_tx_pool_transactions', 'gauge', 'transactions that wait for a block', ledger.pendingTransactions().length],
     ['latchkey_devnet_accounts', 'gauge', 'accounts in the ledger', ledger.state.allAccounts().size],
     ['process_resident_memory_bytes', 'gauge', 'memory in use', process.memoryUsage.rss()],

@@ -1,4 +1,4 @@
-/** The description of the API, made from the table of routes: tools generate clients from it. */
+/** The description of the API, generated from the table of routes. Tools generate clients from it. */
 import { version } from '../version.js'
 import * as HttpResponse from './HttpResponse.js'
 import type { Value } from './ResponseValue.js'
@@ -59,7 +59,7 @@ function operationOf({ method, path, query = [], access }: Route, summary: strin
   }
 }
 
-/** Those without a parameter of their own in the path. */
+/** True for requests without a parameter in the path. */
 function hasBody(method: string, path: string): boolean {
   return method === 'POST' && !path.includes('{')
 }

@@ -224,7 +224,7 @@ test('a pending transaction', async (t) => {
     assert.deepEqual(await list(), both)
     for (const max of ['0', '2', '99', '18446744073709551615']) assert.deepEqual(await list(`&max=${max}`), both)
     assert.deepEqual(await list('&max=1'), { 'top-transactions': [decoded(first)], 'total-transactions': 2n })
-    // Those that an account gets something from are listed too, and the total is that of all accounts.
+    // Transactions that an account receives from are listed too, and the total is that of all accounts.
     const ofAccount = (address: string) => list('', `/v2/accounts/${address}/transactions/pending`)
     assert.deepEqual(await ofAccount(b.address), both)
     assert.deepEqual(await ofAccount(newcomer.address), { 'top-transactions': [], 'total-transactions': 2n })
@@ -386,7 +386,7 @@ test('the applications of an account, and boxes, are listed and looked up as on 
   assert.equal(errorMessageOf(await node.get(`${boxes}?next=abc`)), `invalid next token: ${form}`)
 })
 
-test('a transaction is found by any spelling of its id that a node takes', async () => {
+test('a transaction is found by any spelling of its id that a node accepts', async () => {
   const node = new TestNode()
   const person = node.funded(0)
   const id = await node.send(sign(node.pay(person, person, 1n), person))
@@ -419,8 +419,8 @@ test('a signer other than the sender is returned as submitted', async () => {
   assert.equal(decoded((await node.get(`${pending}/${id}?format=msgpack`)).bytes).txn.sgnr, bin(b.publicKey))
 })
 
-test('looking up what was looked up before', async (t) => {
-  await t.test('gives the same text each time, also of a transaction that was simulated', async () => {
+test('repeated lookups', async (t) => {
+  await t.test('give the same text each time, also for a simulated transaction', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const signed = sign(node.pay(a, b, 1n, { note: new Uint8Array(Buffer.from('line\nbreak')) }), a)
@@ -433,7 +433,7 @@ test('looking up what was looked up before', async (t) => {
     assert.equal(first, JSON.stringify(JSON.parse(first), undefined, 2))
   })
 
-  await t.test('gives the round that it has now, after the ledger was set back', async () => {
+  await t.test('give the current round after the ledger was reverted', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const signed = sign(node.pay(a, b, 1n), a)
@@ -447,7 +447,7 @@ test('looking up what was looked up before', async (t) => {
     assert.equal((await node.get(`${pending}/${id}`)).json['confirmed-round'], 2)
   })
 
-  await t.test('refuses a part of a group that was accepted as a whole, and the members in another order', async () => {
+  await t.test('refuses a part of an accepted group, and its members in another order', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const group = signGroup([

@@ -15,7 +15,7 @@ import { SignedBytes, toIndentedJson, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 const where = 'in the transaction pool or in the last 1000 confirmed rounds'
-/** The message for a transaction that is not known. */
+/** The message for an unknown transaction. */
 export const notFound = `could not find the transaction ${where}`
 
 export const transactionRoutes: readonly Route[] = [
@@ -94,7 +94,10 @@ function submitGroup(node: DevnetNode, group: readonly Submission.Submitted[]): 
   }
 }
 
-/** The same one each time: sellers look up every payment before it is settled, and a stack takes longer than that. */
+/**
+ * A shared instance: sellers look up every payment before it is settled, and creating a stack takes longer than the
+ * lookup.
+ */
 const unknownTransaction = new ApiError(404, notFound)
 
 function getPending({ node, path, query }: RouteContext) {
@@ -109,7 +112,7 @@ function getPending({ node, path, query }: RouteContext) {
     : HttpResponse.inFormat(pendingValue(status), format)
 }
 
-/** The latest ones that were looked up: buyer, seller and facilitator of a payment all do. */
+/** The latest lookups: the buyer, seller and facilitator of a payment all look it up. */
 const confirmedTexts = new BoundedMap<BlockTransaction, { readonly round: bigint; readonly text: string }>(512)
 
 function confirmedText(transaction: BlockTransaction, round: bigint): string {
@@ -125,7 +128,7 @@ function pendingValue(status: TransactionStatus): Value {
   return { 'pool-error': status.type === 'dropped' ? status.reason : '', txn: new SignedBytes(status.signed) }
 }
 
-/** Nodes tell the creation of an asset by its fields, so that they name none where all of them are zero. */
+/** Nodes recognize the creation of an asset by its fields, so they report no asset if all of them are zero. */
 function confirmedValue({ signed, outcome }: BlockTransaction, round: bigint): Value {
   // Such a transaction creates an asset and has no other outcome.
   const isBare = outcome.createdAssetId !== undefined && Submission.decodeFirst(signed).signed.txn.apar === undefined
@@ -144,7 +147,7 @@ export function resultOf(signed: Uint8Array, outcome: Outcome, confirmedRound?: 
   }
 }
 
-/** The list may be of an account; the total is always that of all. */
+/** The list may be limited to an account; the total is always that of all accounts. */
 function listPending({ node, query }: RouteContext, account: MapKey.MapKey | undefined) {
   const format = query.format()
   const pending = node.ledger.pendingTransactions().map(({ transaction }) => transaction)
@@ -153,7 +156,7 @@ function listPending({ node, query }: RouteContext, account: MapKey.MapKey | und
   return HttpResponse.inFormat({ 'top-transactions': top, 'total-transactions': pending.length }, format)
 }
 
-/** Whether an account sends, or gets what is paid or transferred. */
+/** Whether an account sends, or receives the payment or transfer. */
 function concerns(txn: Transaction.Transaction, account: MapKey.MapKey): boolean {
   const byType: { [type: string]: (Uint8Array | undefined)[] } = {
     pay: [txn.rcv, txn.close],

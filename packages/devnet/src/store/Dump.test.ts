@@ -311,7 +311,7 @@ for (const { what, damage, pattern } of rejected) {
   })
 }
 
-test('rejects what is not JSON, and what is not an object', () => {
+test('rejects text that is not JSON or not an object', () => {
   for (const text of ['', '{', sample.slice(0, -5), 'null', '[]', '3', '"text"']) {
     assert.throws(() => Dump.read(text, genesis), DumpError)
   }
@@ -360,7 +360,7 @@ test('the state hash differs between states, and is independent of order and his
     ),
   ]
   const hashes = new Set([hash, ...others.map(Dump.hash)])
-  // Holdings are written with their account, and not without it.
+  // Holdings are written with their account, never without it.
   assert.equal(hashes.size, others.length + 1)
 })
 

@@ -1,6 +1,7 @@
 /**
  * Reads and writes a snapshot of the ledger as one JSON document. Any JSON parser reads it without loss: integers are
- * decimal strings, addresses and ids in their usual form, other bytes base64. Each account, asset and block is one line.
+ * decimal strings, addresses and ids in their usual form, other bytes base64. Each account, asset and block is one
+ * line.
  */
 import { createHash } from 'node:crypto'
 import { Hash, Submission } from '@latchkey/algorand'
@@ -31,15 +32,15 @@ export function write(snapshot: Snapshot, genesisHash: MapKey.MapKey): string {
       ...(snapshot.lifetimes === undefined ? [] : Object.entries(LifetimesJson.toJson(snapshot.lifetimes))),
     ])
   } catch (error) {
-    // Of what is called here, only a string that gets too long throws a RangeError.
+    // The calls here throw a RangeError only if a string gets too long.
     if (!(error instanceof RangeError)) throw error
     throw new DumpError('dump_too_large', 'the dump would be larger than a string can be', { cause: error })
   }
 }
 
 /**
- * The same for two ledgers that respond to every later request in the same way. How many of the blocks before the last
- * are kept does not count.
+ * Equal for two ledgers that respond identically to every later request. The number of kept earlier blocks does not
+ * count.
  */
 export function hash(snapshot: Snapshot): string {
   const lastBlock = base64(snapshot.blocks.at(-1)!.hash)
@@ -70,7 +71,7 @@ function lines(value: Part[1]): string {
 
 const names = ['format', 'version', 'genesisHash', 'clock', 'transactionCount', 'pending', 'blocks'] as const
 
-/** A complete and consistent snapshot; otherwise throws a DumpError that names the member at fault. */
+/** Returns a complete and consistent snapshot, and otherwise throws a DumpError that names the invalid member. */
 export function read(text: string, genesis: Genesis): Snapshot {
   const document = parse(text)
   checkVersion(document)
@@ -109,7 +110,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Checked first: the members of another version are unknown. */
+/** Checked first, because the members of another version are unknown. */
 function checkVersion(document: unknown): void {
   const { format: itsFormat, version: itsVersion } = (document ?? {}) as { format?: unknown; version?: unknown }
   if (itsFormat !== format) {
@@ -122,7 +123,7 @@ function checkVersion(document: unknown): void {
   }
 }
 
-/** Checks a group as on submission, apart from what depends on the state. */
+/** Checks a group as on submission, except for checks that depend on the state. */
 function groupOf(member: JsonCursor, { chain }: Genesis): Uint8Array {
   const bytes = member.bytes()
   return BlockJson.decoding(member, () => {

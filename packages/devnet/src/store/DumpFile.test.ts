@@ -35,7 +35,7 @@ test('a failed write keeps the old file and leaves no other', async (t) => {
   assert.equal(readFileSync(path, 'utf8'), 'what was there before')
 })
 
-test('rejects what is too large, not a file, or not a dump', async (t) => {
+test('rejects input that is too large, not a file, or not a dump', async (t) => {
   const path = join(temporaryDirectory(t), 'dump.json')
   writeFileSync(path, '')
   truncateSync(path, DumpFile.maxBytes + 1)

@@ -9,10 +9,10 @@ import type { Snapshot } from '../ledger/Snapshot.js'
 import * as Dump from './Dump.js'
 import { DumpError } from './DumpError.js'
 
-/** A dump is one string. */
+/** The limit of a string, because a dump is one string. */
 export const maxBytes = constants.MAX_STRING_LENGTH
 
-/** Replaces the file once the dump is on the disk as a whole. */
+/** Replaces the file once the whole dump is on the disk. */
 export async function write(path: string, snapshot: Snapshot, genesisHash: MapKey): Promise<void> {
   const parts = [Buffer.from(Dump.write(snapshot, genesisHash))]
   const temporaryPath = `${path}.${randomBytes(8).toString('hex')}.tmp`
@@ -34,7 +34,7 @@ async function textOf(path: string): Promise<string> {
   try {
     handle = await open(path, 'r')
     const stat = await handle.stat()
-    // Other kinds have no size to check, and may never end.
+    // Other kinds of files have no size to check, and may never end.
     if (!stat.isFile()) throw new DumpError('dump_file_unavailable', `${path} is not a file`)
     if (stat.size > maxBytes) {
       throw new DumpError('dump_too_large', `${path} has ${stat.size} bytes; a dump has at most ${maxBytes}`)

@@ -72,7 +72,7 @@ export class LedgerSimulator {
     this.ledger = new Ledger({ genesis, journal, nowMs: () => (this.#nowMs += 700) })
   }
 
-  /** Whether it was accepted. */
+  /** Returns whether the step was accepted. */
   perform(step: Step): boolean {
     try {
       this.#perform(step, people[step.a]!, people[step.b]!)
@@ -127,7 +127,7 @@ export class LedgerSimulator {
         ledger.setOffset(BigInt(n % 100))
         return
       case 'time':
-        // Far ahead of the simulator's clock at first, then forward only: a ledger's time does not go back.
+        // Far ahead of the simulator's clock at first, then only forward, because a ledger's time does not go back.
         ledger.setTime((ledger.last.timestamp < 1_800_000_000n ? 1_800_000_000n : ledger.last.timestamp) + BigInt(n))
         return
       case 'block':
@@ -186,7 +186,7 @@ export class LedgerSimulator {
     return this.#created[n % this.#created.length]!
   }
 
-  /** With validity windows of different lengths. */
+  /** Uses validity windows of different lengths. */
   #txn(type: string, from: Person, fields: Partial<Txn>): Txn {
     const { round } = this.ledger.last
     const note = new Uint8Array(Buffer.from(`${this.#notes++}`))

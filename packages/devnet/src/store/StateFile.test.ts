@@ -27,13 +27,13 @@ const { genesisHash } = genesis.chain
 const hashOf = (ledger: Ledger): string => Dump.hash(ledger.snapshot())
 const newPath = (t: TestContext): string => join(temporaryDirectory(t), 'changes.log')
 
-/** A ledger whose changes go to a file. */
+/** Creates a ledger whose changes are written to a file. */
 async function logged(path: string): Promise<{ simulator: LedgerSimulator; log: StateFile }> {
   const log = await StateFile.open({ path, genesis, replay: () => assert.fail('there is nothing to replay') })
   return { simulator: new LedgerSimulator((change) => log.append(change)), log }
 }
 
-/** The ledger after replaying a file. */
+/** Returns the ledger after replaying a file. */
 async function replayed(path: string): Promise<{ ledger: Ledger; log: StateFile; changes: LedgerChange['type'][] }> {
   const ledger = freshLedger()
   const changes: LedgerChange['type'][] = []
@@ -103,7 +103,7 @@ for (const verb of ['block', 'pay', 'time'] as const) {
     simulator.perform({ do: verb, a: 1, b: 2, n: 1 })
     await log.close()
     const whole = readFileSync(path)
-    // A lock takes a process, so that most offsets are tested without one.
+    // Taking a lock starts a process, so most offsets are tested without one.
     for (let end = before.size; end < whole.length; end++) {
       writeFileSync(path, whole.subarray(0, end))
       if (end < before.size + 25 || end + 3 > whole.length) {
@@ -130,7 +130,7 @@ async function scanned(path: string): Promise<{ changes: LedgerChange['type'][];
   }
 }
 
-test('truncates an end of zeroes, as after a power failure', async (t) => {
+test('truncates trailing zeroes, as after a power failure', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   log.append({ type: 'block', timestamp: 1n })
@@ -251,7 +251,7 @@ test('locks the file, and releases the lock', async (t) => {
   await assert.rejects(replayed(path), { code: 'state_file_unrecognized' }, 'the failed open released the lock')
 })
 
-test('writes changes in batches, one at a time, and resolves at once without changes', async (t) => {
+test('writes changes in batches, one at a time, and resolves immediately without changes', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   const syncs = await countedSyncs(t, path)

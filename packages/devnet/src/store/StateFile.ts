@@ -1,6 +1,6 @@
 /**
- * An append-only log of changes that survives a crash. Changes are written and synced in batches: while one batch is on
- * its way to the disk, the next one collects changes.
+ * An append-only log of changes that survives a crash. Changes are written and synced in batches: while one batch is
+ * being written to the disk, the next one collects changes.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import * as AtomicFile from '@latchkey/system/atomic-file'
@@ -21,7 +21,7 @@ export type StateFileOptions = {
   replay: (change: LedgerChange) => void
 }
 
-/** Appending does not wait for the disk, so the bytes that wait are limited. */
+/** Appending does not wait for the disk, so the number of waiting bytes is limited. */
 export const maxOutstandingBytes = 64 * 1024 * 1024
 
 type Batch = { readonly type: 'batch'; readonly records: Buffer[]; bytes: number; end: Deferred | undefined }
@@ -64,7 +64,7 @@ export class StateFile {
     this.truncatedBytes = truncatedBytes
   }
 
-  /** Replays the whole file except for an unfinished record at its end. On an error the file stays as it is. */
+  /** Replays the whole file except for an unfinished record at its end. On an error the file is not changed. */
   static async open({ path, genesis, replay }: StateFileOptions): Promise<StateFile> {
     const lock = takeLock(path)
     let handle: FileHandle | undefined
@@ -113,7 +113,7 @@ export class StateFile {
     this.#outstandingBytes += record.length
   }
 
-  /** Resolves when everything appended before is on the disk. After a failed write it always rejects. */
+  /** Resolves when everything appended before is on the disk. Always rejects after a failed write. */
   synced(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const batch = this.#lastBatch()
@@ -123,8 +123,8 @@ export class StateFile {
   }
 
   /**
-   * Replaces the file by one that begins with this snapshot, which must include everything appended before. Later changes
-   * follow it. If the new file cannot be written, the old one stays in use.
+   * Replaces the file with one that begins with this snapshot, which must include everything appended before. Later
+   * changes follow it. If the new file cannot be written, the old one stays in use.
    */
   compact(snapshot: Snapshot): Promise<void> {
     this.#checkUsable()
@@ -166,7 +166,7 @@ export class StateFile {
     return batch ?? (this.#running?.type === 'batch' ? this.#running : undefined)
   }
 
-  /** Changes of one turn of the event loop are written together. */
+  /** Changes in one turn of the event loop are written together. */
   #add(job: Job): void {
     this.#jobs.push(job)
     if (this.#isScheduled) return
@@ -224,7 +224,7 @@ export class StateFile {
   }
 }
 
-/** Used by the holder of the lock only, so that a file left by a killed program is overwritten. */
+/** Used only by the holder of the lock, so that a file left by a killed program is overwritten. */
 function temporary(path: string): string {
   return `${path}.new`
 }

@@ -1,4 +1,4 @@
-/** A program that makes blocks, and prints the round of each once it is on the disk, until it is killed. */
+/** A program that makes blocks until it is killed, and prints the round of each once it is on the disk. */
 import { writeSync } from 'node:fs'
 import { genesis, LedgerSimulator } from './LedgerSimulator.test.helper.js'
 import { StateFile } from './StateFile.js'
@@ -14,7 +14,7 @@ if (path !== undefined) {
     simulator.perform({ do: 'pay', a: count % 3, b: (count + 1) % 3, n: count })
     simulator.perform({ do: 'block', a: 0, b: 0, n: 0 })
     const { round } = simulator.ledger.last
-    // Not awaited: later blocks must follow the compaction in any case.
+    // Not awaited, because later blocks must follow the compaction in any case.
     if (log.bytesSinceCompaction > compactionBytes) log.compact(simulator.ledger.snapshot()).catch(() => {})
     if (count % 3 === 0) continue
     await log.synced()

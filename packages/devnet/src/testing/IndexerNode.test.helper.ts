@@ -1,4 +1,4 @@
-/** A devnet without a port that serves the indexer API too. */
+/** A devnet without a port that also serves the indexer API. */
 import { dropConnection, type RawHandler } from '@latchkey/http'
 import * as IndexerHandler from '../indexer/IndexerHandler.js'
 import {
@@ -41,7 +41,7 @@ export class IndexerNode extends TestNode {
     return response.json
   }
 
-  /** Ids of the transactions that a search finds, over all its pages. */
+  /** Returns the ids of the transactions that a search finds, over all pages. */
   async ids(target: string): Promise<string[]> {
     const found: string[] = []
     let next: string | undefined

@@ -153,21 +153,21 @@ export function testResponseOf({ status, headers, body }: Exclude<RawAnswer, typ
   }
 }
 
-/** The person with this seed; a number stands for 32 times that byte. */
+/** Returns the person with this seed. A number stands for 32 times that byte. */
 export function personOf(seed: Uint8Array | number): Person {
   const bytes = typeof seed === 'number' ? new Uint8Array(32).fill(seed) : seed
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(bytes))
   return { publicKey, secretKey, key: MapKey.of(publicKey), address: Address.encode(publicKey) }
 }
 
-/** Signs; a signer other than the sender is named in the transaction. */
+/** Signs a transaction, which names a signer other than the sender. */
 export function sign(txn: Txn, signer: Person): Uint8Array {
   const sig = Ed25519.sign(Hash.prefixed(Hash.domains.transaction, Submission.transactionBytes(txn)), signer.secretKey)
   const isSender = MapKey.of(txn.snd) === signer.key
   return Submission.encode({ sig, txn, sgnr: isSender ? undefined : signer.publicKey })
 }
 
-/** Signed by some members of a multisig account. */
+/** Signs with some members of a multisig account. */
 export function signMultisig(txn: Txn, multisig: Multisig.Multisig, signers: readonly Person[]): Uint8Array {
   const message = Hash.prefixed(Hash.domains.transaction, Submission.transactionBytes(txn))
   const subsig = multisig.publicKeys.map((pk) => {
@@ -181,7 +181,7 @@ export function unsigned(txn: Txn): Uint8Array {
   return Submission.encode({ txn })
 }
 
-/** The same transactions in one group, each signed by the person beside it. */
+/** Returns the same transactions in one group, each signed by its person. */
 export function signGroup(members: readonly (readonly [Txn, Person])[]): Uint8Array[] {
   return Group.assign(members.map(([txn]) => txn)).map((txn, index) => sign(txn, members[index]![1]))
 }
@@ -212,12 +212,12 @@ export async function createAsset(node: TestNode, creator: Person, apar?: Txn['a
   return node.ledger.state.transactionCount()
 }
 
-/** The check that rejects it, which determines the wording. */
+/** The check that rejects the group, which determines the wording. */
 export type RejectionKind = 'malformed' | 'unsigned' | 'group' | 'incomplete' | 'signature' | 'bare' | 'state'
 
 export type ExpectedRejection = { kind: RejectionKind; reason: string; at?: number }
 
-/** Simulates and submits a group that must be rejected, each with its own wording, without a change of state. */
+/** Simulates and submits a group that must be rejected, each with its own wording, without changing the state. */
 export async function expectRejection(
   node: TestNode,
   signed: readonly Uint8Array[],
@@ -247,7 +247,7 @@ export async function expectRejection(
   assert.deepEqual(structuredClone(node.ledger.snapshot()), before)
 }
 
-/** Decodes msgpack: maps with text as names become objects, bytes base64 after `bin:`. */
+/** Decodes msgpack: maps with text keys become objects, bytes become base64 after `bin:`. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read members of any type
 export function decoded(bytes: Uint8Array): any {
   return plain(algosdk.msgpackRawDecodeAsMap(bytes, { intDecoding: algosdk.IntDecoding.BIGINT }))
@@ -261,7 +261,7 @@ function plain(value: unknown): unknown {
   return members.every(([name]) => typeof name === 'string') ? Object.fromEntries(members) : new Map(members)
 }
 
-/** Bytes as `decoded` gives them. */
+/** Formats bytes like `decoded`. */
 export function bin(bytes: Uint8Array): string {
   return `bin:${Buffer.from(bytes).toString('base64')}`
 }
@@ -278,7 +278,7 @@ export function errorMessageOf(response: TestResponse, wanted = 400): string {
   return JSON.parse(expectText(response, wanted)).message as string
 }
 
-/** The headers of a response by their names in lower case. */
+/** Returns the headers of a response by lower-case name. */
 export async function headersOf(
   { handle }: TestNode,
   method: string,

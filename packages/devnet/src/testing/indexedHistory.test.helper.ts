@@ -1,4 +1,4 @@
-/** A ledger with a transaction of every kind, each known by a name. */
+/** A ledger with a transaction of every kind, each identified by a name. */
 import { Address, Group, Hash, Multisig, type Transaction } from '@latchkey/algorand'
 import * as MapKey from '../ledger/MapKey.js'
 import { IndexerNode } from './IndexerNode.test.helper.js'

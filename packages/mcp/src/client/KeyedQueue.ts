@@ -1,20 +1,20 @@
-/** One after the other by key: no two calls pay for the same thing at the same time. */
+/** A queue per key, so that two calls never pay for the same thing at the same time. */
 import { McpError } from '../errors.js'
 
-/** More are a fault of the caller; each holds a promise. */
+/** Limits the number of waiting calls, each of which holds a promise. Exceeding it is a bug in the caller. */
 const maxWaiting = 1_000
 
 export class KeyedQueue {
-  /** The last in each queue; gone when it has left. */
+  /** The last entry of each queue, removed once it has left. */
   readonly #last = new Map<string, Promise<void>>()
   #waiting = 0
 
   /**
-   * Waits until those that entered before have left.
+   * Waits until every earlier entry with the same key has left.
    *
-   * @returns what leaves the queue, and whether another was before it
-   * @throws McpError if too many wait
-   * @throws the reason of the signal, if it aborts before
+   * @returns a function that leaves the queue, and whether the call had to wait
+   * @throws McpError if too many calls are waiting
+   * @throws the reason of the signal, if it aborts while waiting
    */
   async enter(key: string, signal?: AbortSignal | undefined): Promise<{ leave: () => void; hasWaited: boolean }> {
     signal?.throwIfAborted()
@@ -26,7 +26,7 @@ export class KeyedQueue {
     const ended = new Promise<void>((resolve) => {
       end = resolve
     })
-    // One that gives up is left when those before it have, so that the next one does not overtake them.
+    // An entry that gives up leaves only after the entries before it, so that the next one cannot overtake them.
     const own = before === undefined ? ended : before.then(() => ended)
     this.#last.set(key, own)
     const leave = (): void => {

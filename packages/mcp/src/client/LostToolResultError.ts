@@ -11,15 +11,16 @@ type LostParts = {
 }
 
 /**
- * A payment was sent, and the call was not served: no result arrived, or one that cannot be used. The same call by
- * `payingCallTool` sends the same payment again; `buyer.lookUp(transactionId)` asks the ledger for its state since.
+ * A payment was sent but the call was not served: no result arrived, or the result is unusable. Making the same call
+ * with `payingCallTool` sends the same payment again. `buyer.lookUp(transactionId)` returns its current state on the
+ * ledger.
  */
 export class LostToolResultError extends McpError<'tool_result_lost'> {
   override name = 'LostToolResultError'
   readonly transactionId: string
-  /** The state of the payment when the error was thrown: `open` where it is not known yet. */
+  /** The state of the payment when the error was thrown. `open` means that it is not known yet. */
   readonly state: PaymentState
-  /** The result with which the server refused the call; undefined if none arrived. It is the server's word. */
+  /** The result with which the server refused the call, or undefined if none arrived. The result is not verified. */
   readonly result: CallToolResult | undefined
 
   constructor({ transactionId, state, why, result, cause }: LostParts) {

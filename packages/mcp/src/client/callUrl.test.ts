@@ -8,7 +8,7 @@ test('a call is recorded with its server, its tool and a digest of its arguments
   assert.equal(callUrl('weather', 'a', 'd'), 'mcp://weather/tools/a?arguments=d')
 })
 
-test('servers, tools and arguments that differ have URLs that differ, in any characters and at any length', () => {
+test('different servers, tools and arguments have different URLs, with any characters and at any length', () => {
   const servers = [
     'a',
     'A',

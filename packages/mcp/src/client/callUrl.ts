@@ -1,23 +1,23 @@
-/** The URL under which the payment log of a buyer records a call: server, tool and a digest of the arguments. */
+/** The URL under which a buyer's payment log records a call: server, tool and a digest of the arguments. */
 import { McpError } from '../errors.js'
 import { digestOf } from '../wire/boundedJson.js'
 
-/** With a tool and a digest it stays within what a payment log records of a URL. */
+/** Keeps the URL, with the tool and the digest, within the length that a payment log records. */
 const maxServerLength = 1_000
 
-/** @throws McpError for a server without a name, or with too long a one */
+/** @throws McpError if the server name is empty or too long */
 export function checkServer(server: string): void {
   if (typeof server === 'string' && server !== '' && authorityOf(server).length <= maxServerLength) return
   const message = `server cannot be ${JSON.stringify(typeof server === 'string' ? server.slice(0, 100) : server)}`
   throw new McpError('invalid_tool_option', message, { hint: 'Pass the URL of the server, or a name for it.' })
 }
 
-/** `mcp://example.com/mcp/tools/forecast?arguments=...`; for a server with a name, `mcp://name/tools/...`. */
+/** Returns `mcp://example.com/mcp/tools/forecast?arguments=...`, or `mcp://name/tools/...` for a named server. */
 export function callUrl(server: string, name: string, digest: string): string {
   return new URL(`mcp://${authorityOf(server)}/tools/${plain(String(name))}?arguments=${digest}`).href
 }
 
-/** The scheme of a URL is left out, and its path is kept. */
+/** Removes the scheme of a URL and keeps its path. */
 function authorityOf(server: string): string {
   const url = URL.canParse(server) ? new URL(server) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) return plain(server)
@@ -25,7 +25,7 @@ function authorityOf(server: string): string {
   return `${host}${pathname.replace(/\/+$/, '')}${search === '' ? '' : `/${digestOf(search)}`}`
 }
 
-/** A name as it is, if every program writes it in the same way in a URL; otherwise a digest of it. */
+/** Returns the name unchanged if every program encodes it identically in a URL, and otherwise a digest of it. */
 function plain(name: string): string {
   return /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/.test(name) ? name : digestOf(name)
 }

@@ -1,4 +1,4 @@
-// Paying for tools of a Model Context Protocol server.
+// Pays for the tools of a Model Context Protocol server.
 export { LatchkeyError } from '@latchkey/algorand'
 export { PaymentLogError, PaymentRefusedError, SignerError } from '@latchkey/x402/client'
 export { errors, McpError, type McpErrorCode } from '../errors.js'

@@ -1,16 +1,17 @@
-/** Other payments for the same call that may still be settled, by the log of a buyer. */
+/** Finds other payments for the same call in a buyer's log that may still be settled. */
 import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { Payment, PaymentLog, PaymentPayload } from '@latchkey/x402/client'
 import { McpError } from '../errors.js'
 
-/** Those that were recorded for a call, the oldest first. */
+/** Returns the open payments for a call, oldest first. */
 export function openPayments(payments: PaymentLog, callUrl: string): Payment[] {
   return payments.all().filter(({ url, state }) => url === callUrl && state === 'open')
 }
 
 /**
- * Why a payment that was just signed is not sent: another process with the same log has recorded one before. Each of two records
- * its payment and then looks, so that the second finds the first. What is not sent can never be settled.
+ * Checks a payment that was just signed, before it is sent. Returns an error if another process with the same log
+ * recorded a payment for the call first. Each process records its payment and then checks, so the second always finds
+ * the first. A payment that is not sent can never be settled.
  */
 export function yieldToEarlier(payments: PaymentLog, callUrl: string, paid: PaymentPayload): McpError | undefined {
   const own = transactionIdOf(paid)
@@ -27,7 +28,7 @@ export function openError({ transactionId, lastValid }: Payment): McpError {
   return new McpError('tool_payment_open', message)
 }
 
-/** Of a payment that this process has signed. */
+/** Returns the transaction id of a payment that this process signed. */
 function transactionIdOf({ payload }: PaymentPayload): string {
   const { paymentGroup, paymentIndex } = payload as { paymentGroup: string[]; paymentIndex: number }
   return Transaction.id(SignedTransaction.decode(Bytes.fromBase64(paymentGroup[paymentIndex]!)!).txn)

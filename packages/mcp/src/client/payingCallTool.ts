@@ -1,4 +1,4 @@
-/** A `callTool` that pays when a server asks for a payment, and otherwise behaves like the one of the client it is given. */
+/** A `callTool` that pays when a server asks for a payment, and otherwise behaves like the client's own `callTool`. */
 import {
   type Buyer,
   decodePayment,
@@ -30,13 +30,14 @@ import { responseOf } from './toolResponse.js'
 /** Options of {@link payingCallTool}. */
 export type PayingCallToolOptions = {
   /**
-   * The server, as this program knows it: its URL, or a name for one that it starts itself. Payments are recorded under it, and one
-   * that got no answer is sent again to the same server only. What a server calls itself does not count.
+   * The URL of the server, or a name for a server that this program starts itself. Payments are recorded under it, and
+   * a payment that got no answer is only sent again to the same server. The name that a server gives itself is ignored.
    */
   server: string
   /**
-   * Called before anything is signed, with the offers that can be paid now, the one that would be paid first. `true` pays the
-   * first one, an offer pays that one: exactly it, or nothing. Anything else returns the result that asks for the payment.
+   * Called before anything is signed, with the offers that can currently be paid, the preferred one first. Return
+   * `true` to pay the first offer, or an offer to pay exactly that one or nothing. For any other value the result that
+   * asks for the payment is returned.
    *
    * @default pays the first offer that can be paid
    */
@@ -47,18 +48,18 @@ export type PayingCallToolOptions = {
         offers: readonly [Offer, ...Offer[]],
       ) => boolean | Offer | Promise<boolean | Offer>)
     | undefined
-  /** Called instead of `onPaymentRequired` with a payment that was made for the same call before and is sent again. */
+  /** Called instead of `onPaymentRequired` when an earlier payment for the same call is sent again. */
   onRepeat?: ((payment: Payment) => void) | undefined
   /** Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. */
   onPayment?: ((payment: SignedPayment, receipt: Receipt | undefined, state: PaymentState) => void) | undefined
   /**
-   * How long to wait before a payment is sent a second time; each further wait is longer.
+   * Delay before a payment is sent a second time. Each further delay is longer.
    *
    * @default 500
    */
   repeatMs?: number | undefined
   /**
-   * The largest result, roughly.
+   * The approximate size limit of a result.
    *
    * @default 10 MiB
    */
@@ -68,36 +69,43 @@ export type PayingCallToolOptions = {
 /** The payment that was sent for a result. */
 export type ToolPayment = {
   readonly payment: Payment
-  /** On the ledger, when the result arrived; `open` is not known yet. `buyer.lookUp` asks again. */
+  /**
+   * The state on the ledger when the result arrived. `open` means that it is not known yet; `buyer.lookUp` checks
+   * again.
+   */
   readonly state: PaymentState
-  /** What the server says was settled; undefined if it says nothing. */
+  /** The settlement as reported by the server, or undefined if the server reported none. */
   readonly receipt: Receipt | undefined
 }
 
 const defaultMaxResultBytes = 10 * 1024 * 1024
-/** A result of this size has at most so many parts, unless it was made to be slow. */
+/** A result of the largest size exceeds these bounds only if it was crafted to be slow. */
 const resultShape = { maxDepth: 200, maxCount: 1_000_000 }
 
 const payments = new WeakMap<object, ToolPayment>()
 
-/** The payment that {@link payingCallTool} sent for a result, and its state by the ledger; undefined if it sent none. */
+/**
+ * Returns the payment that {@link payingCallTool} sent for a result, with its state on the ledger, or undefined if it
+ * sent none.
+ */
 export function paymentOf(result: CallToolResult): ToolPayment | undefined {
   return payments.get(result)
 }
 
 /**
- * Wraps `client.callTool`: a call that is answered with a payment requirement is paid and repeated, at most once, within the
- * limits of the buyer. A requirement that is not understood, or that follows a payment, is returned as it is: a result with
- * `isError`. Calls with the same tool and arguments pay one after the other, and a payment that got no answer is sent again
- * with the next of them.
+ * Wraps `client.callTool`. If the server answers a call with a payment requirement, the wrapper pays and repeats the
+ * call, at most once, within the limits of the buyer. A requirement that cannot be parsed, or that follows a payment,
+ * is returned unchanged as a result with `isError`. Calls with the same tool and arguments pay one after the other. A
+ * payment that got no answer is sent again with the next of these calls.
  *
- * @returns a `callTool` that throws, besides what the wrapped one throws:
+ * @returns a `callTool` that throws the errors of the wrapped one, and:
  * - `PaymentRefusedError` if none of the offers may or can be paid; nothing is signed then
  * - {@link LostToolResultError} if the payment was sent and the call was not served
- * - {@link McpError} if a result without a payment is too large, or an earlier payment for the same call may still be settled
+ * - {@link McpError} if a result without a payment is too large, or an earlier payment for the same call may still be
+ *   settled
  * - `SignerError` if the signer returns no valid signature
  * - `PaymentLogError` if the payment cannot be recorded; nothing is signed then
- * @throws McpError for a server that cannot be part of a URL
+ * @throws McpError if the server name cannot be part of a URL
  * @example
  * const callTool = payingCallTool(client, buyer, { server: 'https://example.com/mcp' })
  * const result = await callTool({ name: 'forecast', arguments: { city: 'Lisbon' } })
@@ -111,7 +119,7 @@ export function payingCallTool(
   checkServer(options.server)
   const queue = queueOf(buyer)
   return async (params, callOptions) => {
-    // It carries a payment already.
+    // The call already carries a payment.
     if (params._meta?.[paymentKey] !== undefined) return client.callTool(params, callOptions)
     const purchase = new Purchase({ client, buyer, options, queue, params, callOptions })
     try {
@@ -122,7 +130,7 @@ export function payingCallTool(
   }
 }
 
-/** One for each buyer, however many clients it has. */
+/** One queue per buyer, shared by all of its clients. */
 const queues = new WeakMap<Buyer, KeyedQueue>()
 
 function queueOf(buyer: Buyer): KeyedQueue {
@@ -142,14 +150,14 @@ type PurchaseParts = {
 
 type SentPayment = { readonly paid: SignedPayment; readonly receipt: Receipt | undefined; readonly state: PaymentState }
 
-/** What the server answered last, and whether to a payment. */
+/** The last answer of the server, and whether it was the answer to a payment. */
 type Answer = { readonly isPaid: boolean } & (
   | { readonly type: 'result'; readonly result: CallToolResult }
-  /** An error of the protocol, or a result that is too large. */
+  /** A protocol error, or a result that is too large. */
   | { readonly type: 'error'; readonly why: string; readonly error: unknown }
 )
 
-/** One call, and what is paid for it. A `fetch` that pays makes it, with requests that are calls. */
+/** One call and its payment. A paying `fetch` makes the payment, with calls in place of HTTP requests. */
 class Purchase {
   readonly #parts: PurchaseParts
   readonly #url: string
@@ -157,7 +165,7 @@ class Purchase {
   #leave: (() => void) | undefined
   #answer: Answer | undefined
   #sent: SentPayment | undefined
-  /** Whether a payment is made that was not sent before. */
+  /** Whether the next payment was never sent before. */
   #isNew = false
 
   constructor(parts: PurchaseParts) {
@@ -178,7 +186,7 @@ class Purchase {
       onPaymentRequired: (required, _, offers) => this.#consent(required, offers),
       onRepeat: options.onRepeat,
       onPayment: (paid, receipt, state) => {
-        // One that is not sent after all is none.
+        // A payment that was withheld is not reported.
         if (this.#answer?.isPaid === false) return
         this.#sent = { paid, receipt, state }
         options.onPayment?.(paid, receipt, state)
@@ -204,14 +212,14 @@ class Purchase {
       }
       return answer.result
     }
-    // No error may hide that there is a payment.
+    // An error must not hide the payment.
     if (sent !== undefined) throw this.#lost(sent.paid.payment.transactionId, sent.state, undefined)
     throw answer.error
   }
 
   #lost(transactionId: string, state: PaymentState, lost: LostResponseError | undefined): LostToolResultError {
     const [answer, known] = [this.#answer, { transactionId, state }]
-    // The answer is that to the payment, not the one that asked for it.
+    // The payment itself got no answer.
     if (answer === undefined || !answer.isPaid) {
       return new LostToolResultError({ ...known, why: 'no result arrived', cause: lost?.cause })
     }
@@ -229,7 +237,7 @@ class Purchase {
     const { queue } = this.#parts
     const { leave, hasWaited } = await queue.enter(this.#url, signal)
     this.#leave = leave
-    // The price may be another by now.
+    // The price may have changed while waiting.
     return hasWaited ? this.#call(null, signal) : response
   }
 
@@ -265,7 +273,7 @@ class Purchase {
     return new Response(null, { status: 500 })
   }
 
-  /** Asks the caller, once it is known that no other payment for the same call may still be settled. */
+  /** Asks the caller, after checking that no other payment for the same call may still be settled. */
   async #consent(required: PaymentRequired, offers: readonly [Offer, ...Offer[]]): Promise<boolean | Offer> {
     const { buyer, options, params } = this.#parts
     for (const payment of openPayments(buyer.payments, this.#url)) {
@@ -277,7 +285,7 @@ class Purchase {
   }
 }
 
-/** JSON-RPC errors have numbers; those of the connection and of time limits, after which nothing is known, have names. */
+/** JSON-RPC errors have numeric codes. Connection errors and timeouts, which leave the outcome unknown, have names. */
 function isProtocolError(error: unknown): boolean {
   return error instanceof Error && typeof (error as { code?: unknown }).code === 'number'
 }

@@ -1,11 +1,13 @@
-/** What a server answered to a call, as the response that a `fetch` that pays decides on. All of it is the server's word. */
+/**
+ * Converts a server's answer to a call into the response that a paying `fetch` decides on. Nothing in it is verified.
+ */
 import { Json } from '@latchkey/algorand'
 import { paymentRequired, paymentResponse } from '@latchkey/x402/client'
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { boundsProblem, messageBounds, toHeader } from '../wire/boundedJson.js'
 import { paymentResponseKey } from '../wire/metaKeys.js'
 
-/** The status says whether the call was served; the result itself stays where it is. */
+/** The status tells whether the call was served. The result itself is not part of the response. */
 export function responseOf(result: CallToolResult): Response {
   const headers = new Headers()
   const receipt = headerOf(result._meta?.[paymentResponseKey])
@@ -22,7 +24,7 @@ export function responseOf(result: CallToolResult): Response {
   return new Response(null, { status: 503, headers })
 }
 
-/** What the result of a paid tool asks for, in either place; undefined if it asks for nothing. */
+/** Returns the payment requirement in the structured content or the text of a result, or undefined if there is none. */
 function requiredIn({ structuredContent, content }: CallToolResult): unknown {
   if (isRequired(structuredContent)) return structuredContent
   const [first] = Array.isArray(content) ? content : []
@@ -39,7 +41,10 @@ function isRequired(value: unknown): boolean {
   return Json.isObject(value) && value['x402Version'] !== undefined && Array.isArray(value['accepts'])
 }
 
-/** A value of the protocol, for the functions that read and check it; undefined if there is none within the limits. */
+/**
+ * Encodes a protocol value for the functions that read and check it. Returns undefined if it is absent or above the
+ * limits.
+ */
 function headerOf(value: unknown): string | undefined {
   if (!Json.isObject(value) || boundsProblem(value, messageBounds) !== undefined) return undefined
   return toHeader(value)

@@ -1,4 +1,4 @@
-/** What a seller of tools promises, seen by a plain client of the official SDK with payments made by hand. */
+/** Tests what a seller of tools guarantees, with a plain client of the official SDK and handmade payments. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Buyer, decodePayment, type PaymentRequired } from '@latchkey/x402/client'
@@ -16,7 +16,7 @@ type ShopOptions = Partial<ToolGateOptions> & {
   serve?: (run: number) => CallToolResult | Promise<CallToolResult>
 }
 
-/** A shop whose `forecast` takes a city. */
+/** Opens a shop whose `forecast` tool takes a city. */
 async function openShop(t: TestContext, { facilitate, serve, ...options }: ShopOptions = {}): Promise<Shop> {
   const market = await openMarket(t)
   const { facilitator } = market
@@ -42,7 +42,7 @@ const forecast = (client: Client, payment?: unknown, args: object = {}, name = '
 
 const required = ({ structuredContent }: CallToolResult): PaymentRequired => structuredContent as PaymentRequired
 
-/** The payment of a buyer: as it is sent first, and again. */
+/** Makes the payment of a buyer, both for the first call and for a repeat. */
 async function payFor(buyer: Buyer, result: CallToolResult): Promise<{ first: object; again: object; id: string }> {
   const { payment, header, repeatHeader } = await buyer.pay(required(result))
   return { first: decodePayment(header), again: decodePayment(repeatHeader), id: payment.transactionId }
@@ -82,7 +82,7 @@ test('one payment opens one call: it runs once, and only its buyer gets the answ
   assert.deepEqual([runs(), await earned(market)], [1, cent])
 })
 
-test('of concurrent calls with one payment one runs', async (t) => {
+test('of several concurrent calls with one payment, one runs', async (t) => {
   const { client, market, buyer, runs } = await openShop(t)
   const { first } = await payFor(buyer, await forecast(client))
   const results = await Promise.all(Array.from({ length: 8 }, () => forecast(client, first)))
@@ -90,7 +90,7 @@ test('of concurrent calls with one payment one runs', async (t) => {
   assert.deepEqual([runs(), await earned(market)], [1, cent])
 })
 
-test('a payment is for the arguments that it was first sent with', async (t) => {
+test('a payment is bound to the arguments that it was first sent with', async (t) => {
   const { client, buyer, runs } = await openShop(t)
   const { first, again } = await payFor(buyer, await forecast(client, undefined, { city: 'Oslo' }))
   const paid = await forecast(client, first, { city: 'Oslo' })
@@ -101,7 +101,7 @@ test('a payment is for the arguments that it was first sent with', async (t) => 
   assert.equal(runs(), 1)
 })
 
-test('a payment for one tool does not open another, nor a cheap call an expensive one', async (t) => {
+test('a payment for one tool does not open another, nor one for a cheap call an expensive one', async (t) => {
   const market = await openMarket(t)
   const { payTo } = market
   const tools = {
@@ -136,7 +136,7 @@ test('a payment for one tool does not open another, nor a cheap call an expensiv
   assert.deepEqual([ran, await earned(market)], [['search 1'], cent])
 })
 
-test('nothing is charged for a call that fails, and the same payment opens the next one', async (t) => {
+test('a failed call is not charged, and the same payment opens the next one', async (t) => {
   const fail = [
     () => assert.fail('out of order'),
     () => ({ ...text('out of order'), isError: true }),
@@ -153,7 +153,7 @@ test('nothing is charged for a call that fails, and the same payment opens the n
   assert.equal(await earned(market), cent)
 })
 
-test('a tool that is paid first is charged when it fails, with a receipt, and is not charged again', async (t) => {
+test('a tool that settles first is charged once when it fails, with a receipt', async (t) => {
   const market = await openMarket(t)
   const tools = { forecast: { accepts: { price: '$0.01', payTo: market.payTo, paymentFlow: 'upfront' as const } } }
   const gate = await openGate(t, market, { tools })
@@ -172,7 +172,7 @@ test('a tool that is paid first is charged when it fails, with a receipt, and is
   assert.deepEqual([balances, await earned(market)], [[cent, cent], cent])
 })
 
-test('a payment that was charged for a call that failed does not open a call with other arguments', async (t) => {
+test('a payment that was charged for a failed call does not open a call with other arguments', async (t) => {
   const market = await openMarket(t)
   const price = (call: { arguments: unknown }) => `$0.0${(call.arguments as { n: number }).n}`
   const tools = { search: { accepts: { price, payTo: market.payTo, paymentFlow: 'upfront' as const } } }
@@ -196,7 +196,7 @@ test('a payment that was charged for a call that failed does not open a call wit
   assert.deepEqual([ran, await earned(market)], [[1, 1], cent])
 })
 
-test('a result that the schema of the tool does not allow is not charged', async (t) => {
+test('a result that violates the schema of the tool is not charged', async (t) => {
   const market = await openMarket(t)
   const gate = await openGate(t, market)
   const outputs: (object | undefined)[] = [{ degrees: 'hot' }, undefined, { degrees: 21 }]
@@ -208,7 +208,7 @@ test('a result that the schema of the tool does not allow is not charged', async
       return { ...text('21'), ...(structuredContent === undefined ? {} : { structuredContent }) }
     })
   })
-  // Now the client checks results with the schema, too.
+  // From now on the client also validates results against the schema.
   await client.listTools()
   const { first } = await payFor(buyerOf(market), await forecast(client))
   for (let times = 1; times <= 2; times++) assert.equal((await forecast(client, first)).isError, true)
@@ -217,7 +217,7 @@ test('a result that the schema of the tool does not allow is not charged', async
   assert.equal(await earned(market), cent)
 })
 
-test('a client that gives up gets the answer later, with the same payment, which is charged once', async (t) => {
+test('a client that disconnects gets the answer later with the same payment, which is charged once', async (t) => {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => {
     release = resolve
@@ -233,13 +233,13 @@ test('a client that gives up gets the answer later, with the same payment, which
   release()
   while ((await earned(market)) === 0n) await new Promise((resolve) => setImmediate(resolve))
   let result = await forecast(client, again)
-  // It may be recorded a moment later that it was not delivered.
+  // The failed delivery may be recorded a moment later.
   while (receiptOf(result)?.errorReason === 'settlement_pending') result = await forecast(client, again)
   assert.deepEqual([result.content, receiptOf(result)?.transaction], [text('sunny').content, id])
   assert.deepEqual([runs(), await earned(market)], [1, cent])
 })
 
-test('a tool that is updated has to be paid for as before, and is checked with the schema of now', async (t) => {
+test('an updated tool still has to be paid for, and is validated against its current schema', async (t) => {
   const market = await openMarket(t)
   const gate = await openGate(t, market)
   let runs = 0
@@ -271,7 +271,7 @@ test('a result that is too large is not charged', async (t) => {
   assert.deepEqual([result.isError, errorOf(result), await earned(market)], [true, 'result_too_large', 0n])
 })
 
-test('an answer is kept until its settlement is decided, and no buyer is asked to pay again for it', async (t) => {
+test('an answer is kept until its settlement is decided, and no buyer is asked to pay for it again', async (t) => {
   let isPending = true
   const pending = (client: FacilitatorClient): Partial<FacilitatorClient> => ({
     settle: async (payload, requirements, options) => {
@@ -291,7 +291,7 @@ test('an answer is kept until its settlement is decided, and no buyer is asked t
   assert.deepEqual([receiptOf(paid)?.transaction, runs(), await earned(market)], [id, 1, cent])
 })
 
-test('a settlement that fails returns the price and its reason, not the answer', async (t) => {
+test('a failed settlement returns the price and the reason, not the answer', async (t) => {
   const { client, market, buyer } = await openShop(t, {
     facilitate: () => ({
       settle: async (_, { network }) => ({ success: false, errorReason: 'no_funds', transaction: '', network }),
@@ -305,7 +305,7 @@ test('a settlement that fails returns the price and its reason, not the answer',
   assert.equal(await earned(market), 0n)
 })
 
-test('while no facilitator answers, a call says when to come back, and does not run', async (t) => {
+test('while no facilitator answers, a call says when to retry, and does not run', async (t) => {
   let isDown = false
   const down = (client: FacilitatorClient): Partial<FacilitatorClient> => ({
     verify: async (...args) => (isDown ? Promise.reject(new Error('down')) : client.verify(...args)),
@@ -319,7 +319,7 @@ test('while no facilitator answers, a call says when to come back, and does not 
   assert.equal((result.structuredContent as { accepts?: unknown }).accepts, undefined)
 })
 
-test('what is no payment is refused with the price, whatever it is made of', async (t) => {
+test('a malformed payment of any kind is refused with the price', async (t) => {
   const { client, buyer, runs } = await openShop(t)
   const { first } = await payFor(buyer, await forecast(client))
   let deep: unknown = {}
@@ -341,7 +341,7 @@ test('what is no payment is refused with the price, whatever it is made of', asy
   assert.notEqual((await forecast(client, first)).isError, true)
 })
 
-test('a receipt that the tool makes up is left out', async (t) => {
+test('a receipt that the tool made up is removed', async (t) => {
   const made = { [paymentResponseKey]: { success: true, transaction: 'MADEUP' }, mine: 1 }
   const { client, buyer } = await openShop(t, {
     serve: (run) => ({ ...text('x'), _meta: made, ...(run === 1 ? { isError: true } : {}) }),

@@ -1,4 +1,4 @@
-/** The check in front of tools: what the gate of HTTP routes does, for calls of tools. */
+/** The gate in front of tools: applies the gate of HTTP routes to tool calls. */
 import { type Decision, Gate, type Payment, paymentOf as paymentOfRequest } from '@latchkey/x402/server'
 import type {
   CallToolResult,
@@ -21,7 +21,7 @@ import { answerOf, errorResult, resultOf, withReceipt } from './toolResults.js'
 
 const defaultMaxResultBytes = 10 * 1024 * 1024
 
-/** What `McpServer.registerTool` takes besides the name and the handler. */
+/** The configuration that `McpServer.registerTool` takes besides the name and the handler. */
 export type ToolConfig<
   Output extends StandardSchemaWithJSON = StandardSchemaWithJSON,
   Input extends StandardSchemaWithJSON | undefined = undefined,
@@ -39,7 +39,7 @@ export type ToolConfig<
 type ToolResult = CallToolResult | InputRequiredResult
 type AnyHandler = (...parts: readonly unknown[]) => ToolResult | Promise<ToolResult>
 
-/** One call that is decided on. */
+/** A call that the gate decides on. */
 type Serving = {
   readonly call: ToolCall
   readonly request: Request
@@ -49,8 +49,8 @@ type Serving = {
 }
 
 /**
- * Sells tools of MCP servers: has their payments verified and settled by a gate. One gate serves any number of servers, one
- * for each connection or request.
+ * Sells tools of MCP servers. A gate has their payments verified and settled. One gate serves any number of servers,
+ * such as one server per connection or request.
  *
  * @example
  * const accepts = { network: 'testnet', price: '$0.01', payTo }
@@ -71,13 +71,13 @@ export class ToolGate {
   }
 
   /**
-   * Checks the tools and opens the gate. What can never work is an error; what may go away is a warning.
+   * Checks the tools and opens the gate. Permanent problems throw; temporary ones are warnings.
    *
-   * @throws McpError for a name that no payment can have
-   * @throws GateError for a price, a network or an account that cannot be paid
-   * @throws RouteError for two names that differ by their case alone
-   * @throws FacilitatorError for the address of a facilitator that cannot be used
-   * @throws OptionsError for an option that cannot be used
+   * @throws McpError if a tool name cannot be part of a payment
+   * @throws GateError if a price, network or account cannot be paid
+   * @throws RouteError if two names differ only in case
+   * @throws FacilitatorError if the address of a facilitator is invalid
+   * @throws OptionsError if an option is invalid
    */
   static async open({ tools, maxResultBytes = defaultMaxResultBytes, ...options }: ToolGateOptions): Promise<ToolGate> {
     const entries = Object.entries(tools ?? {})
@@ -89,8 +89,8 @@ export class ToolGate {
   }
 
   /**
-   * Registers a tool that has to be paid for: `server.registerTool`, with the gate in front of the handler, also of one that
-   * `update` of the registered tool sets later. The result is checked with `outputSchema` before it is charged.
+   * Registers a paid tool: `server.registerTool` with the gate in front of the handler, including a handler that
+   * `update` of the registered tool sets later. The result is validated against `outputSchema` before it is charged.
    *
    * @throws McpError for a tool that was not among `tools` of {@link ToolGate.open}
    */
@@ -116,7 +116,7 @@ export class ToolGate {
     }
     const registered = server.registerTool<Output, Input>(name, config, paid as unknown as ToolCallback<Input>)
     const { update } = registered
-    // Another handler is behind the gate, too.
+    // A replaced handler stays behind the gate.
     registered.update = ({ callback, ...others }) => {
       if (callback !== undefined) current = callback as AnyHandler
       update(others)
@@ -125,8 +125,7 @@ export class ToolGate {
   }
 
   /**
-   * Delivers the events that hooks have not got yet, and records the outcomes that are not recorded yet. The store of claims
-   * stays open.
+   * Delivers the remaining events to hooks, and records the remaining outcomes. The claims store stays open.
    *
    * @param options.timeoutMs how long hooks may take, 5 seconds by default
    */
@@ -139,7 +138,7 @@ export class ToolGate {
     const decision = await this.#gate.decide(request, undefined, context.sessionId)
     requests.set(context, request)
     if (decision.type === 'response') return this.#respond(serving, decision)
-    // No tool that has a price is ever free.
+    // A tool with a price is never free.
     if (decision.type === 'free') throw new McpError('invalid_tool_option', `${call.name} has no price`)
     return this.#run(serving, decision)
   }
@@ -153,10 +152,10 @@ export class ToolGate {
   async #run(serving: Serving, { admission }: Decision & { type: 'paid' }): Promise<ToolResult> {
     const { run, call } = serving
     const { signal } = serving.context.mcpReq
-    // A handler that never answers is given up in time.
+    // Stops waiting for a handler that never answers.
     const disconnected = (): void => void admission.disconnected().catch(() => {})
     signal.addEventListener('abort', disconnected, { once: true })
-    // It may have been while the payment was settled.
+    // The client may have disconnected during the settlement.
     if (signal.aborted) disconnected()
     let result: ToolResult
     try {
@@ -169,7 +168,7 @@ export class ToolGate {
       if (problem !== undefined) throw new Error(problem)
     } catch (error) {
       await admission.cancel()
-      // The server makes a result of it, in which there would be no receipt.
+      // The server turns the error into a result, which would lack the receipt.
       if (admission.settled === undefined) throw error
       return withReceipt(failed(error), admission.headers)
     }
@@ -189,7 +188,8 @@ export class ToolGate {
 const requests = new WeakMap<object, Request>()
 
 /**
- * The payment that opened a call: who paid, how much, in which transaction. Undefined in the handler of a free tool.
+ * Returns the payment that opened a call: who paid, how much, in which transaction. Undefined in the handler of a free
+ * tool.
  *
  * @param context the context that the server passes to the handler of a tool
  * @example
@@ -203,12 +203,12 @@ export function paymentOf(context: ServerContext): Payment | undefined {
   return request === undefined ? undefined : paymentOfRequest(request)
 }
 
-/** A tool that failed, or that asks its user something first, has not answered. */
+/** A tool that failed, or that first asks its user for input, has not answered yet. */
 function isFinal(result: ToolResult): result is CallToolResult {
   return (result as { resultType?: unknown }).resultType !== 'input_required' && result['isError'] !== true
 }
 
-/** Why a result is none that the server would send, which it would find out after it was charged. */
+/** Explains why the server would reject a result. The server itself would only find out after the charge. */
 async function outputProblem(result: CallToolResult, { outputSchema, call }: Serving): Promise<string | undefined> {
   if (outputSchema === undefined) return undefined
   const { structuredContent } = result

@@ -1,9 +1,9 @@
 import type { Accept, GateOptions, Price, Route } from '@latchkey/x402/server'
 
-/** A call of a tool, as functions see it that choose a price or a payee. */
+/** A tool call, as passed to functions that choose a price or a payee. */
 export type ToolCall = {
   readonly name: string
-  /** The arguments, after the tool's `inputSchema` has checked them. */
+  /** The arguments, validated against the tool's `inputSchema`. */
   readonly arguments: unknown
 }
 
@@ -14,11 +14,11 @@ export type ToolDynamic<T> = T | ((call: ToolCall) => T | Promise<T>)
 export type ToolAccept = Omit<Accept, 'price' | 'payTo' | 'paymentFlow'> & {
   /** Dollars (`"$0.01"`), or base units of an asset. */
   readonly price: ToolDynamic<Price>
-  /** The address that is paid. */
+  /** The address that receives the payment. */
   readonly payTo: ToolDynamic<string>
   /**
-   * `authorization` settles after the tool has succeeded, so that nothing is charged for one that fails. `upfront` settles
-   * before it runs: for tools whose effects cannot be undone. A buyer that was charged for a call that failed sends the same
+   * `authorization` settles after the tool has succeeded, so a failed call is not charged. `upfront` settles before the
+   * tool runs, for tools whose effects cannot be undone. A buyer that was charged for a failed call sends the same
    * payment again. A tool that asks its user for input while it runs needs `authorization`.
    *
    * @default 'authorization'
@@ -34,10 +34,10 @@ export type PaidTool = Pick<Route, 'description' | 'settleFirstAbove'> & {
 
 /** Options of `ToolGate.open`. */
 export type ToolGateOptions = Omit<GateOptions, 'routes' | 'basePath' | 'origin' | 'cors' | 'paywall' | 'passes'> & {
-  /** By the names of the tools. */
+  /** The paid tools, by name. */
   tools: { readonly [name: string]: PaidTool }
   /**
-   * The largest result of a tool, which is kept until its payment is settled.
+   * The size limit of a tool's result, which is kept until its payment is settled.
    *
    * @default 10 MiB
    */

@@ -1,4 +1,4 @@
-// Selling tools of a Model Context Protocol server.
+// Sells the tools of a Model Context Protocol server.
 export { LatchkeyError } from '@latchkey/algorand'
 export { FacilitatorError, GateError, OptionsError, RouteError } from '@latchkey/x402/server'
 export { errors, McpError, type McpErrorCode } from '../errors.js'

@@ -1,27 +1,27 @@
-/** A call of a tool as the request that a gate decides on. */
+/** Converts a tool call into the request that a gate decides on. */
 import type { Accept, Route } from '@latchkey/x402/server'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { boundsProblem, messageBounds, toHeader } from '../wire/boundedJson.js'
 import { paymentKey } from '../wire/metaKeys.js'
 import type { PaidTool, ToolAccept, ToolCall, ToolDynamic } from './ToolGateOptions.js'
 
-/** With the path of `mcp://tool/NAME`: the gate compares it with the resource that a payment names. */
+/** Its path matches `mcp://tool/NAME`: the gate compares the path with the resource that a payment names. */
 const origin = 'http://tool'
-/** Which arguments a price is for, and a payment. */
+/** Identifies the arguments that a price and a payment are for. */
 const argumentsHeader = 'Mcp-Tool-Arguments'
 const paymentHeader = 'PAYMENT-SIGNATURE'
-/** A header that no gate can read, in place of a payment that is too large to be read. */
+/** A header that no gate can parse, sent in place of an oversized payment. */
 const unreadable = '-'
 
-/** The calls that requests were made of. */
+/** The calls behind the requests. */
 const calls = new WeakMap<Request, ToolCall>()
 
-/** What a gate calls a tool. */
+/** The route key of a tool. */
 export function routeKey(name: string): string {
   return `POST /${name}`
 }
 
-/** The route of a gate for a tool: POST, since what a tool did cannot be done again at will. */
+/** The gate's route for a tool. The method is POST because a tool call may not be repeatable. */
 export function routeOf({ accepts, description, settleFirstAbove }: PaidTool): Route {
   const list = (Array.isArray(accepts) ? accepts : [accepts]) as readonly ToolAccept[]
   return {
@@ -34,9 +34,9 @@ export function routeOf({ accepts, description, settleFirstAbove }: PaidTool): R
   }
 }
 
-/** Without a flow the gate settles a POST first, and holds its answer. */
+/** Without a payment flow the gate settles a POST first and stores its answer. */
 function acceptOf(accept: ToolAccept): Accept {
-  // What is not set at all is for the gate to say.
+  // The gate itself reports a missing value.
   if (typeof accept !== 'object' || accept === null) return accept
   const { price, payTo, paymentFlow = 'authorization', ...rest } = accept
   const isUpfront = paymentFlow === 'upfront'
@@ -49,8 +49,8 @@ function ofCall<T>(value: ToolDynamic<T>): T | ((request: Request) => T | Promis
 }
 
 /**
- * The request for a call: its payment, and what tells clients apart that have no secret of their own. The gate never sees
- * other headers of an HTTP request, which may be for several calls.
+ * Builds the request for a call from its payment and from whatever distinguishes clients that have no secret. The gate
+ * never sees other headers of an HTTP request, which may be for several calls.
  */
 export function toolRequest(call: ToolCall, digest: string, { mcpReq, http }: ServerContext): Request {
   const headers = new Headers({ [argumentsHeader]: digest })

@@ -1,4 +1,4 @@
-/** From responses of a gate to results of tools, and from results to the answers that a gate holds. */
+/** Converts gate responses into tool results, and tool results into the answers that a gate stores. */
 import { Bytes, Json } from '@latchkey/algorand'
 import type { HeaderList, PaymentRequired } from '@latchkey/x402/server'
 import type { CallToolResult } from '@modelcontextprotocol/server'
@@ -6,13 +6,13 @@ import { fromHeader } from '../wire/boundedJson.js'
 import { paymentResponseKey } from '../wire/metaKeys.js'
 import { toolUrl } from '../wire/toolUrl.js'
 
-/** The whole result of a tool, as a gate holds it. */
+/** The complete result of a tool, as a gate stores it. */
 export type ToolAnswer = { readonly status: number; readonly headers: HeaderList; readonly body: Uint8Array }
 
 const help =
   'This tool has to be paid for: pay one of `accepts` and call it again with the payment in `_meta["x402/payment"]`.'
 
-/** A result with the receipt that the gate gave for it, and without one that the tool made up. */
+/** Adds the receipt of the gate to a result, and removes any receipt that the tool made up. */
 export function withReceipt<T extends { _meta?: CallToolResult['_meta'] }>(result: T, headers: HeaderList): T {
   const { [paymentResponseKey]: _, ...meta } = result._meta ?? {}
   const receipt = headers.find(([name]) => /^payment-response$/i.test(name))?.[1]
@@ -22,7 +22,7 @@ export function withReceipt<T extends { _meta?: CallToolResult['_meta'] }>(resul
   return rest as T
 }
 
-/** A result as the gate holds it. */
+/** Encodes a result for the gate to store. */
 export function answerOf(result: CallToolResult): ToolAnswer {
   const body = Bytes.fromUtf8(JSON.stringify(result))
   return {
@@ -32,7 +32,10 @@ export function answerOf(result: CallToolResult): ToolAnswer {
   }
 }
 
-/** What a tool answers where the gate responds in its place: a price, a refusal, an earlier result, or that it cannot now. */
+/**
+ * Returns the tool result for a response that the gate gives in the tool's place: a price, a refusal, an earlier
+ * result, or a temporary failure.
+ */
 export async function resultOf(response: Response, name: string): Promise<CallToolResult> {
   const { status, headers } = response
   const text = await response.text()
@@ -52,14 +55,16 @@ export async function resultOf(response: Response, name: string): Promise<CallTo
   return withReceipt(errorResult(members), [...headers])
 }
 
-/** The result that asks for a payment: the same JSON twice, as the transport has it, and what to do in words. */
+/**
+ * The result that asks for a payment: the same JSON twice, as the transport specifies, with instructions in plain text.
+ */
 export function paymentRequired(required: PaymentRequired, name: string, message: string = help): CallToolResult {
   const named = { ...required, resource: { ...required.resource, url: toolUrl(name) } }
   const texts = [JSON.stringify(named), message]
   return { isError: true, structuredContent: named, content: texts.map((text) => ({ type: 'text', text })) }
 }
 
-/** Not a payment requirement: a buyer that is asked to pay again might do it. */
+/** Not a payment requirement, because a buyer that is asked to pay again might do so. */
 export function errorResult(members: Json.Members): CallToolResult {
   return { isError: true, structuredContent: members, content: [{ type: 'text', text: JSON.stringify(members) }] }
 }

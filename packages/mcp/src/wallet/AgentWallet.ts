@@ -1,4 +1,4 @@
-/** What an agent can do with its money: see it, ask for prices, pay for requests, and look up what it paid. */
+/** The operations of an agent's wallet: show its budget, ask for prices, pay for requests, and look up payments. */
 import { BoundedMap, Bytes } from '@latchkey/algorand'
 import type { Agent, AgentClient, Approval } from '@latchkey/kmd-client'
 import {
@@ -24,33 +24,33 @@ import type { WalletParts } from './WalletParts.js'
 
 /** Options of {@link AgentWallet.open}. */
 export type AgentWalletOptions = Destinations & {
-  /** The daemon as the agent uses it: `await Kmd.asAgent({ dataDir, token })`. */
+  /** The daemon client of the agent: `await Kmd.asAgent({ dataDir, token })`. */
   agent: AgentClient
   /** The network to pay on. */
   chain: Chain
-  /** Where payments are recorded, such as `new FilePayments(path)` of `@latchkey/x402/file`. */
+  /** The log of payments, such as `new FilePayments(path)` of `@latchkey/x402/file`. */
   payments: PaymentLog
   /**
-   * The key that pays, one of the agent's.
+   * The paying key, which must be one of the agent's.
    *
-   * @default the only one it has
+   * @default the agent's only key
    */
   address?: string | undefined
   /**
-   * The most that one payment in dollars may be, whatever a model says. The limits that hold are those of the daemon.
+   * The maximum of a single payment in dollars, which a model cannot raise. The daemon enforces the binding limits.
    *
    * @default '$1'
    */
   maxPerPayment?: string | undefined
   /**
-   * How many characters of a body a model gets.
+   * How many characters of a response body a model receives.
    *
    * @default 65_536
    */
   maxBodyLength?: number | undefined
 }
 
-/** What a wallet can spend. */
+/** The amounts that a wallet can spend. */
 export type Budget = {
   readonly agent: Pick<Agent, 'name' | 'state' | 'expiresAtMs' | 'rules'>
   readonly address: string
@@ -58,14 +58,14 @@ export type Budget = {
   readonly balances: readonly { readonly asset_id: string; readonly amount: string; readonly text: string }[]
 }
 
-/** What a request costs. */
+/** The price of a request. */
 export type PriceOf = {
   readonly status: number
-  /** Those that can be paid, the best one first. */
+  /** The offers that can be paid, the best one first. */
   readonly quotes: readonly Quote[]
-  /** Why others cannot be. */
+  /** Why the other offers cannot be paid. */
   readonly reasons: readonly RefusalReason[]
-  /** What the seller says it sells. */
+  /** The seller's description of the resource. */
   readonly description: string
 }
 
@@ -90,8 +90,8 @@ export class AgentWallet {
   readonly #guarded: GuardedFetch
 
   /**
-   * @throws KmdClientError if the daemon does not answer, or does not accept the token
-   * @throws SignerError if the agent has no such key, or several and none is named
+   * @throws KmdClientError if the daemon does not answer, or rejects the token
+   * @throws SignerError if the agent does not have the key, or has several and none is named
    */
   static async open(options: AgentWalletOptions): Promise<AgentWallet> {
     const { agent, chain, maxPerPayment: cap = defaultCap } = options
@@ -117,7 +117,7 @@ export class AgentWallet {
     this.purchases = new Purchases(parts)
   }
 
-  /** What is left of each limit, and what the account has. */
+  /** Returns the remainder of each limit and the balances of the account. */
   async budget(signal?: AbortSignal): Promise<Budget> {
     const { agent, chain, address } = this.#parts
     const [{ agent: grant, budget }, account] = await Promise.all([
@@ -142,13 +142,13 @@ export class AgentWallet {
     }
   }
 
-  /** What is left of each limit. */
+  /** Returns the remainder of each limit. */
   async left(): Promise<Left[]> {
     const { budget } = await this.#parts.agent.self()
     return budget.map((use) => leftOf(use, this.chain))
   }
 
-  /** Asks for the price, and pays nothing. */
+  /** Asks for the price without paying. */
   async priceOf(request: FetchRequest, signal: AbortSignal): Promise<PriceOf> {
     const { url, method, key } = request
     const headers = [...request.headers] as [string, string][]
@@ -162,12 +162,12 @@ export class AgentWallet {
     }
     const { offers, reasons } = await (await this.#buyerOfAll()).payableOffers(required)
     const quotes = offers.map(quoteOf)
-    // What is paid next for the same request is this price, or nothing.
+    // The next payment for the same request pays this price or nothing.
     if (quotes.length > 0) this.#parts.quotes.set(key, quotes)
     return { status, quotes, reasons, description: required.resource.description ?? '' }
   }
 
-  /** A buyer that takes offers in every asset that the agent may spend. It pays none of them. */
+  /** A buyer that accepts offers in every asset that the agent may spend, but pays none of them. */
   async #buyerOfAll(): Promise<Buyer> {
     const { agent, address, chain, payments, cap } = this.#parts
     const { budget } = await agent.self()
@@ -181,12 +181,12 @@ export class AgentWallet {
     return new Buyer({ signer, chains: chain, payments, maxPerPayment: cap, assets })
   }
 
-  /** The payments of the log, the newest first. */
+  /** Returns the payments in the log, newest first. */
   payments(): Payment[] {
     return [...this.#parts.payments.all()].reverse()
   }
 
-  /** A payment by its transaction id, with its state by the ledger. */
+  /** Returns a payment by its transaction id, with its state on the ledger. */
   async findPayment(transactionId: string): Promise<Payment> {
     const { payments } = this.#parts
     if (payments.get(transactionId) === undefined) {
@@ -196,12 +196,12 @@ export class AgentWallet {
     return payments.get(transactionId)!
   }
 
-  /** Waits for the owner's decision, or for the time. */
+  /** Waits for the owner's decision, for at most `waitMs`. */
   waitForApproval(id: string, waitMs: number, signal: AbortSignal): Promise<Approval> {
     return this.#parts.agent.waitForApproval({ id, waitMs, signal })
   }
 
-  /** Ends what has not been signed, and connections. */
+  /** Cancels the purchases that are not signed yet, and closes the connections. */
   async close(): Promise<void> {
     await this.purchases.close()
     await this.#guarded.close()
@@ -214,7 +214,7 @@ function requiredIn(response: Response): PaymentRequired {
   try {
     if (header !== null) return decodeRequired(header)
   } catch {
-    // As without one.
+    // Treated as no price.
   }
   throw new ToolError('no_price', 'the server asks for a payment and says no price that can be read')
 }

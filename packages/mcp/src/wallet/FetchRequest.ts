@@ -1,4 +1,4 @@
-/** The request that a model asks for, checked and bounded. */
+/** The HTTP request that a model asks for, validated and bounded. */
 import { createHash } from 'node:crypto'
 import { passHeader, paymentSignature } from '@latchkey/x402/client'
 import { checkUrl } from './GuardedFetch.js'
@@ -13,12 +13,12 @@ export type RequestArguments = {
 }
 
 export type FetchRequest = {
-  /** Without its fragment. */
+  /** The URL without its fragment. */
   readonly url: string
   readonly method: string
   readonly headers: readonly (readonly [string, string])[]
   readonly body: string | undefined
-  /** The same for the same request. */
+  /** Identical requests have the same key. */
   readonly key: string
 }
 
@@ -27,7 +27,7 @@ export const maxRequestBodyLength = 262_144
 export const maxHeaders = 32
 const maxHeaderLength = 4_096
 
-/** Those of the connection, and those with which payments are made. */
+/** The headers of the connection and of payments. */
 const reserved = new Set(
   [
     'host',

@@ -1,6 +1,6 @@
 /**
- * A `fetch` for URLs that a model was given by anyone. It checks where each connection goes, redirects included, and connects to
- * the very addresses that were checked: a name that resolves to another address the next moment changes nothing.
+ * A `fetch` for URLs from untrusted sources. It checks the destination of every connection, including redirects, and
+ * connects to the checked addresses only, so a name that later resolves to another address has no effect.
  */
 import { type LookupAddress, lookup } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
@@ -10,16 +10,16 @@ import { type Interfaces, isOwnAddress } from './ownAddress.js'
 import { canonical, isPublicAddress } from './publicAddress.js'
 import { ToolError } from './ToolError.js'
 
-/** Which servers may be connected to. */
+/** Restricts which servers may be reached. */
 export type Destinations = {
   /**
-   * Allows addresses of this machine and of private networks, also without TLS.
+   * Allows addresses of this machine and of private networks, including without TLS.
    *
    * @default false
    */
   allowPrivate?: boolean | undefined
   /**
-   * Hosts, as `host` or `host:port`, that are allowed whatever their address, also without TLS.
+   * Hosts, as `host` or `host:port`, that are allowed at any address, including without TLS.
    *
    * @default none
    */
@@ -27,31 +27,31 @@ export type Destinations = {
 }
 
 type Lookup = Parameters<LookupFunction>
-/** As `lookup` of `node:dns`, for all addresses. */
+/** Like `lookup` of `node:dns` with the option `all`. */
 export type Resolve = (
   hostname: string,
   options: { readonly all: true },
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 type Connect = ReturnType<typeof buildConnector>
-/** What the system says about names and about this machine. */
+/** Information from the system about names and about this machine. */
 export type SystemFacts = { readonly resolve: Resolve; readonly interfaces: Interfaces }
 type IsAllowed = (address: string) => Promise<boolean>
 
 const connectMs = 10_000
 const headersMs = 60_000
 const bodyMs = 30_000
-/** No server has more, and each is checked. */
+/** More than any real server has. Each address is checked. */
 const maxAddresses = 64
 
-/** Opened once, and shared by all requests. */
+/** Opened once and shared by all requests. */
 export class GuardedFetch {
   readonly fetch: typeof fetch
   readonly #agent: Agent
 
-  /** Loads undici: only its connections can be given a check of their own. */
+  /** Loads undici, because only its connections accept a custom check. */
   static async open(destinations: Destinations, facts: Partial<SystemFacts> = {}): Promise<GuardedFetch> {
-    // Has Node set up its own fetch first: otherwise undici would take it over when it is loaded.
+    // Makes Node set up its own fetch first. Otherwise undici would replace it on loading.
     if (globalThis.Headers === undefined) throw new Error('this version of Node has no fetch')
     const { resolve = lookup, interfaces = networkInterfaces } = facts
     return new GuardedFetch(await import('undici'), destinations, { resolve, interfaces })
@@ -59,7 +59,7 @@ export class GuardedFetch {
 
   private constructor(undici: typeof import('undici'), destinations: Destinations, facts: SystemFacts) {
     const connect = guardedConnect(undici.buildConnector, destinations, facts)
-    // One connection at a time for each request: a connection that was checked for one name is not used for another.
+    // One connection at a time per request: a connection that was checked for one name is never used for another.
     this.#agent = new undici.Agent({
       connect,
       headersTimeout: headersMs,
@@ -90,7 +90,7 @@ export class GuardedFetch {
 }
 
 /**
- * Only http and https, and no password in the URL, which would be in every log.
+ * Accepts only http and https. Rejects a password in the URL, because it would appear in every log.
  *
  * @throws ToolError
  */
@@ -110,7 +110,7 @@ function guardedConnect(build: typeof buildConnector, destinations: Destinations
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase()
     if (isAllowedHost(host, options.port, options.protocol, destinations)) return plain(options, callback)
     const isTls = options.protocol === 'https:'
-    // Without asking for its address, which would tell the name server what is being fetched.
+    // Skips the DNS lookup, which would tell the name server what is being fetched.
     if (!isTls && destinations.allowPrivate !== true) return callback(refused(host, options.protocol), null)
     const isAllowed = ruleFor(isTls, destinations, facts)
     const refuse = (): void => callback(refused(host, options.protocol), null)
@@ -130,13 +130,13 @@ function guardedConnect(build: typeof buildConnector, destinations: Destinations
   }
 }
 
-/** Without TLS anyone on the way reads and changes the request: on a private network only, and where that is allowed. */
+/** Without TLS a network attacker can read and change the request, so it is only allowed on a private network. */
 function ruleFor(isTls: boolean, { allowPrivate = false }: Destinations, { interfaces }: SystemFacts): IsAllowed {
   return async (address) =>
     isPublicAddress(address) && !(await isOwnAddress(address, interfaces)) ? isTls : allowPrivate
 }
 
-/** Whether the connection never left this machine: both of its ends are the same address. */
+/** Whether the connection never left this machine: both of its ends have the same address. */
 function isOwnPeer({ localAddress = '', remoteAddress = '' }: Socket, { allowPrivate = false }: Destinations): boolean {
   return !allowPrivate && canonical(localAddress) === canonical(remoteAddress)
 }
@@ -146,7 +146,7 @@ function isAllowedHost(host: string, port: string, protocol: string, { allowHost
   return allowHosts.some((one) => [name, host, `${name}:${actual}`].includes(one.toLowerCase()))
 }
 
-/** Every address of the name has to be allowed: which of them is connected to is not known yet. */
+/** Requires every address of the name to be allowed, because any of them may be connected to. */
 function checkedLookup(isAllowed: IsAllowed, protocol: string, resolve: Resolve): LookupFunction {
   return (hostname: Lookup[0], options: Lookup[1], callback: Lookup[2]) => {
     const refuse = (): void => callback(refused(hostname, protocol), '', 0)
@@ -165,12 +165,12 @@ function checkedLookup(isAllowed: IsAllowed, protocol: string, resolve: Resolve)
 
 function refused(host: string, protocol: string): ToolError {
   const why = protocol === 'https:' ? 'does not have a public address of another machine' : 'is not reached by https'
-  // The host of a redirect is the seller's text.
+  // The seller chooses the host of a redirect.
   const untrusted = `host: ${JSON.stringify(host.slice(0, 100))}`
   return new ToolError('destination_refused', `the server of the URL, or of its redirect, ${why}`, { untrusted })
 }
 
-/** Undici wraps what a connection failed with. */
+/** Undici wraps the error of a failed connection. */
 function refusedIn(error: unknown): ToolError | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
     if (cause instanceof ToolError) return cause

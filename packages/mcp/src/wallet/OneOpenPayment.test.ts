@@ -12,7 +12,7 @@ const payment: Payment = {
   ...{ microDollars: '5', firstValid: '1', lastValid: '9', signedMs: 1, state: 'open', requestId: 'r' },
 }
 
-test('a second payment for a URL is not recorded while one is open, also by another process', (t) => {
+test('a second payment for a URL is not recorded while one is open, not even by another process', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-mcp-log-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const path = join(directory, 'payments.jsonl')

@@ -1,10 +1,10 @@
-/** A payment log that records no payment for a URL while another one for it may still be settled. */
+/** A payment log that refuses a payment for a URL while another one for it may still be settled. */
 import type { Payment, PaymentLog } from '@latchkey/x402/client'
 import { McpError } from '../errors.js'
 
 /**
- * Wraps a log. The check is part of `add`, which the log makes in one step over all processes that use it, and before anything is
- * signed.
+ * Wraps a log. The check is part of `add`, which is atomic across all processes that use the log, and runs before
+ * anything is signed.
  */
 export function oneOpenPayment(log: PaymentLog): PaymentLog {
   return {
@@ -25,12 +25,12 @@ export function oneOpenPayment(log: PaymentLog): PaymentLog {
   }
 }
 
-/** Those for a URL that may still be settled, the oldest first. */
+/** Returns the payments for a URL that may still be settled, oldest first. */
 export function openPayments(log: Pick<PaymentLog, 'all'>, url: string): Payment[] {
   return log.all().filter((payment) => payment.url === url && payment.state === 'open')
 }
 
-/** There is a payment for the same URL that may still be settled. Nothing was signed. */
+/** Another payment for the same URL may still be settled. Nothing was signed. */
 export class OpenPaymentError extends McpError {
   override name = 'OpenPaymentError'
   readonly payment: Payment

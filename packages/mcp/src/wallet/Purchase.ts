@@ -1,4 +1,4 @@
-/** One request and the one payment for it, which goes on while callers come and go. */
+/** One request and its single payment, which continues regardless of its callers. */
 import {
   Buyer,
   fromAgent,
@@ -17,7 +17,7 @@ import { type ReceivedBody, receiveBody } from './receiveBody.js'
 import { ToolError } from './ToolError.js'
 import type { WalletParts } from './WalletParts.js'
 
-/** What a request got. */
+/** The response to a request. */
 export type Fetched = {
   readonly status: number
   readonly body: ReceivedBody
@@ -28,11 +28,11 @@ export type Fetched = {
 /** The payment that was sent for a request. */
 export type MadePayment = {
   readonly payment: Payment
-  /** By the ledger. */
+  /** The state on the ledger. */
   readonly state: PaymentState
-  /** Whether it was made by an earlier call, and sent again. */
+  /** Whether an earlier call made the payment and this one sent it again. */
   readonly isRepeat: boolean
-  /** What the seller says was settled; undefined if it says nothing. */
+  /** The settlement as reported by the seller, or undefined if the seller reported none. */
   readonly receipt: Receipt | undefined
 }
 
@@ -43,26 +43,26 @@ export type PurchaseOptions = {
   readonly agreed?: Quote | undefined
 }
 
-/** Approvals end with the validity of the transaction, long before. */
+/** Approvals expire much earlier, when the transaction becomes invalid. */
 const approvalWaitMs = 24 * 60 * 60 * 1000
 const bodyMs = 60_000
 
 export class Purchase {
   readonly request: FetchRequest
-  /** Settles when all is over, and never rejects unhandled. */
+  /** Settles when the purchase has ended. A rejection is always handled. */
   readonly result: Promise<Fetched>
-  /** When it was over. */
+  /** When the purchase ended. */
   endedMs: number | undefined
-  /** How many callers wait for it. */
+  /** The number of callers that wait for the result. */
   waiting = 0
   readonly #parts: WalletParts
   readonly #options: PurchaseOptions
   readonly #abort = new AbortController()
-  /** Resolves with the id of an approval once one is needed, and otherwise never. */
+  /** Resolves with the id of an approval if one is needed, and otherwise stays pending. */
   readonly approvalNeeded: Promise<string>
   #approvalId: string | undefined
   #announce: (approvalId: string) => void = () => {}
-  /** From then on it is not canceled: the payment may be on its way. */
+  /** After signing, the purchase is no longer canceled, because the payment may have been sent. */
   #isSigned = false
   #made: MadePayment | undefined
   #isRepeat = false
@@ -80,17 +80,17 @@ export class Purchase {
     this.result.catch(() => {})
   }
 
-  /** The approval that it waits for; undefined if none. */
+  /** The approval that the purchase is waiting for, or undefined if there is none. */
   get approvalId(): string | undefined {
     return this.endedMs === undefined && !this.#isSigned ? this.#approvalId : undefined
   }
 
-  /** Whether it belongs to an approval, also one that is decided. */
+  /** Whether the purchase belongs to an approval, decided or not. */
   isFor(approvalId: string): boolean {
     return this.#approvalId === approvalId
   }
 
-  /** Ends it, if nothing is signed yet. */
+  /** Cancels the purchase if nothing is signed yet. */
   cancel(): void {
     if (!this.#isSigned) this.#abort.abort(new ToolError('declined', 'the call was canceled'))
   }
@@ -112,7 +112,7 @@ export class Purchase {
         clearTimeout(timer)
       }
     } catch (error) {
-      // Ends what was not read.
+      // Aborts a response that is not fully read.
       this.#abort.abort(error)
       throw error
     }
@@ -155,7 +155,7 @@ export class Purchase {
     this.#made = { payment, state, isRepeat: this.#isRepeat, receipt }
   }
 
-  /** Exactly one offer, as it was quoted; or an error that says why not. */
+  /** Returns the one offer to pay, exactly as quoted, and otherwise throws the reason. */
   async #decide(buyer: Buyer, offers: readonly Offer[]): Promise<Offer> {
     const { max, agreed } = this.#options
     const { quotes, chain } = this.#parts

@@ -1,20 +1,20 @@
-/** The requests that are being paid for: one at a time for a URL, for all callers, and found again by the next call. */
+/** The running purchases: one at a time per URL, shared by all callers, and found again by the next call. */
 import { Purchase, type PurchaseOptions } from './Purchase.js'
 import { ToolError } from './ToolError.js'
 import type { WalletParts } from './WalletParts.js'
 import { within } from './within.js'
 
-/** More at the same time are a model in a loop. */
+/** A model with more purchases at once is probably in a loop. */
 const maxRunning = 16
-/** How long a result is kept that no call has waited for. */
+/** How long a result is kept if no call waits for it. */
 const keptMs = 10 * 60 * 1000
 const maxKept = 64
-/** How long the end waits for payments that are on their way. */
+/** How long `close` waits for payments that were sent. */
 const closeMs = 5_000
 
 export class Purchases {
   readonly #parts: WalletParts
-  /** By the key of the request. */
+  /** The purchases by the key of their request. */
   readonly #byKey = new Map<string, Purchase>()
 
   constructor(parts: WalletParts) {
@@ -22,7 +22,7 @@ export class Purchases {
   }
 
   /**
-   * The one that runs or has ended for the same request, or a new one.
+   * Returns the running or finished purchase for the same request, or a new one.
    *
    * @throws ToolError if another request for the same URL is being paid for, or too many are
    */
@@ -41,7 +41,7 @@ export class Purchases {
     return purchase
   }
 
-  /** The one that waits for an approval, or has waited for it. */
+  /** Returns the purchase that waits or has waited for an approval. */
   findByApproval(approvalId: string): Purchase | undefined {
     return [...this.#byKey.values()].find((purchase) => purchase.isFor(approvalId))
   }
@@ -50,13 +50,18 @@ export class Purchases {
     return this.#byKey.get(key)
   }
 
-  /** A result is handed out to those who wait for it, and then forgotten: the same request again is a new one. */
+  /**
+   * A result is returned to the callers that wait for it and then removed. The same request later is a new purchase.
+   */
   leave(purchase: Purchase): void {
     const { key } = purchase.request
     if (purchase.endedMs !== undefined && this.#byKey.get(key) === purchase) this.#byKey.delete(key)
   }
 
-  /** Ends what is not signed, and waits for the rest: a payment that is sent is better answered now than sent again later. */
+  /**
+   * Cancels unsigned purchases and waits for the others, because answering a sent payment now avoids sending it again
+   * later.
+   */
   async close(): Promise<void> {
     const running = [...this.#byKey.values()].filter(({ endedMs }) => endedMs === undefined)
     for (const purchase of running) purchase.cancel()

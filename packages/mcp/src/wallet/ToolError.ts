@@ -1,8 +1,8 @@
-/** Errors of the tools, for a model: what happened, and what to do next. */
+/** Errors of the tools, written for a model: what happened, and what to do next. */
 
 import { LatchkeyError } from '@latchkey/algorand'
 
-/** Every code of a {@link ToolError}, with what a model does next. Codes of the daemon are passed on beside them. */
+/** All codes of a {@link ToolError}, with the model's next step. Codes of the daemon are passed on unchanged. */
 export const toolErrors = {
   invalid_url: 'Give an absolute URL that begins with https://.',
   invalid_request: 'Correct the argument that the message names.',
@@ -36,14 +36,14 @@ export const toolErrors = {
 /** A code of {@link toolErrors}. */
 export type ToolErrorCode = keyof typeof toolErrors
 
-/** What a tool answers instead of a result. Its code is one of {@link toolErrors}, or one of the daemon's. */
+/** The error that a tool returns instead of a result. Its code is one of {@link toolErrors}, or one of the daemon's. */
 export class ToolError extends LatchkeyError {
   override name = 'ToolError'
-  /** What a model does next. */
+  /** The model's next step. */
   readonly next: string
-  /** For programs: amounts, ids. Never a text of a seller. */
+  /** Data for programs, such as amounts and ids. Never contains text from a seller. */
   readonly details: { readonly [name: string]: unknown }
-  /** Texts that a seller or the ledger had a part in; shown as untrusted. */
+  /** Text that a seller or the ledger contributed to. Shown as untrusted. */
   readonly untrusted: string | undefined
 
   constructor(

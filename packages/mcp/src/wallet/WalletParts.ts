@@ -4,19 +4,19 @@ import type { Chain, PassCache, PaymentLog } from '@latchkey/x402/client'
 import type { Quote } from './money.js'
 import type { BodyLimits } from './receiveBody.js'
 
-/** What all requests of a wallet share. */
+/** The parts that all requests of a wallet share. */
 export type WalletParts = {
   readonly agent: AgentClient
-  /** The key that pays. */
+  /** The paying key. */
   readonly address: string
   readonly chain: Chain
-  /** Records no second payment for a URL while one is open. */
+  /** Refuses a second payment for a URL while one is open. */
   readonly payments: PaymentLog
   readonly passes: PassCache
-  /** The most that one payment may be, in dollars, whatever a model says. */
+  /** The maximum of a single payment, in dollars, which a model cannot raise. */
   readonly cap: string
   readonly fetch: typeof fetch
-  /** The last prices of each request that were shown, one for each asset. */
+  /** The last prices shown for each request, one per asset. */
   readonly quotes: BoundedMap<string, readonly Quote[]>
   readonly bodyLimits: BodyLimits
 }

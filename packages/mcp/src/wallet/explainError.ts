@@ -1,4 +1,4 @@
-/** Every error as a {@link ToolError}: what a model can do about it, without texts of strangers in it. */
+/** Converts every error into a {@link ToolError}: the model's next step, without untrusted text in the message. */
 import { KmdClientError } from '@latchkey/kmd-client'
 import {
   AlgodError,
@@ -12,7 +12,7 @@ import { ToolError, type ToolErrorCode } from './ToolError.js'
 
 const maxReasons = 10
 
-/** What a model does about a code of the daemon. */
+/** The model's next step for each code of the daemon. */
 const nextByCode: { readonly [code: string]: string } = {
   agent_limit_exceeded:
     'Nothing was paid. Wait until resets_at, choose something cheaper, or tell the user which limit was reached: only the owner can change it.',
@@ -53,7 +53,7 @@ function lost({ message, transactionId, state, status }: LostResponseError): Too
   return new ToolError('response_lost', message, { details: { transaction_id: transactionId, state, status } })
 }
 
-/** The messages quote what the seller asked for. */
+/** The original messages are not used, because they quote the seller. */
 function refused({ reasons }: PaymentRefusedError): ToolError {
   const codes = [...new Set(reasons.map(({ code }) => code))]
   const code: ToolErrorCode = codes.includes('above_payment_limit') ? 'price_above_max' : 'not_payable'
@@ -69,7 +69,7 @@ function refused({ reasons }: PaymentRefusedError): ToolError {
   return new ToolError(code, `none of the offers can be paid: ${codes.join(', ')}`, { details, untrusted }, { next })
 }
 
-/** What this side found out, in numbers and codes. */
+/** The facts that this side established, as numbers and codes. */
 export function plainReason({ code, asked, limit, left, unit }: RefusalReason): { readonly [name: string]: unknown } {
   return { code, asked, limit, left, unit }
 }
@@ -90,7 +90,7 @@ function ofDaemon(error: KmdClientError): ToolError {
   return new ToolError('failed', message, { details }, { code, next })
 }
 
-/** An error of the connection, or of its time limits. */
+/** Handles connection errors and timeouts. */
 function ofFetch(error: unknown): ToolError | undefined {
   const codes: string[] = []
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
@@ -107,7 +107,7 @@ function ofFetch(error: unknown): ToolError | undefined {
   )
 }
 
-/** Not its message, which may quote anything. */
+/** Omits the message, which may quote arbitrary text. */
 function nameOf(error: unknown): string {
   const { code, name } = (error instanceof Error ? error : {}) as { code?: unknown; name?: string }
   return typeof code === 'string' ? code.slice(0, 60) : (name ?? 'unknown error').slice(0, 60)

@@ -1,4 +1,4 @@
-/** The wallet of an agent as an MCP server: tools that see a budget, ask for prices, and pay within limits. */
+/** The wallet of an agent as an MCP server: tools that show the budget, ask for prices, and pay within limits. */
 export { AgentWallet, type AgentWalletOptions, type Budget, type PriceOf } from './AgentWallet.js'
 export type { Destinations } from './GuardedFetch.js'
 export { newWalletServer } from './newWalletServer.js'

@@ -1,4 +1,4 @@
-/** Amounts as models read and write them: dollars, Algos, base units of any other asset. */
+/** Amounts in the notation of models: dollars, Algos, or base units of any other asset. */
 import { SpendLimit } from '@latchkey/algorand'
 import type { AgentLimitUse } from '@latchkey/kmd-client'
 import type { Chain, Offer, Payment } from '@latchkey/x402/client'
@@ -20,15 +20,15 @@ export function readMax(text: string, chain: Chain): AssetAmount {
   }
 }
 
-/** A price as it was quoted: all that is paid, and nothing else. */
+/** A quoted price. Exactly this amount is paid. */
 export type Quote = {
   readonly payTo: string
   /** In base units, decimal. */
   readonly amount: string
-  /** `0` is the ALGO. */
+  /** `0` means ALGO. */
   readonly asset_id: string
   readonly network: string
-  /** The same for people. */
+  /** The price in readable form. */
   readonly price: string
 }
 
@@ -46,25 +46,25 @@ export function isSameQuote(a: Quote, b: Quote): boolean {
   return a.payTo === b.payTo && a.amount === b.amount && a.asset_id === b.asset_id && a.network === b.network
 }
 
-/** A limit of the agent with what is left of it. */
+/** A limit of the agent and its remainder. */
 export type Left = {
   readonly limit: string
   readonly left: string
-  /** When more becomes available, in ISO 8601; null for never, or if all of it is there. */
+  /** When more becomes available, in ISO 8601. Null if that never happens, or if the full limit is available. */
   readonly resets_at: string | null
 }
 
 export function leftOf({ limit, left, resetsAtMs }: AgentLimitUse, chain: Chain): Left {
   const isCount = limit.type === 'count'
   return {
-    // The daemon may not know the dollar of a local network.
+    // The daemon may not know the dollar asset of a local network.
     limit: SpendLimit.format(limit, { dollarAssetId: chain.dollarAssetId }),
     left: isCount ? `${left} payments` : amountText({ assetId: limit.assetId, amount: left }, chain),
     resets_at: resetsAtMs === undefined ? null : new Date(resetsAtMs).toISOString(),
   }
 }
 
-/** What a payment of the log amounts to. */
+/** Formats the amount of a payment in the log. */
 export function assetAmountOf({ asset, amount }: Pick<Payment, 'asset' | 'amount'>, chain: Chain): string {
   return amountText({ assetId: BigInt(asset), amount: BigInt(amount) }, chain)
 }

@@ -12,7 +12,7 @@ test('addresses of the interfaces of this machine are its own', async () => {
   assert.ok(await isOwnAddress('::ffff:127.0.0.1'))
 })
 
-test('the route tells an address that no list has', async () => {
+test('the routing table identifies own addresses that no interface lists', async () => {
   assert.ok(await isOwnAddress('127.0.0.1', none))
 })
 

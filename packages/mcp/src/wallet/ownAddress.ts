@@ -1,13 +1,15 @@
-/** Which addresses are this machine's own: a server that listens on all of them is reached by a public one, too. */
+/**
+ * Detects this machine's own addresses, because a server that listens on all of them is also reachable by a public one.
+ */
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { canonical } from './publicAddress.js'
 
-/** As `networkInterfaces` of `node:os`. */
+/** Like `networkInterfaces` of `node:os`. */
 export type Interfaces = typeof networkInterfaces
 
-/** Whether an address is one of this machine, as its interfaces and routes are now. */
+/** Whether an address belongs to this machine, according to its current interfaces and routes. */
 export async function isOwnAddress(address: string, interfaces: Interfaces = networkInterfaces): Promise<boolean> {
   const wanted = canonical(address)
   const isListed = Object.values(interfaces()).some((list) => list?.some((own) => canonical(own.address) === wanted))
@@ -15,8 +17,9 @@ export async function isOwnAddress(address: string, interfaces: Interfaces = net
 }
 
 /**
- * Whether the system would use the address itself as the source: then a connection to it never leaves this machine. Interfaces without a
- * carrier and local routes have addresses that are in no list. A datagram socket asks for the route, and sends nothing.
+ * Whether the system would use the address itself as the source, which means that a connection to it never leaves this
+ * machine. Interfaces without a carrier and local routes have addresses that no list contains. A datagram socket asks
+ * for the route without sending anything.
  */
 function routesToItself(address: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -27,7 +30,7 @@ function routesToItself(address: string): Promise<boolean> {
       socket.on('error', () => {})
       socket.close()
     }
-    // Without a route there is no connection, either. Node passes the error to the callback, or emits it.
+    // Without a route no connection is possible either. Node passes the error to the callback or emits it.
     socket.once('error', () => end(false))
     socket.connect(discardPort, address, ((error?: Error) => {
       end(error == null && canonical(socket.address().address) === canonical(address))

@@ -78,7 +78,7 @@ test('addresses of this machine, of its networks and reserved ones are not publi
   assert.deepEqual(others.filter(isPublicAddress), [])
 })
 
-test('addresses of the internet are', () => {
+test('addresses of the internet are public', () => {
   assert.deepEqual(
     publicOnes.filter((address) => !isPublicAddress(address)),
     [],

@@ -1,7 +1,10 @@
-/** Which IP addresses belong to the public internet: all others are this machine, its network, or reserved. */
+/**
+ * Tells which IP addresses belong to the public internet. All others belong to this machine or its network, or are
+ * reserved.
+ */
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-/** The IANA registry of special-purpose IPv4 addresses, with those for multicast and for future use. */
+/** The IANA registry of special-purpose IPv4 addresses, plus the ranges for multicast and for future use. */
 const specialIpv4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -20,7 +23,9 @@ const specialIpv4: readonly (readonly [string, number])[] = [
   ['240.0.0.0', 4],
 ]
 
-/** Parts of 2000::/3, which is all that is assigned for global unicast. Teredo and 6to4 hold IPv4 addresses. */
+/**
+ * Exceptions within 2000::/3, the only range that is assigned for global unicast. Teredo and 6to4 embed IPv4 addresses.
+ */
 const specialIpv6: readonly (readonly [string, number])[] = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -34,17 +39,20 @@ for (const [net, prefix] of specialIpv6) special.addSubnet(net, prefix, 'ipv6')
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
-/** Whether an address, without brackets, is one of the public internet. Anything that is not an address is not. */
+/**
+ * Whether an address, without brackets, belongs to the public internet. Returns false for anything that is not an
+ * address.
+ */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !special.check(address, 'ipv4')
-  // An address with a zone is one of a link of this machine.
+  // An address with a zone belongs to a link of this machine.
   if (isIP(address) !== 6 || address.includes('%')) return false
   const embedded = embeddedIpv4(address)
   if (embedded !== undefined) return !special.check(embedded, 'ipv4')
   return globalUnicast.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 
-/** One form for every spelling, and for the address that the connection goes to in the end. */
+/** Returns one form for every spelling of an address: that of the address that the connection finally goes to. */
 export function canonical(address: string): string {
   if (isIP(address) !== 6) return address
   const [plain = '', zone] = address.split('%')
@@ -52,9 +60,12 @@ export function canonical(address: string): string {
   return embeddedIpv4(address) ?? new URL(`http://[${address}]/`).hostname
 }
 
-/** The IPv4 address in one of `::ffff:0:0/96` (mapped) or `64:ff9b::/96` (NAT64), where the connection goes to it. */
+/**
+ * Returns the IPv4 address in one of `::ffff:0:0/96` (mapped) or `64:ff9b::/96` (NAT64), where the connection goes to
+ * it.
+ */
 function embeddedIpv4(address: string): string | undefined {
-  // In one form: the shortest, in hexadecimal.
+  // Normalizes to the shortest hexadecimal form.
   const text = new URL(`http://[${address}]/`).hostname.slice(1, -1)
   const [, high, low] = /^(?:::ffff|64:ff9b:):([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(text) ?? []
   if (high === undefined || low === undefined) return undefined

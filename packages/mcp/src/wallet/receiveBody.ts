@@ -1,4 +1,4 @@
-/** The body of a response, as far as a model reads it. */
+/** Reads the part of a response body that a model receives. */
 import { plainText } from './untrusted.js'
 
 export type ReceivedBody = {
@@ -6,20 +6,20 @@ export type ReceivedBody = {
   readonly text: string | undefined
   /** The media type, without parameters. */
   readonly type: string
-  /** How many bytes arrived. */
+  /** The number of bytes that arrived. */
   readonly bytes: number
-  /** Whether the text is only the beginning. */
+  /** Whether the text is only the beginning of the body. */
   readonly isCut: boolean
 }
 
 export type BodyLimits = {
-  /** How many bytes of a body are read at most. */
+  /** The maximum number of bytes read from a body. */
   readonly maxBytes: number
-  /** How many characters of text are returned at most. */
+  /** The maximum number of characters of text returned. */
   readonly maxLength: number
 }
 
-/** Reads no further than the limit, however long the body is, also when it is unpacked. */
+/** Never reads beyond the limit, which also applies to a decompressed body. */
 export async function receiveBody(response: Response, { maxBytes, maxLength }: BodyLimits): Promise<ReceivedBody> {
   const type = plainText(response.headers.get('content-type')?.split(';')[0]?.trim() ?? '', 100)
   const reader = response.body?.getReader()
@@ -29,7 +29,7 @@ export async function receiveBody(response: Response, { maxBytes, maxLength }: B
     pieces.push(read.value)
     bytes += read.value.length
     if (bytes > maxBytes) {
-      // The answer has arrived as far as it is wanted.
+      // Enough of the body has arrived.
       await reader?.cancel().catch(() => {})
       break
     }
@@ -39,11 +39,11 @@ export async function receiveBody(response: Response, { maxBytes, maxLength }: B
   return { text: plainText(text, maxLength), type, bytes, isCut: bytes > maxBytes || text.length > maxLength }
 }
 
-/** Undefined for what is not UTF-8, or has zeros as only binary files have them. */
+/** Returns undefined for data that is not UTF-8, or that contains zeros as only binary files do. */
 function decode(bytes: Uint8Array, isCut: boolean): string | undefined {
   if (bytes.includes(0)) return undefined
   try {
-    // A character may be cut in two.
+    // The cut may split a character.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isCut })
   } catch {
     return undefined

@@ -1,14 +1,14 @@
-/** Results of tools: for programs and for models, with texts of sellers in blocks of their own. */
+/** Results of tools, for programs and for models, with text from sellers in separate blocks. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { explainError } from './explainError.js'
 import { plainText, untrustedBlock } from './untrusted.js'
 
 const maxUntrusted = 2_000
 
-/** The key of `_meta` under which a failed call has its error for programs. */
+/** The key of `_meta` that holds the error of a failed call for programs. */
 export const errorKey = 'latchkey/error'
 
-/** A text of a stranger, and what it is. */
+/** Untrusted text and a description of it. */
 export type Untrusted = { readonly what: string; readonly text: string }
 
 export function result(
@@ -20,7 +20,7 @@ export function result(
   return { content: [{ type: 'text', text: summary }, ...blocks], structuredContent }
 }
 
-/** What a failed call answers: the code, what happened, what to do next. */
+/** The result of a failed call: the code, what happened, and what to do next. */
 export function errorResult(error: unknown): CallToolResult {
   const { code, message, next, details, untrusted = '' } = explainError(error)
   const known = { code, message: plainText(message, 500), next, ...details }

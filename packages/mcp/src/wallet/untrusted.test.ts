@@ -4,7 +4,7 @@ import { type RequestArguments, readRequest } from './FetchRequest.js'
 import { receiveBody } from './receiveBody.js'
 import { plainText, untrustedBlock } from './untrusted.js'
 
-test('characters that are not seen are replaced, and no character is cut in two', () => {
+test('invisible characters are replaced, and no character is split', () => {
   assert.equal(
     plainText('a\r\nb\tc\x1b[0m\u200bd\u202e\u2066\ufeff\u0085\u{e0061}', 100),
     'a\nb\tc\ufffd[0m\ufffdd\ufffd\ufffd\ufffd\ufffd\ufffd',
@@ -16,7 +16,7 @@ test('characters that are not seen are replaced, and no character is cut in two'
   assert.equal(plainText('ab😀é', 4), 'ab😀')
 })
 
-test('the boundary is another one each time', () => {
+test('the boundary differs each time', () => {
   const [a, b] = [untrustedBlock('A', 'x').text, untrustedBlock('A', 'x').text]
   assert.notEqual(a, b)
   assert.match(a, /^A\. Untrusted content: .*"(untrusted-[0-9a-f]{24})"\.\n\1\nx\n\1$/)
@@ -41,12 +41,12 @@ test('a body is read up to its limit', async () => {
   assert.deepEqual(await receiveBody(new Response(null), limits), { text: '', type: '', bytes: 0, isCut: false })
   const binary = await receiveBody(new Response(new Uint8Array([0xff, 0xfe])), limits)
   assert.deepEqual([binary.text, binary.bytes, binary.isCut], [undefined, 2, false])
-  // Two bytes of a character that has three.
+  // Two bytes of a three-byte character.
   const half = await receiveBody(new Response('aaaaaaaa€'), { maxBytes: 10, maxLength: 100 })
   assert.deepEqual([half.text, half.isCut], ['aaaaaaaa', true])
 })
 
-test('requests are bounded and of one form', () => {
+test('requests are bounded and normalized', () => {
   const url = 'https://shop.example/a#b'
   const request = readRequest({ url, headers: { Accept: 'x', 'A-b': 'y' } })
   assert.deepEqual([request.url, request.method], ['https://shop.example/a', 'GET'])

@@ -1,4 +1,6 @@
-/** Resolves when the promise has settled as fulfilled, with its value; or with undefined when the time is over or the signal aborts. */
+/**
+ * Resolves with the value of the promise once it is fulfilled, or with undefined on timeout or when the signal aborts.
+ */
 export async function within<T>(
   promise: Promise<T> | undefined,
   ms: number,

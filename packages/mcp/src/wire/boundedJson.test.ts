@@ -10,7 +10,7 @@ test('a value within the limits has no problem', () => {
   }
 })
 
-test('bytes, depth and parts are limited, names of members included', () => {
+test('bytes, depth and parts are limited, including member names', () => {
   assert.match(boundsProblem('x'.repeat(1_000), bounds)!, /1000 bytes/)
   assert.match(boundsProblem({ ['x'.repeat(1_000)]: 1 }, bounds)!, /1000 bytes/)
   assert.match(boundsProblem([[[[[[1]]]]]], bounds)!, /5 deep/)
@@ -18,19 +18,19 @@ test('bytes, depth and parts are limited, names of members included', () => {
   assert.match(boundsProblem([Array.from({ length: 10 }), Array.from({ length: 10 })], bounds)!, /20 parts/)
 })
 
-test('a value that JSON does not have is a problem', () => {
+test('a value that JSON cannot represent is a problem', () => {
   for (const value of [() => 1, 1n, Symbol('x'), { a: [() => 1] }]) {
     assert.match(boundsProblem(value, bounds)!, /not JSON/)
   }
 })
 
-test('a value of any depth is looked at without exhausting the stack', () => {
+test('a value of any depth is checked without exhausting the stack', () => {
   let deep: unknown = 1
   for (let level = 0; level < 1_000_000; level++) deep = [deep]
   assert.match(boundsProblem(deep, { ...bounds, maxCount: 10_000_000, maxBytes: 100_000_000 })!, /5 deep/)
 })
 
-test('the same arguments have the same digest, in any order of their members', () => {
+test('the same arguments have the same digest, in any member order', () => {
   const [one, other] = [
     { a: 1, b: { c: [1, 2], d: null } },
     { b: { d: null, c: [1, 2] }, a: 1 },
@@ -44,7 +44,7 @@ test('the same arguments have the same digest, in any order of their members', (
   assert.equal(digestOf(undefined), digestOf(null))
 })
 
-test('arguments that a schema made something else of have digests of their own', () => {
+test('arguments that a schema transformed have different digests', () => {
   const different = [
     new Set([1]),
     new Set([2]),

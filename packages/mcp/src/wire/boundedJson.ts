@@ -1,15 +1,16 @@
-/** Limits on values that another program sent: how large they are as JSON, how deep, and of how many parts. */
+/** Limits the size as JSON, the depth and the number of parts of values from other programs. */
 import { Bytes, Hash, Json } from '@latchkey/algorand'
 import { McpError } from '../errors.js'
 
 export type Bounds = { readonly maxBytes: number; readonly maxDepth: number; readonly maxCount: number }
 
-/** For a payment, a payment requirement or a receipt: what fits into the headers of the HTTP transport. */
+/** For a payment, a payment requirement or a receipt: the size that fits into the headers of the HTTP transport. */
 export const messageBounds: Bounds = { maxBytes: 48 * 1024, maxDepth: 64, maxCount: 10_000 }
 
 /**
- * Why a value is none that JSON has, or is above a limit; undefined if it is within. Looks at no more of it than the limits
- * allow, and does not recurse: what is nested too deeply would exhaust the stack of a program that writes it.
+ * Explains why a value is not valid JSON or exceeds a limit, or returns undefined if it is within the limits. Examines
+ * no more of the value than the limits allow. Does not recurse: deep nesting would exhaust the stack of a program that
+ * serializes it.
  */
 export function boundsProblem(value: unknown, { maxBytes, maxDepth, maxCount }: Bounds): string | undefined {
   const open: (readonly [value: unknown, depth: number])[] = [[value, 1]]
@@ -33,21 +34,21 @@ export function boundsProblem(value: unknown, { maxBytes, maxDepth, maxCount }: 
   return bytes > maxBytes ? `it is larger than ${maxBytes} bytes` : undefined
 }
 
-/** What it takes as JSON, roughly: other characters than those of ASCII take up to six bytes. */
+/** The approximate size as JSON. Characters outside ASCII take up to six bytes. */
 function sizeOf(value: unknown): number {
   return typeof value === 'string' ? value.length + 3 : 8
 }
 
-/** A member that is undefined is left out of JSON. */
+/** JSON omits undefined members. */
 function isJson(value: unknown): boolean {
   return value === null || ['string', 'number', 'boolean', 'undefined', 'object'].includes(typeof value)
 }
 
 /**
- * The same text for the same JSON, in whichever order the members of objects are. The schema of a tool may have made something
- * else of it, like a set: other arguments are another text all the same.
+ * Returns the same text for the same JSON, in any member order. The schema of a tool may have transformed the
+ * arguments, for example into a set. Different arguments still have different texts.
  *
- * @throws McpError for an object that shows nothing of what it is
+ * @throws McpError for an object without visible content
  */
 export function canonicalJson(value: unknown): string {
   const text = JSON.stringify(value, (_, inner: unknown) => {
@@ -67,7 +68,7 @@ export function canonicalJson(value: unknown): string {
   return text ?? 'null'
 }
 
-/** Has a class, and no members. */
+/** Has a class but no members. */
 function isOpaque(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || ArrayBuffer.isView(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -79,12 +80,12 @@ export function digestOf(value: unknown): string {
   return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(canonicalJson(value))))
 }
 
-/** A value of the protocol as the HTTP transport sends it: JSON in base64. */
+/** Encodes a protocol value as in the HTTP transport: JSON in base64. */
 export function toHeader(value: unknown): string {
   return Bytes.toBase64(Bytes.fromUtf8(JSON.stringify(value)))
 }
 
-/** The value in a header that this program wrote itself. */
+/** Decodes a header that this program wrote. */
 export function fromHeader(header: string): unknown {
   return JSON.parse(new TextDecoder().decode(Bytes.fromBase64(header)!))
 }

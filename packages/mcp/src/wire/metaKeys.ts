@@ -1,4 +1,4 @@
-/** The members of `_meta` by which the x402 transport for MCP carries payments. */
+/** The `_meta` keys with which the x402 transport for MCP carries payments. */
 
 /** In a request: the payment, a `PaymentPayload`. */
 export const paymentKey = 'x402/payment'

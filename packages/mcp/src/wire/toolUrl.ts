@@ -1,20 +1,20 @@
-/** How tools are named in payments: `mcp://tool/NAME`, as the x402 transport for MCP has it. */
+/** Names tools in payments as `mcp://tool/NAME`, following the x402 transport for MCP. */
 import { McpError } from '../errors.js'
 
 const prefix = 'mcp://tool/'
 
 /**
- * The names of tools that can be sold: letters, digits, `_`, `-` and `.`, at most 128, as MCP recommends. Others would have to be
- * escaped in a URL, and could be read in two ways. A URL resolves names of dots alone.
+ * The names of tools that can be sold: letters, digits, `_`, `-` and `.`, at most 128 characters, as MCP recommends.
+ * Other names would need escaping in a URL and could be read in two ways. URLs resolve names that consist only of dots.
  */
 const plainName = /^(?!\.+$)[A-Za-z0-9_.-]{1,128}$/
 
-/** The URL by which payments name a tool. */
+/** The URL that identifies a tool in payments. */
 export function toolUrl(name: string): string {
   return `${prefix}${name}`
 }
 
-/** @throws McpError for a name that cannot be part of a URL as it is */
+/** @throws McpError if the name cannot be part of a URL unchanged */
 export function checkToolName(name: string): void {
   if (typeof name === 'string' && plainName.test(name)) return
   const hint = 'Use letters, digits, "_", "-" and ".", at most 128 of them.'

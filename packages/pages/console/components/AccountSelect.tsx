@@ -8,7 +8,7 @@ import { useStore } from '../store.js'
 type Props = {
   label: string
   accounts: readonly OwnAccount[]
-  /** Undefined if the one that was chosen is not available. */
+  /** Undefined if the selected account is not available. */
   selected: OwnAccount | undefined
   error?: string | undefined
   onSelect: (address: string) => void
@@ -56,7 +56,7 @@ export function AccountSelect({ label, accounts, selected, error, onSelect }: Pr
   )
 }
 
-/** The wallet's own page lists all of them. */
+/** The wallet's own page lists all accounts. */
 function LeftOut({ accounts, walletId }: { accounts: readonly OwnAccount[]; walletId: string }) {
   const leftOut = accounts.find((one) => one.walletId === walletId)?.leftOut ?? 0
   return leftOut === 0 ? null : <option disabled>{leftOut} more accounts: choose one on the page of the wallet</option>

@@ -1,4 +1,4 @@
-/** The password of an act: a field, or nothing but a sentence if the person has entered it already. */
+/** The password of an act: a field, or only a note if the person has already entered it. */
 import type { Act } from '../act.js'
 import type { Wallet } from '../responses.js'
 import { useStore } from '../store.js'

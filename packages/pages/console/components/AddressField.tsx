@@ -1,4 +1,4 @@
-/** A field for an address: typed, pasted, or chosen from the own keys and the address book (an ARIA combobox). */
+/** An address field (an ARIA combobox): type or paste an address, or choose one of the own keys or contacts. */
 import { useId, useState } from 'preact/hooks'
 import { addressOf, type KnownAddress, matching } from '../model/knownAddresses.js'
 import { shortAddress } from '../model/shortAddress.js'
@@ -6,7 +6,7 @@ import { useStore } from '../store.js'
 
 type Props = {
   label: string
-  /** What the person typed: an address, a label, or a part of either. */
+  /** The typed text: an address, a label, or a part of either. */
   value: string
   onInput: (value: string) => void
   hint?: string
@@ -44,7 +44,7 @@ export function AddressField({ label, value, onInput, hint, error, exclude = [],
       event.preventDefault()
       choose(offered[active].address)
     } else if (event.key === 'Escape' && isShown) {
-      // A dialog around it stays open.
+      // Keeps an enclosing dialog open.
       event.preventDefault()
       event.stopPropagation()
       setOpen(false)
@@ -110,7 +110,7 @@ function Option({ id, known, isActive, onChoose }: OptionProps) {
       role="option"
       tabIndex={-1}
       aria-selected={isActive}
-      // The field keeps the focus.
+      // Keeps the focus in the field.
       onMouseDown={(event) => event.preventDefault()}
       onClick={onChoose}
     >

@@ -1,9 +1,11 @@
-/** An address with the owner's label for it. The address itself is always shown: the label is only a help to read it. */
+/** An address with the owner's label. The address is always shown, because the label is only a reading aid. */
 import { shortAddress } from '../model/shortAddress.js'
 import { useStore } from '../store.js'
 import { ExplorerLink } from './ExplorerLink.js'
 
-/** A full address, with both ends in bold: people compare those. On a public network it links to the explorer. */
+/**
+ * A full address with both ends in bold, because people compare those. On a public network it links to the explorer.
+ */
 export function AddressText({ address }: { address: string }) {
   return (
     <>

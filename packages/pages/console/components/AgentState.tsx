@@ -1,4 +1,4 @@
-/** The state of an agent, as a word with its mark. */
+/** The state of an agent, as a word with an icon. */
 import type { Agent } from '@latchkey/kmd-client'
 import { stateName } from '../model/agentWords.js'
 
@@ -7,7 +7,7 @@ export function AgentState({ agent }: { agent: Agent }) {
   return <span class={`status-${kind}`}>{stateName(agent.state)}</span>
 }
 
-/** An agent that can read the daemon's files is held by no limit. */
+/** No limit holds an agent that can read the daemon's files. */
 export function SameUserWarning({ isShort = false }: { isShort?: boolean }) {
   if (isShort) return <span class="tag to-do">runs as the daemon’s user</span>
   return (

@@ -1,4 +1,4 @@
-/** An amount and the asset that it is of. */
+/** Fields for an amount and its asset. */
 import { useId } from 'preact/hooks'
 import type { Unit } from '../model/amountInput.js'
 import { unitLabel } from '../model/sendDraft.js'

@@ -1,4 +1,4 @@
-/** One record of the audit log. Whatever a stranger wrote is text, and marked as a claim. */
+/** One record of the audit log. Untrusted content is shown as plain text and marked as a claim. */
 import type { AuditRecord } from '../auditApi.js'
 import { actorText, claims, detailLines, eventTitle, isWarning, summary } from '../model/auditWords.js'
 import { safeName } from '../model/safeName.js'
@@ -66,7 +66,7 @@ function Fact({ name, value }: { name: string; value: string }) {
   )
 }
 
-/** A time that no clock has is shown, and not marked up. */
+/** An impossible time is shown, but without a time element. */
 function isoOf(atMs: number): string | undefined {
   return Math.abs(atMs) <= 8.64e15 ? new Date(atMs).toISOString() : undefined
 }

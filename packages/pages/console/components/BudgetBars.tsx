@@ -1,4 +1,4 @@
-/** What is left of an agent's limits, as bars. */
+/** The remainder of an agent's limits, as bars. */
 import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
 import { limitText, mostOf, quantityText } from '../model/agentWords.js'
 import { ratio } from '../model/amount.js'
@@ -9,7 +9,7 @@ import { Description } from './Description.js'
 type Props = { agent: Agent; budget: readonly AgentLimitUse[]; isCompact?: boolean }
 
 export function BudgetBars({ agent, budget, isCompact = false }: Props) {
-  // What a single payment may cost is not used up.
+  // Limits per payment are never used up.
   const bars = budget.filter(({ limit }) => limit.per !== 'payment')
   const each = budget.filter(({ limit }) => limit.per === 'payment')
   return (

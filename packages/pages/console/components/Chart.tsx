@@ -6,7 +6,7 @@ import type { Spending } from '../model/payments.js'
 import { formatAxisTime, formatTime } from '../model/time.js'
 import { type TimeBucket, timeBuckets } from '../model/timeBuckets.js'
 
-/** The labels have rows of their own, above and below the bars: a bar can be anywhere between. */
+/** The labels have separate rows above and below the bars, because a bar can be anywhere in between. */
 const margin = { top: 24, right: 4, bottom: 24, left: 4 }
 const room = 148
 const height = margin.top + room + margin.bottom
@@ -61,7 +61,7 @@ export function BarChart({ legend, children, ...bars }: BarChartProps) {
 
 type BarsProps = {
   title: string
-  /** The same in a sentence, for who does not see the bars. */
+  /** The same data as a sentence for screen readers. */
   about: string
   buckets: readonly TimeBucket[]
   stepMs: number
@@ -148,13 +148,13 @@ function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 
-/** Which bars have a time below them: as many as fit without touching each other or the edge. */
+/** Selects the bars with a time label: as many as fit without touching each other or the edge. */
 function axisLabels(count: number, slot: number, width: number): (index: number) => boolean {
   const every = Math.max(1, Math.ceil(count / Math.max(2, Math.floor(width / 110))))
   return (index) => index % every === 0 && margin.left + index * slot + axisLabelWidth <= width
 }
 
-/** The width in CSS pixels: a scaled drawing would scale its text too. */
+/** The width in CSS pixels. A scaled drawing would also scale its text. */
 function useWidth(box: { current: HTMLDivElement | null }): number {
   const [width, setWidth] = useState(0)
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What a caller says. It is text: nothing of it is checked, and no address in it is a link. */
+/** A caller's claim. It is unverified plain text, and no address in it becomes a link. */
 export function Claim({ texts }: { texts: readonly string[] }) {
   const said = texts.filter((text) => text !== '')
   if (said.length === 0) return null

@@ -1,4 +1,4 @@
-/** What an agent spent on each of the last days. */
+/** An agent's spending on each of the last days. */
 
 import { type DailySpending, dayCount } from '../model/dailySpending.js'
 import { formatDay } from '../model/time.js'

@@ -14,7 +14,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     // The first field of a form comes before the close button.
     own?.querySelector<HTMLElement>('form input, form textarea')?.focus()
     return () => {
-      // A dialog that was closed has restored the focus by itself, and the person may have moved it since.
+      // A closed dialog has already restored the focus, and the person may have moved it since.
       const isFocusLost = document.activeElement === document.body || own?.contains(document.activeElement)
       if (isFocusLost && previous instanceof HTMLElement && previous.isConnected) previous.focus()
     }

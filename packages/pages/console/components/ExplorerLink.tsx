@@ -1,4 +1,4 @@
-/** A link to the block explorer on a public network; on any other only the text. */
+/** A link to the block explorer on a public network; plain text on any other network. */
 import { Explorer } from '@latchkey/algorand'
 import type { ComponentChildren } from 'preact'
 import { useStore } from '../store.js'
@@ -7,7 +7,7 @@ export type ExplorerLinkProps = {
   kind: 'transaction' | 'account' | 'asset'
   id: string
   children: ComponentChildren
-  /** @default shown in the place of the text without a link */
+  /** @default the text is shown even without a link */
   isHiddenWithout?: boolean
 }
 

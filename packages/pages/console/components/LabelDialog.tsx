@@ -1,4 +1,4 @@
-/** Gives an address a label, changes it, or takes it away. */
+/** Adds, changes or removes the label of an address. */
 import { useRef, useState } from 'preact/hooks'
 import { errorMessage } from '../messages.js'
 import { useStore } from '../store.js'

@@ -1,4 +1,4 @@
-/** Components in files of their own, loaded when they are first shown or while the page is idle. */
+/** Components in separate files, loaded when they are first shown or while the page is idle. */
 import type { ComponentType, FunctionComponent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Dialog } from './Dialog.js'

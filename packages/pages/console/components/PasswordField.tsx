@@ -9,7 +9,7 @@ export type PasswordFieldProps = {
   hint?: string
   error?: string | undefined
   onInput?: () => void
-  /** Called by the Enter key, which then does not send the form around the field. */
+  /** Called for the Enter key, which then does not submit the form around the field. */
   onEnter?: () => void
 }
 

@@ -1,4 +1,4 @@
-/** What is in the way of a transfer, each with a link to what helps. */
+/** The problems that prevent a transfer, each with a link to the remedy. */
 import type { TransferProblem } from '../model/transferChecks.js'
 import { hrefOf } from '../route.js'
 

@@ -1,4 +1,4 @@
-/** The rules of an agent in words. */
+/** The rules of an agent in plain language. */
 import type { Agent } from '@latchkey/kmd-client'
 import { ruleGroups, ruleWarnings } from '../model/agentWords.js'
 import { useStore } from '../store.js'

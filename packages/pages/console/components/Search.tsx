@@ -38,7 +38,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState('')
   const [active, setActive] = useState(0)
   useEffect(() => {
-    // What cannot be loaded is not found; the views say why.
+    // Data that cannot be loaded is missing from the results; the views show the error.
     void Promise.allSettled([store.loadWallets(), store.loadLabels(), loadSignatureLog(store)]).then(() =>
       store.emitChange(),
     )

@@ -1,4 +1,4 @@
-/** Agents that the daemon suspended: the owner looks at what is counted as spent, and confirms with the password. */
+/** Agents that the daemon suspended. The owner reviews their recorded spending and confirms with the password. */
 import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
 import { AgentsApi } from '../agentsApi.js'
@@ -12,7 +12,7 @@ import { ErrorText } from './ErrorText.js'
 
 type Wallet = { id: string; name: string; agents: readonly Agent[] }
 
-/** A notice with a button for each wallet; nothing if no agent is suspended. */
+/** A notice with a button for each wallet, or nothing if no agent is suspended. */
 export function SuspendedAgents({ agents, onChange }: { agents: readonly Agent[]; onChange: () => Promise<void> }) {
   const [openId, setOpenId] = useState<string>()
   const wallets = walletsOf(agents.filter(({ state }) => state === 'suspended'))

@@ -1,4 +1,6 @@
-/** The password field of a locked wallet, with the waits after wrong passwords. It stands in a form or beside one. */
+/**
+ * The password field of a locked wallet, with the delays after wrong passwords. It is used inside or outside of a form.
+ */
 import type { RefObject } from 'preact'
 import type { Wallet } from '../responses.js'
 import { useStore } from '../store.js'
@@ -10,7 +12,7 @@ type Props = {
   label: string
   field: RefObject<HTMLInputElement | null>
   unlocking: Unlocking
-  /** Called by the button and the Enter key. */
+  /** Called for the button and the Enter key. */
   onSubmit: () => void
 }
 

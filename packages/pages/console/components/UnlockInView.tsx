@@ -1,4 +1,4 @@
-/** Unlocks a wallet inside the view that needs it. The password serves the rest of the act, too. */
+/** Unlocks a wallet inside the view that needs it. The password also serves the rest of the act. */
 import { useRef, useState } from 'preact/hooks'
 import type { Act } from '../act.js'
 import { usePolling } from '../polling.js'
@@ -11,7 +11,7 @@ import { UnlockFields } from './UnlockFields.js'
 
 type Props = {
   act: Act
-  /** What the wallet is needed for, after "Unlock a wallet". */
+  /** The purpose of the wallet, shown after "Unlock a wallet". */
   purpose: string
   /** Only this wallet. @default every locked one */
   walletId?: string | undefined

@@ -1,4 +1,4 @@
-/** What a person enters about an agent's rules, and the rules that it means. */
+/** Converts between the form fields and the rules of an agent. */
 import { Amount, Network, SpendLimit } from '@latchkey/algorand'
 import type { Agent, AgentLimit, AgentRules } from '@latchkey/kmd-client'
 import { toSentence } from '../messages.js'
@@ -7,16 +7,16 @@ import { addressOf, type KnownAddress } from './knownAddresses.js'
 
 export type LimitRow = { id: number; amount: string; per: SpendLimit.Period; payee: string }
 
-/** When the agent ends: after days, never, on a date, or as it is. */
+/** When the agent expires: after days, never, on a date, or unchanged. */
 export type End = '7' | '30' | '90' | '365' | 'never' | 'date' | 'keep'
 
 export type AgentDraft = {
   limits: readonly LimitRow[]
   payees: 'anyone' | 'listed'
-  /** Addresses or names of the address book, one on each line. */
+  /** Addresses or labels of contacts, one per line. */
   allow: string
   deny: string
-  /** Amounts, separated by commas and spaces; blank for none. */
+  /** Amounts, separated by commas and spaces; empty for none. */
   askAbove: string
   asksOverLimit: boolean
   asksUnknownPayee: boolean
@@ -26,14 +26,14 @@ export type AgentDraft = {
   applications: string
   optIns: string
   end: End
-  /** As a date field has it. */
+  /** In the format of a date field. */
   date: string
 }
 
-/** What is wrong, by field; limits by the id of their row. */
+/** Errors by field, and for limits by the id of their row. */
 export type DraftErrors = {
   limits: { readonly [id: number]: string }
-  /** Of the limits as a whole. */
+  /** An error about the limits overall. */
   noLimit?: string | undefined
 } & {
   readonly [field in 'allow' | 'deny' | 'askAbove' | 'maxFee' | 'applications' | 'optIns' | 'date']?: string | undefined
@@ -47,7 +47,7 @@ type Context = {
   network: AgentNetwork
   known: readonly KnownAddress[]
   nowMs: number
-  /** The agent that is changed. What its rules say of other networks stays. @default a new one */
+  /** The agent to change. Its rules for other networks are kept. @default a new agent */
   agent?: Agent | undefined
 }
 
@@ -62,7 +62,7 @@ export const blankDraft: AgentDraft = {
   ...{ maxFee: Amount.format(defaultFee, Amount.algoDecimals), applications: '', optIns: '', end: '30', date: '' },
 }
 
-/** The draft that means the rules of an agent. */
+/** Returns the draft that represents the rules of an agent. */
 export function draftOf({ rules, expiresAtMs }: Agent, network: AgentNetwork): AgentDraft {
   const isHere = (one: { network: string }): boolean => one.network === network.genesisHash
   const { payees, ask } = rules
@@ -133,13 +133,13 @@ export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
   return { isValid: true, rules, expiresAtMs }
 }
 
-/** The public networks have a dollar of their own. */
+/** The dollar assets of public networks are built in. */
 function dollarsOf({ genesisHash, dollarAssetId }: AgentNetwork, others: AgentRules['dollars']): AgentRules['dollars'] {
   const isPublic = Network.known.some((network) => network.genesisHash === genesisHash)
   return isPublic || dollarAssetId === undefined ? others : [...others, { network: genesisHash, id: dollarAssetId }]
 }
 
-/** Reads fields and collects what is wrong with them. */
+/** Reads fields and collects their errors. */
 class Reading {
   errors: DraftErrors = { limits: {} }
   readonly #network: AgentNetwork
@@ -165,7 +165,7 @@ class Reading {
         this.#failLimit(row.id, messageOf(error))
       }
     }
-    // A row that is wrong may be the one that is missing.
+    // An invalid row may be the missing one.
     const hasWrongRows = this.hasErrors
     for (const { id, limit } of found) {
       const twin = found.find((other) => other.id < id && isSame(other.limit, limit))
@@ -242,7 +242,7 @@ class Reading {
     if (end === 'never') return undefined
     if (end === 'keep') return before
     if (end !== 'date') return nowMs + Number(end) * dayMs
-    // The end of that day, where the person is.
+    // The end of that day in the person's time zone.
     const atMs = Date.parse(`${date}T23:59:59`)
     if (Number.isNaN(atMs)) this.#fail('date', 'Choose a date.')
     else if (atMs <= nowMs) this.#fail('date', 'This date is in the past.')
@@ -258,7 +258,7 @@ class Reading {
   }
 }
 
-/** Ten Algos, as the daemon has it. */
+/** Ten Algos, the same limit as in the daemon. */
 const maxFee = 10_000_000n
 
 function isSame(a: AgentLimit, b: AgentLimit): boolean {
@@ -266,7 +266,7 @@ function isSame(a: AgentLimit, b: AgentLimit): boolean {
   return a.type === 'count' || (b.type === 'amount' && a.assetId === b.assetId)
 }
 
-/** Whether a limit bounds the sum of the payments that the other lets through one by one. */
+/** Whether a limit bounds the total of the payments that the other limit allows individually. */
 function bounds(other: AgentLimit, each: AgentLimit): boolean {
   if (other.per === 'payment' || (other.payee !== undefined && other.payee !== each.payee)) return false
   return other.type === 'count' || (each.type === 'amount' && other.assetId === each.assetId)

@@ -1,4 +1,4 @@
-/** The network that an agent's limits are for, and the asset that stands for a dollar there. */
+/** The network of an agent's limits, and the asset that represents a dollar there. */
 import { Network } from '@latchkey/algorand'
 import type { AgentNetworkItem } from '@latchkey/kmd-client'
 import type { NodeStatus } from '../responses.js'
@@ -11,7 +11,7 @@ export type AgentNetwork = {
   dollarAssetId: bigint | undefined
 }
 
-/** What tells the dollar of a network that is not public: the rules of an agent, and the daemon's node. */
+/** Sources of the dollar asset of a network that is not public: the rules of an agent, and the daemon's node. */
 export type DollarSource = { node: NodeStatus | undefined; dollars?: readonly AgentNetworkItem[] | undefined }
 
 export function agentNetwork(genesisHash: string, { node, dollars = [] }: DollarSource): AgentNetwork {
@@ -31,7 +31,7 @@ export function agentNetwork(genesisHash: string, { node, dollars = [] }: Dollar
   }
 }
 
-/** The networks that a new agent can be for: that of the node, or without one the public networks. */
+/** The networks available for a new agent: that of the node, or the public networks if there is no node. */
 export function agentNetworks(node: NodeStatus | undefined): AgentNetwork[] {
   if (node?.isReachable === true) return [agentNetwork(node.genesisHash, { node })]
   return Network.known.map(({ genesisHash }) => agentNetwork(genesisHash, { node }))

@@ -1,4 +1,4 @@
-/** Rules to start from. Without a dollar asset on the network they are in ALGO. */
+/** Preset rules for new agents. They use ALGO if the network has no dollar asset. */
 
 import { type AgentDraft, blankDraft, type LimitRow } from './agentDraft.js'
 import type { AgentNetwork } from './agentNetwork.js'
@@ -15,7 +15,7 @@ type Row = readonly [amount: string, per: LimitRow['per']]
 export function presets({ dollarAssetId }: Pick<AgentNetwork, 'dollarAssetId'>): Preset[] {
   const hasDollars = dollarAssetId !== undefined
   const money = (amount: string): string => (hasDollars ? `$${amount}` : `${amount} ALGO`)
-  /** Fees are in ALGO, which need a limit of their own beside one in dollars. */
+  /** Fees are in ALGO and need a separate limit next to one in dollars. */
   const withFees = (rows: readonly Row[], fees: Row): LimitRow[] =>
     [...rows, ...(hasDollars ? [fees] : [])].map(([amount, per], index) => ({ id: index + 1, amount, per, payee: '' }))
   return [

@@ -1,4 +1,4 @@
-/** Agents in words: their state, and what their rules allow. */
+/** Describes agents in plain language: their state, and what their rules allow. */
 import { Amount, SpendLimit } from '@latchkey/algorand'
 import type { Agent, AgentLimit, AgentRules, AgentState } from '@latchkey/kmd-client'
 import { agentNetwork, type DollarSource } from './agentNetwork.js'
@@ -18,7 +18,7 @@ export function stateName(state: AgentState): string {
   return stateNames[state]
 }
 
-/** Whether it has ended for good. */
+/** Whether the agent has ended permanently. */
 export function hasEnded({ state }: Pick<Agent, 'state'>): boolean {
   return state !== 'active' && state !== 'paused' && state !== 'suspended'
 }
@@ -32,7 +32,7 @@ const periodWords: { readonly [period in SpendLimit.Period]: string } = {
   total: 'in all',
 }
 
-/** What a limit counts: `$5`, `2 ALGO`, `20 payments`. */
+/** The quantity that a limit counts: `$5`, `2 ALGO`, `20 payments`. */
 export function quantityText(limit: AgentLimit, amount: bigint, source: DollarSource): string {
   if (limit.type === 'count') return amount === 1n ? '1 payment' : `${amount} payments`
   return amountText({ network: limit.network, assetId: limit.assetId, amount }, source)
@@ -57,7 +57,7 @@ export function limitText(limit: AgentLimit, source: DollarSource): string {
 
 export type RuleGroup = { title: string; lines: readonly string[] }
 
-/** The rules, the most important first. */
+/** Describes the rules, the most important first. */
 export function ruleGroups(
   { rules, expiresAtMs }: Pick<Agent, 'rules' | 'expiresAtMs'>,
   { node }: DollarSource,
@@ -98,7 +98,7 @@ function otherLines(rules: AgentRules, source: DollarSource, expiresAtMs: number
   ]
 }
 
-/** What the owner may not expect of these rules. */
+/** Warns about consequences of these rules that the owner may not expect. */
 export function ruleWarnings(rules: AgentRules): string[] {
   const { limits, payees, ask } = rules
   const warnings: string[] = []

@@ -15,8 +15,8 @@ export function formatAlgos(microAlgos: bigint | string): string {
 }
 
 /**
- * The unit name of an asset, or its id if it has none. Its creator chose the name: unless it is one plain word, and not
- * that of the ledger's own unit, it stands in quotes.
+ * The unit name of an asset, or its id if it has none. The creator chose the name, so it is quoted unless it is one
+ * plain word that differs from the ledger's own unit.
  */
 export function unitOf({ assetId, unitName }: { assetId: string; unitName: string }): string {
   if (assetId === '0') return algoUnit
@@ -25,7 +25,7 @@ export function unitOf({ assetId, unitName }: { assetId: string; unitName: strin
   return isPlain ? unitName : quote(unitName)
 }
 
-/** A text from a stranger, in quotes, without what cannot be seen or reorders the text around it. */
+/** Quotes untrusted text, without characters that are invisible or reorder the surrounding text. */
 export function quote(text: string): string {
   const visible = VisibleText.replaceHidden(text).replace(/["“”]/gu, '\ufffd')
   return `“${[...visible].slice(0, maxQuoted).join('')}”`

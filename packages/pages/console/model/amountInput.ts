@@ -2,7 +2,7 @@
 import { Amount } from '@latchkey/algorand'
 import { unitOf } from './amount.js'
 
-/** The asset that an amount is of; the id 0 is ALGO. */
+/** The asset of an amount; the id 0 is ALGO. */
 export type Unit = { assetId: string; unitName: string; decimals: number }
 
 export type AmountInput = { units: bigint } | { error: string }
@@ -11,7 +11,7 @@ const maxUint64 = 2n ** 64n - 1n
 
 export const algo: Unit = { assetId: '0', unitName: 'ALGO', decimals: Amount.algoDecimals }
 
-/** The amount in base units, or what is wrong with the text. */
+/** Returns the amount in base units, or the problem with the text. */
 export function readAmount(text: string, unit: Unit): AmountInput {
   const name = unitOf(unit)
   if (text.trim() === '') return { error: 'Enter an amount.' }

@@ -1,4 +1,4 @@
-/** Records as files: JSON lines, and CSV for spreadsheets. In the form that `latchkey audit export` writes. */
+/** Exports records as JSON lines, or as CSV for spreadsheets, in the same form as `latchkey audit export`. */
 import type { AuditRecord } from '../auditApi.js'
 
 export type ExportFormat = 'jsonl' | 'csv'
@@ -7,7 +7,7 @@ const columns = [
   ...['number', 'time', 'event', 'actor', 'wallet', 'address', 'transaction', 'detail', 'previous', 'hash'],
 ]
 
-/** Oldest first. */
+/** Orders the records oldest first. */
 export function exportText(newestFirst: readonly AuditRecord[], format: ExportFormat): string {
   const records = newestFirst.toReversed()
   if (format === 'jsonl') return records.map((record) => `${JSON.stringify(jsonOf(record))}\n`).join('')
@@ -42,7 +42,7 @@ function csvLine(record: AuditRecord): string {
   return `${cells.map(cell).join(',')}\r\n`
 }
 
-/** By RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/** Follows RFC 4180. A cell that a spreadsheet would read as a formula is prefixed with an apostrophe. */
 function cell(text: string): string {
   const safe = /^\s*[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /^[\w.:/-]*$/.test(safe) ? safe : `"${safe.replaceAll('"', '""')}"`

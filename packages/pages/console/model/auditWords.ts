@@ -1,4 +1,4 @@
-/** Records of the audit log in words. What the texts of strangers say is shown beside, and marked. */
+/** Describes audit records in plain language. Untrusted text is shown separately and marked. */
 import type { AuditRecord } from '../auditApi.js'
 import type { DollarSource } from './agentNetwork.js'
 import { amountText } from './agentWords.js'
@@ -94,7 +94,7 @@ export function isWarning({ event }: AuditRecord): boolean {
   ].includes(event)
 }
 
-/** What it is about in a sentence; blank where the title says it all. */
+/** Describes the subject in a sentence, or returns an empty string if the title is sufficient. */
 export function summary(record: AuditRecord, source: DollarSource): string {
   const { event, detail } = record
   const text = (name: string): string => textOf(record, name)
@@ -120,7 +120,7 @@ function paidText(record: AuditRecord, source: DollarSource): string {
 
 export type DetailLine = { name: string; value: string; isClaim: boolean }
 
-/** Everything that the record says, for who wants to know. */
+/** Lists everything in the record. */
 export function detailLines(record: AuditRecord): DetailLine[] {
   return Object.entries(record.detail).map(([name, value]) => ({
     name: safeName(name.replaceAll('_', ' ')),
@@ -129,7 +129,7 @@ export function detailLines(record: AuditRecord): DetailLine[] {
   }))
 }
 
-/** What the caller says it is for: never more than a claim. */
+/** The purposes that the caller claims, which are never verified. */
 export function claims({ detail }: AuditRecord): string[] {
   return Object.entries(detail)
     .filter(([name, value]) => name.startsWith('claimed') && typeof value === 'string')

@@ -1,12 +1,12 @@
-/** The backup of a wallet: its recovery mnemonic, and the two words that are asked to see that it was written down. */
+/** The backup of a wallet: its recovery mnemonic, and the two words asked to verify that it was written down. */
 import { Mnemonic } from '@latchkey/algorand'
 
-/** A word to be typed; `position` counts from one, as people do. */
+/** A word to be typed. `position` counts from one. */
 export type WordToCheck = { position: number; word: string }
 
 const wordCount = 25
 
-/** The words of a master derivation key, which is overwritten. */
+/** Returns the mnemonic of a master derivation key, and overwrites the key. */
 export function wordsOf(key: Uint8Array): readonly string[] {
   try {
     return Mnemonic.encode(key).split(' ')
@@ -23,7 +23,7 @@ export function wordsToCheck(words: readonly string[], random: () => number = ra
   return positions.map((index) => ({ position: index + 1, word: words[index] ?? '' }))
 }
 
-/** The positions of the words that were typed wrong. */
+/** Returns the positions of the words that were typed incorrectly. */
 export function wrongPositions(asked: readonly WordToCheck[], typed: readonly string[]): number[] {
   const isRight = ({ word }: WordToCheck, index: number): boolean => (typed[index] ?? '').trim().toLowerCase() === word
   return asked.filter((one, index) => !isRight(one, index)).map(({ position }) => position)

@@ -1,6 +1,6 @@
 /**
- * The account that was chosen; the first one before a choice. Undefined if it is not available, as when its wallet was locked:
- * another account in its place would be other money.
+ * The selected account, or the first one if none is selected. Undefined if the selected account is not available, such
+ * as after its wallet was locked: replacing it with another account would spend other money.
  */
 export function chosenAccount<T extends { address: string }>(
   accounts: readonly T[],

@@ -1,4 +1,4 @@
-/** What an agent spent on each day, from the audit log. */
+/** Computes an agent's spending per day from the audit log. */
 import type { AuditRecord } from '../auditApi.js'
 
 export type DayBucket = { fromMs: number; amount: bigint }
@@ -6,12 +6,15 @@ export type DailySpending = { network: string; assetId: string; total: bigint; d
 
 export const dayCount = 30
 
-/** The start of the first day, where the person is. */
+/** The start of the first day in the person's time zone. */
 export function firstDayMs(nowMs: number): number {
   return dayStarts(nowMs)[0]!
 }
 
-/** By asset, dollars and others before ALGO. A transaction counts once, and not if its amount was given back. */
+/**
+ * Spending by asset, with dollars and other assets before ALGO. A transaction counts once, and not if its amount was
+ * released.
+ */
 export function dailySpending(records: readonly AuditRecord[], nowMs: number): DailySpending[] {
   const starts = dayStarts(nowMs)
   const returned = new Set(

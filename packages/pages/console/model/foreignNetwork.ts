@@ -1,8 +1,11 @@
-/** Which network a transaction is for. */
+/** Determines the network of a transaction. */
 import { Bytes, Network, Transaction } from '@latchkey/algorand'
 import type { NodeStatus } from '../responses.js'
 
-/** The network of a transaction if it is not that of the daemon's node; undefined if it is, or if that is not known. */
+/**
+ * Returns the network of a transaction if it differs from that of the daemon's node, and undefined if it is the same or
+ * unknown.
+ */
 export function foreignNetwork(transaction: Uint8Array, node: NodeStatus | undefined): string | undefined {
   if (node === undefined || !node.isReachable) return undefined
   const genesisHash = genesisHashOf(transaction)

@@ -1,13 +1,13 @@
-/** The addresses that the page can offer: those of unlocked wallets, and those in the address book. */
+/** The addresses that the page can suggest: those of unlocked wallets, and those in the address book. */
 import { Address } from '@latchkey/algorand'
 
 export type KnownAddress = {
   address: string
-  /** The owner's own word for it; blank if it has none. */
+  /** The owner's label, or empty if there is none. */
   label: string
-  /** The name of the unlocked wallet that has its key; blank for an address of others. */
+  /** The name of the unlocked wallet that has the key, or empty for other addresses. */
   walletName: string
-  /** Blank for an address of others. */
+  /** Empty for other addresses. */
   walletId: string
 }
 
@@ -30,19 +30,19 @@ export function knownAddresses(
   return [...known.values()]
 }
 
-/** Those that a text may mean: a part of the label or of the wallet's name, or either end of the address. */
+/** Returns the addresses that match a text: a part of the label or the wallet's name, or either end of the address. */
 export function matching(known: readonly KnownAddress[], text: string): KnownAddress[] {
   const wanted = comparable(text)
   if (wanted === '') return [...known]
   return known.filter(({ address, label, walletName }) => {
     if (comparable(label).includes(wanted) || comparable(walletName).includes(wanted)) return true
     const letters = address.toLowerCase()
-    // The middle of an address is nothing that people look for; a part of it would only find the wrong ones.
+    // People do not search for the middle of an address, so matching it would only add false results.
     return letters.startsWith(wanted) || letters.endsWith(wanted)
   })
 }
 
-/** The address that a person typed: the address itself, or the whole label of one. */
+/** Returns the address that a person typed, either as the address itself or as the complete label of one. */
 export function addressOf(known: readonly KnownAddress[], text: string): string | undefined {
   const typed = text.trim()
   if (Address.isValid(typed)) return typed

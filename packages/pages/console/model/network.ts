@@ -1,19 +1,19 @@
-/** Names of networks for people, and the network of what is submitted. */
+/** Display names of networks, and the network of a submission. */
 import { Network } from '@latchkey/algorand'
 
-/** With a capital letter: it stands alone. */
+/** Capitalized, for use on its own. */
 export function networkTitle(network: string): string {
   const name = Network.displayName(network)
   return name.charAt(0).toUpperCase() + name.slice(1)
 }
 
-/** Where the daemon's network is chosen. */
+/** Explains where to choose the daemon's network. */
 export const chooseNetwork =
   'The daemon uses one network. To choose another, start it with --node URL, or set "algod" in kmd_config.json.'
 
 /**
- * The genesis hash of what is submitted: that of MainNet if any of the transactions is for it, so that real money is never
- * taken for play money. One that names none is for the network of the node.
+ * Returns the genesis hash of a submission: that of MainNet if any of its transactions is for MainNet, so that real
+ * money is never mistaken for test money. A transaction without a genesis hash is for the network of the node.
  */
 export function submittedHash(genesisHashes: readonly string[], nodeHash: string | undefined): string {
   const hashes = genesisHashes.map((hash) => hash || (nodeHash ?? ''))

@@ -1,10 +1,10 @@
-/** What the first screen says: totals of what is known, and what to do next. */
+/** The content of the first screen: totals of the known balances, and the next actions. */
 import { Amount } from '@latchkey/algorand'
 import type { Account, Asset, NodeStatus } from '../responses.js'
 
 export type Total = Pick<Asset, 'assetId' | 'decimals' | 'unitName'> & { amount: bigint }
 
-/** Sums up what accounts hold, ALGO first, then the larger holdings of named assets. An account counts once. */
+/** Sums the holdings of accounts, ALGO first, then the larger holdings of named assets. An account counts once. */
 export function totals(accounts: Iterable<Account>): Total[] {
   const algos: Total = { assetId: '0', decimals: Amount.algoDecimals, unitName: '', amount: 0n }
   const assets = new Map<string, Total>()
@@ -40,11 +40,11 @@ export type Situation = {
   node: NodeStatus | undefined
   /** By address; undefined until the node has answered. */
   accounts: ReadonlyMap<string, Account> | undefined
-  /** Signed transactions that the network does not have. */
+  /** Signed transactions that are not on the ledger. */
   unconfirmedCount: number
 }
 
-/** What to do, the most useful first. What is not known yet leads to nothing. */
+/** Returns the next actions, the most useful first. Unknown facts lead to no action. */
 export function nextActions(situation: Situation): NextAction[] {
   const { walletIds, pendingBackups, unlocked, node, unconfirmedCount } = situation
   if (walletIds.length === 0) return [{ kind: 'create-wallet' }, ...nodeActions(node)]
@@ -64,7 +64,7 @@ function nodeActions(node: NodeStatus | undefined): NextAction[] {
   return [{ kind: node.isSet ? 'fix-node' : 'set-node' }]
 }
 
-/** Funds first: an account without ALGO can do nothing else. */
+/** Funding comes first, because an account without ALGO can do nothing else. */
 function accountActions({ unlocked, node, accounts }: Situation): NextAction[] {
   const own = unlocked.flatMap(({ keys = [] }) => keys)
   const known = own.map((address) => accounts?.get(address)).filter((account) => account !== undefined)

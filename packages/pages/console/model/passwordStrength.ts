@@ -1,7 +1,7 @@
 /** Feedback on a new password. */
 export type PasswordStrength = { level: 'none' | 'weak' | 'fair' | 'good'; note: string }
 
-/** Judges by length and variety only. It informs; it does not reject. */
+/** Judges only length and variety. The result informs and never rejects a password. */
 export function passwordStrength(password: string): PasswordStrength {
   if (password === '') return { level: 'none', note: '' }
   const different = new Set(password).size

@@ -1,4 +1,4 @@
-/** Payment requests as `algorand://` links (ARC-26): what wallets on a phone read from a QR code. */
+/** Payment requests as `algorand://` links (ARC-26), which wallets on a phone read from a QR code. */
 import { Address } from '@latchkey/algorand'
 
 export type PaymentRequest = {
@@ -13,7 +13,7 @@ export type PaymentRequest = {
 const scheme = 'algorand://'
 const maxLength = 2_000
 
-/** The link. Wallets take an amount in base units, of the asset if one is named and of ALGO otherwise. */
+/** Formats the link. Wallets expect the amount in base units, of the asset if one is named and otherwise of ALGO. */
 export function format({ address, assetId, units, note = '' }: PaymentRequest): string {
   const parameters: string[] = []
   if (units !== undefined) parameters.push(`amount=${units}`)
@@ -22,7 +22,7 @@ export function format({ address, assetId, units, note = '' }: PaymentRequest): 
   return `${scheme}${address}${parameters.length === 0 ? '' : `?${parameters.join('&')}`}`
 }
 
-/** Reads a link; undefined for anything else, and for one with a member that would be lost. */
+/** Parses a link. Returns undefined for any other text, and for a link with a member that would be lost. */
 export function parse(text: string): PaymentRequest | undefined {
   const link = text.trim()
   if (link.length > maxLength || !link.toLowerCase().startsWith(scheme)) return undefined
@@ -36,7 +36,7 @@ export function parse(text: string): PaymentRequest | undefined {
   return { address, assetId: isAsset ? String(assetId) : undefined, units, note }
 }
 
-/** Null for what is no unsigned integer of 64 bits. */
+/** Null for text that is not an unsigned 64-bit integer. */
 function readUint(text: string | null): bigint | undefined | null {
   if (text === null || text === '') return undefined
   if (!/^[0-9]{1,20}$/.test(text)) return null

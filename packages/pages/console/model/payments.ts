@@ -1,4 +1,4 @@
-/** What the daemon signed, with the state of each transaction on the ledger. */
+/** The daemon's signatures, with the state of each transaction on the ledger. */
 import type { SignatureEntry, TransactionStatus } from '../responses.js'
 
 export type Spend = { atMs: number; amount: bigint; isConfirmed: boolean }
@@ -42,7 +42,7 @@ export class Payments {
   takeDue(nowMs: number, limit: number): string[] {
     const unconfirmed = new Map<string, number>()
     for (const { transactionId, program, atMs } of this.#entries) {
-      // A program is no transaction: no node knows it.
+      // A program is not a transaction and is unknown to nodes.
       if (program !== '') continue
       if (this.#statuses.get(transactionId)?.state === 'confirmed') continue
       const queriedAtMs = this.#queriedAtMs.get(transactionId) ?? 0
@@ -53,7 +53,7 @@ export class Payments {
     return due.map(([id]) => id)
   }
 
-  /** How many transactions were signed lately, are not just being sent, and are not in the ledger. */
+  /** The number of recently signed transactions that are neither being sent nor on the ledger. */
   unconfirmedCount(nowMs: number): number {
     const isMissing = ({ transactionId, program, atMs }: SignatureEntry): boolean => {
       const ageMs = nowMs - atMs

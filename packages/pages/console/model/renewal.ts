@@ -1,9 +1,9 @@
-/** When the page renews a handle: at input, once a quarter of the handle's time has passed. */
+/** Decides when the page renews a handle: on input, once a quarter of the handle's lifetime has passed. */
 
 export type Lifetime = {
   lifetimeSeconds: number
   expiresAtMs: number
-  /** The daemon's longest lifetime is reached: renewing brings nothing more. */
+  /** The daemon's maximum lifetime is reached, so renewing no longer extends it. */
   isFinal: boolean
 }
 
@@ -15,7 +15,7 @@ export function isRenewalDue({ lifetimeSeconds, expiresAtMs, isFinal }: Lifetime
   return !isFinal && leftMs > 0 && leftMs < lifetimeSeconds * 750
 }
 
-/** Whether the renewal at `nowMs` moved the end as far as the time that has passed since the previous one. */
+/** Whether the renewal at `nowMs` extended the end by less than the time since the previous one. */
 export function isFinal(previous: Lifetime, renewed: Pick<Lifetime, 'expiresAtMs'>, nowMs: number): boolean {
   if (!Number.isFinite(previous.expiresAtMs)) return false
   const passedMs = nowMs - (previous.expiresAtMs - previous.lifetimeSeconds * 1000)

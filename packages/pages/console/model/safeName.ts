@@ -1,6 +1,9 @@
 import { VisibleText } from '@latchkey/algorand'
 
-/** Programs choose names: one must not reorder the text around it, or look like another by what cannot be seen. */
+/**
+ * Programs choose names. A name must not reorder the surrounding text, or imitate another name with invisible
+ * characters.
+ */
 export function safeName(name: string): string {
   return VisibleText.replaceHidden(name)
 }

@@ -7,7 +7,7 @@ export type SearchResult =
   | { kind: 'wallet'; id: string; name: string }
   | { kind: 'address'; known: KnownAddress }
   | { kind: 'transaction'; entry: SignatureEntry }
-  /** An address that nothing here knows: it can be given a label. */
+  /** An unknown address, which can be given a label. */
   | { kind: 'new-address'; address: string }
 
 export type Searchable = {
@@ -38,7 +38,7 @@ export function search(query: string, { wallets, nameOf, known, entries }: Searc
   return found
 }
 
-/** By id, or by an address in it or its label: what was sent there. */
+/** Finds transactions by id, or by the address or label of a receiver. */
 function transactions(
   text: string,
   entries: readonly SignatureEntry[],

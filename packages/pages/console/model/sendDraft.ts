@@ -1,4 +1,4 @@
-/** What a person has entered to send, and the transfer that it makes. */
+/** The contents of the send form, and the transfer they describe. */
 import type { Account } from '../responses.js'
 import { format, unitOf } from './amount.js'
 import { algo, readAmount, type Unit } from './amountInput.js'
@@ -12,17 +12,17 @@ export type SendErrors = { from?: string; amount?: string; to?: string; note?: s
 
 export const blankDraft: SendDraft = { from: '', assetId: '0', to: '', amount: '', note: '' }
 
-/** Of a transfer on a network that is not congested; the review has the exact one. */
+/** The fee of a transfer on a network that is not congested. The review shows the exact fee. */
 const usualFeeMicroAlgos = 1_000n
 
-/** What an account can send: ALGO, and each asset that it holds. */
+/** The units that an account can send: ALGO, and each asset that it holds. */
 export function unitsOf(account: Account | undefined): readonly Unit[] {
   return [algo, ...(account?.assets ?? [])]
 }
 
 /**
- * The units to choose from, and the chosen one. An asset that the account does not hold, or whose decimals are not known
- * while the node does not answer, stays chosen and is not `known`: another one in its place would be another amount.
+ * The available units and the selected one. An asset that the account does not hold, or whose decimals are unknown
+ * while the node does not answer, stays selected without being `known`: replacing it would change the amount.
  */
 export function chosenUnit(
   account: Account | undefined,
@@ -35,19 +35,19 @@ export function chosenUnit(
   return { units: [...units, unit], unit, isKnown: false }
 }
 
-/** Why an amount of the chosen asset cannot be read. */
+/** Explains why an amount of the selected asset cannot be parsed. */
 export function unknownUnitText(account: Account | undefined, assetId: string): string {
   if (account === undefined)
     return `What the account holds of asset ${assetId} is not known: the node has not answered.`
   return `The account does not hold asset ${assetId}. Choose another asset or account.`
 }
 
-/** The name of a unit in a list: several assets may have the same, and their creators chose it. */
+/** The label of a unit in a list. Creators choose unit names, so several assets may share one. */
 export function unitLabel(unit: Unit): string {
   return unit.assetId === '0' || unit.unitName === '' ? unitOf(unit) : `${unitOf(unit)} (${unit.assetId})`
 }
 
-/** The most that the account can send, as a person would type it. */
+/** The maximum that the account can send, as a person would type it. */
 export function wholeBalance(account: Account, unit: Unit): string {
   if (unit.assetId === '0') return format(spendableMicroAlgos(account, usualFeeMicroAlgos), algo.decimals)
   return format(account.assets.find(({ assetId }) => assetId === unit.assetId)?.amount ?? '0', unit.decimals)
@@ -60,12 +60,12 @@ export function availableText(account: Account | undefined, unit: Unit): string 
 }
 
 export type ReadDraftOptions = {
-  /** Undefined if the account that was chosen is not available. */
+  /** Undefined if the selected account is not available. */
   sender: { address: string; account: Account | undefined } | undefined
   known: readonly KnownAddress[]
 }
 
-/** The transfer, or what is wrong with each field. Nothing that was chosen is replaced by something else. */
+/** Returns the transfer, or the error of each field. A selection is never replaced by another one. */
 export function readDraft(
   draft: SendDraft,
   { sender, known }: ReadDraftOptions,
@@ -90,7 +90,10 @@ export function readDraft(
   return { transfer: assetId === '0' ? { kind: 'pay', ...common } : { kind: 'asset', assetId, ...common } }
 }
 
-/** Fills in a payment request. An asset that the account does not hold is an error, not another asset. */
+/**
+ * Fills in a payment request. An asset that the account does not hold is an error and is never replaced by another
+ * asset.
+ */
 export function withRequest(
   draft: SendDraft,
   request: PaymentRequest,

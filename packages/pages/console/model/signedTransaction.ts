@@ -1,4 +1,4 @@
-/** Builds and takes apart signed transactions around the bytes that the daemon signed. */
+/** Builds and decomposes signed transactions around the bytes that the daemon signed. */
 import {
   Address,
   Bytes,
@@ -49,12 +49,12 @@ export function withMultisig({ transaction, sender, multisig, account }: WithMul
   return SignedTransaction.encode({ txn, msig: multisig, ...signer })
 }
 
-/** The transaction without a signature, in the encoding of a signed one: how group files carry it for others to sign. */
+/** The transaction without a signature in the encoding of a signed one, as group files carry it for other signers. */
 export function unsigned(transaction: Uint8Array): Uint8Array {
   return SignedTransaction.encode({ txn: Transaction.decode(transaction) })
 }
 
-/** Whether the transaction, by its own bytes, is for MainNet. One without a genesis hash may be. */
+/** Whether the bytes of the transaction say that it is for MainNet. A transaction without a genesis hash may be. */
 export function isMainnet(transaction: Uint8Array): boolean {
   const { gh } = Transaction.decode(transaction)
   return gh === undefined || Bytes.toBase64(gh) === Network.mainnet.genesisHash

@@ -3,7 +3,7 @@ import { Address, Multisig } from '@latchkey/algorand'
 import type { Account, MultisigAccount, TransactionDescription } from '../responses.js'
 import { shortAddress } from './shortAddress.js'
 
-/** `skip` leaves the transaction as it was entered: others sign it, or it is signed already. */
+/** `skip` leaves the transaction as entered, because others sign it or it is already signed. */
 export type SigningMethod =
   | { kind: 'skip' }
   | { kind: 'key'; address: string }
@@ -69,7 +69,7 @@ export function selectSigner({ options }: SignerOptions, id: string | undefined)
   return { id: id ?? '', method, members: method?.kind === 'multisig' ? neededMembers(method) : [] }
 }
 
-/** Whether something is signed with this selection. */
+/** Whether this selection signs anything. */
 export function willSign({ method, members }: Pick<SelectedSigner, 'method' | 'members'>): boolean {
   return method?.kind === 'key' || (method?.kind === 'multisig' && members.length > 0)
 }

@@ -28,7 +28,7 @@ function clock(date: Date): string {
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((n) => String(n).padStart(2, '0')).join(':')
 }
 
-/** Formats a day of this year. */
+/** Formats a day of the current year. */
 export function formatDay(ms: number): string {
   return day(new Date(ms))
 }
@@ -37,7 +37,7 @@ function day(date: Date): string {
   return date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
 }
 
-/** Formats a day and a time of it, with the year: for what is far off. */
+/** Formats a date and time with the year, for distant times. */
 export function formatDate(ms: number): string {
   const date = new Date(ms)
   return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })}, ${clock(date).slice(0, 5)}`

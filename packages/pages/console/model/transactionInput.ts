@@ -9,7 +9,7 @@ export function fromText(text: string): Uint8Array {
   return Bytes.concat(parts.map(fromBase64))
 }
 
-/** Reads a file: binary if it starts as a MessagePack map does, base64 otherwise. */
+/** Reads a file as binary if it starts like a MessagePack map, and otherwise as base64. */
 export function fromFile(bytes: Uint8Array): Uint8Array {
   const first = bytes[0] ?? 0
   const isMap = (first >= 0x80 && first <= 0x8f) || first === 0xde || first === 0xdf

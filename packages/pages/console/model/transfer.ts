@@ -9,16 +9,16 @@ export type Transfer =
   | { kind: 'opt-in'; sender: string; assetId: string }
   | { kind: 'opt-out'; sender: string; assetId: string }
 
-/** Long enough to be confirmed, and short enough to know soon that it will not be. */
+/** Long enough to be confirmed, and short enough to learn of a failure soon. */
 export const validRounds = 200
-/** What a signature adds to the bytes of a transaction. */
+/** The bytes that a signature adds to a transaction. */
 const signatureBytes = 80
-/** A node that asks for more is broken, or lies. */
+/** A node that asks for more is faulty or dishonest. */
 const maxFeeMicroAlgos = 1_000_000n
-/** The protocol's own limit. */
+/** The limit of the protocol. */
 export const maxNoteBytes = 1_000
 
-/** The canonical bytes, which are described and signed. @throws ConsoleError `fee_too_high` */
+/** Returns the canonical bytes, which are described and signed. @throws ConsoleError `fee_too_high` */
 export function build(transfer: Transfer, parameters: TransactionParameters): Uint8Array {
   const genesisHash = Bytes.fromBase64(parameters.genesisHash)
   const common = {
@@ -36,7 +36,7 @@ export function build(transfer: Transfer, parameters: TransactionParameters): Ui
   return Transaction.encode({ ...transaction, fee })
 }
 
-/** The fee of any transfer without a note, for estimates. */
+/** The fee of a transfer without a note, for estimates. */
 export function feeOf({ minFeeMicroAlgos, feePerByteMicroAlgos }: TransactionParameters, size = 300): bigint {
   const bySize = BigInt(feePerByteMicroAlgos) * BigInt(size)
   const least = BigInt(minFeeMicroAlgos)
@@ -52,6 +52,7 @@ function bodyOf(transfer: Transfer, sender: Uint8Array): object {
   if (transfer.kind === 'pay') return { type: 'pay', rcv: Address.decode(transfer.receiver), amt: transfer.units }
   const asset = { type: 'axfer', xaid: BigInt(transfer.assetId) }
   if (transfer.kind === 'asset') return { ...asset, arcv: Address.decode(transfer.receiver), aamt: transfer.units }
-  // Closing the holding to the sender itself: if it is not empty by then, the network rejects it, and nothing is lost.
+  // Closes the holding to the sender itself. If the holding is no longer empty, the network rejects it, and nothing is
+  // lost.
   return { ...asset, arcv: sender, ...(transfer.kind === 'opt-out' ? { aclose: sender } : {}) }
 }

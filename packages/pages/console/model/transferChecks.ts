@@ -1,4 +1,4 @@
-/** What is in the way of a transfer, in words, before anything is signed. */
+/** Finds the problems of a transfer before anything is signed. */
 import type { Account, AssetDetails, Holding } from '../responses.js'
 import { format, formatAlgos, unitOf } from './amount.js'
 import { shortAddress } from './shortAddress.js'
@@ -6,7 +6,7 @@ import type { Transfer } from './transfer.js'
 
 export type TransferProblem = {
   text: string
-  /** What would help: an opt-in of an account, or funds for it. */
+  /** The remedy: an opt-in of an account, or funds for it. */
   cure?: { kind: 'opt-in' | 'fund'; address: string } | undefined
 }
 
@@ -14,27 +14,27 @@ export type TransferFacts = {
   transfer: Transfer
   feeMicroAlgos: bigint
   sender: Account
-  /** Of a transfer to another account. */
+  /** The account of the receiver, if it is another account. */
   receiver: Account | undefined
   asset: AssetDetails | undefined
   senderHolding: Holding | undefined
   receiverHolding: Holding | undefined
 }
 
-/** What each asset of an account adds to its minimum balance. */
+/** The increase of an account's minimum balance for each asset. */
 export const holdingMicroAlgos = 100_000n
 
 export function transferProblems(facts: TransferFacts): TransferProblem[] {
   const { transfer } = facts
   if (transfer.kind === 'pay') return [...payProblems(facts, transfer.units), ...receiverFunds(facts, transfer.units)]
-  // A holding of an asset that was deleted is still there.
+  // An account keeps its holding of a deleted asset.
   if (transfer.kind === 'opt-out') return optOutProblems(facts, facts.asset ?? deleted(transfer.assetId))
   if (facts.asset?.exists !== true) return [{ text: `There is no asset ${transfer.assetId} on this network.` }]
   if (transfer.kind === 'opt-in') return optInProblems(facts)
   return [...assetProblems(facts, facts.asset, transfer.units), ...payProblems(facts, 0n)]
 }
 
-/** What an account can spend of its ALGO: not its minimum balance, and not the fee. */
+/** The ALGO that an account can spend, without its minimum balance and the fee. */
 export function spendableMicroAlgos(account: Account, feeMicroAlgos: bigint): bigint {
   const rest = BigInt(account.microAlgos) - BigInt(account.minMicroAlgos) - feeMicroAlgos
   return rest > 0n ? rest : 0n
@@ -106,7 +106,7 @@ function optOutProblems(facts: TransferFacts, asset: AssetDetails): TransferProb
     const held = `${format(senderHolding.amount, asset.decimals)} ${unitOf(asset)}`
     return [{ text: `The account still holds ${held}. Send it to another account first.` }]
   }
-  // The minimum balance falls by what the holding needed, and the fee may come out of that.
+  // The opt-out lowers the minimum balance, and the fee may come out of the difference.
   return payProblems({ ...facts, sender: lowered(sender) }, 0n)
 }
 

@@ -6,7 +6,7 @@ import { errorMessage } from '../messages.js'
 import { type ExportFormat, exportText } from '../model/auditExport.js'
 import { type Store, useStore } from '../store.js'
 
-/** More than this is for the command, which does not hold it all in memory. */
+/** Larger exports need the command, which does not hold all records in memory. */
 const maxRecords = 20_000
 const pageLength = 1_000
 
@@ -67,6 +67,6 @@ function download(text: string, name: string): void {
   link.href = url
   link.download = name
   link.click()
-  // The browser has begun to read it by then.
+  // By then the browser has started to read it.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

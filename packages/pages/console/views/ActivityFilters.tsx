@@ -13,7 +13,7 @@ import { useStore } from '../store.js'
 type Props = { query: AuditQuery; agents: readonly Agent[]; onSearch: (query: AuditQuery) => void }
 
 type Fields = {
-  /** A kind, an event, or blank for all. */
+  /** A kind or an event, or empty for all. */
   what: string
   agentId: string
   walletId: string
@@ -28,7 +28,7 @@ const blank: Fields = {
   ...{ what: '', agentId: '', walletId: '', address: '', transactionId: '', text: '', after: '', before: '' },
 }
 
-/** What the daemon accepts, in bytes. */
+/** The daemon's limit, in bytes. */
 const maxTextBytes = 256
 
 export function ActivityFilters({ query, agents, onSearch }: Props) {
@@ -60,7 +60,7 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
     setErrors({})
     onSearch(anything)
   }
-  // An agent of the address that is not in the list is still what is searched for.
+  // An agent in the URL that is not in the list is still searched for.
   const others = fields.agentId !== '' && !agents.some((agent) => agent.id === fields.agentId) ? [fields.agentId] : []
   return (
     <form class="filters" aria-label="Filters" onSubmit={search}>

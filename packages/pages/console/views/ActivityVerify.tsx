@@ -1,4 +1,4 @@
-/** Lets the daemon check the whole audit log, and says what it found. */
+/** Has the daemon verify the whole audit log, and shows the result. */
 import { useState } from 'preact/hooks'
 import { AuditApi, type AuditVerification } from '../auditApi.js'
 import { errorMessage, toSentence } from '../messages.js'

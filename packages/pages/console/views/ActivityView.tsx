@@ -1,4 +1,4 @@
-/** The audit log: everything that the daemon recorded, with filters. It outlives restarts. */
+/** The audit log: everything that the daemon recorded, with filters. The records survive restarts. */
 
 import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
@@ -20,7 +20,7 @@ const pageLength = 50
 export function ActivityView({ agentId }: { agentId: string | undefined }) {
   const store = useStore()
   const [query, setQuery] = useState<AuditQuery>({ ...anything, agentId: agentId ?? '' })
-  /** Where each page begins, the newest first; the last one is shown. */
+  /** The start of each page, newest first. The last one is shown. */
   const [starts, setStarts] = useState<readonly number[]>([0])
   const [page, setPage] = useState<AuditPage>()
   const [agents, setAgents] = useState<readonly Agent[]>([])

@@ -1,4 +1,4 @@
-/** What the owner can do about an agent. What widens the grant needs the password of the wallet. */
+/** The owner's actions on an agent. Actions that widen the grant need the password of the wallet. */
 
 import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'

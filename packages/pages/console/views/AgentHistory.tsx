@@ -1,4 +1,4 @@
-/** What an agent spent by day, and its latest records in the audit log. */
+/** An agent's spending per day, and its latest audit records. */
 import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
 import { AuditApi, type AuditRecord, anything } from '../auditApi.js'
@@ -13,7 +13,7 @@ import { hrefOf } from '../route.js'
 import { type Store, useStore } from '../store.js'
 
 const recentCount = 10
-/** For the chart. What is beyond is said to be missing. */
+/** A limit for the chart. The page says if records are missing. */
 const pageCount = 1_000
 const maxPages = 5
 const spendingEvents = ['transaction_signed', 'reservation_returned']
@@ -26,7 +26,7 @@ export function AgentHistory({ agent }: { agent: Agent }) {
   const [spending, setSpending] = useState<Spending>()
   const [selected, setSelected] = useState<string>()
   const [error, setError] = useState<string>()
-  // A payment shows here when it has been used.
+  // Reloads the spending when there is a new record.
   usePolling(
     async (isCurrent) => {
       try {

@@ -1,4 +1,4 @@
-/** The first step of a new agent: its name, the rules to start from, and the key that it may use. */
+/** The first step of a new agent: its name, its preset rules, and its key. */
 import { useState } from 'preact/hooks'
 import type { Act } from '../act.js'
 import { AccountSelect } from '../components/AccountSelect.js'
@@ -32,7 +32,7 @@ const maxName = 64
 export function AgentKeys({ act, own, draft, presets, onChange, onNext }: Props) {
   const store = useStore()
   const [nameError, setNameError] = useState<string>()
-  // A multisig account has no key of its own that could be granted.
+  // A multisig account has no key that could be granted.
   const accounts = (own.accounts ?? []).filter(({ isMultisig }) => !isMultisig)
   const [first, ...more] = draft.addresses
   const selected = accounts.find(({ address }) => address === first) ?? (first === undefined ? accounts[0] : undefined)
@@ -128,7 +128,7 @@ export function AgentKeys({ act, own, draft, presets, onChange, onNext }: Props)
   )
 }
 
-/** Keys of a locked wallet are not known. */
+/** The keys of a locked wallet are unknown. */
 function UnlockOthers({ act }: { act: Act }) {
   const store = useStore()
   const isLocked = (store.wallets ?? []).some(({ id }) => store.openWallet(id) === undefined)

@@ -1,4 +1,4 @@
-/** One agent: what is left, what it may do, what it did, and what the owner can do about it. */
+/** One agent: its remaining budget, its rules, its history, and the owner's actions. */
 
 import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'

@@ -1,4 +1,4 @@
-/** All agents: what is left of their limits, and whether they are in use. */
+/** All agents: the remainder of their limits, and whether they are in use. */
 
 import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
@@ -19,7 +19,7 @@ import '../styles/agents.css'
 
 type Row = { agent: Agent; budget: readonly AgentLimitUse[] }
 
-/** The daemon adds the sums up for each. */
+/** The daemon computes the totals of each agent. */
 const maxBudgets = 50
 
 export function AgentsView() {
@@ -81,7 +81,7 @@ export function AgentsView() {
   )
 }
 
-/** What has ended since the list was made has no budget any more. */
+/** An agent that ended after the list was loaded no longer has a budget. */
 async function load(api: { list: () => Promise<Agent[]>; show: (id: string) => Promise<Row> }): Promise<Row[]> {
   const agents = await api.list()
   const live = agents.filter((agent) => !hasEnded(agent)).slice(0, maxBudgets)

@@ -1,4 +1,7 @@
-/** One open approval: the words of the sign view, why it is asked, what is left, what the caller claims, and the decision. */
+/**
+ * One open approval: the description of the sign view, the reason, the remaining budget, the caller's claims, and the
+ * decision.
+ */
 import type { Agent, AgentLimitUse, Approval } from '@latchkey/kmd-client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import * as Approvals from '../approvals.js'
@@ -20,17 +23,17 @@ export type ApprovalContext = { agent: Agent; budget: readonly AgentLimitUse[] }
 
 type Props = {
   approval: Approval
-  /** Undefined until it is loaded, or if the agent is gone. */
+  /** Undefined until it is loaded, or if the agent no longer exists. */
   context: ApprovalContext | undefined
-  /** Whether it has stayed where it is for a moment. */
+  /** Whether the card has not moved for a moment. */
   isSettled: boolean
   onDecided: () => Promise<void>
 }
 
-/** What the daemon says of a transaction: with the names of assets, where there is a node. */
+/** The daemon's description of a transaction, with the names of assets if there is a node. */
 type Words = { lines: readonly string[]; warnings: readonly string[]; finalWarnings: readonly string[] }
 
-/** Less than this is left: it is said in another colour. */
+/** Below this the remaining time is shown in another colour. */
 const soonSeconds = 60
 
 export function ApprovalCard({ approval, context, isSettled, onDecided }: Props) {
@@ -49,7 +52,7 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
     try {
       await Approvals.decide(store.api, approval.id, decision)
     } catch (caught) {
-      // It was decided elsewhere, or too late: the list says which.
+      // The approval was decided elsewhere, or too late. The list shows which.
       if (!hasCode(caught, 'approval_decided', 'approval_not_found')) setError(errorMessage(caught))
       else store.notify(errorMessage(caught) ?? '', { isError: true })
     }
@@ -116,7 +119,7 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
   )
 }
 
-/** The words of the sign view, or those that came with the approval. Only of this very transaction. */
+/** The description of the sign view, or the one that came with the approval. Always for this exact transaction. */
 function useWords(approval: Approval): Words {
   const { api } = useStore()
   const { id, transaction, transactionId, description, warnings } = approval

@@ -1,4 +1,7 @@
-/** What agents ask the owner: each payment with what is left, decided here, live. */
+/**
+ * The payments that wait for the owner's approval, each with the remaining budget. They are decided here and update
+ * live.
+ */
 
 import type { Agent, AgentLimitUse, Approval } from '@latchkey/kmd-client'
 import { useEffect, useState } from 'preact/hooks'
@@ -17,7 +20,7 @@ import { useStore } from '../store.js'
 import { ApprovalCard, type ApprovalContext } from './ApprovalCard.js'
 import '../styles/agents.css'
 
-/** The daemon tells of changes at once; this is for what it cannot tell, such as a budget that grows again. */
+/** The daemon reports changes immediately. Polling covers the rest, such as a budget that grows again. */
 const pollMs = 10_000
 const decidedShown = 20
 
@@ -54,7 +57,7 @@ export function ApprovalsView() {
   }
   usePolling(load, pollMs, [store, revision])
 
-  // Oldest first: what comes in later moves nothing that the person is about to press.
+  // Oldest first, so that a new approval does not move a button that the person is about to press.
   const open = approvals?.filter(isOpen).toReversed() ?? []
   const decided = approvals?.filter((one) => !isOpen(one)) ?? []
   const isSettled = useSettled(open.map(({ id }) => id).join())
@@ -83,7 +86,7 @@ export function ApprovalsView() {
           isSettled={isSettled}
           onDecided={async () => {
             await load()
-            // What had the focus is gone: keyboards go on from the top.
+            // The focused element is gone, so keyboard navigation continues from the top.
             requestAnimationFrame(() => {
               if (document.activeElement === document.body) document.getElementById('approvals-title')?.focus()
             })
@@ -127,7 +130,9 @@ async function loadContexts(
   return new Map(shown.flatMap((one) => (one === undefined ? [] : [[one.agent.id, one] as const])))
 }
 
-/** Whether the list has been the same for a moment: a click must not hit what has just moved under the pointer. */
+/**
+ * Whether the list has been stable for a moment. A click must not hit a button that has just moved under the pointer.
+ */
 function useSettled(ids: string): boolean {
   const [settled, setSettled] = useState<string>()
   useEffect(() => {
@@ -161,7 +166,7 @@ function DecidedRow({ approval }: { approval: Approval }) {
   )
 }
 
-/** Browsers ask the person only after a click, and so does this page. */
+/** Browsers only ask the person after a click, and so does this page. */
 function NotificationButton() {
   const [state, setState] = useState<NotificationState>(notificationState)
   if (state === 'unsupported') return null

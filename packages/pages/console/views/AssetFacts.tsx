@@ -1,4 +1,4 @@
-/** What the network says about an asset. Its name is its creator's choice, and quoted. */
+/** The network's data about an asset. The creator chose its name, which is therefore quoted. */
 import { AddressText } from '../components/AddressText.js'
 import { ExplorerLink } from '../components/ExplorerLink.js'
 import { quote } from '../model/amount.js'

@@ -1,4 +1,4 @@
-/** Leads through the backup of a wallet: what it covers, the words, and two of them typed back. */
+/** Guides the person through the backup of a wallet: its scope, the words, and retyping two of them. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Act, useAct } from '../act.js'
 import { ActPassword } from '../components/ActPassword.js'
@@ -14,16 +14,16 @@ import { useStore } from '../store.js'
 type State =
   | { step: 'explain' }
   | { step: 'words'; words: readonly string[] }
-  /** Only the words that are asked for are kept. */
+  /** Only the requested words are kept. */
   | { step: 'check'; asked: readonly WordToCheck[] }
   | { step: 'done' }
 
-/** Words that are not looked at any more must not stay on the screen. */
+/** Hides words that have been on the screen for too long. */
 const maxShownMs = 10 * 60_000
 
 type Props = { wallet: Wallet; act?: Act | undefined; onClose: () => void }
 
-/** `act` has the password of a wallet that was just created. */
+/** `act` holds the password of a newly created wallet. */
 export function BackupDialog({ wallet, act, onClose }: Props) {
   const store = useStore()
   const ownAct = useAct()
@@ -33,7 +33,7 @@ export function BackupDialog({ wallet, act, onClose }: Props) {
   useEffect(() => {
     if (state.step !== 'words') return
     const timer = window.setTimeout(hide, maxShownMs)
-    // Another tab may be shown to others, or on another screen.
+    // Another tab may be visible to others, or on another screen.
     const onVisibilityChange = (): void => {
       if (document.visibilityState === 'hidden') hide()
     }
@@ -168,7 +168,7 @@ type WordsProps = { words: readonly string[]; onWritten: () => void; onClose: ()
 
 function Words({ words, onWritten, onClose }: WordsProps) {
   const text = useRef<HTMLParagraphElement>(null)
-  // The button that had the focus is gone.
+  // The focused button is gone.
   useLayoutEffect(() => text.current?.focus(), [])
   return (
     <>

@@ -1,4 +1,4 @@
-/** Changes the rules and the end of an agent, after a review in words. */
+/** Changes the rules and the expiry of an agent, after a review in plain language. */
 
 import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
@@ -18,7 +18,7 @@ type Props = { agent: Agent; onChange: () => Promise<void>; onClose: () => void 
 
 export function ChangeAgent({ agent, onChange, onClose }: Props) {
   const store = useStore()
-  // As it was opened: what the polling finds must not change what the person edits.
+  // The agent as it was opened. Polling must not change the values that the person edits.
   const [original] = useState(agent)
   const { networks, dollars } = original.rules
   const genesisHash = networks.find((one) => one === store.node?.genesisHash) ?? networks[0] ?? ''

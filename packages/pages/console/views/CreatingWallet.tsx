@@ -1,4 +1,4 @@
-/** Creates a wallet, unlocks it and leads to its backup: one act, with one password. */
+/** Creates a wallet, unlocks it and starts its backup: one act with one password. */
 import { useState } from 'preact/hooks'
 import { useAct } from '../act.js'
 import type { Wallet } from '../responses.js'
@@ -19,7 +19,7 @@ export function CreatingWallet({ onClose }: { onClose: () => void }) {
 
   const onCreated = async (wallet: Wallet, password: string): Promise<void> => {
     act.hold(wallet.id, password)
-    // If this fails, the wallet is there all the same, and its views ask for the password.
+    // If this fails, the wallet still exists, and its views ask for the password.
     await store.unlock(wallet, password).catch(() => {})
     await store.loadWallets().catch(() => {})
     if (store.pendingBackups.has(wallet.id)) return setCreated(wallet)

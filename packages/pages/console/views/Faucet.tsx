@@ -1,4 +1,4 @@
-/** Test funds: of the faucet of a devnet, or where to get them on TestNet. */
+/** Test funds from the faucet of a devnet, or where to get them on TestNet. */
 import { useRef, useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { errorMessage } from '../messages.js'
@@ -59,7 +59,7 @@ function DevnetFaucet({ address, onFunded, assetId }: Props & { assetId: string 
 
 type FaucetButtonProps = { address: string; what: string; onFunded: () => Promise<void> }
 
-/** The faucet beside an account; nothing on any other network. */
+/** The faucet button of an account; nothing on any other network. */
 export function FaucetButton({ address, what, onFunded }: FaucetButtonProps) {
   const store = useStore()
   const { fund, isBusy } = useFaucet(address, onFunded, (text) => store.notify(text, { isError: true }))

@@ -1,4 +1,4 @@
-/** The status of the daemon and its node, with what to do if there is a fault. */
+/** The status of the daemon and its node, with the remedy for each fault. */
 import { useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'

@@ -13,7 +13,7 @@ import { FaucetButton } from './Faucet.js'
 type Props = {
   address: string
   account: Account | undefined
-  /** Whether a search led to it. */
+  /** Whether it is a search result. */
   isFound: boolean
   onFunded: () => Promise<void>
   onLabel: (address: string) => void

@@ -1,4 +1,4 @@
-/** Makes an agent in three steps: wallet and key, limits, review. Then its token is shown, once. */
+/** Creates an agent in three steps: wallet and key, limits, review. Its token is then shown once. */
 
 import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
@@ -72,7 +72,7 @@ export function NewAgentView() {
           draft={keys}
           presets={presets(network)}
           onChange={(changed) => {
-            // Other rules to start from take the place of what was entered.
+            // Another preset replaces the entered rules.
             if (changed.presetId !== keys.presetId) setDraft(undefined)
             setKeys(changed)
           }}

@@ -1,4 +1,4 @@
-/** The next useful action, and those after it. */
+/** The next useful actions. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Act } from '../act.js'
@@ -13,7 +13,7 @@ import { BackupDialog } from './lazy.js'
 
 type Props = { actions: readonly NextAction[]; act: Act; onCreate: () => void }
 
-/** More would be a list to read instead of a hint. */
+/** A longer list would no longer be a hint. */
 const maxShown = 3
 
 export function NextActions({ actions, act, onCreate }: Props) {

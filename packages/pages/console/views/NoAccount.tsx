@@ -1,4 +1,4 @@
-/** Shown where a view needs an account and there is none: unlocks a wallet, or says what is missing. */
+/** Shown if a view needs an account and there is none: unlocks a wallet, or explains what is missing. */
 import type { Act } from '../act.js'
 import { UnlockInView } from '../components/UnlockInView.js'
 import { hrefOf } from '../route.js'

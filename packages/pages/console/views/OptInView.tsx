@@ -1,4 +1,4 @@
-/** Opts an account in to an asset, or out of one that it holds nothing of. */
+/** Opts an account in to an asset, or out of an asset whose holding is empty. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Act } from '../act.js'
 import { AccountSelect } from '../components/AccountSelect.js'
@@ -171,7 +171,7 @@ function isAssetId(text: string): boolean {
   return /^[1-9]\d{0,19}$/.test(text.trim())
 }
 
-/** The asset of an id that the person types, a moment after the last letter. */
+/** Looks up the asset whose id the person types, shortly after the last keystroke. */
 function useAsset(assetId: string): AssetDetails | undefined {
   const store = useStore()
   const [asset, setAsset] = useState<AssetDetails>()

@@ -1,4 +1,4 @@
-/** The first screen: what there is, whether all is well, and what to do next. */
+/** The first screen: balances, health, and the next actions. */
 import { useCallback, useState } from 'preact/hooks'
 import { useAct } from '../act.js'
 import { ErrorText } from '../components/ErrorText.js'
@@ -17,7 +17,7 @@ import { NextActions } from './NextActions.js'
 import { PaymentRow } from './PaymentRow.js'
 import { WalletState } from './WalletState.js'
 
-/** Balances of more addresses would take the node too long. */
+/** The node would take too long to return the balances of more addresses. */
 const maxAddresses = 300
 const recentCount = 3
 

@@ -1,4 +1,4 @@
-/** One signature of the log: a transaction with its status, or a program. */
+/** One entry of the signature log: a transaction with its status, or a program. */
 import { ShortAddress } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
@@ -17,7 +17,7 @@ export function idOf({ transactionId, program }: SignatureEntry): string {
 
 type RowProps = {
   entry: SignatureEntry
-  /** Whether a search led to it. */
+  /** Whether it is a search result. */
   isFound: boolean
 }
 
@@ -58,7 +58,7 @@ export function PaymentRow({ entry, status, isFound }: RowProps & { status: Tran
   )
 }
 
-/** A program does nothing by being signed: it has no amount and no status, only what it may do from now on. */
+/** Signing a program has no immediate effect. It has no amount and no status, only what it permits from now on. */
 export function ProgramRow({ entry, isFound }: RowProps) {
   return (
     <li class={isFound ? 'found' : undefined} ref={isFound ? scrollTo : null}>

@@ -1,7 +1,7 @@
-/** On MainNet the person confirms that money is real. */
+/** On MainNet the person confirms that the money is real. */
 type Props = {
   isChecked: boolean
-  /** What the person has checked. @default the amount and the receiver */
+  /** The facts that the person has checked. @default the amount and the receiver */
   checked?: string
   onChange: (isChecked: boolean) => void
 }

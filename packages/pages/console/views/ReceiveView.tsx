@@ -1,4 +1,4 @@
-/** Shows an address and a payment request as a QR code; on a devnet, its faucet. */
+/** Shows an address and a payment request as a QR code, and on a devnet the faucet. */
 import { useEffect, useState } from 'preact/hooks'
 import { useAct } from '../act.js'
 import { AccountSelect } from '../components/AccountSelect.js'
@@ -26,7 +26,7 @@ export function ReceiveView({ address, assetId }: Props) {
   const [selected, setSelected] = useState(address)
   const own = chosenAccount(accounts ?? [], selected)
   const hasAccounts = accounts !== undefined && accounts.length > 0
-  // The first one stays the one in view, also after another wallet is unlocked.
+  // Keeps the first account in view after another wallet is unlocked.
   useEffect(() => {
     if (selected === undefined && own !== undefined) setSelected(own.address)
   }, [selected, own])

@@ -1,4 +1,4 @@
-/** The fields of an agent's rules: limits, payees, what is asked, and the end. */
+/** The fields of an agent's rules: limits, payees, approvals, and expiry. */
 import { SpendLimit } from '@latchkey/algorand'
 import { useId } from 'preact/hooks'
 import { AddressField } from '../components/AddressField.js'
@@ -11,7 +11,7 @@ type Props = {
   draft: AgentDraft
   errors: DraftErrors
   network: AgentNetwork
-  /** The end that the agent has, which can be kept. @default none */
+  /** The current expiry of the agent, which can be kept. @default none */
   hasEnd?: number | undefined
   onChange: (draft: AgentDraft) => void
 }

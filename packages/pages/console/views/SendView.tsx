@@ -37,7 +37,7 @@ export function SendView(props: Props) {
       title="Send"
       action="Sign and send"
       again="Send another"
-      // The same transfer a second time must not be one click away.
+      // Repeating the same transfer must take more than one click.
       onSigned={() => clearDraft(store)}
       form={(onPrepare, act) => <SendStart {...props} onPrepare={onPrepare} act={act} />}
     />
@@ -72,7 +72,7 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
   const { units, unit, isKnown } = chosenUnit(account, draft.assetId)
 
   const update = (change: Partial<SendDraft>, found: SendErrors = {}): void => {
-    // The account in view is the one that was meant, also after another one comes first in the list.
+    // Keeps the account in view selected after another one becomes first in the list.
     const next = { ...draft, from: from?.address ?? draft.from, ...change }
     saveDraft(store, next)
     setDraft(next)
@@ -155,7 +155,7 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
   )
 }
 
-/** The draft of before, unless the person comes with an account or an asset. */
+/** The previous draft, unless the person comes with an account or an asset. */
 function startingDraft(store: Store, address: string | undefined, assetId: string | undefined): SendDraft {
   const saved = savedDraft(store)
   return { ...saved, from: address ?? saved.from, assetId: assetId ?? (address === undefined ? saved.assetId : '0') }

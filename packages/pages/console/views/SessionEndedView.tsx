@@ -1,4 +1,4 @@
-/** Shown without a session: why there is none, and how to open one. */
+/** Shown without a session: explains why, and how to open one. */
 import { Heading } from '../components/Heading.js'
 
 export type EndReason = 'no-link' | 'link-expired' | 'expired' | 'closed' | 'unreachable'

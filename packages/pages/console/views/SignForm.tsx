@@ -1,4 +1,4 @@
-/** Reviews transactions, selects who signs each of them, and signs. */
+/** Reviews transactions, selects the signer of each, and signs. */
 import { useCallback, useRef, useState } from 'preact/hooks'
 import { type Act, useAct } from '../act.js'
 import { ActPassword } from '../components/ActPassword.js'
@@ -28,9 +28,9 @@ import { isConfirmed, WarningConfirmation } from './WarningConfirmation.js'
 type Props = {
   transactions: readonly ReviewedTransaction[]
   groupWarnings: readonly string[]
-  /** What the button says if what is signed is sent at once. @default it is only signed */
+  /** The label of the button if the transactions are sent right after signing. @default they are only signed */
   submitLabel?: string
-  /** The act that began before, which may have the password already. @default an act of its own */
+  /** An act that has already begun and may hold the password. @default a new act */
   act?: Act
   onSigned: (signed: readonly Uint8Array[]) => void
   onCancel: () => void
@@ -67,7 +67,7 @@ export function SignForm({ transactions, groupWarnings, submitLabel, act: begun,
   const signedCount = selected.filter(willSign).length
   const isSelected = signedCount > 0 && selected.every(({ method }) => method !== undefined)
   const own = new Set(open.flatMap(({ keys, multisigs }) => [...keys, ...multisigs.map(({ address }) => address)]))
-  // Effects that cannot be undone, or that are outside of what is shown here, need more than a click.
+  // Effects that are irreversible, or outside of what is shown here, need more than a click.
   const warnings = [...groupWarnings, ...transactions.flatMap(({ description }) => description.finalWarnings)]
 
   const needsRealMoney =
@@ -75,7 +75,7 @@ export function SignForm({ transactions, groupWarnings, submitLabel, act: begun,
 
   const sign = async (event: Event): Promise<void> => {
     event.preventDefault()
-    // A second click comes before the button is drawn as disabled.
+    // A second click may come before the button is drawn as disabled.
     if (wallet === undefined || isSigning.current) return
     isSigning.current = true
     setBusy(true)
@@ -190,10 +190,12 @@ function walletName(store: Store, loaded: LoadedWallet | undefined): string {
   return wallet === undefined ? '' : store.displayName(wallet)
 }
 
-/** Loads the contents of each unlocked wallet, and the senders' accounts: they name the key that signs for a sender. */
+/**
+ * Loads the contents of each unlocked wallet, and the senders' accounts, which name the key that signs for a sender.
+ */
 async function loadWallets(store: Store, transactions: readonly ReviewedTransaction[]): Promise<LoadedWallet[]> {
   const senders = [...new Set(transactions.map(({ description }) => description.sender))]
-  // Without a node rekeyed senders are unknown, but the person can still choose the key.
+  // Without a node, rekeyed senders are unknown, but the person can still choose the key.
   const found = (await store.hasNode()) ? await store.api.accounts(senders).catch(() => []) : []
   const accounts = new Map(found.map((account) => [account.address, account]))
   const all = await Promise.allSettled(

@@ -1,4 +1,4 @@
-/** The signed transactions: to submit, and to copy or download. */
+/** The signed transactions, with buttons to submit, copy or download them. */
 import { Bytes } from '@latchkey/algorand'
 import { useEffect, useMemo } from 'preact/hooks'
 import { CopyButton } from '../components/CopyButton.js'
@@ -12,7 +12,7 @@ import { SubmitPanel } from './SubmitPanel.js'
 type Props = {
   signed: readonly Uint8Array[]
   ids: readonly string[]
-  /** What each transaction does, in a sentence. */
+  /** The effect of each transaction, as a sentence. */
   lines: readonly string[]
   again?: string
   onRestart: () => void

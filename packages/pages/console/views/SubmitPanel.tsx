@@ -1,4 +1,4 @@
-/** Sends what was signed, and shows what becomes of it: waiting, the round, or why not. */
+/** Sends the signed transactions and shows their outcome: waiting, the round, or the error. */
 import { Explorer, Network } from '@latchkey/algorand'
 import { useEffect, useState } from 'preact/hooks'
 import { CopyButton } from '../components/CopyButton.js'
@@ -13,7 +13,7 @@ import { RealMoneyConfirmation } from './RealMoneyConfirmation.js'
 
 type Props = {
   signed: readonly Uint8Array[]
-  /** Sends it at once: the person has confirmed it before. */
+  /** Sends immediately, because the person has already confirmed. */
   isAutomatic: boolean
 }
 
@@ -161,7 +161,7 @@ function canRepeat({ state }: Submission): boolean {
   return state.status === 'not-sent' || state.status === 'refused'
 }
 
-/** Draws again whenever the submission changes. */
+/** Redraws whenever the submission changes. */
 function useSubmission(signed: readonly Uint8Array[]): Submission {
   const store = useStore()
   const submission = Submission.of(store.api, signed)
@@ -174,7 +174,7 @@ function networkOf(genesisHash: string): Network.Network | undefined {
   return Network.known.find((known) => known.genesisHash === genesisHash)
 }
 
-/** A transaction of one network is of no use on another. */
+/** A transaction for one network is useless on another. */
 function networkMismatch(own: string, nodeHash: string | undefined): string | undefined {
   if (nodeHash === undefined || nodeHash === '' || own === '' || own === nodeHash) return undefined
   const [wanted, has] = [own, nodeHash].map((hash) => networkOf(hash)?.displayName ?? 'another local network')

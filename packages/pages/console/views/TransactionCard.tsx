@@ -1,4 +1,4 @@
-/** One transaction: what it does, its warnings, and the choice of who signs it. */
+/** One transaction: its effects, its warnings, and the choice of its signer. */
 import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
 import { typeName } from '../model/payments.js'
@@ -14,7 +14,7 @@ import type { TransactionDescription } from '../responses.js'
 
 type Props = {
   description: TransactionDescription
-  /** The position in a group, blank for a single transaction. */
+  /** The position in a group; empty for a single transaction. */
   position: string
   signers: SignerOptions | undefined
   /** Addresses of the unlocked wallets. */

@@ -1,4 +1,4 @@
-/** The steps of a transfer: its form, the review with the signature, and what becomes of it. */
+/** The steps of a transfer: its form, the review with the signature, and the outcome. */
 import { useEffect, useState } from 'preact/hooks'
 import { type Act, useAct } from '../act.js'
 import { Description } from '../components/Description.js'
@@ -20,24 +20,24 @@ type State =
   | { step: 'review'; transaction: ReviewedTransaction }
   | { step: 'done'; transaction: ReviewedTransaction; signed: readonly Uint8Array[] }
 
-/** Prepares the transfer and goes on to the review; returns what is in the way. @throws what the daemon throws */
+/** Prepares the transfer and continues with the review. Returns the problems. @throws the errors of the daemon */
 export type OnPrepare = (transfer: Transfer) => Promise<readonly TransferProblem[]>
 
 type Props = {
   name: 'send' | 'opt-in'
   title: string
-  /** What the button that signs and sends says. */
+  /** The label of the button that signs and sends. */
   action: string
-  /** What the button after the end says. */
+  /** The label of the button after the end. */
   again: string
-  /** Called when it is signed, and about to be sent. */
+  /** Called after signing, before sending. */
   onSigned?: () => void
   form: (onPrepare: OnPrepare, act: Act) => preact.ComponentChildren
 }
 
 type Done = Extract<State, { step: 'done' }>
 
-/** Survives navigation: a transfer that was sent is shown again until its outcome is certain, and not sent again. */
+/** Survives navigation. A sent transfer is shown again until its outcome is certain, and is never sent again. */
 const sent = new WeakMap<Store, Map<string, Done>>()
 
 export function TransferFlow({ name, title, action, again, onSigned, form }: Props) {

@@ -1,4 +1,4 @@
-/** A locked wallet: the form that unlocks it. */
+/** The form that unlocks a locked wallet. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { takePassword } from '../components/PasswordField.js'
 import { UnlockFields } from '../components/UnlockFields.js'

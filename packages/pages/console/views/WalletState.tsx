@@ -1,4 +1,4 @@
-/** Whether a wallet is unlocked, and whether its backup is still to be made. */
+/** Shows whether a wallet is unlocked, and whether its backup is pending. */
 import type { Wallet } from '../responses.js'
 import { useStore } from '../store.js'
 

@@ -11,12 +11,12 @@ import { CreateMultisig } from './CreateMultisig.js'
 import { KeyRow } from './KeyRow.js'
 import { MultisigRow } from './MultisigRow.js'
 
-/** Keys shown at first: a wallet may have thousands. */
+/** The number of keys shown at first, because a wallet may have thousands. */
 const pageLength = 100
 
 type Props = {
   wallet: OpenWallet
-  /** The key that a search led to. */
+  /** The key that was searched for. */
   address?: string | undefined
   onBackUp: () => void
 }
@@ -38,7 +38,7 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
     const { keys, multisigs } = await store.loadContents(wallet.id)
     setKeys(keys)
     setMultisigs(multisigs)
-    // A key that was searched for is shown, wherever it is.
+    // A key that was searched for is shown, at any position.
     const wantedIndex = wanted === undefined ? -1 : keys.indexOf(wanted)
     if (wantedIndex >= shownCount) setShownCount(wantedIndex + 1)
     return [...keys.slice(0, shownCount), ...multisigs.map(({ address }) => address)]

@@ -1,4 +1,4 @@
-/** Asks the person to type a phrase: a click is too easy for effects that cannot be undone. */
+/** Asks the person to type a phrase, because a click is too easy for irreversible effects. */
 const phrase = 'sign anyway'
 
 type Props = { count: number; value: string; onChange: (value: string) => void }

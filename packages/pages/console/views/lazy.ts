@@ -1,4 +1,4 @@
-/** What the first screen does not show, in files of their own. */
+/** Views and dialogs that are not part of the first screen, in separate files. */
 import { lazyDialog, lazyView } from '../components/Lazy.js'
 
 export const WalletsView = lazyView(async () => (await import('./WalletsView.js')).WalletsView)
@@ -18,7 +18,7 @@ export const ActivityView = lazyView(async () => (await import('./ActivityView.j
 export const BackupDialog = lazyDialog(async () => (await import('./BackupDialog.js')).BackupDialog)
 export const CreatingWallet = lazyDialog(async () => (await import('./CreatingWallet.js')).CreatingWallet)
 
-/** In the order in which they are likely to be needed. */
+/** In the order of likely need. */
 const all = [
   CreatingWallet,
   BackupDialog,
@@ -37,7 +37,7 @@ const all = [
   HealthView,
 ]
 
-/** Loads everything, one after the other, so that it is there when it is needed, even if the daemon is updated until then. */
+/** Loads all files, one after the other, so that they are available later even if the daemon is updated in between. */
 export async function preloadAll(): Promise<void> {
   for (const { preload } of all) await preload()
 }

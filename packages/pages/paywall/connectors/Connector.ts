@@ -1,13 +1,16 @@
 /**
- * What the page and the code of one wallet know of each other. Each wallet's module is a file of its own that is loaded
- * when the person chooses the wallet, so the two share types and no code.
+ * The interface between the page and the code of one wallet. Each wallet's module is a separate file that is loaded
+ * when the person chooses the wallet, so the two share types but no code.
  */
 
 export type ConnectorOptions = {
-  /** How the wallet names the site. */
+  /** The name of the site that the wallet shows. */
   readonly siteName: string
   readonly network: { readonly genesisId: string /** In base64. */; readonly genesisHash: string }
-  /** The key daemon to connect to, and how the page asks for a wallet and its password. For the connector `kmd` only. */
+  /**
+   * The key daemon to connect to, and how the page asks for a wallet and its password. Used only by the connector
+   * `kmd`.
+   */
   readonly kmd?: DaemonAccess | undefined
 }
 
@@ -21,8 +24,8 @@ export type DaemonAccess = {
 export type Connection = {
   readonly addresses: readonly string[]
   /**
-   * Signs one transaction of a group for one of the addresses, with the whole group in view. Resolves to signed
-   * transactions; those that were not signed may be missing or null.
+   * Signs one transaction of a group for one of the addresses, with the whole group visible to the wallet. Resolves to
+   * signed transactions; unsigned ones may be missing or null.
    */
   readonly sign: (group: TransactionGroup) => Promise<readonly (Uint8Array | null | undefined)[]>
 }
@@ -36,13 +39,15 @@ export type TransactionGroup = {
 
 /** The module of a wallet. */
 export type Connector = {
-  /** Rejects with whatever the wallet rejects with, or with a {@link ConnectorFailure}. */
+  /** Rejects with the error of the wallet, or with a {@link ConnectorFailure}. */
   readonly connect: (options: ConnectorOptions) => Promise<Connection>
   /** Whether the wallet opens a window, which browsers allow only for a short time after a click. */
   readonly opensWindow?: () => boolean
 }
 
-/** An error for which the page has a text of its own, by `code`. Told apart by its shape: the two share no class. */
+/**
+ * An error with a dedicated text in the page, by `code`. It is recognized by its shape, because the two share no class.
+ */
 export type ConnectorFailure = { readonly connectorCode: ConnectorFailureCode; readonly detail?: string }
 
 export type ConnectorFailureCode =

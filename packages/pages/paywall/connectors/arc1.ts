@@ -1,4 +1,7 @@
-/** Transactions as wallets take them (ARC-1): in base64, with an empty list of signers on those that are not theirs. */
+/**
+ * Transactions in the form that wallets expect (ARC-1): base64, with an empty list of signers on those of other
+ * signers.
+ */
 import { Bytes } from '@latchkey/algorand'
 import type { TransactionGroup } from './Connector.js'
 
@@ -8,7 +11,7 @@ export function walletTransactions({ transactions, index }: TransactionGroup): W
   return transactions.map((bytes, at) => ({ txn: Bytes.toBase64(bytes), ...(at === index ? {} : { signers: [] }) }))
 }
 
-/** Signed transactions of a wallet: in base64 or as bytes, and null for those that it did not sign. */
+/** Decodes a wallet's signed transactions, which are base64 or bytes, and null for those that it did not sign. */
 export function signedBytes(signed: readonly unknown[]): (Uint8Array | null)[] {
   return signed.map((one) => {
     if (one instanceof Uint8Array) return one

@@ -1,9 +1,9 @@
 /**
- * Stands in for algosdk in the libraries of Pera and Defly, which need all of it to encode a transaction. Ours are encoded
- * already. The build refuses a version of the libraries that uses more of algosdk.
+ * Replaces algosdk in the libraries of Pera and Defly, which need all of it to encode a transaction. Our transactions
+ * are already encoded. The build rejects a version of the libraries that uses more of algosdk.
  */
 
-/** In place of algosdk's transaction. */
+/** Replaces algosdk's transaction. */
 export type EncodedTransaction = { readonly bytes: Uint8Array }
 
 export const encodeUnsignedTransaction = ({ bytes }: EncodedTransaction): Uint8Array => bytes

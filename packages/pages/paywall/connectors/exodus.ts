@@ -1,4 +1,4 @@
-/** Exodus: an extension that puts an ARC-1 provider on the page. */
+/** Exodus: an extension that injects an ARC-1 provider into the page. */
 import { signedBytes, type WalletTransaction, walletTransactions } from './arc1.js'
 import type { Connection, ConnectorFailure, ConnectorOptions } from './Connector.js'
 

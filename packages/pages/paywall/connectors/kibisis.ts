@@ -1,4 +1,4 @@
-/** Kibisis: an extension that is reached by messages of the page (ARC-27). */
+/** Kibisis: an extension that communicates by messages of the page (ARC-27). */
 import { AVMWebClient } from '@agoralabs-sh/avm-web-provider'
 import { signedBytes, walletTransactions } from './arc1.js'
 import type { Connection, ConnectorFailure, ConnectorOptions } from './Connector.js'
@@ -29,7 +29,7 @@ export async function connect({ network }: ConnectorOptions): Promise<Connection
   }
 }
 
-/** Sends a request and waits for its response. Without the extension there is none. */
+/** Sends a request and waits for its response. Without the extension none arrives. */
 function request<T>(client: AVMWebClient, send: (respond: (message: Result<T>) => void) => string): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = (): void => {

@@ -8,7 +8,7 @@ export async function connect({ kmd: access }: ConnectorOptions): Promise<Connec
   const names = wallet === undefined ? (await kmd.wallets.list().catch(fail)).map(({ name }) => name) : [wallet]
   if (names.length === 0) throw { connectorCode: 'wallet_not_found' } satisfies ConnectorFailure
   const { wallet: name, password } = await promptForPassword(names)
-  /** The wallet is unlocked for one act at a time: no handle stays open in a page that is left. */
+  /** Unlocks the wallet for one act at a time, so that an abandoned page leaves no handle open. */
   const unlocked = async <T>(act: (wallet: Wallet) => Promise<T>): Promise<T> => {
     try {
       const wallet = await kmd.unlock({ name, password: () => password })
@@ -23,7 +23,7 @@ export async function connect({ kmd: access }: ConnectorOptions): Promise<Connec
   }
 }
 
-/** The client takes http only; behind a proxy with a certificate the daemon has an https address. */
+/** The client supports http only. Behind a TLS proxy the daemon has an https address. */
 async function connectTo(url: string, token: string): Promise<Kmd> {
   const { protocol, hostname, port } = new URL(url)
   const address = `http://${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`

@@ -1,4 +1,4 @@
-/** Lute: an extension, or a web wallet in a window of its own. */
+/** Lute: an extension, or a web wallet in a separate window. */
 import LuteConnect from 'lute-connect'
 import { signedBytes, walletTransactions } from './arc1.js'
 import type { Connection, ConnectorOptions } from './Connector.js'

@@ -14,13 +14,13 @@ type SignerTransaction = { txn: EncodedTransaction; signers: string[] }
 type Client = {
   connect: () => Promise<string[]>
   reconnectSession: () => Promise<string[]>
-  /** Both libraries mark what is not for `signer` only if it is given. */
+  /** Both libraries mark the transactions that are not for `signer` only if it is given. */
   signTransaction: (groups: SignerTransaction[][], signer: string) => Promise<Uint8Array[]>
 }
 
 export type ClientOptions = { chainId?: never }
 
-/** Where the WalletConnect library keeps the one pairing of the origin, whichever wallet it is with. */
+/** The key under which the WalletConnect library stores the origin's only pairing, shared by all wallets. */
 const pairingKey = 'walletconnect'
 const pairedWalletKey = 'x402-paired-wallet'
 let hasConnected = false
@@ -32,7 +32,7 @@ export async function connectWith(
   { network }: ConnectorOptions,
 ): Promise<Connection> {
   const chainId = chainIds[network.genesisId]
-  // Choosing the wallet a second time makes a new pairing: the phone of the old one may be gone.
+  // Choosing the wallet again makes a new pairing, because the phone of the old one may be unavailable.
   if (hasConnected || !isPairedWith(name)) localStorage.removeItem(pairingKey)
   const client = create((chainId === undefined ? {} : { chainId }) as ClientOptions) as Client
   const known = hasConnected ? [] : await client.reconnectSession().catch(() => [])
@@ -42,7 +42,7 @@ export async function connectWith(
   return { addresses, sign: (group) => client.signTransaction([signerTransactions(group)], group.signer) }
 }
 
-/** Whether the stored pairing is with this wallet: both libraries use the same key for it. */
+/** Whether the stored pairing is with this wallet. Both libraries use the same key. */
 function isPairedWith(name: string): boolean {
   const pairedWallet = localStorage.getItem(pairedWalletKey)
   if (pairedWallet !== null) return pairedWallet === name

@@ -1,6 +1,6 @@
 import type { PageFile } from '../PageFile.js'
 
-/** Access to the files that the build wrote beside the compiled modules. */
+/** Access to the files that the build wrote next to the compiled modules. */
 export type BuiltFiles = {
   /** Whether the build wrote this page. */
   isBuilt: (page: string) => boolean

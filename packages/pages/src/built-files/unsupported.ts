@@ -1,4 +1,4 @@
-/** For runtimes without a file system: the pages are not available there, as where they were not built. */
+/** For runtimes without a file system, where the pages are unavailable as if they were not built. */
 import { PagesError } from '../errors.js'
 import type { BuiltFiles } from './BuiltFiles.js'
 

@@ -4,7 +4,7 @@ import * as Network from '../../Network.js'
 import type { Transaction } from '../../Transaction.js'
 import { quoted } from './format.js'
 
-/** How amounts of an asset are shown. */
+/** The display parameters of an asset. */
 export type Asset = { decimals: number; unitName: string }
 
 type Warning = { text: string; isFinal: boolean }
@@ -16,7 +16,7 @@ const imitatedUnits: ReadonlySet<string> = new Set(['ALGO', 'USDC'])
 /** Collects the lines and warnings that describe one transaction. */
 export class DescriptionBuilder {
   readonly transaction: Transaction
-  /** The public network that it is for; undefined for a local one. */
+  /** The public network of the transaction, or undefined for a local one. */
   readonly network: Network.Network | undefined
   readonly lines: string[] = []
   readonly #warnings: Warning[] = []
@@ -37,7 +37,7 @@ export class DescriptionBuilder {
     this.#warn(text, false)
   }
 
-  /** For an effect that cannot be undone. */
+  /** Adds a warning about an irreversible effect. */
   warnFinal(text: string): void {
     this.#warn(text, true)
   }
@@ -46,7 +46,7 @@ export class DescriptionBuilder {
     if (!this.#warnings.some((known) => known.text === text)) this.#warnings.push({ text, isFinal })
   }
 
-  /** Those of effects that cannot be undone first. */
+  /** Warnings about irreversible effects come first. */
   get warnings(): string[] {
     return [...this.finalWarnings, ...this.#warnings.filter(({ isFinal }) => !isFinal).map(({ text }) => text)]
   }
@@ -81,7 +81,7 @@ export class DescriptionBuilder {
   }
 }
 
-/** The name of a unit; in quotes unless it is one plain word. */
+/** The name of a unit, quoted unless it is one plain word. */
 function unit(name: string): string {
   return /^[A-Za-z0-9]{1,8}$/.test(name) ? name : quoted([...name].slice(0, maxUnitCharacters).join(''))
 }

@@ -1,5 +1,5 @@
-// Values as people read them. Many come from untrusted sources, so no result may move a cursor, change the direction of
-// text or contain what cannot be seen.
+// Formats values for people. Many come from untrusted sources, so no result may move a cursor, change the direction of
+// text or contain invisible characters.
 import { decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../../Address.js'
 import { formatAlgos as algos } from '../../Amount.js'
@@ -12,12 +12,12 @@ const brailleBlank = '\u2800'
 const maxShownCharacters = 200
 const maxShownBytes = 72
 
-/** The warning for what this version does not know. */
+/** The warning for content that this version does not know. */
 export const unknownEffect = 'Its effect is unknown: sign it only if you know from another source what it does.'
 
 export { algos }
 
-/** The text in quotes that it cannot end itself, with escapes for what cannot be seen, and cut if it is long. */
+/** Quotes a text so that it cannot end its quotes, escapes invisible characters, and truncates long text. */
 export function quoted(text: string | Uint8Array): string {
   const characters = [...(typeof text === 'string' ? text : decodeUtf8Lossy(text))]
   const shown = characters.slice(0, maxShownCharacters).map(escaped).join('')
@@ -32,7 +32,7 @@ function escaped(character: string): string {
   return `\\u{${character.codePointAt(0)!.toString(16)}}`
 }
 
-/** Bytes that may be text: shown as text if they are, in base64 otherwise. */
+/** Shows bytes as text if they are text, and otherwise in base64. */
 export function textOrBytes(bytes: Uint8Array): string {
   const text = Text.decode(bytes)
   const isText = text !== undefined && [...text].every((character) => visible.test(character) || /\s/.test(character))

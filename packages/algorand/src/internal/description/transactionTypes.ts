@@ -1,18 +1,18 @@
-// Describes what each type of transaction does. Fields that all types share are described in Description.ts.
+// Describes the effect of each type of transaction. Description.ts describes the fields that all types share.
 import * as Bytes from '../Bytes.js'
 import { applicationCall } from './applicationCall.js'
 import { assetConfiguration } from './assetConfiguration.js'
 import type { DescriptionBuilder } from './DescriptionBuilder.js'
 import { address, algos, quoted, unknownEffect } from './format.js'
 
-/** How one type of transaction is described. */
+/** Describes one type of transaction. */
 export type TypeDescriber = {
   describe: (builder: DescriptionBuilder) => void
   /** The fields that belong to the type. */
   fields: readonly string[]
 }
 
-/** A map, because the type is untrusted text that must not find what every object inherits. */
+/** A map, because the type is untrusted text that must not match members that objects inherit. */
 export const typeDescribers: ReadonlyMap<string, TypeDescriber> = new Map<string, TypeDescriber>([
   ['pay', { describe: payment, fields: ['rcv', 'amt', 'close'] }],
   ['axfer', { describe: assetTransfer, fields: ['xaid', 'aamt', 'asnd', 'arcv', 'aclose'] }],
@@ -39,7 +39,7 @@ export const typeDescribers: ReadonlyMap<string, TypeDescriber> = new Map<string
 
 function payment(builder: DescriptionBuilder): void {
   const { snd, rcv, amt = 0n, close } = builder.transaction
-  // A closing payment names a receiver only if part of it goes elsewhere.
+  // A closing payment only names a receiver if part of it goes elsewhere.
   if (!(amt === 0n && isZeroAddress(rcv) && close !== undefined)) {
     builder.add(`Pays ${algos(amt)} to ${receiver(builder, rcv, amt)}.`)
   }
@@ -57,7 +57,7 @@ function assetTransfer(builder: DescriptionBuilder): void {
     builder.add(`Opts in to ${builder.assetName(xaid)}: the account may then hold it, and must keep 0.1 ALGO more.`)
     return
   }
-  // Closing to itself is possible with an empty holding only: nothing can get lost.
+  // Closing to itself is only possible with an empty holding, so nothing can be lost.
   if (aamt === 0n && isZeroAddress(asnd) && aclose !== undefined && Bytes.equal(aclose, snd)) {
     builder.add(
       `Opts out of ${builder.assetName(xaid)}: the account may then not hold it, and need not keep 0.1 ALGO for it. The network rejects this if the account still holds some.`,
@@ -81,7 +81,7 @@ function assetTransfer(builder: DescriptionBuilder): void {
   )
 }
 
-/** The receiver's address. Warns if the amount would be lost. */
+/** Returns the receiver's address. Warns if the amount would be lost. */
 function receiver(builder: DescriptionBuilder, to: Uint8Array | undefined, amount: bigint): string {
   if (isZeroAddress(to)) {
     if (amount > 0n) builder.warnFinal('The receiver is the zero address, which has no key: the amount is lost.')

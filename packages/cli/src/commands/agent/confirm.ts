@@ -1,4 +1,4 @@
-/** `latchkey agent confirm`: lets agents sign again that the daemon suspended. */
+/** `latchkey agent confirm`: lets agents that the daemon suspended sign again. */
 import type { Agent, Kmd } from '@latchkey/kmd-client'
 import { agentJson, limitLine } from '../../agents/describeAgent.js'
 import { command, jsonOption } from '../../Command.js'
@@ -58,7 +58,7 @@ async function suspendedWallets(kmd: Kmd, wanted: string | undefined): Promise<S
   })
 }
 
-/** Who it is, why it is suspended, and what is counted as spent. */
+/** Describes the agent, why it is suspended, and its recorded spending. */
 async function describe(kmd: Kmd, { id, name, suspendedReason = '' }: Agent): Promise<string[]> {
   const { agent, budget } = await kmd.agents.show({ agent: id })
   const why = `the audit log is not as it was written: ${printable(suspendedReason)}`

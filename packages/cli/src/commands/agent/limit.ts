@@ -1,4 +1,4 @@
-/** `latchkey agent limit NAME`: changes what an agent may do. */
+/** `latchkey agent limit NAME`: changes the rules of an agent. */
 import { changeOptions, changeRules } from '../../agents/changeRules.js'
 import { agentJson, describeAgent } from '../../agents/describeAgent.js'
 import { expiresOption, readExpiry } from '../../agents/expiry.js'

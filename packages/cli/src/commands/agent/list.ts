@@ -1,4 +1,4 @@
-/** `latchkey agent list`: the agents of the daemon. */
+/** `latchkey agent list`: lists the agents of the daemon. */
 import type { AgentState } from '@latchkey/kmd-client'
 import { agentJson, stateText } from '../../agents/describeAgent.js'
 import { command, jsonOption } from '../../Command.js'

@@ -63,7 +63,7 @@ x402 payments do not need where the facilitator pays the fee. Use the token in p
 
 type KeyChoice = { readonly given: readonly string[] | undefined; readonly password: () => Promise<Uint8Array> }
 
-/** The keys that are named, or the only one of the wallet. */
+/** Returns the named keys, or the only key of the wallet. */
 async function keysFor(kmd: Kmd, { id, name }: WalletInfo, { given, password }: KeyChoice): Promise<readonly string[]> {
   for (const address of given ?? []) {
     if (!Address.isValid(address)) throw new UsageError(`--key ${quoted(address)} is not an address`)

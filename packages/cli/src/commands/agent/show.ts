@@ -1,4 +1,4 @@
-/** `latchkey agent show NAME`: the rules of an agent, and what is left. */
+/** `latchkey agent show NAME`: shows the rules of an agent and its remaining budget. */
 import { agentJson, describeAgent } from '../../agents/describeAgent.js'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'

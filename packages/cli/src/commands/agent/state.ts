@@ -1,4 +1,7 @@
-/** `latchkey agent pause | resume | revoke | rotate NAME`: stops an agent, for now or for good, or gives it another token. */
+/**
+ * `latchkey agent pause | resume | revoke | rotate NAME`: stops an agent temporarily or permanently, or replaces its
+ * token.
+ */
 import type { Agent } from '@latchkey/kmd-client'
 import { agentJson } from '../../agents/describeAgent.js'
 import { withToken } from '../../agents/showToken.js'

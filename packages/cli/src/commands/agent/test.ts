@@ -1,4 +1,4 @@
-/** `latchkey agent test NAME FILE`: which rule would decide about a transaction. */
+/** `latchkey agent test NAME FILE`: shows which rule would decide about a transaction. */
 import { Address, Transaction } from '@latchkey/algorand'
 import type { AgentDecision, AgentRefusal } from '@latchkey/kmd-client'
 import { timeText } from '../../agents/timeText.js'
@@ -35,7 +35,7 @@ first would spend is not taken off for the second. The exit code is 0 only if th
       const results: Result[] = []
       for (const member of members) {
         const isOwn = agent.addresses.includes(Address.encode(member.transaction.snd))
-        // One that is alone is meant for the agent.
+        // A single transaction is meant for the agent.
         const isAsked = isOwn || members.length === 1
         const decided = isAsked ? await kmd.agents.test({ agent: agent.id, transaction: member.bytes }) : otherSigner
         results.push({ id: Transaction.id(member.bytes), ...decided })
@@ -52,7 +52,7 @@ type Result = Decided & { readonly id: string }
 
 const otherSigner: Decided = { decision: 'other_signer', rule: '', refusal: undefined }
 
-/** A group without a transaction of the agent is none that it can sign. */
+/** The agent cannot sign a group that contains none of its transactions. */
 function isSignable(results: readonly Result[]): boolean {
   const own = results.filter(({ decision }) => decision !== 'other_signer')
   return own.length > 0 && own.every(({ decision }) => decision === 'allowed')

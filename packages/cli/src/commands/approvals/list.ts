@@ -1,4 +1,4 @@
-/** `latchkey approvals list`: what agents ask the owner. */
+/** `latchkey approvals list`: lists the requests of agents to the owner. */
 import { approvalJson, describeApproval } from '../../approvals/describeApproval.js'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'

@@ -1,4 +1,4 @@
-/** `latchkey approvals watch`: shows payments that wait for the owner as they come, and asks about each. */
+/** `latchkey approvals watch`: shows payments that wait for the owner as they arrive, and asks about each. */
 import { type Approval, type Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { approvalJson, describeApproval } from '../../approvals/describeApproval.js'
 import { command, jsonOption } from '../../Command.js'
@@ -26,7 +26,7 @@ export const approvalsWatchCommand = command({
       for (;;) {
         const list = await kmd.approvals.watch({ revision, all: options.json === true })
         revision = list.revision
-        // What was decided before the start is no news.
+        // Approvals decided before the start are not reported.
         const isNews = ({ id, state }: Approval): boolean => (seen ? seen.get(id) !== state : state === 'open')
         const news = list.approvals.toReversed().filter(isNews)
         seen = new Map(list.approvals.map(({ id, state }) => [id, state]))
@@ -56,7 +56,7 @@ async function show(kmd: Kmd, approval: Approval, canAsk: boolean): Promise<void
       printMessage('Denied. The agent cannot sign this transaction.')
     } else printMessage(`Left open: latchkey approvals approve ${approval.id}, or deny`)
   } catch (error) {
-    // It expired, or was decided elsewhere, while the question was open.
+    // The approval expired or was decided elsewhere while the question was open.
     if (!(error instanceof KmdClientError) || !isOver.has(error.code)) throw error
     printMessage(`Nothing was done: ${error.message}`)
   }

@@ -1,4 +1,4 @@
-/** `latchkey audit anchor`: writes the hash of the audit log's last record into the ledger of a network. */
+/** `latchkey audit anchor`: writes the hash of the last audit record to the ledger of a network. */
 import { Address, Bytes } from '@latchkey/algorand'
 import { Funds } from '@latchkey/x402/client'
 import { command } from '../../Command.js'

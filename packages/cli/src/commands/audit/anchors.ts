@@ -1,4 +1,4 @@
-/** Anchors of the audit log in the ledger of a network. */
+/** Anchors of the audit log on the ledger of a network. */
 import { AlgodError } from '@latchkey/algod'
 import { Address, Bytes, type Transaction } from '@latchkey/algorand'
 import { type Anchor, AnchorNote, type Checkpoint } from '@latchkey/kmd'
@@ -14,7 +14,10 @@ export type LedgerAnchor = {
   readonly round: bigint | undefined
 }
 
-/** By the node, then by an indexer. What they send is believed only if it has the id, so that neither can make one up. */
+/**
+ * Queries the node, then an indexer. Their response is accepted only if it has the id, so that neither can forge an
+ * anchor.
+ */
 export async function findAnchor(
   chain: Chain,
   indexer: Indexer.Place | undefined,
@@ -34,7 +37,7 @@ function readAnchor(id: string, transaction: Transaction.Transaction, round: big
   return { transaction: id, ...head, address: Address.encode(transaction.snd), round }
 }
 
-/** @throws CommandError if it is not in the ledger, or nothing there tells */
+/** @throws CommandError if the anchor is not on the ledger, or cannot be looked up */
 export async function requireAnchor(
   chain: Chain,
   indexer: Indexer.Place | undefined,
@@ -56,7 +59,7 @@ export function checkpointOf({ number, hash, transaction }: LedgerAnchor): Check
   return { number, hash, source: `the anchor ${transaction} in the ledger` }
 }
 
-/** Whether an anchor that the log has is of this network. */
+/** Whether an anchor in the log belongs to this network. */
 export async function isOf({ network }: Anchor, chain: Chain): Promise<boolean> {
   return network === Bytes.toBase64((await chain.parameters()).genesisHash)
 }

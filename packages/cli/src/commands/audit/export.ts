@@ -1,4 +1,4 @@
-/** `latchkey audit export`: the audit log as JSON lines or CSV. */
+/** `latchkey audit export`: exports the audit log as JSON lines or CSV. */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import type { AuditRecord } from '@latchkey/kmd-client'
 import { command } from '../../Command.js'
@@ -59,7 +59,7 @@ spreadsheet would take for a formula begins with an apostrophe.`,
     }),
 })
 
-/** Nothing is overwritten. */
+/** Never overwrites a file. */
 function fileWriter(path: string): Writer {
   let descriptor: number
   try {

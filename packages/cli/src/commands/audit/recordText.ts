@@ -1,8 +1,8 @@
-/** A record of the audit log as a line of text, of JSON or of CSV. */
+/** Formats an audit record as a line of text, JSON or CSV. */
 import type { AuditRecord } from '@latchkey/kmd-client'
 import { quoted } from '../../format.js'
 
-/** One line: number, time, event, who, and what it is about. */
+/** Returns one line: number, time, event, actor and subject. */
 export function lineOf(record: AuditRecord): string {
   const { number, atMs, event, wallet, walletName, address, transaction, detail } = record
   const about = [
@@ -16,7 +16,7 @@ export function lineOf(record: AuditRecord): string {
   return `${number}  ${timeOf(atMs)}  ${event}  ${actorOf(record)}  ${about.join('  ')}`.trimEnd()
 }
 
-/** More than a line can show is counted; `--json` and `latchkey audit export` have all of it. */
+/** Items beyond this are only counted; `--json` and `latchkey audit export` include all of them. */
 const maxListed = 20
 
 function listText(list: readonly string[]): string {
@@ -24,7 +24,7 @@ function listText(list: readonly string[]): string {
   return `${list.slice(0, maxListed).join(', ')} and ${list.length - maxListed} more`
 }
 
-/** What `--json` prints of a record: `record` is what the hash is over. */
+/** The output of `--json` for a record. The hash covers `record`. */
 export function jsonOf({ number, atMs, walletName, previous, hash, text }: AuditRecord): object {
   const record: unknown = JSON.parse(text)
   return { number, atMs, time: timeOf(atMs), ...(walletName !== '' && { walletName }), record, previous, hash }
@@ -45,7 +45,9 @@ const csvColumns = [
 
 export const csvHead = `${csvColumns.join(',')}\r\n`
 
-/** One line by RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/**
+ * One line in the format of RFC 4180. A cell that a spreadsheet would read as a formula is prefixed with an apostrophe.
+ */
 export function csvOf(record: AuditRecord): string {
   const { number, atMs, event, wallet = '', address = '', transaction = '', detail, previous, hash } = record
   const cells = [
@@ -64,7 +66,7 @@ function actorOf({ actor }: AuditRecord): string {
   return actor.type === 'agent' ? `agent ${quoted(actor.name ?? actor.id ?? '')}` : actor.type
 }
 
-/** A time that no clock has is shown as its number: a daemon may lie. */
+/** An impossible time is shown as its number, because a daemon may lie. */
 function timeOf(atMs: number): string {
   return Math.abs(atMs) <= 8.64e15 ? new Date(atMs).toISOString() : `${atMs}`
 }

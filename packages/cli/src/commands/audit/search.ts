@@ -1,4 +1,4 @@
-/** `latchkey audit search TEXT`: records of the audit log that match. */
+/** `latchkey audit search TEXT`: finds matching audit records. */
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'

@@ -1,4 +1,4 @@
-/** Where the commands read the audit log from: the daemon, or its file if no daemon runs there. */
+/** The source of the audit log for commands: the daemon, or its file if no daemon is running. */
 import { AuditFile } from '@latchkey/kmd'
 import { type AuditPage, type AuditQuery, type AuditRecord, Kmd, KmdClientError } from '@latchkey/kmd-client'
 import type { Option } from '../../Command.js'
@@ -87,7 +87,7 @@ async function searchFile(file: AuditFile, { count = 100, ...query }: AuditQuery
   }
 }
 
-/** The query that filters stand for. */
+/** Converts the filter options to a query. */
 export async function readFilters(
   given: FilterValues,
   walletId: (name: string) => Promise<string>,
@@ -115,10 +115,10 @@ export function readCount(text: string | undefined, usual: number): number {
   return readNumber('--count', text, 1, 100_000) ?? usual
 }
 
-/** `hasMore`: whether older records match, too, or may. */
+/** `hasMore`: whether older records match or may match. */
 export type Collected = { readonly records: AuditRecord[]; readonly hasMore: boolean }
 
-/** Newest first, page by page, until there are as many as wanted. */
+/** Collects records newest first, page by page, until there are enough. */
 export async function collect(source: Source, query: AuditQuery, count: number): Promise<Collected> {
   const records: AuditRecord[] = []
   let beforeNumber: number | undefined
@@ -130,13 +130,13 @@ export async function collect(source: Source, query: AuditQuery, count: number):
   return { records, hasMore: beforeNumber !== undefined }
 }
 
-/** Oldest first, page by page. */
+/** Yields records oldest first, page by page. */
 export async function* pages(source: Source, query: AuditQuery, afterNumber = 0): AsyncGenerator<AuditRecord[]> {
   let next: number | undefined = afterNumber
   while (next !== undefined) {
     const page: AuditPage = await source.search({ ...query, afterNumber: next, count: 1_000 })
     if (page.records.length > 0) yield page.records
-    // A daemon that never comes to an end must not be asked for ever.
+    // Protects against a daemon whose pages never end.
     next = page.continueFrom !== undefined && page.continueFrom > next ? page.continueFrom : undefined
   }
 }

@@ -1,4 +1,4 @@
-/** `latchkey audit tail`: the latest records of the audit log, and those that follow. */
+/** `latchkey audit tail`: shows the latest audit records, and follows new ones. */
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'

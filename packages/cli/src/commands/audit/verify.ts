@@ -1,4 +1,4 @@
-/** `latchkey audit verify`: recomputes the chain of the audit log, and compares it with anchors in a ledger. */
+/** `latchkey audit verify`: recomputes the chain of the audit log, and compares it with anchors on a ledger. */
 import { existsSync } from 'node:fs'
 import { type Anchor, AuditFile, type Problem } from '@latchkey/kmd'
 import type { Chain } from '@latchkey/x402/client'
@@ -21,7 +21,7 @@ type Result = {
   readonly records: number
   readonly headHash: string
   readonly anchors: readonly Anchor[]
-  /** Those that were found in the ledger and agree. */
+  /** The anchors that were found on the ledger and match. */
   readonly confirmed: readonly LedgerAnchor[]
 }
 
@@ -109,7 +109,7 @@ async function verifyFile(dataDir: string, ids: readonly string[], ledger: Ledge
   }
 }
 
-/** No log at all is right where none was ever written, and wrong where one was noted or anchored. */
+/** A missing log is valid if none was ever written, and invalid if one was noted or anchored. */
 function withoutFile(dataDir: string, given: readonly LedgerAnchor[]): Result {
   if (!existsSync(dataDir)) {
     throw new CommandError('data_directory_missing', `${dataDir} does not exist`, { hint: 'give --data-dir' })

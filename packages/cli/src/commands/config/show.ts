@@ -1,4 +1,4 @@
-/** `latchkey config show`: every setting, its value and where it comes from. */
+/** `latchkey config show`: shows every setting, its value and its source. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Config } from '@latchkey/kmd'
@@ -20,7 +20,7 @@ type Setting = {
   readonly origin: Origin
   /** The file, variable or option. */
   readonly source?: string | undefined
-  /** Whether a daemon that runs takes it over on SIGHUP. */
+  /** Whether a running daemon applies it on SIGHUP. */
   readonly isLive?: boolean | undefined
 }
 
@@ -48,7 +48,7 @@ where it comes from: an option, the environment, kmd_config.json or the default.
 
 type Options = { readonly [name in keyof typeof kmdOptions]?: string | undefined }
 
-/** Undefined if there is none: the daemon then has its defaults. */
+/** Undefined if there is no file, in which case the daemon uses its defaults. */
 function readText(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
@@ -71,7 +71,7 @@ function parse(file: string, text: string | undefined): { config: Config.Config;
   }
 }
 
-/** Those that are not in the file. */
+/** The settings that are not in the file. */
 function commandSettings(options: Options, dataDir: string): Setting[] {
   const directory = { name: 'data_dir', value: dataDir }
   const variable = process.env['KMD_DATA_DIR'] ?? ''
@@ -126,17 +126,17 @@ function witnessSetting({ algodWitnesses }: Config.Config, file: string): Settin
   return { name, value: algodWitnesses.map(({ url }) => maskUrl(url)), origin: 'file', source: file, isLive }
 }
 
-/** Their tokens are not shown. */
+/** The tokens of these settings are not shown. */
 const nodeNames: ReadonlySet<keyof Config.Config> = new Set(['algod', 'algodWitnesses'])
 
-/** Of `latchkey kmd`. The command kmd has the reference wire, and text. */
+/** The defaults of `latchkey kmd`. The command kmd uses the reference wire and text. */
 const defaults: { readonly [setting in keyof Config.Config]?: string } = {
   wire: 'documented',
   logFormat: 'json',
   logLevel: 'info',
 }
 
-/** A node that is given by an option has its token in the environment. */
+/** The token of a node that is given by an option comes from the environment. */
 function nodeSettings({ options, config, file }: FileSettings): Setting[] {
   const token = process.env['ALGOD_TOKEN'] ?? ''
   if (options.node !== undefined) {
@@ -155,7 +155,7 @@ function nodeSettings({ options, config, file }: FileSettings): Setting[] {
 
 const secretVariables = /TOKEN|PASSWORD$|MNEMONIC|PRIVATE_KEY|API_KEYS/
 
-/** The variables that are set. */
+/** Returns the variables that are set. */
 function variables(environment: NodeJS.ProcessEnv): Setting[] {
   return variableNames.flatMap((name): Setting[] => {
     const text = environment[name] ?? ''
@@ -165,12 +165,12 @@ function variables(environment: NodeJS.ProcessEnv): Setting[] {
   })
 }
 
-/** Not even the length of a secret is shown. */
+/** Hides even the length of a secret. */
 function masked(secret: string): string | null {
   return secret === '' ? null : '********'
 }
 
-/** A URL can have a name and a password, and keys in its path or query. */
+/** A URL can contain a name and a password, and keys in its path or query. */
 function maskUrl(text: string): string {
   if (!URL.canParse(text)) return '********'
   const { protocol, host, pathname, search, username, password } = new URL(text)

@@ -1,4 +1,4 @@
-/** `latchkey contact add LABEL ADDRESS`: gives an address a label. */
+/** `latchkey contact add LABEL ADDRESS`: adds a contact. */
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'

@@ -1,4 +1,4 @@
-/** `latchkey contact delete LABEL|ADDRESS`: takes a label away. */
+/** `latchkey contact delete LABEL|ADDRESS`: removes a contact. */
 import type { Contact } from '@latchkey/kmd-client'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
@@ -24,7 +24,7 @@ export const contactDeleteCommand = command({
     }),
 })
 
-/** Labels differ by more than case, so that one text means one of them. */
+/** Labels differ by more than case, so a text matches at most one of them. */
 function find(contacts: readonly Contact[], given: string): Contact {
   const comparable = (text: string): string => text.trim().normalize('NFKC').toLowerCase()
   const found = contacts.find(({ address, label }) => address === given || comparable(label) === comparable(given))

@@ -1,4 +1,4 @@
-/** `latchkey contact list`: the address book. */
+/** `latchkey contact list`: shows the address book. */
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'

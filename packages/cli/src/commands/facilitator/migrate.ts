@@ -1,4 +1,4 @@
-/** `latchkey facilitator migrate`: brings the tables of facilitators up to date, ahead of their start. */
+/** `latchkey facilitator migrate`: updates the tables of facilitators before they start. */
 import type { MigrationReport, MigrationState } from '@latchkey/x402/postgres'
 import { command, jsonOption } from '../../Command.js'
 import { UsageError } from '../../errors.js'

@@ -1,4 +1,4 @@
-/** The balances of addresses, from a node. */
+/** Reads the balances of addresses from a node. */
 import { Amount, Network } from '@latchkey/algorand'
 import type { Chain } from '@latchkey/x402/client'
 import { type ChainValues, openReadingChain } from '../../chain.js'

@@ -1,4 +1,4 @@
-/** `latchkey key delete ADDRESS`: deletes a key, and says first whether the wallet's backup restores it. */
+/** `latchkey key delete ADDRESS`: deletes a key, after reporting whether the wallet's backup restores it. */
 import { command, jsonOption } from '../../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
@@ -44,7 +44,7 @@ that was generated in the wallet; an imported key is lost, unless you have its m
 async function derivationIndexOf({ wallet }: Unlocked, address: string): Promise<number | undefined> {
   const master = await wallet.masterDerivationKey()
   try {
-    // With all keys, as each one that is found extends the search.
+    // Passes all keys, because each one that is found extends the search.
     return derivationIndexes(master, await wallet.keys()).get(address)
   } finally {
     master.fill(0)

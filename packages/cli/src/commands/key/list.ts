@@ -1,4 +1,4 @@
-/** `latchkey key list`: the addresses of a wallet's keys, and their balances if a node is given. */
+/** `latchkey key list`: lists the addresses of a wallet's keys, with their balances if a node is given. */
 import { command, jsonOption } from '../../Command.js'
 import { chainOptions } from '../../chain.js'
 import { walletOptions, withWallet } from '../../daemon.js'
@@ -39,7 +39,7 @@ export const keyListCommand = command({
         printJson({ wallet: { id: wallet.id, name: wallet.name }, keys })
       } else if (keys.length > 0) printResult(columns(keys.map(row)))
       else printMessage(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.`)
-      // After the addresses, which are known.
+      // Thrown after the addresses, which are known, were printed.
       if (failure !== undefined) throw failure
       return exitCodes.ok
     }),

@@ -1,4 +1,4 @@
-/** What `latchkey kmd` and `latchkey kmd start` share. */
+/** Options shared by `latchkey kmd` and `latchkey kmd start`. */
 import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { wires } from '@latchkey/kmd'
@@ -38,7 +38,7 @@ export const kmdOptions = {
   ...logOptions,
 } as const satisfies { [name: string]: Option }
 
-/** Readable by the owner only, as it holds keys; existing tools refuse a directory that others can read. */
+/** Readable only by the owner, because it holds keys. Existing tools refuse a directory that others can read. */
 export function createDirectory(dataDir: string): void {
   const first = mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (first !== undefined) {

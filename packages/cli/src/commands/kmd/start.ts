@@ -14,7 +14,7 @@ import { withProgress } from '../../progress.js'
 import { createDirectory, kmdOptions } from './options.js'
 
 const defaultWaitSecs = 30
-/** What the daemon and Node print; its log is kmd.log. Launchers of the Go daemon use the same name. */
+/** Output of the daemon and of Node; the log is kmd.log. Launchers of the Go daemon use the same name. */
 const outputFile = 'kmd-err.log'
 
 export const kmdStartCommand = command({
@@ -36,7 +36,7 @@ prints on stderr is in kmd-err.log in the data directory, and its log in kmd.log
     const waitSecs = readNumber('--wait', options.wait, 1, 3600) ?? defaultWaitSecs
     const passedOn = ['timeout', 'wire', 'node', 'log-format', 'log-level'] as const
     const args = passedOn.flatMap((name) => (options[name] === undefined ? [] : [`--${name}=${options[name]}`]))
-    // The daemon runs in its data directory.
+    // Resolved here, because the daemon runs in its data directory.
     if (options['unix-socket'] !== undefined) args.push(`--unix-socket=${resolve(options['unix-socket'])}`)
     createDirectory(dataDir)
     const before = DaemonProcess.find(dataDir)
@@ -53,12 +53,12 @@ type Started = { readonly pid: number; readonly address: string; readonly versio
 async function start(dataDir: string, args: readonly string[], timeoutMs: number): Promise<Started> {
   const output = join(dataDir, outputFile)
   let child: ChildProcess | undefined
-  // Before there is a process: a signal in between would leave it behind.
+  // Registered before the process exists, because a signal in between would leave it running.
   const interruption = onInterrupt(() => child?.kill('SIGTERM'))
   const descriptor = openSync(output, 'a', 0o600)
   const from = statSync(output).size
   child = spawn(process.execPath, [process.argv[1]!, 'kmd', `--data-dir=${dataDir}`, ...args], {
-    // A session of its own: neither Ctrl-C nor the end of the terminal reaches it.
+    // A separate session, which neither Ctrl-C nor the end of the terminal reaches.
     detached: true,
     cwd: dataDir,
     env: withoutSecrets(process.env),
@@ -76,7 +76,7 @@ async function start(dataDir: string, args: readonly string[], timeoutMs: number
   }
 }
 
-/** The daemon needs none of them, and the environment of a process can be read as long as it runs. */
+/** The daemon needs no secrets, and the environment of a process can be read for as long as it runs. */
 function withoutSecrets(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !secrets.test(name)))
 }
@@ -98,7 +98,7 @@ function onInterrupt(work: () => void): { happened: () => boolean; remove: () =>
   }
 }
 
-/** What the daemon says about itself; undefined if it ends, or does not answer in time. */
+/** Returns the daemon's own information, or undefined if it ends or does not answer in time. */
 async function answers(dataDir: string, child: ChildProcess, timeoutMs: number): Promise<Started | undefined> {
   let started: Started | undefined
   let hasEnded = false
@@ -115,7 +115,7 @@ async function answers(dataDir: string, child: ChildProcess, timeoutMs: number):
   return hasEnded ? undefined : started
 }
 
-/** Only the process that was started counts: another may have been faster. */
+/** Only the started process counts, because another one may have been faster. */
 async function ask(dataDir: string, pid: number | undefined): Promise<Started | undefined> {
   const found = DaemonProcess.find(dataDir)
   if (found.state !== 'running' || found.pid !== pid) return undefined
@@ -136,7 +136,7 @@ type End = { readonly code: number | NodeJS.Signals; readonly isLate: boolean }
 
 const endMs = 5_000
 
-/** How it ended; one that still runs is ended. */
+/** Returns how the process ended. A process that is still running is stopped. */
 async function endOf(child: ChildProcess): Promise<End> {
   const isLate = child.exitCode === null && child.signalCode === null && child.pid !== undefined
   if (isLate) {
@@ -169,7 +169,7 @@ function alreadyRunning(dataDir: string, pid?: number): CommandError {
 
 const longestText = 2_000
 
-/** What was printed since the start, as one line without the name of the command. */
+/** Returns the output since the start as one line, without the name of the command. */
 function newText(path: string, from: number): string {
   try {
     const text = readFileSync(path).subarray(from).subarray(0, longestText).toString()

@@ -1,4 +1,4 @@
-/** `latchkey kmd status`: whether a key daemon runs in a data directory, and how it is. */
+/** `latchkey kmd status`: shows daemon status and health for a data directory. */
 import { join } from 'node:path'
 import { type Health, Kmd } from '@latchkey/kmd-client'
 import { command, jsonOption } from '../../Command.js'

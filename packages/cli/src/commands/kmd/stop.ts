@@ -1,4 +1,4 @@
-/** `latchkey kmd stop`: ends the key daemon of a data directory. */
+/** `latchkey kmd stop`: stops the key daemon of a data directory. */
 import { command, jsonOption, readNumber } from '../../Command.js'
 import * as DaemonProcess from '../../DaemonProcess.js'
 import { daemonOptions, dataDirectory } from '../../daemon.js'
@@ -8,7 +8,7 @@ import { printable } from '../../format.js'
 import { printJson, printResult, printWarning } from '../../messages.js'
 import { withProgress } from '../../progress.js'
 
-/** As launchers of the Go daemon. */
+/** The same as in launchers of the Go daemon. */
 const defaultTimeoutSecs = 30
 
 export const kmdStopCommand = command({

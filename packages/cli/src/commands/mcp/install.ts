@@ -1,4 +1,4 @@
-/** `latchkey mcp install`: the settings with which a client starts the MCP server. */
+/** `latchkey mcp install`: prints or writes the settings with which a client starts the MCP server. */
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { agentTokenFrom } from '../../agentToken.js'
@@ -63,11 +63,14 @@ function readClient(name: string): ClientName {
   throw new UsageError(`--client takes ${clientNames.join(', ')}`, { code: 'invalid_value' })
 }
 
-/** How the client starts the server: by whole paths, since it may run in any directory and without the PATH of a shell. */
+/**
+ * The command with which the client starts the server. Paths are absolute, because the client may run in any directory
+ * and without the PATH of a shell.
+ */
 function serverOf(options: WalletServerValues): ServerEntry {
   const { 'token-file': tokenFile, 'data-dir': dataDir, log } = options
   if (tokenFile === undefined) throw new UsageError('--token-file is missing', { hint: 'the settings name the file' })
-  // Now rather than when the client starts it, and shows no message.
+  // Checked now, because a client that starts the server later shows no message.
   agentTokenFrom(tokenFile, {})
   const pairs: readonly (readonly [string, string | undefined])[] = [
     ['--token-file', resolve(tokenFile)],

@@ -26,7 +26,7 @@ export async function readAccount(wallet: Wallet, address: string, own: Readonly
   return { address, version, threshold, members: members.map((one) => ({ address: one, isHere: own.has(one) })) }
 }
 
-/** The command that creates it again; nothing in it is secret. */
+/** The command that recreates the account. It contains no secrets. */
 export function createCommand({ threshold, members }: MultisigAccount): string {
   return `latchkey multisig new --threshold ${threshold} ${members.map(({ address }) => address).join(' ')}`
 }

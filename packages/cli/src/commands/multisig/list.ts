@@ -1,4 +1,4 @@
-/** `latchkey multisig list`: the multisig accounts of a wallet. */
+/** `latchkey multisig list`: lists the multisig accounts of a wallet. */
 import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'

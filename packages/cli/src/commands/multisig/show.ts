@@ -1,4 +1,4 @@
-/** `latchkey multisig show ADDRESS`: the threshold and the members of the account. */
+/** `latchkey multisig show ADDRESS`: shows the threshold and the members of the account. */
 import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'

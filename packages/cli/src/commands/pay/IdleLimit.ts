@@ -1,6 +1,6 @@
 import { CommandError } from '../../errors.js'
 
-/** Gives up when nothing arrives for a while, and on Ctrl-C: a payment that was sent is then still reported. */
+/** Gives up when nothing arrives for a while, and on Ctrl-C. A payment that was sent is then still reported. */
 export class IdleLimit {
   readonly #controller = new AbortController()
   readonly #seconds: number
@@ -9,7 +9,7 @@ export class IdleLimit {
 
   constructor(seconds: number) {
     this.#seconds = seconds
-    // The second one ends the process at once.
+    // The second signal ends the process immediately.
     process.once('SIGINT', this.#onInterrupt)
   }
 
@@ -17,12 +17,12 @@ export class IdleLimit {
     return this.#controller.signal
   }
 
-  /** Why it gave up; undefined if it did not. */
+  /** The reason for giving up, or undefined. */
   get interruption(): CommandError | undefined {
     return this.signal.aborted ? (this.signal.reason as CommandError) : undefined
   }
 
-  /** Something arrived, or is waited for from now on. */
+  /** Restarts the time limit after data arrived, or when waiting begins. */
   restart(): void {
     clearTimeout(this.#timer)
     const message = `the server sent nothing for ${this.#seconds} s`
@@ -31,7 +31,7 @@ export class IdleLimit {
     }, this.#seconds * 1000)
   }
 
-  /** Nothing is waited for. */
+  /** Nothing is awaited. */
   stop(): void {
     clearTimeout(this.#timer)
   }

@@ -1,4 +1,4 @@
-/** Where the body of a response goes: to stdout or a new file, piece by piece. */
+/** The destination of a response body: stdout or a new file, written piece by piece. */
 import { closeSync, openSync, rmSync, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { LostResponseError } from '@latchkey/x402/client'
@@ -11,14 +11,14 @@ export type BodySink = {
   /** Resolves when more can be written. */
   readonly write: (bytes: Uint8Array) => Promise<void>
   readonly end: () => Promise<void>
-  /** Removes a file that is not complete. */
+  /** Removes an incomplete file. */
   readonly discard: () => Promise<void>
 }
 
 /**
- * Opened before anything is paid: what cannot be written is not bought.
+ * Opened before anything is paid, so that nothing is bought that cannot be written.
  *
- * @throws CommandError if the file exists, or cannot be written
+ * @throws CommandError if the file exists or cannot be written
  */
 export function openBodySink(file: string | undefined): BodySink {
   if (file === undefined) return { ...contentPrinter(), discard: async () => {} }
@@ -62,10 +62,10 @@ export type ReceiveOptions = {
 }
 
 /**
- * Passes the body on as it arrives.
+ * Writes the body to the sink as it arrives.
  *
- * @throws CommandError if it is longer than `maxBytes` or breaks off
- * @throws LostResponseError if it was paid for and breaks off
+ * @throws CommandError if it is longer than `maxBytes` or incomplete
+ * @throws LostResponseError if it was paid for and is incomplete
  */
 export async function receiveBody(response: Response, { sink, limit, maxBytes }: ReceiveOptions): Promise<void> {
   const reader = response.body?.getReader()
@@ -75,7 +75,7 @@ export async function receiveBody(response: Response, { sink, limit, maxBytes }:
     const piece = await reader?.read().catch((error: unknown) => {
       throw limit.interruption !== undefined || error instanceof LostResponseError ? error : brokenOff(received, error)
     })
-    // Writing takes as long as the reader of stdout takes.
+    // Writing takes as long as the reader of stdout needs.
     limit.stop()
     if (piece?.value === undefined) break
     const room = maxBytes === undefined ? piece.value.length : maxBytes - received

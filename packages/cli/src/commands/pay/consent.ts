@@ -1,4 +1,4 @@
-/** What is shown before a payment, and the question. */
+/** The information shown before a payment, and the question. */
 import { Amount, Network } from '@latchkey/algorand'
 import type { Offer, Payment } from '@latchkey/x402/client'
 import { UsageError } from '../../errors.js'
@@ -9,7 +9,7 @@ import { describeAmount } from './report.js'
 /** The description comes from the server. */
 const maxDescriptionLength = 200
 
-/** Asks on a terminal; without one, --yes has to be given. */
+/** Asks on a terminal. Without one, --yes is required. */
 export async function confirmPayment(
   { requirement, asset, amount, chain, microDollars }: Offer,
   description: string,
@@ -17,7 +17,7 @@ export async function confirmPayment(
 ): Promise<boolean> {
   const price = describeAmount(amount, asset, microDollars !== undefined)
   const lines = [`The request costs ${price}, to ${requirement.payTo} on ${Network.phrase(chain.caip2)}.`]
-  // On a line of its own, in quotes and before the price: words of the seller must not pass for it.
+  // On a separate line, in quotes and before the price, so that the seller's text cannot pass for the price.
   if (description !== '') {
     lines.unshift(`The seller describes it as ${JSON.stringify(description.slice(0, maxDescriptionLength))}.`)
   }
@@ -29,12 +29,12 @@ export async function confirmPayment(
       hint: 'give --yes to pay',
     })
   }
-  // The question is asked on the terminal, so the price must be there too.
+  // The question is asked on the terminal, so the price must be shown there too.
   if (!process.stderr.isTTY) for (const line of lines) printNotice(line)
   return confirm('Pay?')
 }
 
-/** Nothing more is paid than was agreed to then, so nothing is asked. */
+/** No more is paid than was agreed to earlier, so no question is asked. */
 export function describeRepeat({
   transactionId,
   signedMs,

@@ -1,4 +1,7 @@
-/** What became of a payment, by the ledger: settled, not settled, or not known yet. Never by the seller's word alone. */
+/**
+ * Reports the outcome of a payment from the ledger: settled, not settled, or not known yet. Never trusts the seller
+ * alone.
+ */
 import { Amount, Network } from '@latchkey/algorand'
 import {
   type AssetInfo,
@@ -14,24 +17,24 @@ import {
 import { printableJson, quoted } from '../../format.js'
 import { printMessage } from '../../messages.js'
 
-/** A payment that was sent; undefined if none was. */
+/** A payment that was sent, or undefined if none was. */
 export type Sent = { readonly buyer: Buyer; readonly chain: Chain; readonly payment: Payment | undefined }
 
 export type ReportOptions = {
   readonly isJson: boolean
-  /** Whether nothing is reported after it: JSON is printed then, and only then. */
+  /** Whether this is the last report. JSON is printed only then. */
   readonly isFinal: boolean
-  /** What was reported before, which is not repeated. */
+  /** The state that was already reported, which is not repeated. */
   readonly before?: PaymentState | undefined
 }
 
-/** How long to wait for a ledger that has not decided. */
+/** How long to wait for an undecided ledger. */
 const waitMs = 5_000
 const pollMs = 250
 
 const states = { settled: 'settled', expired: 'not_settled', open: 'not_known_yet' } as const
 
-/** Looks the payment up and prints what became of it. Without a response, that is for the error that follows to say. */
+/** Looks up the payment and prints its outcome. Without a response, the error that follows reports it. */
 export async function report(
   { buyer, chain, payment }: Sent,
   response: Response | undefined,
@@ -50,7 +53,7 @@ export async function report(
     }
     return undefined
   }
-  // The first report does not wait: the response is there, and the ledger was asked when it came.
+  // The first report does not wait, because the ledger was queried when the response arrived.
   const known = response === undefined ? undefined : paymentOf(response)?.state
   const state = isFinal || known === undefined ? await stateOf(buyer, payment) : known
   if (isJson && isFinal) {
@@ -65,14 +68,14 @@ export async function report(
   return state
 }
 
-/** How long, and how often. */
+/** Describes how long and how often the pass is valid. */
 function describePass({ untilMs, requestsLeft }: PassStatus): string {
   const until = `until ${new Date(untilMs).toISOString()}`
   if (requestsLeft === undefined) return until
   return `${until}, with ${requestsLeft === 1 ? '1 request' : `${requestsLeft} requests`} left`
 }
 
-/** By the ledger, as far as it can be asked in time: a node that does not respond leaves it unknown. */
+/** Returns the state on the ledger. It stays unknown if the node does not respond in time. */
 async function stateOf(buyer: Buyer, { transactionId }: Payment): Promise<PaymentState> {
   const endMs = performance.now() + waitMs
   const isOver = (): boolean => performance.now() + pollMs > endMs
@@ -97,7 +100,7 @@ async function describeState(chain: Chain, payment: Payment, state: PaymentState
   return `Not known yet whether ${what} is paid: transaction ${transactionId} can be settled until round ${lastValid}.${answer}${next}`
 }
 
-/** What to do about a payment without an answer. */
+/** The remedy for a payment without an answer. */
 export const again = 'run it again: the same payment is sent, not a new one; --new-payment makes a new one'
 
 const maxLocationLength = 200
@@ -110,7 +113,7 @@ function describeStatus({ status, headers }: Response): string {
   return ` The response has status ${status} and redirects to ${shown}, which was not followed.`
 }
 
-/** An amount with the name of its asset, which any asset can have, and the id, which only one has. */
+/** An amount with its asset's name, which any asset can have, and its id, which is unique. */
 export function describeAmount(amount: bigint, asset: AssetInfo | undefined, isDollar: boolean): string {
   if (asset === undefined) return `${amount} base units`
   const { assetId, decimals, name } = asset

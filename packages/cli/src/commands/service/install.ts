@@ -1,4 +1,4 @@
-/** `latchkey service install`: lets the service manager of the user run the key daemon. */
+/** `latchkey service install`: installs the key daemon as a service of the user or of the machine. */
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
@@ -90,7 +90,7 @@ const passedOn = ['timeout', 'wire', 'node', 'log-format', 'log-level'] as const
 
 type PassedOn = { readonly [name in (typeof passedOn)[number]]?: string | undefined }
 
-/** The options that the daemon is started with. */
+/** The options that are passed to the daemon. */
 function passedOnFrom(options: PassedOn): string[] {
   return passedOn.flatMap((name) => (options[name] === undefined ? [] : [`--${name}=${options[name]}`]))
 }
@@ -99,7 +99,7 @@ type SystemGiven = PassedOn & {
   readonly [name in 'data-dir' | 'unix-socket' | 'root']?: string | undefined
 } & { readonly [name in 'sandbox' | 'dry-run' | 'no-start' | 'force' | 'json']?: boolean | undefined }
 
-/** As a service of the machine, under a user of its own. */
+/** Installs a service of the machine with a dedicated user. */
 function installSystem(manager: ServiceManager, options: SystemGiven): number {
   if (manager !== 'systemd') throw new UsageError('--system needs systemd')
   if (options['data-dir'] !== undefined || options['unix-socket'] !== undefined) {

@@ -1,4 +1,4 @@
-/** `latchkey service status`: whether the service of the key daemon is installed and runs. */
+/** `latchkey service status`: shows whether the service of the key daemon is installed and running. */
 import { readFileSync } from 'node:fs'
 import { command, jsonOption } from '../../Command.js'
 import { exitCodes } from '../../exitCodes.js'

@@ -1,4 +1,4 @@
-/** A daemon that returns something other than the requested signature: nothing is written. */
+/** Tests a daemon that returns something other than the requested signature: nothing is written. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
@@ -114,7 +114,7 @@ test('signs the own transactions of a group and passes the others on unchanged',
   assert.deepEqual(TransactionFile.decode(Plan.encodeUnchanged(members[2]!))[0]!.bytes, unsigned)
 })
 
-test('a key that is no sender signs for all, as for accounts rekeyed to it', async () => {
+test('a key that is not a sender signs all transactions, as for accounts rekeyed to it', async () => {
   const members = TransactionFile.decode(
     Bytes.concat([bytes, Transaction.encode({ ...payment, snd: carol.publicKey })]),
   )

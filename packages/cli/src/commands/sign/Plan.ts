@@ -1,4 +1,4 @@
-/** Decides which transactions a key signs, and how; signs them after the confirmation. */
+/** Decides which transactions a key signs and how, and signs them after the confirmation. */
 import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
 import type { Wallet } from '@latchkey/kmd-client'
 import { CommandError, UsageError } from '../../errors.js'
@@ -12,17 +12,17 @@ export type Given = {
 
 export type Step = {
   readonly member: TransactionFile.Member
-  /** What happens to it, for the screen. */
+  /** Describes the step on the screen. */
   readonly text: string
-  /** The account whose key, or keys, sign it; undefined for one that is passed on unchanged. */
+  /** The account whose key or keys sign the transaction, or undefined if it is passed on unchanged. */
   readonly signer?: string | undefined
-  /** Undefined for one that is passed on unchanged. */
+  /** Undefined for a transaction that is passed on unchanged. */
   readonly sign: (() => Promise<Signed>) | undefined
 }
 
 export type Signed = {
   readonly bytes: Uint8Array
-  /** How many more members of a multisig have to sign; 0 if the transaction can be sent. */
+  /** How many more members of a multisig must sign; 0 if the transaction can be sent. */
   readonly missing: number
 }
 
@@ -62,7 +62,9 @@ export async function create(
   })
 }
 
-/** Signs the transactions of the key's own account; if there are none, all, for accounts that are rekeyed to the key. */
+/**
+ * Signs the transactions of the key's own account, or all of them if there are none, for accounts rekeyed to the key.
+ */
 function byKey(members: readonly TransactionFile.Member[], wallet: Wallet, key: string): Step[] {
   const isOwn = chooser(members, key)
   return members.map((member) => {

@@ -1,4 +1,4 @@
-/** Sends what was signed: checks the network before the signature, and reports what becomes of it. */
+/** Sends signed transactions: checks the network before signing, and reports the outcome. */
 
 import { AlgodError } from '@latchkey/algod'
 import {
@@ -35,15 +35,15 @@ export type Given = {
 export type Submission = {
   /** Units and decimals of the assets in the transactions. */
   readonly assets: ReadonlyMap<bigint, Description.Asset>
-  /** Reports a group that is in the ledger already, of an earlier run; undefined for any other. @returns the exit code */
+  /** Reports a group that an earlier run already put on the ledger; undefined for any other. @returns the exit code */
   readonly reportKnown: (() => number) | undefined
-  /** Throws if what is planned cannot be sent, or the node would reject it: before anything is signed. */
+  /** Throws before anything is signed if the plan cannot be sent, or if the node would reject it. */
   readonly check: (steps: readonly Step[]) => Promise<void>
   /** Sends the group, waits and reports. @returns the exit code */
   readonly send: (group: readonly Uint8Array[]) => Promise<number>
 }
 
-/** Opens the network and checks that the transactions are for it, and for now. */
+/** Opens the network, and checks that the transactions are for it and currently valid. */
 export async function open(members: readonly TransactionFile.Member[], given: Given): Promise<Submission> {
   const waitMs = readWaitMs(given)
   const chain = await openChain(given, process.env)
@@ -108,7 +108,7 @@ function notOneGroup(): CommandError {
   })
 }
 
-/** What signing has left incomplete; its result was written. */
+/** The error for an incomplete signature, whose result was written. */
 export function incomplete(): CommandError {
   return new CommandError('not_submittable', 'nothing was sent: signatures of other members are missing', {
     hint: 'pass the file on to them; the last one gives --submit',
@@ -128,7 +128,7 @@ async function check(chain: Chain, steps: readonly Step[]): Promise<void> {
     )
   }
   const failure = await chain.algod.simulate(steps.map(unsigned)).catch((error: unknown) => {
-    // Some nodes do not simulate; then the ledger decides.
+    // Some nodes do not simulate; the ledger decides then.
     if (error instanceof AlgodError) return undefined
     throw error
   })
@@ -136,13 +136,13 @@ async function check(chain: Chain, steps: readonly Step[]): Promise<void> {
   throw rejected(chain, 'nothing was signed', failure.message)
 }
 
-/** Whether it has all signatures that it needs. */
+/** Whether the transaction has all required signatures. */
 function isWhole({ isSigned, signed }: TransactionFile.Member): boolean {
   const msig = signed?.msig
   return isSigned && (msig === undefined || msig.subsig.filter(({ s }) => s !== undefined).length >= msig.thr)
 }
 
-/** As it will be, without the signatures that are to come: a part of those of a multisig would count as wrong. */
+/** Returns the final transaction without the pending signatures, because a partial multisig would count as invalid. */
 function unsigned({ member, sign, signer }: Step): Uint8Array {
   if (sign === undefined || signer === undefined) return encodeUnchanged(member)
   const { transaction: txn } = member
@@ -158,7 +158,7 @@ async function send(
 ): Promise<number> {
   const ids = members.map(({ bytes }) => Transaction.id(bytes))
   const [{ fv = 0n, lv = 0n }] = members.map(({ transaction }) => transaction) as [Transaction.Transaction]
-  // Before it leaves: whatever happens now, the id tells what became of it.
+  // Printed before sending, so that the id is known whatever happens next.
   if (!json) for (const id of ids) printLine(id)
   const interrupt = new Interrupt()
   const sent = { id: ids[0]!, firstValid: fv, lastValid: lv, group }

@@ -1,4 +1,6 @@
-/** Describes what is about to be signed and asks for confirmation. On stderr: stdout is for what is signed. */
+/**
+ * Describes the transactions before signing and asks for confirmation. Uses stderr, because stdout is for the result.
+ */
 import { Description, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { CommandError, UsageError } from '../../errors.js'
 import { printMessage } from '../../messages.js'
@@ -39,7 +41,7 @@ export function checkCanConfirmSigning({ yes }: Confirmation): void {
   })
 }
 
-/** What cannot be undone needs a typed word, or a second option: --yes may be in every script. */
+/** Irreversible effects require a typed word or a second option, because --yes may be in every script. */
 export async function confirmSigning(
   { yes, 'allow-warnings': allowWarnings }: Confirmation,
   finalWarnings: readonly string[],

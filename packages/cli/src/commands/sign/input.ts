@@ -1,4 +1,4 @@
-/** Reads what is to be signed from a file or a pipe, raw or as base64 text. */
+/** Reads the input of signing from a file or a pipe, raw or as base64 text. */
 import { createReadStream } from 'node:fs'
 import { TransactionFile } from '@latchkey/algorand'
 import { CommandError, UsageError } from '../../errors.js'
@@ -6,7 +6,7 @@ import { CommandError, UsageError } from '../../errors.js'
 /** Sixteen of the largest transactions, in base64. */
 const maxBytes = 2 * 1024 * 1024
 
-/** Reads the whole file, or stdin if none is named. */
+/** Reads the whole file, or stdin if no file is named. */
 export async function readAll(file: string | undefined): Promise<Buffer> {
   const isStdin = file === undefined || file === '-'
   if (isStdin && process.stdin.isTTY) throw new UsageError('name the file to sign, or pipe it in')
@@ -24,7 +24,7 @@ export async function readAll(file: string | undefined): Promise<Buffer> {
   return Buffer.concat(parts)
 }
 
-/** Decodes the whole file or nothing: one with unexpected content is not what its owner thinks it is. */
+/** Decodes the whole file or nothing, because a file with unexpected content is not what its owner believes. */
 export function readTransactions(given: Buffer, file: string | undefined): TransactionFile.Member[] {
   try {
     return TransactionFile.decode(fromText(given) ?? given)
@@ -38,8 +38,8 @@ export function readTransactions(given: Buffer, file: string | undefined): Trans
 const base64Word = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /**
- * Decodes base64, with any line breaks, or one transaction per line. Never matches msgpack, whose maps begin with a
- * byte outside ASCII.
+ * Decodes base64 with any line breaks, or one transaction per line. Never matches msgpack, whose maps begin with a byte
+ * outside ASCII.
  */
 function fromText(given: Buffer): Buffer | undefined {
   const words = given

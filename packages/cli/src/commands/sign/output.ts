@@ -1,4 +1,4 @@
-/** Writes what was signed to a file or to stdout. */
+/** Writes the signed result to a file or to stdout. */
 import { lstatSync, writeFileSync } from 'node:fs'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { CommandError } from '../../errors.js'
@@ -6,7 +6,7 @@ import { printBytes, printLine } from '../../messages.js'
 
 export function toFile(file: string, bytes: Uint8Array): void {
   try {
-    // In one step: the file may be the very one that was read. The directory may contain any other name.
+    // Replaces the file atomically, because it may be the input file. The temporary name must not clash with others.
     if (isReplaceable(file)) AtomicFile.replaceSync(file, bytes, 0o600, `${file}.${process.pid}.tmp`)
     else writeFileSync(file, bytes)
   } catch (cause) {
@@ -14,7 +14,7 @@ export function toFile(file: string, bytes: Uint8Array): void {
   }
 }
 
-/** Raw for programs, base64 for a terminal. */
+/** Writes raw bytes for programs, base64 for a terminal. */
 export async function toStdout(bytes: Uint8Array): Promise<void> {
   if (process.stdout.isTTY) printLine(Buffer.from(bytes).toString('base64'))
   else await printBytes(bytes)

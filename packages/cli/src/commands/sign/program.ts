@@ -4,7 +4,7 @@ import type { Unlocked } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { type Confirmation, confirmSigning, printLines } from './confirmation.js'
 
-/** The most that the ledger allows for a group of sixteen. */
+/** The maximum that the ledger allows for a group of sixteen. */
 const maxProgramBytes = 16_000
 
 export function check(program: Uint8Array, file: string): void {

@@ -1,4 +1,4 @@
-/** `latchkey token metrics`: a token with which Prometheus reads the metrics of the daemon, and nothing else. */
+/** `latchkey token metrics`: creates a token that lets Prometheus read the daemon's metrics, and nothing else. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { MetricsToken, Token } from '@latchkey/kmd'
@@ -32,7 +32,7 @@ A running daemon accepts it at once, and refuses the one before. The token is pr
     if (options.delete) return end(dataDir, options.json)
     const token = MetricsToken.generate()
     const file = options.out === undefined ? undefined : resolve(options.out)
-    // First: the token before stays in force if it cannot be written.
+    // Written first, so that the previous token stays valid if the file cannot be written.
     if (file !== undefined) writeNewFile(file, token)
     MetricsToken.store(dataDir, token)
     if (options.json) printJson(file === undefined ? { token } : { file })
@@ -42,7 +42,7 @@ A running daemon accepts it at once, and refuses the one before. The token is pr
   },
 })
 
-/** In another directory no daemon would find it. */
+/** No daemon would find the token in another directory. */
 function checkDirectory(dataDir: string): void {
   if (existsSync(Token.path(dataDir))) return
   const message = existsSync(dataDir) ? 'is not the data directory of a key daemon' : 'does not exist'

@@ -1,4 +1,4 @@
-/** `latchkey token rotate`: replaces the API token, also that of a running daemon. */
+/** `latchkey token rotate`: replaces the API token, including that of a running daemon. */
 import { existsSync } from 'node:fs'
 import { Token } from '@latchkey/kmd'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
@@ -50,7 +50,7 @@ async function waitUntilAccepted(dataDir: string): Promise<Accepting> {
   }
 }
 
-/** By the client, which sends the token to the daemon of the directory only. */
+/** Uses the client, which sends the token only to the daemon of the directory. */
 async function isAccepted(dataDir: string): Promise<Accepting> {
   let kmd: Kmd | undefined
   try {
@@ -61,7 +61,7 @@ async function isAccepted(dataDir: string): Promise<Accepting> {
     if (!(error instanceof KmdClientError)) throw error
     if (error.code === 'foreign_listener') throw explainDaemonError(error, dataDir)
     if (error.status !== undefined && kmd !== undefined) return { state: 'refuses', address: kmd.address }
-    // A daemon that was killed leaves its kmd.net behind.
+    // A killed daemon leaves its kmd.net behind.
     return { state: 'stopped' }
   } finally {
     kmd?.close()

@@ -1,4 +1,4 @@
-/** `latchkey wallet backup NAME`: the recovery mnemonic of a wallet, and the keys that it does not restore. */
+/** `latchkey wallet backup NAME`: shows the recovery mnemonic of a wallet, and the keys that it does not restore. */
 import { timingSafeEqual } from 'node:crypto'
 import { Mnemonic } from '@latchkey/algorand'
 import { command, jsonOption } from '../../Command.js'

@@ -1,14 +1,14 @@
-/** Which keys of a wallet are derived from its master derivation key, so that its backup restores them. */
+/** Finds the keys of a wallet that are derived from its master derivation key, which its backup restores. */
 import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 
 /**
- * How many indexes in a row may be unused, because their keys were deleted. Searching that many takes milliseconds. A
+ * How many consecutive indexes may be unused because their keys were deleted. Searching that many takes milliseconds. A
  * key beyond the gap counts as imported, which errs on the side of keeping it.
  */
 const maxGap = 5_000
 const firstIndex = 1
 
-/** The derivation index of each generated address, from 1. Imported addresses are not in the result. */
+/** Returns the derivation index of each generated address, starting at 1. Imported addresses are not included. */
 export function derivationIndexes(masterDerivationKey: Uint8Array, addresses: readonly string[]): Map<string, number> {
   const missing = new Set(addresses)
   const found = new Map<string, number>()

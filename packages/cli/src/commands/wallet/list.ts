@@ -1,4 +1,4 @@
-/** `latchkey wallet list`: names and ids. */
+/** `latchkey wallet list`: lists the names and ids of wallets. */
 import { type Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
@@ -24,7 +24,7 @@ refuses, or that are damaged, are named on stderr.`,
     }),
 })
 
-/** The Go daemon does not tell. */
+/** The Go daemon does not report them. */
 async function problemsOf(kmd: Kmd): Promise<{ file: string; problem: string }[]> {
   try {
     return (await kmd.health()).walletProblems

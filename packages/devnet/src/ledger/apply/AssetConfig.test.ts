@@ -92,7 +92,7 @@ test('the asset id is the number of the creating transaction', async () => {
   assert.deepEqual(node.ledger.state.createdBy(alice.key), [1001n, 1002n, 1004n])
 })
 
-test('rejects an id that a genesis asset has', () => {
+test('rejects the id of a genesis asset', () => {
   const { node, alice } = setUp()
   const overlay = new StateOverlay(node.ledger.state)
   overlay.transactionCount = () => Genesis.dollarIds[1]! - 1n
@@ -114,7 +114,7 @@ test('the manager replaces the four addresses; omitted ones are cleared permanen
   assert.equal(rolesOf(id), 'b--a')
 })
 
-test('reconfiguration changes addresses only', async () => {
+test('reconfiguration changes only addresses', async () => {
   const { node, alice, change } = setUp()
   const m = alice.publicKey
   const id = await createAsset(node, alice, { t: 5n, dc: 1, un: 'A', an: 'Aa', au: 'a', m })

@@ -12,7 +12,7 @@ export function assetConfig({ caid, apar }: Transaction.Transaction, context: Co
   else change(caid, apar, context)
 }
 
-/** By its manager only. Without parameters it is destroyed. */
+/** Only the manager can change an asset. Without parameters it is destroyed. */
 function change(caid: bigint, apar: Parameters | undefined, context: Context): void {
   const { sender, overlay } = context
   const asset = Assets.get(overlay, caid)
@@ -26,7 +26,7 @@ function change(caid: bigint, apar: Parameters | undefined, context: Context): v
 
 function create(apar: Parameters, { sender, overlay, outcome }: Context): void {
   const createdAssetId = overlay.transactionCount() + 1n
-  // Only possible for an id that was assigned at genesis, like that of the dollar.
+  // Only possible for an id that was assigned at genesis, such as that of the dollar.
   if (overlay.asset(createdAssetId) !== undefined)
     throw new LedgerError('rule_violation', `already found asset with index ${createdAssetId}`)
   overlay.putAsset(createdAssetId, {
@@ -55,7 +55,7 @@ function destroy(assetId: bigint, asset: Asset, { overlay }: Context): void {
   overlay.putHolding(asset.creator, assetId, undefined)
 }
 
-/** Only the four addresses can change, and one that was cleared stays cleared. */
+/** Only the four addresses can change, and a cleared one stays cleared. */
 function reconfigured(asset: Asset, apar: Parameters): Asset {
   const replaced = (before: MapKey.MapKey, after: Uint8Array | undefined): MapKey.MapKey =>
     before === MapKey.zero ? MapKey.zero : MapKey.ofField(after)

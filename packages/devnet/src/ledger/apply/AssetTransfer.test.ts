@@ -8,7 +8,7 @@ import * as Assets from './Assets.js'
 
 type Fields = Partial<Transaction.Transaction>
 
-/** Alice created an asset of 1000, of which bob holds 100 and carol 0. */
+/** Alice created 1000 units of an asset, of which bob holds 100 and carol 0. */
 async function scene(apar: NonNullable<Fields['apar']> = {}) {
   const node = new TestNode()
   const alice = node.funded(0)

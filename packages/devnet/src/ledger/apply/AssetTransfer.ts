@@ -24,7 +24,7 @@ export function assetTransfer(txn: Txn, context: Context): void {
   if (txn.aclose !== undefined) closeOut(MapKey.of(txn.aclose), assetId, context)
 }
 
-/** A frozen holding stops its holder, not the clawback address. */
+/** Freezing a holding restricts its holder, not the clawback address. */
 function clawback(from: Uint8Array, txn: Txn, { sender, overlay }: Context): void {
   const assetId = txn.xaid ?? 0n
   const asset = Assets.get(overlay, assetId)
@@ -51,7 +51,7 @@ function closeOut(to: MapKey.MapKey, assetId: bigint, { sender, overlay, outcome
   const isReturned = asset?.creator === to
   Assets.takeOut(overlay, sender, assetId, holding.amount, isReturned)
   Assets.putIn(overlay, to, assetId, holding.amount, isReturned)
-  // Closing to itself returns the amount, and a holding that is not empty cannot be closed.
+  // Closing to itself returns the amount, and a nonempty holding cannot be closed.
   const rest = overlay.holding(sender, assetId)!.amount
   if (rest !== 0n) throw new LedgerError('rule_violation', `asset ${assetId} not zero (${rest}) after closing`)
   overlay.putHolding(sender, assetId, undefined)

@@ -6,7 +6,7 @@ export type Context = {
   readonly sender: MapKey
   readonly overlay: StateOverlay
   readonly round: bigint
-  /** Written as the transaction is applied: a simulation reports what was known when it failed. */
+  /** Written as the transaction is applied, because a simulation reports what was known when it failed. */
   readonly outcome: { -readonly [name in keyof Outcome]: Outcome[name] }
 }
 

@@ -4,7 +4,7 @@ import { LedgerError } from '../LedgerError.js'
 import * as MapKey from '../MapKey.js'
 import type { Context } from './Context.js'
 
-/** Recorded and served, without effect: a development ledger has no consensus. */
+/** Recorded and served without effect, because a development ledger has no consensus. */
 export function keyRegistration(txn: Transaction.Transaction, { sender, overlay, round }: Context): void {
   const account = overlay.account(sender)
   if (account.status === 'Not Participating') {

@@ -16,7 +16,7 @@ test('moves the amount, and the fee to the fee sink', async () => {
   assert.equal(state.account(node.genesis.chain.feeSink).microAlgos, 101_234n)
 })
 
-test('a payment to itself costs the fee only', async () => {
+test('a payment to itself costs only the fee', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
   await node.send(sign(node.pay(alice, alice, 1_000_000n), alice))

@@ -16,7 +16,7 @@ const byType: { readonly [type: string]: (txn: Transaction.Transaction, context:
   keyreg: keyRegistration,
 }
 
-/** Applies a well-formed transaction whose fee was taken already. */
+/** Applies a well-formed transaction whose fee has already been taken. */
 export function apply(txn: Transaction.Transaction, context: Context): void {
   byType[txn.type]!(txn, context)
 }

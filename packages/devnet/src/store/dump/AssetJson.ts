@@ -1,4 +1,4 @@
-/** An asset's parameters as JSON. Its texts are bytes, and written in base64. */
+/** An asset's parameters as JSON. Its texts are bytes, written in base64. */
 import type { Asset } from '../../ledger/Account.js'
 import * as Consensus from '../../ledger/Consensus.js'
 import * as MapKey from '../../ledger/MapKey.js'

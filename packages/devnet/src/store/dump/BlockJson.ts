@@ -21,11 +21,11 @@ export function toJson({ header, transactions }: Block.Block): object {
 
 export type Chain = {
   blocks: Block.Block[]
-  /** As the last header has it. */
+  /** The count in the last header. */
   transactionCount: bigint
 }
 
-/** At least one block of this network, each committing to the previous one and to its transactions. */
+/** Reads at least one block of this network, each committing to the previous one and to its transactions. */
 export function chainFromJson(member: JsonCursor, genesisHash: MapKey.MapKey): Chain {
   const blocks: Block.Block[] = []
   let previous: { block: Block.Block; transactionCount: bigint } | undefined

@@ -1,4 +1,4 @@
-/** A value of a JSON document that is checked while it is read, with its path for error messages. */
+/** A value in a JSON document that is validated while it is read, with its path for error messages. */
 import { Address, Hash, Json } from '@latchkey/algorand'
 import * as Consensus from '../../ledger/Consensus.js'
 import * as MapKey from '../../ledger/MapKey.js'
@@ -10,7 +10,7 @@ const keyBytes = 32
 
 export class JsonCursor {
   readonly #value: unknown
-  /** Computed only for an error: a document has millions of members. */
+  /** Computed only for an error, because a document has millions of members. */
   readonly #path: () => string
 
   constructor(value: unknown, path: () => string = () => 'document') {

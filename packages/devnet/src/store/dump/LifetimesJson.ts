@@ -1,4 +1,7 @@
-/** When accounts, assets and holdings were created and closed, as JSON. Absent from the dumps of a ledger without an indexer. */
+/**
+ * The creation and closing rounds of accounts, assets and holdings, as JSON. Absent from dumps of a ledger without an
+ * indexer.
+ */
 import type {
   AccountLifetime,
   AssetLifetime,

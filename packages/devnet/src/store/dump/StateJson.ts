@@ -1,4 +1,4 @@
-/** The state as JSON. Sorted, so that equal states give equal texts; sums are checked when it is read. */
+/** The state as JSON. Sorted, so that equal states give equal texts. Sums are checked when it is read. */
 import { Hash } from '@latchkey/algorand'
 import { type Account, type Asset, isNone, none } from '../../ledger/Account.js'
 import * as Consensus from '../../ledger/Consensus.js'
@@ -62,7 +62,7 @@ export function fromJson(members: StateMembers, context: Context): StateCopy {
   }
 }
 
-/** The id of an asset is the number of the transaction that created it, also after it was destroyed. */
+/** The id of an asset is the number of the transaction that created it, even after it was destroyed. */
 function checkAssetId(assetId: bigint, place: JsonCursor, { genesis, transactionCount }: Context): void {
   const isNumbered = assetId > Consensus.transactionCounterAtGenesis && assetId <= transactionCount
   if (!isNumbered && !genesis.assets.has(assetId)) place.fail('is not the number of a transaction')
@@ -130,7 +130,10 @@ function counted(
   return result
 }
 
-/** Only unexpired entries: the ledger deletes them when their round ends, and would never delete others. */
+/**
+ * Accepts only unexpired entries: the ledger deletes entries when their round ends, and would never delete expired
+ * ones.
+ */
 function readUnexpired(members: StateMembers, lastRound: bigint): Pick<StateCopy, 'transactions' | 'leases'> {
   const lastValidOf = (member: JsonCursor): bigint => {
     const lastValid = member.unsigned(lastRound + Consensus.maxValidityRounds)

@@ -53,7 +53,7 @@ function bodyOf(change: LedgerChange, genesisHash: MapKey.MapKey): Uint8Array {
 
 export type RecordHeader = { readonly payloadBytes: number; readonly payloadCrc: number }
 
-/** The header in these bytes, or undefined if its checksum is wrong. */
+/** Returns the header in these bytes, or undefined if its checksum is wrong. */
 export function headerIn(bytes: Buffer): RecordHeader | undefined {
   const payloadBytes = bytes.readUInt32BE(0)
   if (payloadBytes === 0 || crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) return undefined

@@ -12,7 +12,7 @@ export function deferred(): Deferred {
     resolve = whenResolved
     reject = whenRejected
   })
-  // A rejection that is not awaited must not end the process.
+  // An unhandled rejection must not end the process.
   promise.catch(() => {})
   return { promise, resolve, reject }
 }

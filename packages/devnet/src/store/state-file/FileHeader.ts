@@ -1,4 +1,7 @@
-/** The header of a state file: magic bytes, version and the fingerprint of the genesis, which is its hash if none was given. */
+/**
+ * The header of a state file: magic bytes, version and the fingerprint of the genesis, which is its hash unless one was
+ * given.
+ */
 import { crc32 } from 'node:zlib'
 import { Hash } from '@latchkey/algorand'
 import * as MapKey from '../../ledger/MapKey.js'
@@ -22,7 +25,7 @@ export function encode(fingerprint: MapKey.MapKey): Buffer {
 
 /** Throws a StateFileError if the file at `path`, which begins with these bytes, is not usable. */
 export function check(bytes: Buffer, fingerprint: MapKey.MapKey, path: string): void {
-  // Never incomplete: the file gets its name only when its header is on the disk.
+  // Never incomplete, because the file gets its name only after its header is on the disk.
   if (bytes.length < length || !bytes.subarray(0, magic.length).equals(magic)) {
     throw new StateFileError('state_file_unrecognized', `${path} is not the state file of a devnet`)
   }

@@ -14,12 +14,12 @@ export class FileWindow {
     this.size = size
   }
 
-  /** Whether these bytes are loaded. Checked before `load`, since an await would cost more than most reads. */
+  /** Whether these bytes are loaded. Checked before `load`, because an await would cost more than most reads. */
   has(offset: number, length: number): boolean {
     return offset >= this.#start && offset + length <= this.#start + this.#bytes.length
   }
 
-  /** Loads these bytes, all of which must be in the file, and those that follow. */
+  /** Loads these bytes, all of which must be in the file, and the following ones. */
   async load(offset: number, length: number): Promise<void> {
     const bytes = Buffer.allocUnsafe(Math.min(Math.max(length, pieceBytes), this.size - offset))
     let done = 0

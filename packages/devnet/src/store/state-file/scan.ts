@@ -10,9 +10,9 @@ import { FileWindow } from './FileWindow.js'
 export type ScanOptions = { handle: FileHandle; path: string; genesis: Genesis; replay: (change: LedgerChange) => void }
 
 export type ScanResult = {
-  /** Where the last complete record ends. Later bytes were being written when the program ended. */
+  /** The end of the last complete record. Later bytes were being written when the program ended. */
   end: number
-  /** Where the snapshot at the beginning of a compacted file ends; in others, where the first record begins. */
+  /** The end of the snapshot at the beginning of a compacted file; in other files, the start of the first record. */
   compactedEnd: number
 }
 
@@ -43,7 +43,7 @@ async function headerAt(window: FileWindow, offset: number): Promise<ChangeRecor
   return ChangeRecord.headerIn(window.view(offset, ChangeRecord.headerBytes))
 }
 
-/** The payload, if it is complete and its checksum is right. */
+/** Returns the payload if it is complete and its checksum is correct. */
 async function payloadAt(
   window: FileWindow,
   offset: number,
@@ -71,7 +71,7 @@ function replayRecord(payload: Buffer, { path, offset, genesis, replay }: Replay
   }
 }
 
-/** Records are written in sequence, so that no complete record can follow an unfinished one. */
+/** Records are written in sequence, so no complete record can follow an unfinished one. */
 async function checkUnfinished(window: FileWindow, offset: number, path: string): Promise<void> {
   const header = await headerAt(window, offset)
   const from = header === undefined ? offset + 1 : offset + ChangeRecord.headerBytes + header.payloadBytes
@@ -88,7 +88,7 @@ async function checkUnfinished(window: FileWindow, offset: number, path: string)
 async function findRecord(window: FileWindow, from: number): Promise<number | undefined> {
   for (let offset = from; offset + ChangeRecord.headerBytes < window.size; offset++) {
     if (!window.has(offset, ChangeRecord.headerBytes)) await window.load(offset, ChangeRecord.headerBytes)
-    // This alone rules out most offsets, of which there may be hundreds of millions.
+    // This check rules out most offsets, of which there may be hundreds of millions.
     const payloadBytes = window.uint32(offset)
     if (payloadBytes === 0 || payloadBytes > window.size - offset - ChangeRecord.headerBytes) continue
     const header = ChangeRecord.headerIn(window.view(offset, ChangeRecord.headerBytes))

@@ -12,7 +12,7 @@ const maxWaitSeconds = 45
 const collect =
   'Call paid_fetch again with the same arguments: it returns the response to this payment, and pays nothing else.'
 
-/** What a model does about each state. */
+/** The model's next step for each state. */
 const nextByState: { readonly [state in Approval['state']]: string } = {
   open: 'The owner has not decided yet. Tell the user, and call wait_for_approval again.',
   approved: collect,
@@ -53,7 +53,7 @@ export function registerApproval(server: McpServer, wallet: AgentWallet): void {
       const endMs = performance.now() + seconds * 1000
       const approval = await wallet.waitForApproval(id, seconds * 1000, mcpReq.signal)
       const { state, transactionId: transaction, expiresAtMs } = approval
-      // The payment follows at once; its response may be there when this call ends.
+      // The payment follows immediately. Its response may arrive before this call ends.
       const purchase = state === 'approved' || state === 'used' ? wallet.purchases.findByApproval(id) : undefined
       await within(
         purchase?.result.catch(() => {}),

@@ -1,4 +1,4 @@
-/** `wallet_budget`: what may still be spent, and what is there. */
+/** `wallet_budget`: shows the remaining limits and the balances. */
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
 import { errorResult, result } from '../toolResult.js'

@@ -19,7 +19,7 @@ import { within } from '../within.js'
 import { canElicit } from './elicitation.js'
 import { approvalId, body, headers, left, list, nullable, object, oneOf, schema, text, url } from './schemas.js'
 
-/** Clients give up after a minute, unless they are set otherwise. */
+/** Clients give up after a minute by default. */
 const answerMs = 45_000
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -89,7 +89,7 @@ export function registerPaidFetch(server: McpServer, wallet: AgentWallet): void 
   })
 }
 
-/** One call. With elicitation it is made again with what the user answered. */
+/** One call. With elicitation it is repeated with the user's answer. */
 class PaidFetch {
   readonly #server: McpServer
   readonly #wallet: AgentWallet
@@ -129,10 +129,10 @@ class PaidFetch {
     }
   }
 
-  /** The user has read that the owner has to approve. What the user answers approves nothing. */
+  /** The user has read that the owner must approve. The user's answer approves nothing. */
   async #continued(request: FetchRequest, isWanted: boolean): Promise<CallToolResult | InputRequiredResult> {
     const purchase = this.#wallet.purchases.find(request.key)
-    // No other payment may be made in place of the one that the user was told of.
+    // Another payment must not replace the one that was shown to the user.
     if (purchase === undefined) throw new ToolError('approval_expired', 'the payment is over')
     if (!isWanted) purchase.cancel()
     return this.#settled(purchase, false)
@@ -190,7 +190,7 @@ class PaidFetch {
     )
   }
 
-  /** What the user was shown, which comes back from the client: it is paid only if it is the price now. */
+  /** The quote that the user was shown, as returned by the client. It is only paid if it is still the current price. */
   #agreedQuote(): Quote {
     const state = this.#context.mcpReq.requestState()
     try {
@@ -200,7 +200,7 @@ class PaidFetch {
         return { payTo, amount, asset_id, network, price } as Quote
       }
     } catch {
-      // As one that is missing.
+      // Treated as a missing quote.
     }
     throw new ToolError('invalid_request', 'the price that the user agreed to is missing')
   }

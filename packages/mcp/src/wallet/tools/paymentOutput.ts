@@ -3,7 +3,7 @@ import { maxUrlLength } from '../FetchRequest.js'
 import { assetAmountOf } from '../money.js'
 import { notice, plainText } from '../untrusted.js'
 
-/** A payment as tools return it. What a seller named the resource is left out; its URL is with the untrusted texts. */
+/** A payment as tools return it. The seller's name for the resource is omitted; its URL is among the untrusted text. */
 export type PaymentOutput = {
   transaction_id: string
   pay_to: string
@@ -28,7 +28,10 @@ export function paymentOutput(payment: Payment, chain: Chain): PaymentOutput {
   }
 }
 
-/** The URLs of payments by transaction id: a stranger may have written them, and told an earlier conversation to fetch them. */
+/**
+ * The URLs of payments by transaction id. They are untrusted: an attacker may have written them, and may have told an
+ * earlier conversation to fetch them.
+ */
 export function urlsOutput(payments: readonly Payment[]): {
   notice: string
   urls: { [transactionId: string]: string }
@@ -39,7 +42,7 @@ export function urlsOutput(payments: readonly Payment[]): {
   }
 }
 
-/** The same for people and models. */
+/** The same URLs as text for people and models. */
 export function urlsText(payments: readonly Payment[]): string {
   return payments.map((one) => `${one.transactionId} ${plainText(one.url, maxUrlLength)}`).join('\n')
 }

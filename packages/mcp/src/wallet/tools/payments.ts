@@ -1,4 +1,4 @@
-/** `list_payments`, `find_payment`, and the log of payments as a resource. */
+/** `list_payments`, `find_payment`, and the payment log as a resource. */
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
 import { errorResult, result } from '../toolResult.js'
@@ -8,7 +8,7 @@ import { list, payment, paymentUrls, schema, transactionId, url } from './schema
 const defaultCount = 20
 const maxCount = 100
 
-/** The address of the resource. */
+/** The URI of the resource. */
 export const paymentsUri = 'latchkey://payments'
 
 const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false } as const

@@ -1,4 +1,4 @@
-/** `price_of`: what a URL costs, without paying. */
+/** `price_of`: asks for the price of a URL without paying. */
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet, PriceOf } from '../AgentWallet.js'
 import { plainReason } from '../explainError.js'

@@ -4,7 +4,7 @@ import { maxRequestBodyLength, maxUrlLength } from '../FetchRequest.js'
 
 type Properties = { readonly [name: string]: JsonSchemaType }
 
-/** An object with these members; all of them are there, except for those named. */
+/** The schema of an object with these members. All members are required except the `optional` ones. */
 export function object(properties: Properties, optional: readonly string[] = []): JsonSchemaType {
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
   return { type: 'object', properties, required, additionalProperties: false } as JsonSchemaType
