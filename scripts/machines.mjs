@@ -33,7 +33,7 @@ if (unknown !== undefined) {
 }
 const names = positionals.length > 0 ? positionals : Object.keys(machines).filter((name) => !machines[name].needsBase)
 const directory = mkdtempSync(join(process.env.LATCHKEY_MACHINES ?? tmpdir(), 'latchkey-machines-'))
-// Other users enter it.
+// Other users must be able to enter the directory.
 spawnSync('chmod', ['755', directory])
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
@@ -42,7 +42,7 @@ let isFailed = false
 for (const name of names) isFailed = !(await visit(name)) || isFailed
 process.exit(isFailed ? 1 : 0)
 
-/** Makes one machine, runs both commands on it and prints a line for each. */
+/** Creates one machine, runs both commands on it and prints a line for each. */
 async function visit(name) {
   const machine = machines[name]
   const home = join(directory, `${name}-home`)
@@ -71,14 +71,14 @@ async function visit(name) {
   }
 }
 
-/** A clone of the last commit; installed and built, except for machines that try exactly that. */
+/** Clones the last commit. The clone is installed and built, except for machines that test installing and building. */
 function treeFor(machine, name) {
   if (values.here && !machine.changesTree) return root
   const tree = join(directory, machine.path ?? name)
   mkdirSync(join(tree, '..'), { recursive: true })
   run('git', ['clone', '--quiet', root, tree])
   if (!machine.isFresh) {
-    // Hard links would let one machine change another's files.
+    // With hard links, one machine could change another's files.
     cpSync(join(root, 'node_modules'), join(tree, 'node_modules'), { recursive: true, verbatimSymlinks: true })
     rmSync(join(tree, 'node_modules', '.cache'), { recursive: true, force: true })
   }
