@@ -1,6 +1,6 @@
 /**
- * A fault test from start to end, in namespaces of its own: load and faults, then everything heals, every purchase ends,
- * every settlement is asked for once more at each replica, and all records are compared. Prints one line of JSON.
+ * Runs a fault test from start to end in separate namespaces: load and faults, then everything heals, every purchase
+ * ends, every settlement is requested once more at each replica, and all records are compared. Prints one line of JSON.
  */
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
