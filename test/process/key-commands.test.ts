@@ -201,7 +201,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     while ((await daemon.keys(opened)).length < 100) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('writes no secret and no password to the log of the daemon', async () => {
+  test("writes no secret and no password to the daemon's log", async () => {
     const words = (await run('wallet backup keys --yes')).stdout.trim()
     const log = kmd.log()
     assert.ok(!log.includes(words) && !log.includes('"pw"'))

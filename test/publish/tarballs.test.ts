@@ -1,4 +1,4 @@
-/** What would be published is complete, holds nothing else, and is understood by Node, TypeScript and bundlers. */
+/** Published packages are complete, contain nothing else, and work with Node, TypeScript and bundlers. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -29,7 +29,7 @@ type Manifest = {
 
 type SourceMap = { readonly sources: readonly string[]; readonly sourcesContent?: readonly string[] }
 
-/** The packages that a bundle requires or imports. */
+/** Returns the packages that a bundle requires or imports. */
 function packagesIn(code: string): string[] {
   const names = [...code.matchAll(/\b(?:require\w*(?:\$\d+)?|requireHere|import)\("((?:@[\w-]+\/)?[\w-]+)[^"]*"\)/g)]
   return names.map(([, name]) => name!).filter((name) => name !== 'node' && name !== 'url')
@@ -78,7 +78,7 @@ for (const tarball of tarballs) {
         for (const name of packagesIn(readFileSync(join(unpacked, path), 'utf8'))) {
           assert.ok(Object.hasOwn(manifest.dependencies ?? {}, name), `${path} imports ${name}`)
         }
-        // A file that only passes on what others export has none.
+        // A file that only re-exports has no map.
         if (!paths.includes(`${path}.map`)) continue
         const { sources } = JSON.parse(readFileSync(join(unpacked, `${path}.map`), 'utf8')) as SourceMap
         for (const source of sources) assert.match(source, /^(?:\.\.\/)?\.\.\/(?:[\w-]+\/)?src\/[\w./-]+\.ts$/)
@@ -119,7 +119,7 @@ for (const tarball of tarballs) {
   })
 }
 
-/** The packages are ES modules alone: what CommonJS and old resolvers would see does not count. */
+/** The packages are ES modules only, so CommonJS and old resolvers do not matter. */
 async function typesResolve({ path }: Tarball): Promise<void> {
   const attw = join(root, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js')
   const args = [attw, path, '--profile', 'esm-only', '--no-color', '--no-emoji', '--format', 'ascii']
