@@ -1,6 +1,6 @@
 /**
- * What every store of settlements does: in memory, SQLite, PostgreSQL, or one of your own. Several stores on the same data
- * stand for replicas.
+ * Conformance tests for every settlement store: memory, SQLite, PostgreSQL, or your own. Several stores on the same
+ * data represent replicas.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -13,7 +13,7 @@ import type {
 } from '@latchkey/x402/facilitator'
 
 export type OpenedStores = {
-  /** At least one, all on the same data. */
+  /** At least one store, all on the same data. */
   readonly stores: readonly SettlementStore[]
   /** Lets time pass for the stores: a multiple of a quarter of an hour, or less than a minute. */
   readonly pass: (ms: number) => Promise<void> | void
@@ -22,7 +22,7 @@ export type OpenedStores = {
 export type OpenStores = (t: TestContext) => Promise<OpenedStores> | OpenedStores
 
 export type ConformanceOptions = {
-  /** Whether the store keeps the time of creation that it is given. @default true */
+  /** Whether the store keeps the given creation time. @default true */
   readonly keepsCreated?: boolean | undefined
 }
 
@@ -32,7 +32,7 @@ const dayMs = 24 * 60 * minuteMs
 
 let last = 0
 
-/** A settlement that differs from all others. */
+/** Returns a settlement that differs from all others. */
 export function settlement(change: Partial<Settlement> = {}): Settlement {
   return {
     transactionId: `T${process.pid}-${++last}`,
@@ -231,7 +231,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
   })
 }
 
-/** The limit that a claim met, which `check` told a moment ago. */
+/** Returns the limit that a claim met, which `check` reported a moment ago. */
 async function met(stores: readonly SettlementStore[], one: Settlement, limits: SettlementLimits) {
   const expected = await stores[0]!.check(one, limits)
   const claim: SettlementClaim = await stores.at(-1)!.claim(one, limits)

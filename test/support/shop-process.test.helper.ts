@@ -1,4 +1,4 @@
-/** A replica of a shop, in a process of its own: says its address, and counts how often its handler ran. */
+/** Runs a replica of a shop in a separate process. It reports its address and counts how often its handler ran. */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,6 @@
-/** The page for people, over HTTP, in every web framework: it comes, works at any prefix, and opens nothing. */
+/**
+ * Tests the page for people over HTTP in every web framework: it is served, works under any prefix, and opens nothing.
+ */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { openMarket } from './support/market.test.helper.js'
@@ -16,7 +18,7 @@ for (const { name, prefix, open } of adapters) {
     const shop = await open(gate, stock)
     after(() => shop.close())
     const at = (path: string): string => `${shop.url}${prefix}${path}`
-    // A raw request, since `fetch` sends headers that identify it as a program.
+    // A raw request, because `fetch` sends headers that identify it as a program.
     const page = (path: string, method = 'GET') =>
       rawRequest(shop.url, `${prefix}${path}`, { method, headers: browser })
     const files = async (): Promise<string[]> =>

@@ -1,4 +1,4 @@
-/** One table of behaviours, over HTTP, for every web framework. */
+/** Runs one table of behaviours over HTTP for every web framework. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { receiptOf } from '@latchkey/x402/client'
@@ -24,7 +24,7 @@ for (const { name, prefix, open } of adapters) {
     const shop = await open(gate, stock)
     after(() => shop.close())
     const at = (path: string): string => `${shop.url}${prefix}${path}`
-    /** What came of it, and what it did to the seller's balance. */
+    /** Returns the outcome, and the change of the seller's balance. */
     const buy = async (path: string, init: RequestInit = {}) => {
       const before = await market.dollars()
       const response = await market.payingFetch(at(path), init)
