@@ -1,4 +1,4 @@
-// Locates the caches of the scripts. They are below node_modules, so deleting a clone deletes them too.
+// Locates the caches of the scripts. The caches are below node_modules, so deleting a clone deletes them too.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,6 @@
 // `npm run version:set -- X.Y.Z`: sets that version in the manifest of every package, in every dependency on a package,
-// and in the output shown on documentation pages. Also adds a heading with the version above the unreleased changes in
-// CHANGELOG.md.
+// and in the output shown on documentation pages. The unreleased changes in CHANGELOG.md get a heading with the
+// version.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * Sets the seed of random cases. It is the same in every run, so a test that passed does not fail later without a
+ * Sets the seed of random cases. The seed is the same in every run, so a test that passed does not fail later without a
  * change. `LATCHKEY_SEED=random` tries new cases, and a number repeats those of a failure, which prints it.
  */
 import fc from 'fast-check'

@@ -17,7 +17,7 @@ export class Family {
     this.#parties = parties
   }
 
-  /** Runs on a devnet of its own checkout, or on the given devnet. */
+  /** Runs on a devnet of the same checkout, or on the given devnet. */
   static async start(name: string, checkout: string | undefined, directory: string, on?: Family): Promise<Family> {
     const open = (role: Role, more: Partial<PartyOptions>): Promise<Party> =>
       Party.start({ role, checkout, directory, ...more })

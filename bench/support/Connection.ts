@@ -1,6 +1,6 @@
 /**
- * Implements a keep-alive connection with one request in progress at a time. It is lightweight, so the measurement
- * reflects the server.
+ * Implements a lightweight keep-alive connection with one request in progress at a time, so the measurement reflects
+ * the server.
  */
 import { connect, type Socket } from 'node:net'
 import { ResponseReader } from './ResponseReader.js'

@@ -10,7 +10,7 @@ import type { Page } from './chromium.test.helper.js'
 type Scope = { after: (work: () => unknown) => void }
 
 export type BundleOptions = {
-  /** The entry as source text. It imports packages by name and exports the functions that a test calls. */
+  /** The source text of the entry. The source imports packages by name and exports the functions that a test calls. */
   source: string
   /**
    * Export conditions besides `import` and `default`.
@@ -28,7 +28,7 @@ export type BundleOptions = {
 }
 
 export type Bundle = {
-  /** The bundled file: one ES module. It is removed at the end of the test. */
+  /** The bundled file: one ES module, which is removed at the end of the test. */
   path: string
   code: string
   /** The remaining imports of Node's built-in modules, each with its file: `node:fs in packages/x/dist/y.js`. */

@@ -1,6 +1,6 @@
 /**
- * Tests the unmodified published x402 packages for Algorand, with the devnet in place of TestNet. They know no other
- * network by name, and request the dollar by its asset id on TestNet.
+ * Tests the unmodified published x402 packages for Algorand, with the devnet in place of TestNet. The packages know no
+ * other network by name, and request the dollar by its asset id on TestNet.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

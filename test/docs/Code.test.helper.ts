@@ -66,7 +66,7 @@ export function removeCompiled(): void {
 
 const importStatement = /^import\s[^;]*?from '[^']+'$|^import '[^']+'$/gm
 
-/** Returns the code of a page as it is run, with provided values in place of examples. */
+/** Returns the runnable code of a page, with provided values in place of examples. */
 export function rewrite(text: string): string {
   return codeRewrites.reduce((code, [from, to]) => code.replaceAll(from, to), text)
 }

@@ -61,7 +61,7 @@ export function problems(schema: Members, value: unknown): string[] {
   )
 }
 
-/** The schema of the Prometheus operator, as far as it is used here. */
+/** The parts of the Prometheus operator schema that are used here. */
 export const serviceMonitorSchema: Members = {
   type: 'object',
   required: ['apiVersion', 'kind', 'metadata', 'spec'],

@@ -1,4 +1,4 @@
-/** Checks blocks that are files for other programs, in the way the program reads them, as far as it is available. */
+/** Checks blocks that are files for other programs, in the way the program reads them, if it is available. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -153,7 +153,7 @@ export async function unfinishedAt(gate: Service): Promise<number> {
 }
 
 /**
- * Sends a request from the test itself. It is retried, because an idle connection may be closed or a cable unplugged.
+ * Sends a request from the test itself, with retries, because an idle connection may be closed or a cable unplugged.
  */
 export function control(url: string, init: RequestInit = {}): Promise<string> {
   return untilItWorks(async () => (await fetch(url, { ...init, signal: AbortSignal.timeout(controlMs) })).text())

@@ -43,7 +43,10 @@ const askAgainMs = 60_000
 const firstSellerRate = 0.5
 const laterRate = 0.03
 
-/** Purchases whose last try found the claim held by another request. They are retried until the claim is free. */
+/**
+ * Purchases whose last try found the claim held by another request. These purchases are retried until the claim is
+ * free.
+ */
 const busy = new Set<string>()
 
 let isOver = false

@@ -120,8 +120,8 @@ function checkAnswers({ of, payments }: Facts): Problem[] {
 }
 
 /**
- * A handler may run again after its process died or lost its lease, but does not begin after the answer was sent. One
- * that began before may end later; its answer is not sent.
+ * A handler may run again after its process died or lost its lease, but does not begin after the answer was sent. A
+ * handler that began before may end later; its answer is not sent.
  */
 function checkHandlers({ lines }: Facts): Problem[] {
   const sent = new Set<string>()

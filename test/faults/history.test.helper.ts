@@ -24,7 +24,7 @@ export type Happening =
     }
   /** The complete answer has arrived. */
   | { readonly type: 'answer'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
-  /** A buyer gives up. It has paid nothing, and nothing that it signed can still be settled. */
+  /** A buyer that has paid nothing gives up. Nothing that the buyer signed can still be settled. */
   | { readonly type: 'refused'; readonly purchase: string; readonly reason: string }
   /** The seller's response was lost, and the order does not run again. */
   | { readonly type: 'lost'; readonly purchase: string; readonly transactionId: string }

@@ -1,6 +1,6 @@
 /**
- * Checks /swagger.json on both wires: it is valid OpenAPI 2 and accurate. It describes exactly what is served, and real
- * requests and responses have exactly the described members and types.
+ * Checks that /swagger.json on both wires is valid OpenAPI 2 and accurate. The document describes exactly what is
+ * served, and real requests and responses have exactly the described members and types.
  */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'

@@ -130,7 +130,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       assert.equal(await stack.earned(), earned)
     })
 
-    test(`a price above the maximum is shown to the user, who pays exactly that price (${era})`, { timeout }, async () => {
+    test(`a price above the maximum is shown to the user, who pays exactly that (${era})`, { timeout }, async () => {
       const url = stack.sells(`/price-${era}`, 'bought', { amount: cent })
       const earned = await stack.earned()
       const { client, messages } = await asking(() => ({ action: 'accept', content: { continue: true } }), options)

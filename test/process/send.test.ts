@@ -46,7 +46,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.equal((await money.microAlgos(bob.address)) - before, 2_500_000)
   })
 
-  test('sends nothing on any answer except yes, or on Ctrl-C at a prompt', { skip: missingProgram('python3') }, async (t) => {
+  test('sends nothing on Ctrl-C or on any answer except yes', { skip: missingProgram('python3') }, async (t) => {
     const { alice, bob } = money.accounts
     const before = await money.microAlgos(alice.address)
     for (const [typed, code] of [

@@ -1,6 +1,6 @@
 /**
- * A msgpack reader that preserves the encoding: text or binary, and the length of each header. It supports only the
- * types used in wallet files and signatures, and refuses every header that is longer than necessary.
+ * A msgpack reader that preserves the encoding: text or binary, and the length of each header. The reader supports only
+ * the types used in wallet files and signatures, and refuses every header that is longer than necessary.
  */
 import assert from 'node:assert/strict'
 

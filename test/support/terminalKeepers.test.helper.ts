@@ -33,9 +33,9 @@ async function start(): Promise<string> {
 
 /**
  * A connection begins with a line of JSON that names the command. A keeper holds both ends of the terminal, so its
- * settings can be read after the command has exited. It sends frames, each with a letter and a length: `s` is output of
- * the command, `f` is facts (first the process id of the command, and at the end its exit code and the terminal
- * settings). Received data is typed. When the connection ends, the command is killed.
+ * settings can be read after the command has exited. The keeper sends frames, each with a letter and a length: `s` is
+ * output of the command, `f` is facts (first the process id of the command, and at the end its exit code and the
+ * terminal settings). Received data is typed. When the connection ends, the command is killed.
  */
 const keepers = `
 import fcntl, json, os, pty, select, shutil, signal, socket, struct, sys, termios

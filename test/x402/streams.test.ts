@@ -1,4 +1,6 @@
-/** A response that streams and is lost at its end: its buyer gets the same bytes again, and the handler does not run again. */
+/**
+ * A streamed response that is lost at its end: its buyer gets the same bytes again, and the handler does not run again.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http2'

@@ -138,7 +138,7 @@ function putBack(directory: string): number {
   const names = readdirSync(directory).filter((name) => name.endsWith('.unsynced'))
   for (const name of names) {
     const path = join(directory, name.slice(0, -'.unsynced'.length))
-    // A name that was reused since then stays as it is.
+    // A name that was reused since then is left unchanged.
     if (existsSync(path)) rmSync(join(directory, name))
     else renameSync(join(directory, name), path)
   }

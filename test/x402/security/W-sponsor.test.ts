@@ -109,7 +109,8 @@ test('W16 an empty fee account has its own error code and makes /health respond 
   assert.equal(await settle(market, own), 'settled', 'a buyer that pays its own fee is not affected')
 })
 
-// Published: a random one of several addresses each time, which servers then do not recognise. Ours: always the same.
+// Published: a random one of several addresses each time, which servers then do not recognise. Ours: always the same
+// address.
 test('W18 the fee payer stays the same, also after a restart', {
   timeout,
 }, async (t) => {
@@ -120,7 +121,7 @@ test('W18 the fee payer stays the same, also after a restart', {
   assert.deepEqual(again.supported().kinds[0]!.extra, { feePayer: market.sponsor.address })
 })
 
-// Published: one hot key, in the environment. Ours: the key can stay in the key daemon, and the account be rekeyed to it.
+// Published: one hot key, in the environment. Ours: the key can stay in the key daemon, with the account rekeyed to it.
 test('W23 the fee payer’s key can stay in the key daemon', { timeout }, async (t) => {
   const daemon = await startDaemon()
   t.after(() => daemon.stop())
