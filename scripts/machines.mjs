@@ -1,9 +1,9 @@
-// `node scripts/machines.mjs [NAME ...]`: runs `npm start` and `npm test` on machines that differ from this one, made here
-// from a new clone, and says what each did. As root, on Linux.
-//   --list        the machines
-//   --whole       the whole of `npm test`, not a few files of it
-//   --here        this working tree instead of a new clone, for the machines that do not change the tree
-//   --base DIR    a Debian tree made by debootstrap, for the machines fresh-root and fresh-user
+// `node scripts/machines.mjs [NAME ...]`: runs `npm start` and `npm test` on simulated machines that differ from this
+// one, from a new clone, and reports the result of each. Requires root on Linux.
+//   --list        list the machines
+//   --whole       run all of `npm test` instead of a few files
+//   --here        use this working tree instead of a new clone, for machines that do not change the tree
+//   --base DIR    a debootstrap tree of Debian, for the machines fresh-root and fresh-user
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

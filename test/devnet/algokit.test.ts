@@ -196,7 +196,7 @@ test('retries', async (t) => {
 })
 
 test('confirmations', async (t) => {
-  await t.test('looks up a missing transaction again at once', { timeout }, async (t) => {
+  await t.test('looks up a missing transaction again immediately', { timeout }, async (t) => {
     const { algorand, alice, bob, devnet } = await setUp(t)
     devnet.addFault({ type: 'lose', count: 3 })
     const { confirmation } = await algorand.send.payment({ sender: alice, receiver: bob, amount: algo(1) })

@@ -51,7 +51,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     const kmd = await start(t)
 
     const doubling = t.test(
-      'the first three are free, then each one doubles the wait; the right one ends it',
+      'the first three are free, then each one doubles the wait; the right one resets it',
       async () => {
         const [id, other] = [await kmd.create('guessed', 'pw'), await kmd.create('other', 'pw')]
         let thirdAt = 0
@@ -83,7 +83,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     )
 
     const doorwise = t.test(
-      'count for a wallet in every operation by its id, and for a handle on that handle',
+      'count per wallet in every operation by its id, and per handle on that handle',
       async () => {
         const id = await kmd.create('behind attempts', 'pw')
         const handle = await kmd.unlock(id, 'pw')
@@ -116,7 +116,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
       },
     )
 
-    const parallel = t.test('many at once do not get more guesses than one after the other', async () => {
+    const parallel = t.test('concurrent guesses get no more attempts than sequential guesses', async () => {
       const id = await kmd.create('stormed', 'pw')
       await kmd.wallets()
       const responses: TestResponse[] = []

@@ -56,14 +56,14 @@ for (const tarball of tarballs) {
       assert.deepEqual(manifest.scripts ?? {}, {})
     })
 
-    await t.test('holds no tests and nothing that only the build needs', () => {
+    await t.test('contains no tests and nothing that only the build needs', () => {
       const unwanted = paths.filter((path) =>
         /\.test\.|tsbuildinfo|\/testing\/|\.support\.|\/\.|golden|fixture|testdata/i.test(path),
       )
       assert.deepEqual(unwanted, [])
     })
 
-    await t.test('has the sources that its source maps name, and compiled files for no others', () => {
+    await t.test('has the sources that its source maps name, and compiled files only for them', () => {
       for (const path of paths.filter((one) => one.endsWith('.js.map'))) {
         const { sources, sourcesContent } = JSON.parse(readFileSync(join(unpacked, path), 'utf8')) as SourceMap
         for (const [index, source] of sources.entries()) {
@@ -73,7 +73,7 @@ for (const tarball of tarballs) {
       }
     })
 
-    await t.test('bundles nothing of others, and imports only what it depends on', () => {
+    await t.test('bundles no third-party code, and imports only its dependencies', () => {
       for (const path of paths.filter((one) => /^bundle\/.*\.js$/.test(one))) {
         for (const name of packagesIn(readFileSync(join(unpacked, path), 'utf8'))) {
           assert.ok(Object.hasOwn(manifest.dependencies ?? {}, name), `${path} imports ${name}`)
@@ -97,7 +97,7 @@ for (const tarball of tarballs) {
       })
     }
 
-    await t.test('depends on exact versions, and on its siblings at its own', () => {
+    await t.test('depends on exact versions, and on its siblings at its own version', () => {
       const siblings = new Set(tarballs.map(({ name }) => name))
       for (const [name, range] of Object.entries(manifest.dependencies ?? {})) {
         assert.match(range, /^\d/, `${name}@${range}`)
@@ -105,7 +105,7 @@ for (const tarball of tarballs) {
       }
     })
 
-    await t.test('has nothing that publint objects to', async () => {
+    await t.test('passes publint', async () => {
       const { messages, pkg } = await publint({ pkgDir: unpacked, pack: false, strict: true })
       assert.deepEqual(
         messages.map((message) => formatMessage(message, pkg)),
@@ -115,7 +115,7 @@ for (const tarball of tarballs) {
 
     // The package of the commands exports nothing.
     if (manifest.exports === undefined) return
-    await t.test('has types that resolve as its code does', () => typesResolve(tarball))
+    await t.test('has types that resolve like its code', () => typesResolve(tarball))
   })
 }
 

@@ -45,7 +45,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(body, '')
     })
 
-    await t.test('serves the files of the page at the paid address, and runs no handler', async () => {
+    await t.test('serves the files of the page at the paid URL, and runs no handler', async () => {
       const names = await files()
       assert.equal(names.length, 3)
       for (const query of names) {
@@ -64,7 +64,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.runs.length, 0)
     })
 
-    await t.test('opens nothing by the query of the page, with or without a payment', async () => {
+    await t.test('the query of the page opens nothing, with or without a payment', async () => {
       const [query] = await files()
       const before = await market.dollars()
       const payment = await market.payment(await fetch(at('/weather')))

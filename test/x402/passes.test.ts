@@ -52,7 +52,7 @@ for (const { name, prefix, open } of adapters) {
       return { cache, buy }
     }
 
-    await t.test('a payment opens as many requests as it was sold for, and then the next is paid', async () => {
+    await t.test('a payment opens as many requests as were sold, and the next one requires payment', async () => {
       const { buy } = newShopper()
       const charges: bigint[] = []
       const left: (number | undefined)[] = []
@@ -72,7 +72,7 @@ for (const { name, prefix, open } of adapters) {
       assert.deepEqual(left, [2, 1, 0, 2, 1])
     })
 
-    await t.test('an error does not use a request up', async () => {
+    await t.test('an error does not use up a request', async () => {
       const { cache, buy } = newShopper()
       await buy('/items/1')
       const [pass] = cache.all(shop.url)
@@ -89,14 +89,14 @@ for (const { name, prefix, open } of adapters) {
       }
     })
 
-    await t.test('a pass for a pattern opens each of its paths, by the price that the seller names', async () => {
+    await t.test('a pass for a pattern opens each of its paths, at the price that the seller names', async () => {
       const { buy } = newShopper()
       assert.deepEqual((await buy('/items/1')).charged, cent)
       assert.deepEqual((await buy('/items/2')).charged, 0n)
       assert.deepEqual((await buy('/files/1')).charged, cent)
     })
 
-    await t.test('a POST is opened too, and HEAD is as GET', async () => {
+    await t.test('a pass also opens a POST, and treats HEAD like GET', async () => {
       const { buy } = newShopper()
       const post = { method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: 'hello' }
       const first = await buy('/echo', post)
@@ -107,7 +107,7 @@ for (const { name, prefix, open } of adapters) {
       assert.deepEqual([head.response.status, head.text, head.charged], [200, '', 0n])
     })
 
-    await t.test('shared caches get no response that a pass opens', async () => {
+    await t.test('shared caches cannot store a response that a pass opens', async () => {
       const { buy } = newShopper()
       await buy('/shared')
       const { response, charged } = await buy('/shared')
@@ -117,7 +117,7 @@ for (const { name, prefix, open } of adapters) {
       }
     })
 
-    await t.test('scripts of other origins may show a pass and read it', async () => {
+    await t.test('scripts of other origins may present and read a pass', async () => {
       const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' }
       const preflight = await fetch(at('/weather'), { method: 'OPTIONS', headers })
       assert.match(preflight.headers.get('access-control-allow-headers')!, /PAYMENT-PASS/)

@@ -60,7 +60,7 @@ test('every block has at most ten lines', () => {
 test('our scheme in the published packages, with one import and one line', async (t) => {
   const [fetchBlock, expressBlock, facilitatorBlock] = publishedPackagesBlocks() as [string, string, string]
 
-  await t.test('each block has exactly that', () => {
+  await t.test('each block has exactly one import and one registration', () => {
     for (const block of [fetchBlock, expressBlock, facilitatorBlock]) {
       assert.equal(block.match(/^import .*@latchkey/gm)?.length, 1)
       assert.equal(block.match(/^\w+\.register\(/gm)?.length, 1)

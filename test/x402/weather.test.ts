@@ -116,7 +116,7 @@ test('weather for a cent', { timeout }, async (t) => {
     return { output: bought.output(), code }
   }
 
-  await t.test('responds with 402 and the offers in a header without a payment', async () => {
+  await t.test('without a payment, responds with 402 and the offers in a header', async () => {
     const response = await fetch(`${shopUrl}/weather`)
     assert.equal(response.status, 402)
     const { accepts } = JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())

@@ -1,4 +1,4 @@
-"""Serves on a free port, which is the first line of the output."""
+"""Serves on a free port and prints the port as the first line of the output."""
 
 import socket
 

@@ -28,7 +28,7 @@ test('A1 the price at the prompt is the price paid', {
   const shopper = openShopper(t, market)
   const before = await market.dollars()
 
-  await t.test('A1 at a terminal', async () => {
+  await t.test('A1 on a terminal', async () => {
     const terminal = shopper.atTerminal(seller.url)
     const shown = await terminal.sees('Pay? [y/N]')
     terminal.type('y\r')

@@ -56,7 +56,7 @@ test('A6 the ledger decides, whatever the seller responds', { timeout: 3 * timeo
   const cases = [true, false].flatMap((isTaken) =>
     Object.entries(answers).map(([name, answer]) => {
       const how = isTaken ? 'the money is taken' : 'nothing is taken'
-      return t.test(`A6 ${how}, and the seller answers ${name}`, { timeout }, (t) => check(t, answer, isTaken))
+      return t.test(`A6 ${how}, and the seller responds with ${name}`, { timeout }, (t) => check(t, answer, isTaken))
     }),
   )
   await Promise.all(cases)
