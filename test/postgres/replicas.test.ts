@@ -275,7 +275,7 @@ test('a verified payment belongs to its claimant, is released, ends, and settles
   assert.deepEqual((await aheadOf(hold())).fees, { all: 0n, settling: 0n, own: 0n, payers: 1 })
 })
 
-test('a payment held by another claimant is free when that claimant ends; a held payment meets no limit', async (t) => {
+test('a payment held by another claimant is free when the hold expires; a held payment meets no limit', async (t) => {
   const { schema, stores } = await open(t)
   const one = hold()
   await stores[0]!.holds.hold(one, {})
@@ -287,7 +287,7 @@ test('a payment held by another claimant is free when that claimant ends; a held
   assert.deepEqual(await stores[2]!.holds.hold(hold(), limits), { type: 'limited', limit: 'feesInAll' })
 })
 
-test('after a server crash has emptied the holds, settling payments still come first', async (t) => {
+test('after a server crash has emptied the holds, settling payments still count as ahead', async (t) => {
   const { schema, stores } = await open(t)
   const one = settlement({ asset: '9', amount: '77' })
   await stores[0]!.claim(one, {})

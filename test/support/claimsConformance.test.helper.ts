@@ -246,7 +246,7 @@ function answers(kind: ClaimsKind): void {
 }
 
 function limits(kind: ClaimsKind): void {
-  test(`${kind.name}: answers are bounded in bytes across all replicas, served ones make room, and a claim without room is done`, async (t) => {
+  test(`${kind.name}: answers are bounded in bytes across all replicas, served ones make room, and a claim without room is held without its answer`, async (t) => {
     const opened = await kind.open(t, { maxHeldBytes: 100 })
     const stores = [opened.store, ...opened.others]
     let turn = 0
