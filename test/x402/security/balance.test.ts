@@ -193,7 +193,7 @@ test('A16 a payer that verifies and never settles does not use up the fees of ot
   assert.equal(await verify(attacker, sponsored(attacker)), 'facilitator_fee_account_unfunded')
 })
 
-test('A16 a payment that waits for another one with the same money does not verify after it', { timeout }, async (t) => {
+test('A16 a payment that waits for another with the same money does not verify after it', { timeout }, async (t) => {
   const market = buyerWith(await openMarket(t), price)
   market.devnet.addFault({ type: 'hold', ms: 600_000, count: 1 })
   const first = settle(market, sponsored(market))
