@@ -1,6 +1,6 @@
 /**
- * The benchmark of agents: signatures a second with an agent's token beside those with the owner's, on the same daemon, in
- * turn, round by round. Every signature of an agent is reserved and recorded on the disk before it is made.
+ * Benchmarks agents: signatures per second with an agent's token and with the owner's, on the same daemon, alternating
+ * in every round. The daemon reserves and records every agent signature on disk before signing.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ const manyAgents = 100
 
 type Samples = { [name: string]: number[] }
 
-/** Owner and agents, on 1 and 16 connections, in an order that is reversed in every other round. */
+/** Measures the owner and the agents on 1 and 16 connections. The order is reversed in every other round. */
 async function measure(daemon: Daemon, grants: readonly Grant[], rounds: number, windowMs: number): Promise<Samples> {
   const samples: Samples = {}
   const load = new Load()
@@ -42,7 +42,7 @@ async function measure(daemon: Daemon, grants: readonly Grant[], rounds: number,
   ])
   for (let round = 0; round < rounds; round++) {
     for (const { name, connections, callers } of round % 2 === 0 ? kinds : kinds.toReversed()) {
-      // Each is another transaction: one that an agent has signed before would cost less.
+      // Every transaction is different, because a transaction that an agent has signed before would cost less.
       const count = Math.ceil((windowMs / 1_000) * mostPerSecond)
       const cpu = daemon.cpuMicroseconds()
       const outcome = await load.run({

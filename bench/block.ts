@@ -1,4 +1,7 @@
-/** How long a facilitator takes from the block that has a payment to the answer that it is settled. */
+/**
+ * Benchmarks how long a facilitator takes from the block that contains a payment to the response that reports the
+ * settlement.
+ */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -51,7 +54,7 @@ async function startAll(
   return contestants
 }
 
-/** One payment through one facilitator. */
+/** Settles one payment through one facilitator. */
 async function settle(contestant: Contestant, payer: Payer, times: BlockTimes): Promise<void> {
   const payment = await payer.payment()
   const { isSettled, transaction, answeredMs } = await payer.settle(contestant.party.ready as string, payment)
@@ -61,7 +64,7 @@ async function settle(contestant: Contestant, payer: Payer, times: BlockTimes): 
 
 type Options = { blocks: number; at: number; blockMs: number }
 
-/** At any moment between two blocks. */
+/** Payments start at random moments between two blocks. */
 async function measure(contestants: readonly Contestant[], payer: Payer, times: BlockTimes, options: Options) {
   for (let block = 0; block < options.blocks; block++) {
     await times.next()

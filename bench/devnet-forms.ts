@@ -1,6 +1,6 @@
 /**
- * What the standard form of the devnet's handler costs: payments over HTTP against the raw form and the standard one,
- * in turn, with the CPU time that each takes for a payment.
+ * Benchmarks the standard form of the devnet's handler: payments over HTTP to the raw and the standard form,
+ * alternating, with the CPU time of each per payment.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * The benchmark of the devnet: how soon it answers, how many payments it takes in a second, and whether a million
- * payments later it still does. Another algod in dev mode can be measured beside it, round by round.
+ * Benchmarks the devnet: the time to its first response, payments per second, and the rate after a million payments.
+ * Another algod in dev mode can be measured in the same rounds.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ Prints one line of JSON.
 type Pace = { rounds: number; windowMs: number; transactions: number }
 
 const connectionCounts = [16, 1] as const
-/** More than any of them takes in the time: a payment cannot be sent twice. */
+/** More than any target accepts in the time, because a payment cannot be sent twice. */
 const maxPerSecond = 15_000
 const fillBatch = 20_000
 
@@ -44,7 +44,7 @@ async function measure(target: Algod, load: Load, connections: number, windowMs:
   return perSecond
 }
 
-/** In turn, and who goes first changes from round to round. */
+/** Measures the targets alternately; the order changes from round to round. */
 async function compare(targets: readonly Target[], load: Load, pace: Pace, suffix: string): Promise<void> {
   for (let round = 0; round < pace.rounds; round++) {
     for (const { algod, samples } of round % 2 === 0 ? targets : targets.toReversed()) {
@@ -117,7 +117,7 @@ async function main(): Promise<void> {
   await compare(targets, load, pace, '')
   const memoryMb = devnet.memoryMb()
   await fill(ours.algod, load, transactions)
-  // Beside a fresh one, in turn: what the machine does in between then meets both.
+  // Alternates with a fresh devnet, so other load on the machine affects both.
   const fresh = await DevnetProcess.start(values.durable ? ['--state', join(directory, 'fresh.log')] : [])
   const young: Target = { name: 'fresh', algod: new Algod(fresh.port, ''), samples: new Map() }
   await young.algod.fundPayers(fresh.mnemonic)

@@ -1,6 +1,6 @@
 /**
- * The benchmark of the key daemon. Ours and any other daemon with the same API are measured in turn, round by round,
- * so that other load on the machine affects all of them alike.
+ * Benchmarks the key daemon. Ours and any other daemon with the same API are measured alternately in every round, so
+ * other load on the machine affects all of them alike.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -43,7 +43,7 @@ rss_peak_mb_while_10_unlocks with the ten unlocks. load_before is the load avera
 a busy one only the ratios mean something.
 `
 
-/** Measures all daemons in turn. The order is reversed in every other round. */
+/** Measures all daemons alternately. The order is reversed in every other round. */
 async function runRounds(
   measurement: Measurement,
   rounds: number,
@@ -126,7 +126,7 @@ async function main(args: readonly string[]): Promise<void> {
   }
   if (process.platform !== 'linux') throw new Error('memory and time of a daemon are read from /proc: Linux only')
   const root = mkdtempSync(join(tmpdir(), 'bench-kmd-'))
-  // A listener that was added before this one ends daemons that are still running.
+  // A listener registered earlier stops daemons that are still running.
   process.on('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 3 }))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
   await measureAll(parsed, root)

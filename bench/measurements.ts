@@ -1,4 +1,4 @@
-/** What the benchmark measures. Each measurement first checks that the responses are right. */
+/** Defines the measurements of the benchmark. Each one first checks that the responses are right. */
 import { deepStrictEqual } from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Candidate } from './support/Candidate.js'
@@ -28,7 +28,7 @@ export type Measurement = {
   measure: (candidate: Candidate, bench: Bench) => Promise<void>
 }
 
-/** How long the unlocks run before signing is measured beside them, so that all of them are under way. */
+/** How long the unlocks run before signing is measured, so that all of them are in progress. */
 const settleMs = 300
 
 const start: Measurement = {
@@ -104,7 +104,7 @@ const generate: Measurement = {
   },
 }
 
-/** Uses a new daemon for each round, because the first list after a start differs from those that follow. */
+/** Uses a new daemon for each round, because the first listing after a start differs from later ones. */
 function listWallets(count: number): Measurement {
   const name = `list_wallets_${count}`
   const names = Array.from({ length: count }, (_, index) => `w${String(index).padStart(4, '0')}`)
@@ -129,7 +129,7 @@ function listWallets(count: number): Measurement {
   }
 }
 
-/** Uses a new daemon for each round, because unlocks are still under way at the end. */
+/** Uses a new daemon for each round, because unlocks are still in progress at the end. */
 const signWhileUnlocking: Measurement = {
   name: 'sign_while_unlocking',
   rounds: { full: 3, quick: 1 },
@@ -202,7 +202,7 @@ async function loadSigning(
   return await bench.load.run({ port: daemon.port, requests, connections, windowMs })
 }
 
-/** One connection, and a request whose only parameter is the handle of a wallet. */
+/** Loads one connection with a request whose only parameter is the wallet handle. */
 async function loadWallet(
   instance: Instance,
   wallet: string,

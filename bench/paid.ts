@@ -1,4 +1,4 @@
-/** What a paid request costs: the processor time of each party, and how long the buyer waits. */
+/** Benchmarks the cost of a paid request: the processor time of each party, and how long the buyer waits. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -30,7 +30,7 @@ The times depend on what else the machine does; the processor times hardly do.
   --help          this text
 `
 
-/** Until then most of the time goes to compiling: a process that serves for hours does that once. */
+/** Before this count, most of the time goes to compiling, which a long-running process does only once. */
 const warmUpCount = 1_000
 
 type Options = { rounds: number; count: number; at: number; checkouts: string[]; isPublishedToo: boolean }

@@ -1,6 +1,4 @@
-/**
- * What a person with a slow phone waits for: how many bytes the paywall and the console load, and when they can be used.
- */
+/** Benchmarks the pages on a slow phone: how many bytes the paywall and the console load, and when they are usable. */
 import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -29,14 +27,14 @@ wallet until its dialog, its window or a message of the page is there. layout_sh
 CHROMIUM names the browser (/usr/bin/chromium).
 `
 
-/** What is there when the wallet's code runs: its dialog, or what the page says of an extension that is not installed. */
+/** The sign that a wallet's code runs: its dialog, or the page's message about an extension that is not installed. */
 const reactions: { readonly [wallet: string]: (page: Page) => Promise<unknown> } = {
   Pera: (page) => page.locator('pera-wallet-connect-modal').waitFor({ state: 'attached' }),
   Defly: (page) => page.locator('defly-wallet-connect-modal').waitFor({ state: 'attached' }),
   Lute: (page) => page.waitForEvent('popup'),
   Exodus: (page) => page.locator('.status .bad').waitFor(),
 }
-/** What a wallet loads does not end with its dialog. */
+/** A wallet keeps loading after its dialog appears. */
 const quietMs = 2_000
 
 type Sample = { readonly [quantity: string]: number }

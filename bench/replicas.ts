@@ -1,4 +1,7 @@
-/** Settlements per second of 1, 2 and 3 replicas on PostgreSQL, beside one on SQLite, and what each costs the database. */
+/**
+ * Benchmarks settlements per second of 1, 2 and 3 replicas on PostgreSQL and of one on SQLite, and their cost to the
+ * database.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,7 +1,6 @@
 /**
- * How long short-lived processes take: a daemon from its start to its first response and from SIGTERM to its end, and
- * commands that end by themselves. An empty Node process is measured with them, in turn, because no program of ours
- * takes less.
+ * Benchmarks short-lived processes: a daemon from its start to its first response and from SIGTERM to its exit, and
+ * commands that exit on their own. An empty Node process is measured alternately with them as a lower bound.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -43,7 +42,7 @@ async function measureCommand(command: readonly string[], environment?: NodeJS.P
   return { wall_ms: wallMs, cpu_ms: cpuMs }
 }
 
-/** Starts a daemon on a data directory of its own, sends one request, and stops it. */
+/** Starts a daemon on a new data directory, sends one request, and stops it. */
 async function measureDaemon(command: readonly string[], parent: string): Promise<Sample> {
   const directory = DataDirectory.create(join(mkdtempSync(join(parent, 'daemon-')), 'data'), 'unsafe')
   const child = new TimedProcess(command.map((word) => word.replaceAll('{dir}', directory)))
@@ -57,7 +56,7 @@ async function measureDaemon(command: readonly string[], parent: string): Promis
     },
   )
   const deadline = now() + startLimitMs
-  // The process id is the last that is written.
+  // The process id is written last.
   while (readIfThere(join(directory, 'kmd.pid')) === '') {
     if (isOver) await child.ended()
     if (isOver || now() > deadline) throw new Error(`${command[0]} did not start`)
@@ -94,7 +93,7 @@ function readIfThere(path: string): string {
   }
 }
 
-/** What one checkout has to be measured: both commands, each started as a shell would. */
+/** Returns the subjects of one checkout: both commands, each started as a shell would start it. */
 function subjectsOf(checkout: string, label: string, directory: string, served: string): Subject[] {
   const bin = (name: string): string => join(checkout, 'packages', 'cli', 'bin', `${name}.js`)
   const environment = { ...process.env, KMD_DATA_DIR: served, KMD_PASSWORD_FILE: '/dev/null' }

@@ -1,6 +1,6 @@
 /**
- * Paid requests by an agent at a steady rate, with pauses about as long as connections are kept: none may fail. A request that is
- * sent on a connection that its server is closing would.
+ * Benchmarks paid requests by an agent at a steady rate, with pauses about as long as the keep-alive time. None may
+ * fail, as a request on a connection that its server is closing would.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ if the daemon counts another amount than was paid.
 `
 
 const burst = 16
-/** The requests of a burst start as far apart, so that some of them meet the moment at which connections are closed. */
+/** The requests of a burst start this far apart, so some of them hit the moment at which connections are closed. */
 const stepMs = 10
 
 type Outcome = { readonly latenciesMs: number[]; readonly failures: Map<string, number> }
@@ -39,7 +39,7 @@ async function attempt(buy: () => Promise<void>, { latenciesMs, failures }: Outc
   }
 }
 
-/** A pause, and as long a load at twice the rate. */
+/** Runs a pause, then a load of the same length at twice the rate. */
 async function cycle(buy: () => Promise<void>, outcome: Outcome, pauseMs: number, rate: number): Promise<void> {
   const running: Promise<void>[] = []
   const startedAt = performance.now()

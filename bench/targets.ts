@@ -1,4 +1,4 @@
-/** How much processor time a request costs that has not paid, by its request target. */
+/** Benchmarks the processor time of a request that has not paid, by request target. */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Devnet } from '@latchkey/devnet'
@@ -49,7 +49,7 @@ async function openGate(devnet: Devnet): Promise<Gate> {
 
 const origin = 'http://shop.example'
 
-/** The processor time of one decision, in microseconds. */
+/** Returns the processor time of one decision, in microseconds. */
 async function costOf(gate: Gate, target: string): Promise<number> {
   const request = new Request(`${origin}/x`)
   Object.defineProperty(request, 'url', { value: `${origin}${target}` })
@@ -60,7 +60,10 @@ async function costOf(gate: Gate, target: string): Promise<number> {
   return user + system
 }
 
-/** The fastest decision on each target. All are decided on before the first is again, so that nothing is remembered of it. */
+/**
+ * Returns the fastest decision for each target. All targets are decided before the first one repeats, so nothing is
+ * cached.
+ */
 async function measure(gate: Gate, targets: readonly string[], rounds: number): Promise<number[]> {
   const fastest = targets.map(() => Number.POSITIVE_INFINITY)
   for (let round = 0; round < rounds; round++) {
@@ -80,7 +83,7 @@ async function run(): Promise<void> {
     const free = ['/about', '/assets/app.js', '/blog/2026/11/title']
     const many = (targets: readonly string[]): string[] =>
       Array.from({ length: 300 }, (_, index) => targets[index % 3]!)
-    // The first requests are compiled.
+    // Warms up: the code of the first requests is compiled.
     await measure(gate, [...many(ordinary), ...many(free), ...hostileTargets(1_000, 1)], 2)
     const paidUs = await measure(gate, many(ordinary), rounds)
     const freeUs = await measure(gate, many(free), rounds)

@@ -1,4 +1,7 @@
-/** How a replica learns that another has ended a settlement: by `LISTEN`/`NOTIFY`, or by looking every 25 ms. */
+/**
+ * Benchmarks how a replica learns that another replica has ended a settlement: by `LISTEN`/`NOTIFY`, or by polling
+ * every 25 ms.
+ */
 import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -24,7 +27,7 @@ async function connect(database: Database): Promise<Client> {
   return client
 }
 
-/** Commits per second of all connections together. */
+/** Returns the commits per second of all connections together. */
 async function commits(clients: readonly Client[], text: string, ms: number): Promise<number> {
   let count = 0
   const startedMs = performance.now()

@@ -1,6 +1,6 @@
 /**
- * The benchmark of HTTP 402: how many payments per second a facilitator verifies, and verifies and settles, ours and
- * the published one on the same devnet in turn; and how many complete paid requests per second.
+ * Benchmarks HTTP 402: the payments per second that a facilitator verifies, and verifies and settles, for ours and the
+ * published one alternately on the same devnet; and the complete paid requests per second.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'

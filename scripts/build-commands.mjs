@@ -1,6 +1,6 @@
-// Bundles the compiled commands into packages/cli/bundle: reading one file takes a fraction of the time that reading two
-// hundred modules takes, and a short-lived command spends most of its time there. Only our own code goes in; packages of
-// others stay imports. Quick when nothing changed.
+// Bundles the compiled commands into packages/cli/bundle. A short-lived command spends most of its time loading
+// modules, and one file loads in a fraction of the time of two hundred. Only our own code is bundled; third-party
+// packages remain imports. Does nothing if the inputs are unchanged.
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -21,8 +21,8 @@ const output = join(packages, 'cli', 'bundle')
 const stampFile = join(output, '.built-from')
 
 /**
- * Each is bundled by itself. The daemon shares no file with the other commands, so that it is read in one piece. Worker
- * and cleanup process are started by their paths, beside the file that starts them.
+ * Each entry is bundled separately. The daemon shares no file with the other commands, so it loads from a single file.
+ * The worker and the cleanup process are started by path, from the directory of the file that starts them.
  */
 const entries = {
   kmd: 'cli/dist/kmd.js',
@@ -30,24 +30,24 @@ const entries = {
   worker: 'kmd/dist/derivation/worker.js',
   cleanup: 'cli/dist/dev/cleanup.js',
 }
-/** Read by its path, beside the file that reads it. */
+/** Loaded by path from the directory of the file that reads it. */
 const assets = ['kmd/dist/derivation/romix.wasm']
 
 /**
- * Large, and needed by `sales`, `dev`, `pay`, `mcp` and `facilitator` only: stores, and the buyer, which loads the schemas of `@x402/core`, which
- * take longer than all of our code.
+ * Large modules that only `sales`, `dev`, `pay`, `mcp` and `facilitator` need: the stores and the buyer. The buyer
+ * loads the schemas of `@x402/core`, which take longer to load than all of our code.
  */
 const seldomNeeded = /x402\/dist\/(store\/|client\/|exact\/|wire\/|(sqlite|postgres|redis)\.js$)/
 
-/** Compilers and other builds may run at the same time. */
+/** Limits retries, because compilers and other builds may run at the same time. */
 const maxBuilds = 3
 
 let written = new Set()
 for (let builds = 0; !isBuilt() && builds < maxBuilds; builds++) await buildAll()
 
-/** Whether the bundles are made from what is compiled now. */
+/** Whether the bundles match the compiled output. */
 function isBuilt() {
-  // What is compiled from here on is newer: see isCurrent in packages/cli/bin/run.js.
+  // Modules compiled after this time are newer than the stamp; see isCurrent in packages/cli/bin/run.js.
   const now = new Date()
   if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== hashInputs()) return false
   utimesSync(stampFile, now, now)
@@ -57,7 +57,7 @@ function isBuilt() {
 async function buildAll() {
   const { rolldown } = await import('rolldown').catch(() => ({ rolldown: undefined }))
   if (rolldown === undefined) {
-    // The commands run without bundles, too.
+    // The commands also run without bundles.
     console.error('latchkey: no bundler installed, the commands are not bundled')
     process.exit(0)
   }
@@ -70,11 +70,11 @@ async function buildAll() {
   for (const asset of assets) write(asset.slice(asset.lastIndexOf('/') + 1), readFileSync(join(packages, asset)))
   for (const name of readdirSync(output))
     if (isLeftOver(name)) rmSync(join(output, name), { recursive: true, force: true })
-  // Without the stamp the commands run from the compiled modules.
+  // Without the stamp, the commands run from the compiled modules.
   if (hashInputs() === inputs) write(basename(stampFile), inputs)
 }
 
-/** Of an earlier build; what another one is writing is not. */
+/** Whether a file is left over from an earlier build. Files that a running build is writing do not count. */
 function isLeftOver(name) {
   if (written.has(name) || name === basename(stampFile)) return false
   const [, pid] = /\.([0-9]+)\.part$/.exec(name) ?? []
@@ -100,9 +100,11 @@ async function bundle(rolldown, name, entry) {
   })
   const { output: files } = await build.generate({
     dir: output,
-    // Node loads CommonJS in half the time of ES modules: without promises, and only what is used of its own modules.
+    // Node loads CommonJS in half the time of ES modules: CommonJS needs no promises and loads only the built-in
+    // modules in use.
     format: 'cjs',
-    // Without comments, as these are read at every start; not minified, so that a stack trace can be read.
+    // Comments are dropped because they would be parsed at every start. The code is not minified, to keep stack traces
+    // readable.
     comments: false,
     sourcemap: true,
     chunkFileNames: '[name]-[hash].js',
@@ -112,14 +114,17 @@ async function bundle(rolldown, name, entry) {
   for (const file of files) write(file.fileName, file.type === 'chunk' ? inAscii(file.code) : file.source)
 }
 
-/** V8 keeps such code in half the memory, and reads it faster. Other characters stand in texts and patterns only. */
+/**
+ * Escapes non-ASCII characters: V8 stores ASCII code in half the memory and parses it faster. Other characters occur
+ * only in strings and patterns.
+ */
 function inAscii(code) {
   return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /**
- * A file takes longer to find than to read, so what several commands share is in few of them: what `latchkey` itself
- * needs, what most commands need, and what some need.
+ * Finding a file takes longer than reading it, so shared code goes into few files: one for `latchkey` itself, one for
+ * most commands, and one for some commands.
  */
 function split(base) {
   return [
@@ -129,7 +134,7 @@ function split(base) {
   ]
 }
 
-/** Every module that is loaded with the entry. */
+/** Returns every module that is loaded with the entry. */
 function reachable(imports, entry, found = new Set()) {
   if (found.has(entry)) return found
   found.add(entry)
@@ -146,12 +151,12 @@ function recordImports(imports) {
   }
 }
 
-/** Packages of others, and the web pages, which find their files by their own place. */
+/** Third-party packages are external, and so are the web pages, which locate their files relative to their own path. */
 function isExternal(id) {
   return !/^[./#]/.test(id) && (!id.startsWith('@latchkey/') || id.startsWith('@latchkey/pages'))
 }
 
-/** Compiled code with the way back to its source, which a bundler does not look for. */
+/** Loads compiled code with its source map, because the bundler does not look for the map. */
 function load(id) {
   const map = existsSync(`${id}.map`) ? JSON.parse(readFileSync(`${id}.map`, 'utf8')) : undefined
   if (map === undefined) return undefined
@@ -159,7 +164,7 @@ function load(id) {
   return { code: readFileSync(id, 'utf8'), map: { ...map, sourcesContent } }
 }
 
-/** Renamed into place, so that a process starting meanwhile never reads half a file. */
+/** Renames the file into place, so a process that starts during the build never reads a partial file. */
 function write(name, content) {
   const path = join(output, name)
   const part = `${path}.${process.pid}.part`
@@ -168,7 +173,7 @@ function write(name, content) {
   written.add(name)
 }
 
-/** One hash over all inputs: our compiled packages, the versions of dependencies, and this file. */
+/** Returns one hash over all inputs: our compiled packages, the dependency versions, and this file. */
 function hashInputs() {
   const hash = createHash('sha256')
   const add = (path) => hash.update(path.slice(root.length)).update('\0').update(readFileSync(path))

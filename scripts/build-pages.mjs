@@ -1,4 +1,4 @@
-// Builds the web pages into static files. Quick when nothing they are made of has changed.
+// Builds the web pages into static files. Does nothing if the inputs are unchanged.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === made) process.e
 
 const { build } = await import('vite').catch(() => ({ build: undefined }))
 if (build === undefined) {
-  // A production install has no bundler; published packages carry their built files.
+  // A production install has no bundler; published packages contain their built files.
   console.error('latchkey: no bundler installed, the web pages are not built')
   process.exit(0)
 }
@@ -25,7 +25,7 @@ for (const page of ['console', 'paywall']) {
 }
 writeFileSync(stampFile, made)
 
-/** One hash over all inputs: the sources, the settings, the versions of dependencies, and our own compiled packages. */
+/** Returns one hash over all inputs: sources, settings, dependency versions, and our own compiled packages. */
 function sources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
   const own = ['algorand', 'kmd-client'].map((name) => join(root, 'packages', name, 'dist'))

@@ -1,4 +1,4 @@
-// Assembles the WebAssembly module of the key derivation beside the compiled JavaScript that loads it.
+// Assembles the WebAssembly module of the key derivation into the directory of the compiled JavaScript that loads it.
 import { mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -15,7 +15,7 @@ if (changedMs(output) <= Math.max(changedMs(source), changedMs(fileURLToPath(imp
   const module = (await initialise()).parseWat('romix.wat', romixWat, features)
   module.validate(features)
   mkdirSync(dirname(output), { recursive: true })
-  // Renamed into place, so that a process starting meanwhile never reads half a module.
+  // Renamed into place, so a process that starts during the build never reads a partial module.
   writeFileSync(`${output}.part`, module.toBinary({}).buffer)
   renameSync(`${output}.part`, output)
   module.destroy()

@@ -1,4 +1,5 @@
-// Compiles every package, the WebAssembly module of the key derivation, the web pages, and the bundled commands. Quick when nothing changed.
+// Compiles every package, the WebAssembly module of the key derivation, the web pages, and the bundled commands. Does
+// little work if nothing changed.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,7 +9,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 
 if (!existsSync(tsc)) {
-  // A production install has no compiler; published packages carry their built files.
+  // A production install has no compiler; published packages contain their built files.
   console.error('latchkey: no TypeScript compiler installed, nothing built')
   process.exit(0)
 }

@@ -1,4 +1,4 @@
-// Where scripts keep files that can be made again: below node_modules, so that a deleted clone leaves nothing behind.
+// Locates the caches of the scripts. The caches are below node_modules, so deleting a clone deletes them too.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,18 +7,18 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const pollMs = 200
 const waitMs = 15 * 60_000
 
-/** The directory of a cache of this name; it need not exist. `LATCHKEY_CACHE` names another parent. */
+/** Returns the directory of a cache, which may not exist yet. `LATCHKEY_CACHE` overrides the parent directory. */
 export const cacheDirectory = (name) => join(process.env.LATCHKEY_CACHE ?? join(root, 'node_modules', '.cache'), name)
 
 const markOf = (directory) => join(directory, '.complete')
 
-/** Whether `buildOnce` has finished this directory. */
+/** Whether `buildOnce` has completed this directory. */
 export const isComplete = (directory) => existsSync(markOf(directory))
 
 /**
- * Makes a directory that several processes may need at once: one builds it, the others wait. An interrupted build leaves
- * no directory that looks finished, and the next one starts over.
- * @param build called with an empty directory; it throws if it cannot fill it
+ * Builds a directory that several processes may need at once: one process builds it and the others wait. An interrupted
+ * build never leaves a directory that looks complete, and the next build starts over.
+ * @param build called with an empty directory; throws if it cannot fill the directory
  */
 export function buildOnce(directory, build) {
   if (isComplete(directory)) return
@@ -40,7 +40,7 @@ export function buildOnce(directory, build) {
   }
 }
 
-/** A file that is created only if it is not there, with the process id of its owner. */
+/** Creates a lock file with the owner's process id; fails if the file exists. */
 function lock(path) {
   mkdirSync(dirname(path), { recursive: true })
   const deadline = Date.now() + waitMs
@@ -57,7 +57,7 @@ function lock(path) {
   }
 }
 
-/** Whether the process that created the lock has ended. An empty file is about to be written. */
+/** Whether the process that created the lock has exited. An empty file is about to be written. */
 function isAbandoned(path) {
   try {
     const text = readFileSync(path, 'utf8')

@@ -1,4 +1,5 @@
-// `npm run coverage`: how much of the packages' sources their own tests run. A table, and coverage/index.html.
+// `npm run coverage`: measures how much of the packages' sources their own tests run. Prints a table and writes
+// coverage/index.html.
 import { join } from 'node:path'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'

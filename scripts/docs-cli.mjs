@@ -1,4 +1,4 @@
-// Writes docs/cli.md from the definitions of the commands.
+// Writes docs/cli.md from the command definitions.
 import { execFileSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

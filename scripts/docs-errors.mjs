@@ -1,10 +1,10 @@
-// docs/errors.md, from the registries of the packages.
+// Writes docs/errors.md from the error registries of the packages.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { publishedPackages, root } from './packages.mjs'
 
-/** What is said of a package before its table. */
+/** The introduction above the table of each package. */
 const introductions = {
   '@latchkey/kmd': `An error response has the body \`{"error": true, "message": "..."}\`, a status, and the code in the header
 \`Latchkey-Error\`. The texts that the Go daemon has too are its own, letter for letter. The status is the usual one: an
@@ -15,7 +15,7 @@ the Go daemon. \`too_many_wrong_passwords\` and \`derivation_busy\` carry \`Retr
   '@latchkey/x402': `Why a facilitator refuses a payment is in [payment-errors.md](payment-errors.md).`,
 }
 
-/** Every registry, by the name of its package, in dependency order. */
+/** Returns every registry by package name, in dependency order. */
 export async function registries() {
   const found = new Map()
   for (const { directory, manifest } of publishedPackages()) {
@@ -58,7 +58,7 @@ invalid_address
 ${sections.join('\n')}`
 }
 
-/** The codes on the wire of x402, in the order in which a payment meets them. */
+/** The error codes of x402 on the wire, in the order in which a payment can meet them. */
 const paymentGroups = [
   ['The payment is not valid', (code) => code.startsWith('invalid_') && !/simulation|settlement/.test(code)],
   ['The ledger rejects it, or has not confirmed it yet', (code) => /simulation|settlement/.test(code)],
@@ -91,7 +91,7 @@ function section(name, errors) {
     ? '| code | status | message | what to do |\n|---|---|---|---|'
     : '| code | message | what to do |\n|---|---|---|'
   const rows = Object.entries(errors).map(([code, { status, message, hint }]) => {
-    // What has a status is a text on the wire, and shown as it is.
+    // A message with a status is sent on the wire, so it is shown verbatim.
     const text = status === undefined ? sentence(message) : `\`${message}\``
     const cells = [`\`${code}\``, ...(hasStatus ? [String(status ?? '')] : []), text, sentence(hint)]
     return `| ${cells.join(' | ')} |`
@@ -105,7 +105,7 @@ function without(errors, others) {
 }
 
 function sentence(text) {
-  // An identifier stays as it is.
+  // Identifiers keep their case.
   const begun = /^[a-z]+[A-Z_.]/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1)
   return (/[.!?]$/.test(begun) ? begun : `${begun}.`).replaceAll('|', '\\|').replaceAll('<', '&lt;')
 }

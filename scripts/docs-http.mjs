@@ -1,4 +1,4 @@
-// docs/http.md, from the tables that the servers themselves are run by.
+// Writes docs/http.md from the routing tables of the servers.
 import { routes } from '../packages/devnet/dist/RequestHandler.js'
 import { metricsPath } from '../packages/kmd/dist/api/latchkeyOperations.js'
 import { operations } from '../packages/kmd/dist/api/Operations.js'
@@ -29,7 +29,7 @@ Written by \`npm run docs\` from the tables that the servers are run by. Do not 
 `
 }
 
-/** Refusals of an agent's signature. */
+/** The errors of refused agent signatures. */
 const ruleErrors = [
   'agent_transaction_forbidden',
   'agent_network_forbidden',

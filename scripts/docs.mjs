@@ -1,4 +1,4 @@
-// `npm run docs`: writes the pages that are made from the program itself.
+// `npm run docs`: writes the documentation pages that are generated from the code.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiPages } from './api-docs/pages.mjs'

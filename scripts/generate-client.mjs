@@ -1,5 +1,5 @@
 // `npm run generate`: writes the tables of @latchkey/kmd-client from the daemon's list of operations and its error
-// registry. A test fails when they are stale.
+// registry. A test fails if they are stale.
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -11,12 +11,12 @@ const source = join(dirname(dirname(fileURLToPath(import.meta.url))), 'packages'
 
 const head = '// Written by scripts/generate-client.mjs from the daemon. Do not edit it; run `npm run generate`.\n'
 
-/** The generated files by name, with their content. */
+/** Returns the generated files by name, with their content. */
 export function clientTables() {
   return { 'operations.generated.ts': operationTable(), 'daemonErrors.generated.ts': errorTable() }
 }
 
-/** `/swagger.json` is not one of the operations: its response is the document itself. */
+/** Leaves out `/swagger.json`, because its response is the document itself. */
 function operationTable() {
   const all = [...operations, { id: 'SwaggerHandler', method: 'GET', path: descriptionPath }]
   const rows = all.map(({ id, method, path, once }) => {

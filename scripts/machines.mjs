@@ -1,9 +1,9 @@
-// `node scripts/machines.mjs [NAME ...]`: runs `npm start` and `npm test` on machines that differ from this one, made here
-// from a new clone, and says what each did. As root, on Linux.
-//   --list        the machines
-//   --whole       the whole of `npm test`, not a few files of it
-//   --here        this working tree instead of a new clone, for the machines that do not change the tree
-//   --base DIR    a Debian tree made by debootstrap, for the machines fresh-root and fresh-user
+// `node scripts/machines.mjs [NAME ...]`: runs `npm start` and `npm test` on simulated machines that differ from this
+// one, from a new clone, and reports the result of each. Requires root on Linux.
+//   --list        list the machines
+//   --whole       run all of `npm test` instead of a few files
+//   --here        use this working tree instead of a new clone, for machines that do not change the tree
+//   --base DIR    a debootstrap tree of Debian, for the machines fresh-root and fresh-user
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ if (unknown !== undefined) {
 }
 const names = positionals.length > 0 ? positionals : Object.keys(machines).filter((name) => !machines[name].needsBase)
 const directory = mkdtempSync(join(process.env.LATCHKEY_MACHINES ?? tmpdir(), 'latchkey-machines-'))
-// Other users enter it.
+// Other users must be able to enter the directory.
 spawnSync('chmod', ['755', directory])
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
@@ -42,7 +42,7 @@ let isFailed = false
 for (const name of names) isFailed = !(await visit(name)) || isFailed
 process.exit(isFailed ? 1 : 0)
 
-/** Makes one machine, runs both commands on it and prints a line for each. */
+/** Creates one machine, runs both commands on it and prints a line for each. */
 async function visit(name) {
   const machine = machines[name]
   const home = join(directory, `${name}-home`)
@@ -71,14 +71,14 @@ async function visit(name) {
   }
 }
 
-/** A clone of the last commit; installed and built, except for machines that try exactly that. */
+/** Clones the last commit. The clone is installed and built, except for machines that test installing and building. */
 function treeFor(machine, name) {
   if (values.here && !machine.changesTree) return root
   const tree = join(directory, machine.path ?? name)
   mkdirSync(join(tree, '..'), { recursive: true })
   run('git', ['clone', '--quiet', root, tree])
   if (!machine.isFresh) {
-    // Hard links would let one machine change another's files.
+    // With hard links, one machine could change another's files.
     cpSync(join(root, 'node_modules'), join(tree, 'node_modules'), { recursive: true, verbatimSymlinks: true })
     rmSync(join(tree, 'node_modules', '.cache'), { recursive: true, force: true })
   }

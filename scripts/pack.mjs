@@ -1,4 +1,5 @@
-// `npm run pack`: builds, and writes the tarball of every package to dist-packages/ (or to the folder given).
+// `npm run pack`: builds the project and writes the tarball of every package to dist-packages/ (or to the given
+// folder).
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -6,15 +7,16 @@ import { pathToFileURL } from 'node:url'
 import { publishedPackages, root } from './packages.mjs'
 
 /**
- * Writes all tarballs to one folder, which is emptied of other tarballs first.
- * @returns what `npm pack` reports of each: name, version, filename, size, unpackedSize, files; in dependency order
+ * Writes all tarballs to one folder, after removing other tarballs from it.
+ * @returns the report of `npm pack` for each package: name, version, filename, size, unpackedSize, files; in dependency
+ * order
  */
 export function pack(folder) {
   mkdirSync(folder, { recursive: true })
   for (const name of readdirSync(folder).filter((one) => one.endsWith('.tgz'))) rmSync(join(folder, name))
   const packages = publishedPackages()
   for (const { directory } of packages) removeOrphans(join(root, directory, 'dist'))
-  // npm takes a licence only from the package's own folder; these copies are not in git.
+  // npm includes a licence only from the package's own folder; these copies are not in git.
   for (const { directory } of packages) copyFileSync(join(root, 'LICENSE'), join(root, directory, 'LICENSE'))
   const workspaces = packages.flatMap(({ manifest }) => ['--workspace', manifest.name])
   const args = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder, ...workspaces]
@@ -28,7 +30,7 @@ export function build() {
   execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root, stdio: ['ignore', 2, 2] })
 }
 
-/** The compiler leaves the output of a source that was renamed or deleted where it is. */
+/** Removes compiled files without a source, because the compiler keeps the output of renamed and deleted sources. */
 function removeOrphans(dist) {
   const maps = readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.js.map'))
   for (const map of maps.map((name) => join(dist, name))) {

@@ -1,11 +1,13 @@
-// The packages that are published, each after those it depends on.
+// Lists the published packages, each after its dependencies.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** @returns {{ directory: string, manifest: Record<string, any> }[]} every package of `packages/`, in dependency order */
+/**
+ * @returns {{ directory: string, manifest: Record<string, any> }[]} every package of `packages/`, in dependency order
+ */
 export function publishedPackages() {
   const all = readdirSync(join(root, 'packages')).map((name) => {
     const directory = join('packages', name)

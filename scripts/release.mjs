@@ -1,4 +1,5 @@
-// `npm run release`: publishes every package, those it depends on first. `-- --dry-run` only shows what would be.
+// `npm run release`: publishes every package, dependencies first. With `-- --dry-run`, only shows what would be
+// published.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +33,7 @@ if (isDryRun) {
   for (const { name, version, filename } of reports) publish(name, version, join(folder, filename))
 }
 
-/** What has to hold before anything is published. */
+/** Checks the preconditions of a release. */
 function check() {
   const versions = new Set(publishedPackages().map(({ manifest }) => manifest.version))
   const [version] = versions
@@ -49,7 +50,7 @@ function check() {
   ]
 }
 
-/** One that is there already is passed over, so that a release that broke off can be run again. */
+/** Publishes a version, or skips it if it is already published, so an interrupted release can be run again. */
 function publish(name, version, tarball) {
   const { status } = spawnSync('npm', ['view', `${name}@${version}`, 'version'], { stdio: 'ignore' })
   if (status === 0) {

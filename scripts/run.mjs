@@ -1,11 +1,11 @@
-// Runs a child process of Node that belongs to a script.
+// Runs Node in a child process on behalf of a script.
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { root } from './setup.mjs'
 
 /**
- * Runs Node with these arguments, in a session without a terminal: no command under test can prompt on the terminal of
- * the person who runs the tests. A signal that stops this process stops the child and what it started.
+ * Runs Node with these arguments in a session without a terminal, so no command under test can prompt on the terminal
+ * of the person running the tests. A signal that stops this process also stops the child and its descendants.
  * @returns the exit code
  */
 export async function runNode(args, environment = {}) {
@@ -19,7 +19,7 @@ export async function runNode(args, environment = {}) {
     try {
       process.kill(-child.pid, signal)
     } catch {
-      // It has ended already.
+      // The process has already exited.
     }
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']

@@ -1,4 +1,4 @@
-// Installs and builds what is missing: a fresh clone needs nothing but Node and npm.
+// Installs and builds whatever is missing, so a fresh clone needs only Node and npm.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ export function setUp() {
   run(process.execPath, [join(root, 'scripts', 'build.mjs')])
 }
 
-/** A copy of the lock file whose packages are installed. */
+/** A copy of the lock file that matches the installed packages. */
 const stamp = join(root, 'node_modules', '.latchkey-installed-lock')
 
 function isInstalled() {
@@ -22,7 +22,7 @@ function isInstalled() {
 
 function install() {
   console.error('latchkey: installing packages, which happens once and takes up to a minute')
-  // What is in npm's cache is not asked for again: without a network, npm would wait minutes for each answer.
+  // Prefer npm's cache: without a network, npm would wait minutes for each response.
   run('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], 'ignore')
   writeFileSync(stamp, readFileSync(join(root, 'package-lock.json')))
 }

@@ -1,5 +1,5 @@
-// `npm run soak -- 20`: payments under kills, faults, aborts and repeats for so many minutes (1), then compares all books.
-// Prints one line of JSON, and one for each problem with its history, at most a hundred of them.
+// `npm run soak -- 20`: makes payments under kills, faults, aborts and repeats for the given number of minutes (default
+// 1), then compares all books. Prints one line of JSON, and at most a hundred lines with problems and their history.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

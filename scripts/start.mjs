@@ -1,4 +1,4 @@
-// `npm start`: `latchkey dev`, after installing and building what is missing. Arguments after `--` are passed on.
+// `npm start`: runs `latchkey dev` after installing and building whatever is missing. Passes on arguments after `--`.
 import { checkNode } from '../packages/cli/bin/checkNode.js'
 
 if (checkNode(process.versions.node)) {

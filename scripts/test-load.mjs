@@ -1,5 +1,6 @@
-// `npm run test:load`: `npm test`, three times in a row, beside four busy loops. A test that asserts a speed or
-// races against a clock fails here first; four files at once, which is a second load. `-- --times 1 --loops 8 PATH` narrows it down.
+// `npm run test:load`: runs `npm test` three times in a row alongside four busy loops. A test that asserts a speed or
+// races against a clock fails here first. Test files that run in parallel add to the load. `-- --times 1 --loops 8
+// PATH` narrows the run.
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,5 @@
-// `npm run test:times`: the 30 test processes and the 30 files that took most CPU time in the last whole run of each tier.
+// `npm run test:times`: prints the 30 test processes and the 30 files that took the most CPU time in the last full run
+// of each tier.
 import { nameOf } from './testing/Outcome.mjs'
 import { tiers } from './testing/tiers.mjs'
 import { readTimes } from './testing/times.mjs'

@@ -1,7 +1,7 @@
-// `npm test`: sets up, checks style and types, and runs every test that needs Node alone.
-// `npm run test:system`: the tests with real servers, browsers, Python and network namespaces, and the long rounds.
-// `npm run test:unit`: the packages' own tests alone.
-// Arguments narrow any of them down to files whose path contains one; `npm test -- WORD` finds files of every tier.
+// `npm test`: sets up the clone, checks style and types, and runs every test that needs only Node. `npm run
+// test:system`: runs the tests with real servers, browsers, Python and network namespaces, and the long rounds. `npm
+// run test:unit`: runs only the packages' own tests. Arguments restrict each of them to files whose path contains one
+// of the arguments; `npm test -- WORD` finds files of every tier.
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { canRunChromium } from './obtain/chromium.mjs'
@@ -26,7 +26,7 @@ const hasPages = !isOrdinary || canRunChromium()
 const selected = testFiles(['packages', 'test'])
   .filter((path) => !isNarrowed || wanted.some((part) => path.includes(part) || nameOf(path).includes(part)))
   .filter((path) => (isNarrowed && tierName === 'node') || tier.has(path))
-// `npm test` installs no programs: without a browser, the pages are left to `npm run test:system`.
+// `npm test` installs no programs. Without a browser, only `npm run test:system` tests the pages.
 const found = selected.filter((path) => hasPages || !needsBrowser(path))
 if (found.length === 0) {
   console.error('no test matches')
@@ -62,7 +62,8 @@ async function run() {
   const styleCode = await style
   if (styleCode !== 0) console.log('\nFAILED: the style; `npm run format` corrects most of it')
   const isFailed = styleCode !== 0 || files.some(({ failures }) => failures.length > 0)
-  // Left out is no failure of the code; but in CI, where the output is not read, it must not look like a success either.
+  // A test that was left out is not a failure of the code. In CI, however, where the output is not read, it must not
+  // look like a success.
   const isIncomplete = missing.size > 0 || files.some(({ skips }) => skips.some(({ reason }) => !isOfMachine(reason)))
   console.log(`\n${Math.round((Date.now() - startedAt) / 1000)} s`)
   if (isOrdinary) {
@@ -82,7 +83,8 @@ function readArguments() {
   const options = {
     system: { type: 'boolean', default: false },
     unit: { type: 'boolean', default: false },
-    // A file that fails beside others runs once more, alone, and is named: a loaded machine is no defect of the code.
+    // A file that fails while others run is rerun once, alone, and reported: a loaded machine is not a defect of the
+    // code.
     again: { type: 'boolean', default: false },
   }
   try {
@@ -94,18 +96,18 @@ function readArguments() {
   }
 }
 
-/** Rights and networks that a machine of CI may lack; programs it can install. */
+/** A CI machine may lack privileges and networks; programs can be installed on it. */
 function isOfMachine(reason) {
   return /^(the machine has no|this machine has no|no such address here|other users cannot|needs root)/.test(reason)
 }
 
-/** Beside the tests: it needs one core for a few seconds. */
+/** Runs alongside the tests, because it needs one core for a few seconds. */
 function checkStyle() {
   const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome')
   return runNode([biome, 'check', '--error-on-warnings', '.'])
 }
 
-/** Many failures are no accident of a loaded machine: they are not repeated. */
+/** Reruns failed files, unless there are many: many failures are not caused by a loaded machine. */
 async function runAgain(files, options) {
   const failed = files.filter(({ failures }) => failures.length > 0)
   if (failed.length === 0 || failed.length > 6) return { files, repeated: [] }
@@ -119,7 +121,7 @@ async function runAgain(files, options) {
   }
 }
 
-/** Members of an environment that the person who runs the tests has set. */
+/** Returns the variables of an environment that are also set in the environment of this process. */
 function given(environment) {
   const names = Object.keys(environment).filter((name) => process.env[name] !== undefined)
   return Object.fromEntries(names.map((name) => [name, process.env[name]]))

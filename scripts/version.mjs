@@ -1,5 +1,6 @@
-// `npm run version:set -- X.Y.Z`: gives every package that version, in its own manifest, wherever it is depended on and in
-// the output that pages show; and gives the unreleased changes in CHANGELOG.md a heading with it.
+// `npm run version:set -- X.Y.Z`: sets that version in the manifest of every package, in every dependency on a package,
+// and in the output shown on documentation pages. The unreleased changes in CHANGELOG.md get a heading with the
+// version.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -48,7 +49,7 @@ execFileSync(
 )
 console.log(`${names.size} packages are ${version}. Look at the difference, commit it, and tag it v${version}.`)
 
-/** Of every workspace: those that are not published depend on those that are. */
+/** Returns the manifests of all workspaces, because unpublished workspaces depend on published ones. */
 function manifests() {
   const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   return workspaces

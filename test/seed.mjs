@@ -1,6 +1,6 @@
 /**
- * The seed of random cases. It is the same in every run, so that a test that passed does not fail later without a change.
- * `LATCHKEY_SEED=random` tries new cases, and a number repeats those of a failure, which prints it.
+ * Sets the seed of random cases. The seed is the same in every run, so a test that passed does not fail later without a
+ * change. `LATCHKEY_SEED=random` tries new cases, and a number repeats those of a failure, which prints it.
  */
 import fc from 'fast-check'
 
@@ -11,5 +11,5 @@ export const seed = given === 'random' ? Math.floor(Math.random() * 2 ** 31) : g
 
 if (!Number.isInteger(seed)) throw new Error(`LATCHKEY_SEED is a number or "random", and not ${JSON.stringify(given)}`)
 
-// fast-check names the seed in the message of a property that fails.
+// fast-check includes the seed in the message of a failed property.
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed })

@@ -1,4 +1,4 @@
-/** Requests to sign, each for a transaction that differs from all others. */
+/** Builds signing requests, each for a unique transaction. */
 import { Bytes, Network, Transaction } from '@latchkey/algorand'
 import { Connection } from '../support/Connection.js'
 import type { Signer } from './grants.js'
@@ -7,7 +7,7 @@ const payee = new Uint8Array(32).fill(7)
 const genesisHash = Bytes.fromBase64(Network.testnet.genesisHash)!
 const start = BigInt(Date.now()) * 1_000n
 
-/** The first valid round of a transaction that is made at a time: rounds go on as those of a network do. */
+/** Returns the first valid round of a transaction created at the given time. Rounds advance as on a real network. */
 export function roundAt(ms: number): bigint {
   return BigInt(Math.floor(ms / 2_800))
 }
@@ -20,7 +20,7 @@ export class SignRequests {
     this.#port = port
   }
 
-  /** Requests of the signers in turn. */
+  /** Builds requests that alternate between the signers. */
   take(signers: readonly Signer[], count: number): Uint8Array[] {
     return Array.from({ length: count }, (_, index) => this.#make(signers[index % signers.length]!))
   }

@@ -1,4 +1,7 @@
-/** Adds records to the log of a daemon that is stopped, and the reservations that they are of, as the daemon writes them. */
+/**
+ * Adds audit records, and the reservations that they refer to, to the log of a stopped daemon in the daemon's own
+ * format.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -6,7 +9,7 @@ import { roundAt } from './SignRequests.js'
 
 type Head = { number: number; hash: Uint8Array }
 
-/** Over the last 40 days, so that some are older than any limit that rolls. */
+/** The records cover the last 40 days, so some are older than any rolling limit. */
 const spanMs = 40 * 86_400_000
 
 export function fillLog(dataDir: string, records: number): void {
@@ -17,7 +20,7 @@ export function fillLog(dataDir: string, records: number): void {
     id: string
     name: string
   }[]
-  // Those of the runs before would be later than what follows.
+  // Records of earlier runs would be later than the records that follow.
   database.exec('DELETE FROM reservations; DELETE FROM audit')
   let head: Head = { number: 0, hash: new Uint8Array(32) }
   const insertRecord = database.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)')

@@ -1,10 +1,10 @@
-/** Agents of one wallet, and their owner, each with what a request of theirs needs. */
+/** Creates agents of one wallet, and their owner, each with everything needed to make requests. */
 import { Address, Network } from '@latchkey/algorand'
 import { Connection } from '../support/Connection.js'
 import type { Daemon } from '../support/Daemon.js'
 import { apiToken } from '../support/DataDirectory.js'
 
-/** Who signs: a token, a handle of the wallet, and the key. */
+/** A signer: a token, a wallet handle, and the key. */
 export type Signer = {
   readonly token: string
   readonly handle: string
@@ -15,7 +15,7 @@ export type Signer = {
 export type Grant = {
   readonly agent: Signer
   readonly owner: Signer
-  /** The same after a restart of the daemon, which ends handles. */
+  /** Returns the same grant after a restart of the daemon. A restart invalidates handles. */
   readonly reopen: (daemon: Daemon) => Promise<Grant>
 }
 

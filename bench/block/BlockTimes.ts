@@ -1,4 +1,4 @@
-/** When the blocks of a devnet were made, as seen from this process. */
+/** Records when the blocks of a devnet were made, as seen from this process. */
 import { Algod } from '@latchkey/algod'
 
 const waitMs = 60_000
@@ -15,7 +15,7 @@ export class BlockTimes {
     this.#algod = new Algod({ nodes: [{ url }] })
   }
 
-  /** Until `stop` is called. */
+  /** Runs until `stop` is called. */
   async run(): Promise<void> {
     this.#round = await this.#algod.lastRound()
     while (!this.#isStopped) {
@@ -41,7 +41,7 @@ export class BlockTimes {
     return new Promise((resolve) => this.#listeners.add(resolve))
   }
 
-  /** When the block was made that has a transaction. */
+  /** Returns when the block that contains the transaction was made. */
   async ofTransaction(id: string): Promise<number> {
     const state = await this.#algod.transaction(id)
     if (state.type !== 'confirmed') throw new Error(`${id} was reported as settled, and is not in a block`)

@@ -1,4 +1,4 @@
-/** Makes payments, and has facilitators settle them. */
+/** Makes payments and submits them to facilitators for settlement. */
 import { Buyer, Chain, Signer } from '@latchkey/x402/client'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types'
 import type { Facts } from '../devnet/Process.js'
@@ -34,7 +34,7 @@ export class Payer {
     return (await this.#buyer.pay({ x402Version: 2, resource, accepts: [this.#requirements] })).payload
   }
 
-  /** Has a facilitator settle a payment. */
+  /** Asks a facilitator to settle a payment. */
   async settle(url: string, paymentPayload: PaymentPayload): Promise<Settled> {
     const body = JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements: this.#requirements })
     const headers = { 'Content-Type': 'application/json' }

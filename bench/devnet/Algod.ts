@@ -1,9 +1,9 @@
-/** An algod to be measured, by its address: ours, or any other in dev mode. */
+/** Drives the algod under measurement at a given address: our devnet, or any other algod in dev mode. */
 import { Address, Ed25519, Mnemonic, Submission, Transaction } from '@latchkey/algorand'
 
 export type Payer = { publicKey: Uint8Array; secretKey: Uint8Array }
 
-/** Payers that sign in turn, so that a cache of one account does not decide the result. */
+/** The payers sign in turn, so a cache for one account does not decide the result. */
 const payerCount = 100
 const payerMicroAlgos = 10_000_000_000n
 const windowRounds = 1_000n
@@ -37,7 +37,7 @@ export class Algod {
     return BigInt(account.amount)
   }
 
-  /** Gives every payer what it needs, out of the account of a mnemonic. */
+  /** Funds every payer from the account of a mnemonic. */
   async fundPayers(mnemonic: string): Promise<void> {
     const funder = Ed25519.keyPairFromSeed(Mnemonic.decode(mnemonic))
     for (const payer of this.payers) {
@@ -47,8 +47,8 @@ export class Algod {
   }
 
   /**
-   * Payments for as many rounds to come, where every payment makes a round: each is valid around the round in which
-   * it will arrive, as a transaction is for a thousand rounds at most.
+   * Returns payments for as many future rounds, assuming that every payment makes a round. Each payment is valid around
+   * the round in which it will arrive, because a transaction is valid for a thousand rounds at most.
    */
   async payments(count: number): Promise<Uint8Array[]> {
     const round = await this.round()
@@ -60,7 +60,7 @@ export class Algod {
     })
   }
 
-  /** The answer's status. */
+  /** Returns the status of the response. */
   async submit(signed: Uint8Array): Promise<number> {
     const headers = { 'X-Algo-API-Token': this.#token, 'Content-Type': 'application/x-binary' }
     const answer = await fetch(`${this.#url}/v2/transactions`, { method: 'POST', headers, body: Buffer.from(signed) })
@@ -68,7 +68,7 @@ export class Algod {
     return answer.status
   }
 
-  /** Throws unless a payment with a wrong signature is refused: otherwise the measurement would mean nothing. */
+  /** Throws unless a payment with a wrong signature is refused: otherwise the measurement would be meaningless. */
   async checkThatSignaturesCount(): Promise<void> {
     const signed = this.#sign(this.payers[0]!, this.payers[1]!.publicKey, 1n, await this.round())
     const decoded = Submission.decodeFirst(signed).signed

@@ -1,4 +1,4 @@
-/** The devnet's command in a process of its own. */
+/** Runs the devnet command in a separate process. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ export class DevnetProcess {
   readonly facts: Facts
   readonly port: number
   readonly mnemonic: string
-  /** From the start of the process to the answer to its first request. */
+  /** From the start of the process to the response to its first request. */
   readonly firstAnswerMs: number
   readonly #child: ChildProcess
 
@@ -57,7 +57,7 @@ export class DevnetProcess {
   }
 }
 
-/** How long Node itself takes to start and do nothing: what no program of ours can change. */
+/** Returns how long Node takes to start an empty program, the lower bound for any program of ours. */
 export function emptyProcessMs(): number {
   const startedAt = performance.now()
   spawnSync(process.execPath, ['-e', '0'])

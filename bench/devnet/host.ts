@@ -1,4 +1,4 @@
-/** A devnet in a process of its own, hosted in the raw form or in the standard one (`Request` to `Response`). */
+/** Hosts a devnet in a separate process, in the raw or the standard form (`Request` to `Response`). */
 import { createDevnetHandler, Devnet } from '@latchkey/devnet'
 import { Server } from '@latchkey/http'
 
@@ -10,7 +10,7 @@ async function host(form: Form): Promise<{ url: string; mnemonic: string }> {
     return { url: devnet.url, mnemonic: devnet.dispenser.mnemonic }
   }
   const devnet = await createDevnetHandler()
-  // A function of its own: the server would call the raw handler behind `devnet.fetch` directly.
+  // A wrapper is required: given `devnet.fetch` itself, the server would call the raw handler behind it directly.
   const server = new Server({ fetch: (request, info) => devnet.fetch(request, info) })
   const { port } = await server.listen('127.0.0.1', 0)
   return { url: `http://127.0.0.1:${port}`, mnemonic: devnet.dispenser.mnemonic }

@@ -1,11 +1,11 @@
-/** A key daemon of any built checkout, for its console. */
+/** Starts a key daemon of any built checkout, for its console. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Daemon } from '../support/Daemon.js'
 import * as DataDirectory from '../support/DataDirectory.js'
 
-/** The console before a session is opened: everything is loaded then, and nothing is shown of a wallet. */
+/** Returns the console before a session is opened: everything is loaded, and no wallet data is shown. */
 export async function startConsole(checkout: string): Promise<{ url: string; stop: () => Promise<void> }> {
   const parent = mkdtempSync(join(tmpdir(), 'bench-console-'))
   const directory = DataDirectory.create(join(parent, 'data'), 'unsafe')

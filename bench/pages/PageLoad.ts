@@ -1,4 +1,4 @@
-/** One visit of a page in Chromium over a slow network with a slow processor, in a profile that has cached nothing. */
+/** Measures one visit to a page in Chromium with a slow network, a slow processor and an empty cache. */
 import { gzipSync } from 'node:zlib'
 import type { Browser, Page, Response } from 'playwright-core'
 
@@ -7,7 +7,10 @@ const slowNetwork = { offline: false, latency: 400, downloadThroughput: 50_000, 
 const slowdown = 4
 const timeoutMs = 120_000
 
-/** Byte counts are of bodies, each compressed by gzip as the server or a proxy would; times are since the navigation. */
+/**
+ * Byte counts are of bodies compressed with gzip, as the server or a proxy would send them. Times are since the
+ * navigation.
+ */
 export type Visit = {
   readonly packed_bytes: number
   readonly requests: number
@@ -19,7 +22,7 @@ export type Visit = {
 
 export type Choice = { readonly packed_bytes: number; readonly requests: number; readonly reaction_ms: number }
 
-/** Runs before the scripts of the page. `usable` is when the control can be clicked. */
+/** Runs before the scripts of the page. `usable` is the time at which the control can be clicked. */
 const observer = (selector: string, text: string): string => `
   globalThis.seen = { shift: 0, usable: undefined }
   new PerformanceObserver((list) => {
@@ -38,11 +41,11 @@ const observer = (selector: string, text: string): string => `
 
 export type Subject = {
   readonly url: string
-  /** The control after whose appearance the page can be used. */
+  /** The page is usable once this control appears. */
   readonly control: { readonly selector: string; readonly text: string }
 }
 
-/** Opens the page, waits until it can be used, and then calls `afterwards`. */
+/** Opens the page, waits until it is usable, and then calls `afterwards`. */
 export async function visit<T>(
   browser: Browser,
   { url, control }: Subject,
@@ -57,7 +60,7 @@ export async function visit<T>(
     await session.send('Network.emulateNetworkConditions', slowNetwork)
     await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
     await page.addInitScript(observer(control.selector, control.text))
-    // Nothing is measured of other hosts, and none is reached.
+    // Other hosts are not measured, so requests to them are blocked.
     await page.route(/^https:/, (route) => route.abort('failed'))
     await page.routeWebSocket(/^wss:/, (socket) => socket.close())
     let responses: Response[] = []

@@ -1,4 +1,7 @@
-/** A seller on MainNet whose page offers all wallets, from any checkout. No payment is settled: only the page is measured. */
+/**
+ * Starts a MainNet seller from any checkout, whose page offers all wallets. No payment is settled, because only the
+ * page is measured.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,10 +12,10 @@ import type { paymentGate as PaymentGate } from '@latchkey/x402/node'
 import type * as Server from '@latchkey/x402/server'
 
 const round = 50_000_000
-/** A valid address, which the page shows. */
+/** A valid address for the page to show. */
 const payTo = 'Y76M3MSY6DKBRHBL7C3NNDXGS5IIMQVQVUAB6MP4XEMMGVF2QWNPL226CA'
 
-/** A node with the parameters of MainNet, in which every account has the dollar asset. */
+/** Simulates a node with the parameters of MainNet, where every account holds the dollar asset. */
 async function node(url: string): Promise<Response> {
   const { genesisHash, genesisId } = Network.mainnet
   const network = { 'genesis-hash': genesisHash, 'genesis-id': genesisId, 'consensus-version': 'x' }
@@ -35,7 +38,7 @@ const facilitator = {
   settle: () => Promise.reject(new Error('not measured')),
 } as unknown as Server.FacilitatorClient
 
-/** The seller's page of a built checkout. */
+/** Starts the seller's page of a built checkout. */
 export async function startSeller(checkout: string): Promise<{ url: string; stop: () => Promise<void> }> {
   const load = (path: string) => import(pathToFileURL(join(checkout, 'packages/x402/dist', path)).href)
   const { Chain, Gate } = (await load('server/index.js')) as typeof Server

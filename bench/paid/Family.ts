@@ -1,4 +1,7 @@
-/** All parties of paid requests, of one checkout or of the published packages, and what they took in each round. */
+/**
+ * Runs all parties of paid requests, of one checkout or of the published packages, and collects their times in each
+ * round.
+ */
 import type { Facts } from '../devnet/Process.js'
 import { Party, type PartyOptions, type Purchases, type Role, roles } from './Party.js'
 
@@ -14,7 +17,7 @@ export class Family {
     this.#parties = parties
   }
 
-  /** On a devnet of its own checkout, or on the given one. */
+  /** Runs on a devnet of the same checkout, or on the given devnet. */
   static async start(name: string, checkout: string | undefined, directory: string, on?: Family): Promise<Family> {
     const open = (role: Role, more: Partial<PartyOptions>): Promise<Party> =>
       Party.start({ role, checkout, directory, ...more })
@@ -30,7 +33,7 @@ export class Family {
     return this.#parties.devnet
   }
 
-  /** Milliseconds of processor time by party. */
+  /** Returns the processor time in milliseconds, by party. */
   async #cpuMs(): Promise<{ [role in Role]: number }> {
     const times = await Promise.all(roles.map(async (role) => [role, await this.#parties[role].cpuMs()] as const))
     return Object.fromEntries(times) as { [role in Role]: number }
@@ -53,7 +56,7 @@ export class Family {
   }
 }
 
-/** The processor time of all parties together for one paid request. */
+/** Returns the processor time of all parties together for one paid request. */
 export function totalMs({ cpuMs }: Sample): number {
   return roles.reduce((sum, role) => sum + cpuMs[role], 0)
 }

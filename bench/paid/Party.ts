@@ -1,4 +1,4 @@
-/** A party of paid requests in a process of its own, which tells what processor time it took. */
+/** Runs one party of paid requests in a separate process, which reports its processor time. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Facts } from '../devnet/Process.js'
@@ -6,20 +6,20 @@ import type { Facts } from '../devnet/Process.js'
 export const roles = ['buyer', 'seller', 'facilitator', 'devnet'] as const
 export type Role = (typeof roles)[number]
 
-/** What a party is started with. */
+/** The options of a party. */
 export type PartyOptions = {
   readonly role: Role
   /** The directory of a built checkout of this repository; undefined for the published packages. */
   readonly checkout: string | undefined
   /** The facts of the devnet, for all other parties. */
   readonly devnet?: Facts | undefined
-  /** The address of the party that this one sends its requests to. */
+  /** The address to which this party sends its requests. */
   readonly url?: string | undefined
   /** An empty directory. */
   readonly directory: string
 }
 
-/** What a party is asked, and what it answers. */
+/** The commands of a party, and its results. */
 export type Command = { readonly type: 'cpu' } | { readonly type: 'buy'; readonly count: number; readonly at: number }
 export type Purchases = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number }
 export type Message =
@@ -29,7 +29,7 @@ export type Message =
 
 export class Party {
   readonly role: Role
-  /** Its address; of a devnet its facts. */
+  /** The address of the party, or the facts of a devnet. */
   readonly ready: unknown
   readonly #child: ChildProcess
 
@@ -44,12 +44,12 @@ export class Party {
     return new Party(options.role, child, await result(child))
   }
 
-  /** In milliseconds, of the user and of the system, since it was started. */
+  /** Returns user and system time since the start, in milliseconds. */
   async cpuMs(): Promise<number> {
     return (await this.#call({ type: 'cpu' })) as number
   }
 
-  /** Has a buyer buy, some requests at a time. */
+  /** Makes a buyer buy, with some requests at a time. */
   async buy(count: number, at: number): Promise<Purchases> {
     return (await this.#call({ type: 'buy', count, at })) as Purchases
   }

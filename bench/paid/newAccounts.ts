@@ -4,8 +4,8 @@ import { Address } from '@latchkey/algorand'
 import { dollar } from './setting.js'
 
 /**
- * The secret keys of new accounts with money on a devnet. Each buyer has its own: two payments that the published packages
- * make for one account in the same millisecond are the same transaction.
+ * Returns the secret keys of new, funded devnet accounts. Each buyer has its own account, because two payments that the
+ * published packages make for one account in the same millisecond are the same transaction.
  */
 export async function newAccounts(url: string, count: number): Promise<string[]> {
   const algod = new Algod({ nodes: [{ url }] })

@@ -1,4 +1,4 @@
-/** The parties of a checkout of this repository, as its documentation starts them. */
+/** Starts the parties of a checkout of this repository in the way its documentation describes. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -58,7 +58,7 @@ export async function seller({ checkout, devnet: facts, url }: PartyOptions): Pr
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
 }
 
-/** `at` buyers with one chain. */
+/** Returns `at` buyers that share one chain. */
 export async function buyers({ checkout, devnet: facts, url }: PartyOptions, at: number): Promise<Buy[]> {
   const { Buyer, Chain, payingFetch, Signer } = await load<typeof Clients>(checkout!, 'x402/dist/client/index.js')
   const chain = await Chain.open(chainOptions(facts!))

@@ -1,4 +1,4 @@
-/** One party of paid requests, started by `Party`. It ends when the process that started it does. */
+/** Runs one party of paid requests, started by `Party`. The process exits when its parent does. */
 import { percentile } from '../support/Statistics.js'
 import * as ours from './ours.js'
 import type { Command, Message, PartyOptions, Purchases } from './Party.js'

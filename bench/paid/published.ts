@@ -1,4 +1,4 @@
-/** The same parties made of the published packages, on Express, as their documentation writes them. */
+/** Starts the same parties from the published packages, on Express, in the way their documentation describes. */
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** A PostgreSQL server of the benchmark's own, on loopback, with `fsync` on: a commit is on the disk. */
+/** Runs a PostgreSQL server for the benchmark on loopback, with `fsync` on, so a commit is on disk. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import { migratePostgres } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
 
-/** The programs refuse to run as root. */
+/** The PostgreSQL programs refuse to run as root. */
 const unprivilegedId = 65_534
 const identity = process.getuid?.() === 0 ? { uid: unprivilegedId, gid: unprivilegedId } : {}
 const schema = 'latchkey'
 const ticksPerSecond = 100
 
 export type Usage = {
-  /** Statements that were sent, and the time that the server took to execute them. */
+  /** The statements sent, and the time that the server took to execute them. */
   readonly calls: number
   readonly executionMs: number
   readonly walBytes: number
@@ -33,7 +33,7 @@ export class Database {
     this.url = url
   }
 
-  /** @param kept a directory whose data is used again, and kept; otherwise they are deleted */
+  /** @param kept a directory whose data is reused and kept; without it, the data is deleted */
   static async start(kept?: string): Promise<Database> {
     const directory = kept ?? mkdtempSync(join(tmpdir(), 'bench-replicas-'))
     mkdirSync(directory, { recursive: true })
@@ -69,7 +69,7 @@ export class Database {
     return new Database(child, client, url)
   }
 
-  /** What it has used so far. */
+  /** Returns the usage so far. */
   async usage(): Promise<Usage> {
     const { rows } = await this.#client.query(`SELECT sum(calls)::float8 AS calls, sum(total_exec_time)::float8 AS ms,
       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 AS wal
@@ -78,7 +78,7 @@ export class Database {
     return { calls: calls ?? 0, executionMs: ms ?? 0, walBytes: wal, cpuMs: cpuMsOf(this.#child.pid!) }
   }
 
-  /** Bytes of a record with its indexes, over all partitions; and how many there are. */
+  /** Returns the bytes per record including indexes, over all partitions, and the number of records. */
   async records(): Promise<{ readonly count: number; readonly bytesEach: number }> {
     await this.#client.query(`ANALYZE ${schema}.settlements`)
     const { rows } = await this.#client.query(`SELECT sum(greatest(c.reltuples, 0))::float8 AS count,
@@ -88,7 +88,7 @@ export class Database {
     return { count, bytesEach: count === 0 ? 0 : bytes / count }
   }
 
-  /** Settled records of the last weeks, a million in a partition. */
+  /** Adds settled records of the last weeks, a million per partition. */
   async addOld(count: number): Promise<void> {
     const perWeek = 1_000_000
     for (let week = 1; (week - 1) * perWeek < count; week++) {
@@ -105,7 +105,7 @@ export class Database {
 
   async #addWeek(name: string, since: string, until: string, count: number): Promise<void> {
     process.stderr.write(`${name} `)
-    // 52 characters as an id has, 58 as an address has, and two signed transactions of 234 and 139 bytes.
+    // 52 characters like an id, 58 like an address, and two signed transactions of 234 and 139 bytes.
     await this.#client.query(`BEGIN;
       CREATE TABLE ${schema}.${name} (LIKE ${schema}.settlements INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
       INSERT INTO ${schema}.${name}
@@ -138,14 +138,14 @@ function program(name: string): string {
   return join(directories.find((directory) => existsSync(join(directory, name))) ?? '/usr/bin', name)
 }
 
-/** Of a process and its children: those that ended meanwhile are counted with their parent. */
+/** Returns the time of a process and its children. Children that have exited are counted with their parent. */
 function cpuMsOf(pid: number): number {
   let ticks = 0
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue
     try {
       const stat = readFileSync(`/proc/${entry}/stat`, 'utf8')
-      // proc(5): the second field, the name of the program, can have spaces.
+      // proc(5): the second field, the program name, can contain spaces.
       const fields = stat
         .slice(stat.lastIndexOf(')') + 2)
         .split(' ')
@@ -153,7 +153,7 @@ function cpuMsOf(pid: number): number {
       if (Number(entry) === pid) ticks += fields[11]! + fields[12]! + fields[13]! + fields[14]!
       else if (fields[1] === pid) ticks += fields[11]! + fields[12]!
     } catch {
-      // It has ended.
+      // The process has exited.
     }
   }
   return (ticks * 1000) / ticksPerSecond

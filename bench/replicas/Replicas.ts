@@ -1,25 +1,25 @@
-/** Replicas on one store: each a process, all working at the same time. */
+/** Runs several replicas on one store, each in its own process, all at the same time. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Database, Usage } from './Database.js'
 import type { ReplicaOptions, ReplicaRequest } from './replica.js'
 
 export type Work = {
-  /** Of each replica. */
+  /** Per replica. */
   readonly count: number
   readonly at: number
-  /** Fees that all replicas may spend together; undefined is no limit. */
+  /** Fees that all replicas may spend together; undefined means no limit. */
   readonly budget?: string | undefined
 }
 
 export type Sample = {
   readonly perSecond: number
-  /** For one settlement. */
+  /** Per settlement. */
   readonly replicaCpuMs: number
   readonly database: Usage | undefined
 }
 
-/** Of one measurement, also on a machine that does other work: it takes seconds. */
+/** The limit for one measurement. A measurement takes seconds, but the machine may be busy. */
 const limitMs = 180_000
 const program = fileURLToPath(new URL('replica.js', import.meta.url))
 
@@ -40,18 +40,18 @@ export class Replicas {
       for (const child of children) child.kill('SIGKILL')
     })
     const replicas = new Replicas(name, children, database)
-    // One after the other: each funds accounts on the same devnet.
+    // Sequential, because each replica funds accounts on the same devnet.
     for (const child of children) await ask(child, { type: 'open', options })
     return replicas
   }
 
-  /** Whole settlements by the facilitators, on the devnet. */
+  /** Performs full settlements through the facilitators, on the devnet. */
   async settle({ count, at }: Work): Promise<Sample> {
     await this.#all({ type: 'prepare', count })
     return this.#measure(count, { type: 'settle', at })
   }
 
-  /** What their stores do for them. */
+  /** Performs only the work of the stores for as many settlements. */
   record({ count, at, budget }: Work): Promise<Sample> {
     return this.#measure(count, { type: 'record', count, at, budget })
   }
@@ -88,7 +88,7 @@ export class Replicas {
   }
 }
 
-/** Rejects if the replica fails, ends, or takes too long: the run ends with the reason. */
+/** Rejects if the replica fails, exits or takes too long; the run then ends with the reason. */
 function ask(child: ChildProcess, request: ReplicaRequest): Promise<number> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`a replica did not answer "${request.type}" in time`)), limitMs)

@@ -1,4 +1,4 @@
-/** A replica in a process of its own: a facilitator on the devnet, or only its store. */
+/** Runs a replica in a separate process: a facilitator on the devnet, or only its store. */
 import { randomBytes } from 'node:crypto'
 import { Buyer } from '@latchkey/x402/client'
 import { Chain, Facilitator, type Settlement, type SettlementStore, Signer } from '@latchkey/x402/facilitator'
@@ -10,20 +10,20 @@ import { newAccounts } from '../paid/newAccounts.js'
 import { dollar, network, priceMicroDollars } from '../paid/setting.js'
 
 export type ReplicaOptions = {
-  /** A `postgres://` address, or a file of SQLite. */
+  /** A `postgres://` address, or an SQLite file. */
   readonly store: string
   readonly devnet: Facts
-  /** Buyers of its own. */
+  /** The number of buyers of this replica. */
   readonly buyers: number
 }
 
 export type ReplicaRequest =
   | { readonly type: 'open'; readonly options: ReplicaOptions }
-  /** Signs payments, before the time is taken. */
+  /** Signs payments before the measurement starts. */
   | { readonly type: 'prepare'; readonly count: number }
-  /** Verifies and settles what was prepared. */
+  /** Verifies and settles the prepared payments. */
   | { readonly type: 'settle'; readonly at: number }
-  /** What the store alone does for as many settlements. */
+  /** Performs only the store's work for as many settlements. */
   | { readonly type: 'record'; readonly count: number; readonly at: number; readonly budget: string | undefined }
 
 let store: SettlementStore
@@ -73,7 +73,7 @@ async function settle(at: number): Promise<void> {
   })
 }
 
-/** Verified, recorded, ended: the changes of a facilitator, without the rest of it. */
+/** Performs only the store changes of a facilitator: verified, recorded, ended. */
 async function record(count: number, at: number, budget: string | undefined): Promise<void> {
   const limits =
     budget === undefined ? {} : { feesInAll: BigInt(budget), feesPerPayTo: BigInt(budget), payToPerMinute: 1e9 }

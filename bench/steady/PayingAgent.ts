@@ -1,4 +1,7 @@
-/** A buyer that pays by an agent of a key daemon, with the seller, the facilitator and the devnet that it needs. */
+/**
+ * Runs a buyer that pays through an agent of a key daemon, with the seller, facilitator and devnet that the buyer
+ * needs.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,18 +21,18 @@ import { Market, priceMicroDollars } from '../x402/Market.js'
 
 const program = fileURLToPath(new URL('../../../node_modules/.bin/kmd', import.meta.url))
 const password = 'secret'
-/** A machine that is busy with other work answers late, which is no failure of a connection. */
+/** A machine busy with other work responds late, which is not a connection failure. */
 const timeoutMs = 300_000
 
 export type PayingAgent = {
-  /** Pays for one request. Rejects if it fails. */
+  /** Pays for one request. Rejects if the request fails. */
   readonly buy: () => Promise<void>
-  /** What the daemon counts as spent, in base units of the asset. */
+  /** The amount that the daemon counts as spent, in base units of the asset. */
   readonly spent: () => Promise<bigint>
   readonly stop: () => Promise<void>
 }
 
-/** Starts everything on this machine, the daemon and the devnet as processes of their own. */
+/** Starts everything on this machine; the daemon and the devnet run in separate processes. */
 export async function startPayingAgent(directory: string): Promise<PayingAgent> {
   const devnet = await DevnetProcess.start(['--log-level', 'warning'])
   const market = await Market.open(devnet.facts, join(directory, 'facilitator.db'))
@@ -59,7 +62,7 @@ export async function startPayingAgent(directory: string): Promise<PayingAgent> 
 const openChain = ({ requirements }: Market, { url, genesisHash }: Facts): Promise<Chain> =>
   Chain.open({ network: requirements.network, nodes: url, genesisHash })
 
-/** An agent with a new key that has money, and with limits that no run reaches. */
+/** Creates an agent with a new, funded key and limits that no run reaches. */
 async function grant(dataDir: string, { url, genesisHash: network }: Facts, market: Market): Promise<string> {
   const kmd = await Kmd.connect({ dataDir })
   const { id: walletId } = await kmd.wallets.create({ name: 'purse', password })

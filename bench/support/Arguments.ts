@@ -1,4 +1,4 @@
-/** The command line: flags, then after `--` the commands of other daemons to measure beside ours. */
+/** Parses the command line: flags, then after `--` the commands of other daemons to measure alongside ours. */
 
 export type Arguments = { quick: boolean; help: boolean; only: string[]; others: string[][] }
 
@@ -23,8 +23,8 @@ function names(list: string | undefined): string[] {
 }
 
 /**
- * A command ends with the argument that holds {dir}. So `kmd -d {dir}` is the same command with and without quotes,
- * and several can follow each other.
+ * A command ends with the argument that contains {dir}. `kmd -d {dir}` is therefore the same command with and without
+ * quotes, and several commands can follow each other.
  */
 function commands(args: readonly string[]): string[][] {
   const found: string[][] = []

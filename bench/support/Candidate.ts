@@ -1,4 +1,4 @@
-/** One daemon program in the comparison: its command, its data directories and its samples. */
+/** Represents one daemon program in the comparison: its command, its data directories and its samples. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as DataDirectory from './DataDirectory.js'
@@ -27,7 +27,7 @@ export class Candidate {
     return new Candidate(identity, root, await Instance.start(identity.command, dataDir, fixtures))
   }
 
-  /** The data directory of this name, created without wallets on the first call. */
+  /** Returns the data directory of this name, created without wallets on the first call. */
   dataDir(name: string): string {
     const path = join(this.#root, name)
     return existsSync(path) ? path : DataDirectory.create(path)

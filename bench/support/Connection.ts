@@ -1,4 +1,7 @@
-/** A keep-alive connection with one request under way at a time. Light, so that the server is what is measured. */
+/**
+ * Implements a lightweight keep-alive connection with one request in progress at a time, so the measurement reflects
+ * the server.
+ */
 import { connect, type Socket } from 'node:net'
 import { ResponseReader } from './ResponseReader.js'
 
@@ -38,13 +41,13 @@ export class Connection {
     })
   }
 
-  /** Sends a request and calls back with the status of its response. Callbacks, because promises would add to the measured time. */
+  /** Sends a request and calls back with the status of its response. Promises would add to the measured time. */
   send(request: Uint8Array, waiting: Waiting): void {
     this.#waiting = waiting
     this.#socket.write(request)
   }
 
-  /** Sends a request and returns the whole response. Needs `keepBody`. */
+  /** Sends a request and returns the full response. Needs `keepBody`. */
   async request(request: Uint8Array): Promise<HttpResponse> {
     let timer: NodeJS.Timeout | undefined
     try {

@@ -1,4 +1,4 @@
-/** A running daemon, ours or another: starts it on a data directory, calls it, reads /proc, stops it. */
+/** Manages a running daemon, ours or another: starts it on a data directory, calls it, reads /proc, stops it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { apiToken } from './DataDirectory.js'
 const pollMs = 1
 const startLimitMs = 20_000
 const stopLimitMs = 20_000
-/** The unit of the times in /proc, which Linux fixes for every architecture we run on. */
+/** The unit of the times in /proc. Linux fixes it for every architecture we run on. */
 const microsecondsPerTick = 10_000
 
 const running = new Set<ChildProcess>()
@@ -36,7 +36,7 @@ export class Daemon {
     this.startMs = startMs
   }
 
-  /** Starts the command, with `{dir}` in it replaced, and waits for its first response the way launchers do. */
+  /** Starts the command, with `{dir}` replaced, and waits for its first response in the way launchers do. */
   static async start(
     command: readonly string[],
     dataDir: string,
@@ -58,7 +58,7 @@ export class Daemon {
     })
     running.add(child)
 
-    // Both are written once the socket accepts. An empty file is one that is just being written.
+    // Both files are written once the socket accepts connections. An empty file is still being written.
     while (readIfThere(netFile) === '' || readIfThere(pidFile) === '') {
       if (gone !== undefined) throw new StartError(`${program} did not start: ${gone}`)
       if (performance.now() - startedAt > startLimitMs) throw new StartError(`${program} did not start in time`)
@@ -71,12 +71,12 @@ export class Daemon {
     return new Daemon(child, dataDir, port, startMs)
   }
 
-  /** A whole request as bytes. */
+  /** Returns a full request as bytes. */
   build(method: string, path: string, body?: object): Uint8Array {
     return build(this.port, method, path, body)
   }
 
-  /** One request on a connection of its own; anything but 200 is an error. */
+  /** Sends one request on a new connection; any status other than 200 is an error. */
   async call(method: string, path: string, body?: object): Promise<unknown> {
     const response = await exchange(this.port, this.build(method, path, body))
     if (response.status !== 200) {
@@ -93,10 +93,10 @@ export class Daemon {
     return handle!
   }
 
-  /** User and system time of the process with all its threads so far. */
+  /** Returns the user and system time so far of the process with all its threads. */
   cpuMicroseconds(): number {
     const stat = readFileSync(`/proc/${this.#pid}/stat`, 'latin1')
-    // The name of the program, in brackets, may hold anything; fields are counted from behind it.
+    // The program name, in parentheses, can contain anything, so fields are counted from after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[11]) + Number(fields[12])) * microsecondsPerTick
   }
@@ -112,12 +112,12 @@ export class Daemon {
     return { rssMb: megabytes('VmRSS'), peakMb: megabytes('VmHWM') }
   }
 
-  /** An orderly stop, which waits for requests under way. */
+  /** Stops the daemon gracefully, waiting for requests in progress. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
   }
 
-  /** Ends a daemon that still has requests under way. */
+  /** Kills a daemon that still has requests in progress. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
   }

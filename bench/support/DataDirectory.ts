@@ -1,4 +1,4 @@
-/** Data directories of daemons under measurement, and wallets put into them without a daemon. */
+/** Manages data directories of daemons under measurement and adds wallets to them without a daemon. */
 import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 
 export const apiToken = 'b'.repeat(64)
 
-/** Default key derivation, or one without cost for wallets that are never unlocked. */
+/** Default key derivation, or free key derivation for wallets that are never unlocked. */
 export type Scrypt = 'default' | 'unsafe'
 
 const unsafeScrypt = { sqlite: { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2, scrypt_r: 1, scrypt_p: 1 } } }
@@ -29,8 +29,8 @@ export function create(path: string, scrypt: Scrypt = 'default'): string {
 export const walletsOf = (dataDir: string): string => join(dataDir, 'sqlite_wallets')
 
 /**
- * Puts copies of a wallet into a data directory, each with a name and an id of its own. Keys and password stay those
- * of the template. Ids follow from names, so every daemon gets the same wallets.
+ * Copies a wallet into a data directory several times, each copy with its own name and id. Keys and password remain
+ * those of the template. Ids are derived from names, so every daemon gets the same wallets.
  */
 export function copyWallet(template: string, dataDir: string, names: readonly string[]): Wallet[] {
   return names.map((name) => {
@@ -38,7 +38,8 @@ export function copyWallet(template: string, dataDir: string, names: readonly st
     const file = join(walletsOf(dataDir), `${name}.${id}.db`)
     copyFileSync(template, file)
     const database = new DatabaseSync(file)
-    // Daemons store both as blobs and look them up as such. No journal and no sync: nothing is lost with a fixture.
+    // Daemons store both as blobs and look them up as blobs. Journal and sync are off, because a lost fixture costs
+    // nothing.
     database.exec(
       `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
        UPDATE metadata SET wallet_id = ${blob(id)}, wallet_name = ${blob(name)}`,

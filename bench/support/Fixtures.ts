@@ -1,4 +1,4 @@
-/** Wallets that every daemon gets copies of, made once through the API of ours. */
+/** Creates the wallets that every daemon gets copies of, once, through the API of our daemon. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Daemon } from './Daemon.js'
@@ -7,14 +7,14 @@ import { masterDerivationKey } from './Payments.js'
 
 export const password = 'correct horse battery staple'
 export const keyCount = 100
-/** Unlocked over and over, each by one client. */
+/** Wallets that are unlocked repeatedly, each by one client. */
 export const unlockWalletNames: readonly string[] = Array.from({ length: 10 }, (_, index) => `unlock-${index}`)
 export const walletNames: readonly string[] = ['sign', 'generate', ...unlockWalletNames]
 
 export type Fixtures = {
   /** A wallet file with default scrypt and `keyCount` keys. */
   wallet: string
-  /** A wallet file for copying by the thousand: cheap scrypt, no keys. */
+  /** A wallet file to copy by the thousand: cheap scrypt, no keys. */
   listedWallet: string
 }
 

@@ -1,4 +1,4 @@
-/** A daemon that runs on copies of the template wallet, with handles to them. */
+/** Runs a daemon on copies of the template wallet, with handles to them. */
 import { Daemon } from './Daemon.js'
 import * as DataDirectory from './DataDirectory.js'
 import { type Fixtures, password, walletNames } from './Fixtures.js'
@@ -13,7 +13,7 @@ export class Instance {
     this.#wallets = new Map(wallets.map((wallet) => [wallet.name, wallet]))
   }
 
-  /** Takes a data directory without wallets, or with those that an earlier instance left. */
+  /** Accepts a data directory without wallets, or with the wallets of an earlier instance. */
   static async start(command: readonly string[], dataDir: string, fixtures: Fixtures): Promise<Instance> {
     const wallets = DataDirectory.copyWallet(fixtures.wallet, dataDir, walletNames)
     return new Instance(await Daemon.start(command, dataDir), wallets)
@@ -23,7 +23,7 @@ export class Instance {
     return this.#wallets.get(name)!
   }
 
-  /** A handle of the wallet, which is unlocked on the first call. */
+  /** Returns a handle of the wallet, which is unlocked on the first call. */
   handle(name: string): Promise<string> {
     let handle = this.#handles.get(name)
     if (handle === undefined) {

@@ -1,14 +1,14 @@
-/** The load generator as seen from the main thread: one measurement at a time, on a thread of its own. */
+/** Controls the load generator from the main thread: one measurement at a time, on a separate thread. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
 export type Assignment = {
   port: number
-  /** Whole requests, sent in turn. */
+  /** Full requests, sent in turn. */
   requests: Uint8Array[]
   connections: number
   windowMs: number
-  /** Ends when all have been sent, and not with the window. */
+  /** Ends when all requests have been sent instead of when the window ends. */
   once?: boolean
 }
 

@@ -1,20 +1,20 @@
-/** The payments to sign, by keys of one master derivation key, and the check of the responses. */
+/** Builds the payments to sign, by keys of one master derivation key, and checks the responses. */
 import { Address, Ed25519, KeyDerivation, SignedTransaction, Transaction } from '@latchkey/algorand'
 
 export const masterDerivationKey = new Uint8Array(32).fill(7)
 
-/** The public key of the wallet's first, second, third key: wallets count from 1. */
+/** Returns the public key of the wallet's nth key; wallets count from 1. */
 const publicKey = (ordinal: number): Uint8Array => Ed25519.publicKey(KeyDerivation.seed(masterDerivationKey, ordinal))
 
 export const address = (ordinal: number): string => Address.encode(publicKey(ordinal))
 
-/** Addresses of the first keys in the order in which daemons list them: by their bytes. */
+/** Returns the addresses of the first keys in the order in which daemons list them: by their bytes. */
 export function listedAddresses(count: number): string[] {
   const keys = Array.from({ length: count }, (_, index) => Buffer.from(publicKey(index + 1)))
   return keys.sort(Buffer.compare).map((key) => Address.encode(key))
 }
 
-/** Payments of ordinary size, each by another key, so that no cache of a key or a response is measured. */
+/** Returns payments of ordinary size, each by a different key, so no cache of keys or responses is measured. */
 export function payments(count: number): Uint8Array[] {
   const receiver = publicKey(count + 1)
   return Array.from({ length: count }, (_, index) =>
@@ -33,7 +33,7 @@ export function payments(count: number): Uint8Array[] {
   )
 }
 
-/** Throws unless this is the payment, signed by its sender. */
+/** Throws unless the response is this payment, signed by its sender. */
 export function checkSigned(payment: Uint8Array, response: Uint8Array): void {
   const { sig, sgnr, txn } = SignedTransaction.decode(response)
   if (sig === undefined || sgnr !== undefined) throw new Error('not signed by the sender alone')

@@ -1,4 +1,4 @@
-/** What is printed: medians of one daemon with the samples behind them, and ratios between daemons. */
+/** Prints the medians of each daemon with their samples, and the ratios between daemons. */
 import { availableParallelism } from 'node:os'
 import type { Candidate } from './Candidate.js'
 import { median, pairedRatio, tidy } from './Statistics.js'
@@ -8,11 +8,11 @@ export type Method = {
   window_ms: number
   warm_up_ms: number
   rounds: Record<string, number>
-  /** The load average of the machine before: if it is well above zero, only the ratios mean something. */
+  /** The load average of the machine before the run. If it is well above zero, only the ratios are meaningful. */
   load_before: number
 }
 
-/** Every quantity is the median of its samples, of which there is one for each round. */
+/** Returns each quantity as the median of its samples, with one sample per round. */
 export function result({ identity, samples }: Candidate, method: Method): object {
   const entries = [...samples]
   return {
@@ -26,7 +26,7 @@ export function result({ identity, samples }: Candidate, method: Method): object
   }
 }
 
-/** Ours divided by each other one: above 1 is better for per_s and ratio, below 1 for ms, us and mb. */
+/** Returns ours divided by each other daemon: above 1 is better for per_s and ratio, below 1 for ms, us and mb. */
 export function ratios(ours: Candidate, others: readonly Candidate[]): object {
   const against = (other: Candidate): object =>
     Object.fromEntries(

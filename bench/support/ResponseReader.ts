@@ -1,13 +1,13 @@
 /**
- * Just enough of HTTP/1.1 to know when an response is complete (RFC 9112, sections 6 and 7): its length is given, or it
- * comes in chunks. One response at a time, as only one request is under way on a connection.
+ * Parses enough of HTTP/1.1 to know when a response is complete (RFC 9112, sections 6 and 7): its length is given, or
+ * it comes in chunks. Handles one response at a time, because a connection has only one request in progress.
  */
 export class ResponseReader {
   status = 0
   #head: Buffer | undefined
   #inBody = false
   #chunked = false
-  /** Bytes of the body, or of the chunk and the line end after it, that have not come yet. */
+  /** The bytes still missing of the body, or of the chunk and the line end after it. */
   #remaining = 0
   #lastChunk = false
   #sizeLine = ''
@@ -31,7 +31,7 @@ export class ResponseReader {
     return this.#pushBody(seen.subarray(end + 4))
   }
 
-  /** The body of the response that was completed last; makes room for the next. */
+  /** Returns the body of the last complete response and makes room for the next. */
   takeBody(): string {
     return Buffer.concat(this.#body?.splice(0) ?? []).toString()
   }

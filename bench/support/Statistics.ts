@@ -1,4 +1,4 @@
-/** Of sorted numbers, the one that the given share of them does not exceed. */
+/** Returns the sorted number that the given share of all numbers does not exceed. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
@@ -11,12 +11,12 @@ export function median(numbers: readonly number[]): number {
 }
 
 /**
- * How much larger ours are, from samples that were taken side by side: the median of the ratios of each pair. What
- * disturbed one round disturbed both of its samples, and so drops out.
+ * Returns how much larger ours are, as the median of the ratios of samples taken side by side. A disturbance in one
+ * round affects both of its samples and therefore cancels out.
  */
 export function pairedRatio(ours: readonly number[], others: readonly number[]): number {
   return median(ours.slice(0, others.length).map((value, index) => value / others[index]!))
 }
 
-/** Four digits: more would be noise. */
+/** Rounds to four digits, because more would be noise. */
 export const tidy = (value: number): number => Number(value.toPrecision(4))

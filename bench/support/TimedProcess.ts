@@ -1,9 +1,12 @@
-/** A process whose time is taken by the shell that starts it: Node does not report the processor time of its children. */
+/**
+ * Runs a process whose time is measured by the shell that starts it, because Node does not report the processor time of
+ * its children.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 
-/** Prints when it starts the command, and afterwards how long that took in real, user and system time. */
+/** Prints when the command starts, and afterwards its real, user and system time. */
 const script = 'TIMEFORMAT="%R %U %S"; echo "$EPOCHREALTIME" >&3; { time "$@" 2>/dev/null 3>&-; } 2>&3'
 
 const running = new Set<ChildProcess>()
@@ -30,7 +33,7 @@ export class TimedProcess {
     })
     running.add(child)
     this.#ended = times(child).finally(() => running.delete(child))
-    // The error is thrown to the caller of `ended`; before that call it is not unhandled.
+    // The error is thrown to the caller of `ended`; until then, it must not count as unhandled.
     this.#ended.catch(() => {})
   }
 

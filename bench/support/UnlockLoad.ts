@@ -1,4 +1,4 @@
-/** Unlocks that are kept under way beside a measurement, each on its own connection and of its own wallet. */
+/** Keeps unlocks in progress during a measurement, each on its own connection and wallet. */
 import { Connection } from './Connection.js'
 import { password, unlockWalletNames } from './Fixtures.js'
 import type { Instance } from './Instance.js'
@@ -22,7 +22,7 @@ export class UnlockLoad {
     return unlocks
   }
 
-  /** Throws if an unlock failed. Those under way are left to the daemon, which is killed next. */
+  /** Throws if an unlock failed. Unlocks in progress are left to the daemon, which is killed next. */
   end(): void {
     for (const connection of this.#connections) connection.close()
     if (this.#failure !== undefined) throw this.#failure

@@ -1,4 +1,4 @@
-/** The thread that loads a daemon: nothing else runs here. Every response must be 200, or the measurement fails. */
+/** Runs the thread that loads a daemon, and nothing else. Every response must be 200, or the measurement fails. */
 import { parentPort } from 'node:worker_threads'
 import { Connection } from './Connection.js'
 import type { Assignment, Outcome } from './Load.js'
@@ -17,7 +17,9 @@ async function run({ port, requests, connections, windowMs, once = false }: Assi
   const endsAt = startedAt + windowMs
   let lastResponseAt = startedAt
 
-  /** Requests one after another until the window closes. The one under way then still counts, with its time. */
+  /**
+   * Sends requests one after another until the window closes. The request in progress then still counts, with its time.
+   */
   const drive = (connection: Connection): Promise<void> =>
     new Promise((resolve, fail) => {
       let sentAt = 0

@@ -1,4 +1,4 @@
-/** Request targets that are made to be read in as many ways as possible. */
+/** Request targets that are designed to be read in as many ways as possible. */
 
 const pieces = [
   ...[
@@ -38,7 +38,7 @@ const pieces = [
 ]
 const queries = ['', '?', '?_method=PUT', '?%5fmethod=A,B,C', '?a[]=1&a=2', '?x402-page=x', '?a=%ff', '?a;b#c']
 
-/** Found by hand to be slow in earlier versions, or close to a limit. */
+/** Targets found by hand that were slow in earlier versions or are close to a limit. */
 export const worstTargets: readonly string[] = [
   `/${'%252e;%2f%5c..//'.repeat(120)}`,
   `/weather${'%252e;%2f%5c..//'.repeat(15)}`,
@@ -63,7 +63,7 @@ export function hostileTargets(count: number, seed: number): string[] {
   const next = random(seed)
   const pick = (list: readonly string[]): string => list[Math.floor(next() * list.length)]!
   return Array.from({ length: count }, () => {
-    // Most are short enough to be read in every way.
+    // Most targets are short enough to be read in every way.
     const length = next() < 0.8 ? Math.ceil(next() * 40) : Math.ceil(next() * 400)
     const unit = Array.from({ length: Math.ceil(next() * 12) }, () => pick(pieces))
     const path = Array.from({ length }, (_, index) => unit[index % unit.length]).join('')
@@ -71,7 +71,7 @@ export function hostileTargets(count: number, seed: number): string[] {
   })
 }
 
-/** A linear congruential generator: the same targets in every run. */
+/** A linear congruential generator, which gives the same targets in every run. */
 function random(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -1,4 +1,4 @@
-/** A chain, a buyer, a seller, and two facilitators that can settle the same payments. */
+/** Sets up a chain, a buyer, a seller, and two facilitators that can settle the same payments. */
 import { Buyer, Chain, Signer } from '@latchkey/x402/client'
 import { Facilitator } from '@latchkey/x402/facilitator'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'

@@ -1,4 +1,6 @@
-/** Complete requests: a seller over HTTP, a facilitator over HTTP, and buyers who pay for every request, or show a pass. */
+/**
+ * Runs complete requests: a seller and a facilitator over HTTP, and buyers who pay for every request or present a pass.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,7 +14,7 @@ import type { Market } from './Market.js'
 
 export type PaidOutcome = { perSecond: number; p50Ms: number; p99Ms: number }
 
-/** With `passes` each buyer pays once, before the time is taken. */
+/** With `passes`, each buyer pays once, before the measurement starts. */
 export async function paidRequests(
   market: Market,
   count: number,

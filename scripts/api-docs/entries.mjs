@@ -1,8 +1,8 @@
-// The entries of the packages: what others import, and where its types are.
+// Lists the public entries of the packages and the declaration file of each.
 import { join } from 'node:path'
 import { publishedPackages, root } from '../packages.mjs'
 
-/** @returns {{ name: string, page: string, types: string }[]} one for each entry of each package, the package's own order */
+/** @returns {{ name: string, page: string, types: string }[]} one item per entry of each package, sorted by name */
 export function apiEntries() {
   return publishedPackages()
     .flatMap(({ directory, manifest }) =>
@@ -17,7 +17,7 @@ export function apiEntries() {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Conditions may stand in each other. */
+/** Export conditions can be nested. */
 function typesOf(target) {
   if (typeof target !== 'object' || target === null) return undefined
   if (typeof target.types === 'string') return target.types

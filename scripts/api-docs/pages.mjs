@@ -1,11 +1,11 @@
-// docs/api: a page for each entry of each package, from the TSDoc in its declarations.
+// Writes docs/api: one page per entry of each package, from the TSDoc in its declarations.
 import { apiEntries } from './entries.mjs'
 import { openEntries } from './read.mjs'
 
-/** A declaration longer than this is cut: its members stand in the table below it. */
+/** Longer declarations are cut; the table below each declaration lists the members. */
 const maxLines = 24
 
-/** @returns {Map<string, string>} the text of each page by its name */
+/** @returns {Map<string, string>} the text of each page, by page name */
 export function apiPages() {
   const { entries, exportsOf } = open()
   const homes = homesOf(entries, exportsOf)
@@ -21,7 +21,7 @@ export function apiPages() {
   return pages
 }
 
-/** Exports, and functions of namespaces, that nothing is said of. */
+/** Lists exports, and functions of namespaces, that have no documentation. */
 export function undocumented() {
   const { entries, exportsOf } = open()
   return entries.flatMap((entry) =>
@@ -32,7 +32,7 @@ export function undocumented() {
   )
 }
 
-/** Reading the declarations is what takes time. */
+/** Caches the declarations, because reading them is slow. */
 let opened
 function open() {
   if (opened === undefined) {
@@ -51,7 +51,7 @@ code that runs: [the guides](../README.md). Every error code: [errors.md](../err
 |---|---|
 `
 
-/** Where several entries export one thing, the narrowest has its description. */
+/** If several entries export the same declaration, the most deeply nested entry describes it. */
 function homesOf(entries, exportsOf) {
   const depth = ({ name }) => name.split('/').length
   const homes = new Map()

@@ -1,10 +1,10 @@
-// Reads the exports of an entry from its declarations: names, signatures, and what their TSDoc says.
+// Reads the exports of an entry from its declarations: names, signatures and TSDoc.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { root } from '../packages.mjs'
 
-/** @returns a function from an entry to its exports, in the order of their names */
+/** @returns a function from an entry to its exports, sorted by name */
 export function openEntries(entries) {
   const program = ts.createProgram({
     rootNames: entries.map(({ types }) => types),
@@ -42,7 +42,7 @@ function readExport(checker, symbol, prefix) {
   const name = `${prefix}${symbol.name}`
   const own = documentation(checker, symbol)
   const isNamespace = (target.flags & ts.SymbolFlags.ValueModule) !== 0
-  // A type and a value of one name are documented on either.
+  // If a type and a value share a name, either one can carry the documentation.
   const declarations = target.declarations ?? []
   return {
     name,
@@ -70,12 +70,12 @@ function documentation(checker, symbol, isNamespace = false) {
   return { text: declaration === undefined ? '' : commentOfStatement(declaration), tags }
 }
 
-/** Links of TSDoc become code: a page has no other anchors than its headings. */
+/** Turns TSDoc links into code, because headings are the only anchors on a page. */
 function plain(text) {
   return text.replaceAll(/\{@link(?:code)? ([^}|]+?)(?:\s*\|[^}]*)?\}/g, (_, target) => `\`${target.trim()}\``).trim()
 }
 
-/** The comment of `export * as Name from`, which belongs to the statement. */
+/** Returns the comment of `export * as Name from`. The comment belongs to the statement. */
 function commentOfStatement(declaration) {
   const statement = ts.findAncestor(declaration, ts.isExportDeclaration)
   if (statement === undefined) return ''
@@ -83,7 +83,10 @@ function commentOfStatement(declaration) {
   return plain(comments.join('\n'))
 }
 
-/** A module says at its head what it is about. The compiler drops that comment with an import that it drops. */
+/**
+ * Returns a module's header comment from its source, because the compiler drops the comment along with an elided
+ * import.
+ */
 function commentOfFile(file) {
   if (file === undefined || !ts.isSourceFile(file)) return ''
   const source = file.fileName.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts')
@@ -92,7 +95,7 @@ function commentOfFile(file) {
   return plain((comment ?? '').replaceAll(/^\s*\* ?/gm, ''))
 }
 
-/** Properties and methods of a class or of an object type, with what is said of each. */
+/** Returns the properties and methods of a class or object type, with their documentation. */
 function membersOf(checker, declaration) {
   const nodes = []
   if (ts.isClassDeclaration(declaration)) nodes.push(...declaration.members)
@@ -121,7 +124,7 @@ function isHidden(node) {
   )
 }
 
-/** The declaration as it is written, without comments and what is private. */
+/** Returns the text of a declaration without comments and private members. */
 function declarationText(declaration) {
   const statement = ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration
   const text = statement.getText()

@@ -1,9 +1,9 @@
-// A machine that is a directory: a Debian tree of debootstrap with Node and nothing else, entered by chroot(2).
+// Builds a machine as a directory: a debootstrap tree of Debian with Node and nothing else, entered with chroot(2).
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Copies the tree `base`, adds Node, npm and a clone of the project, and returns how to run a command in it. */
+/** Copies the tree `base`, adds Node, npm and a clone of the project, and returns how to run a command in the copy. */
 export function makeDebian({ base, directory, tree }, { user }) {
   if (base === undefined || !existsSync(join(base, 'bin', 'sh'))) throw new Error('--base names no Debian tree')
   const machine = join(directory, `debian-${user}`)

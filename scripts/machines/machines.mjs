@@ -1,18 +1,19 @@
-// The machines: how each differs from this one. `make` gets `{ directory, home, tree, base }` and returns what differs from
-// a plain run: `command` (a prefix), `environment`, `cwd`, `close`; `expectsCure` if the command must say what to do.
+// Defines the machines and how each differs from this one. `make` gets `{ directory, home, tree, base }` and returns
+// the differences from a plain run: `command` (a prefix), `environment`, `cwd`, `close`, and `expectsCure` if the
+// command must print a remedy.
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { makeDebian } from './debian.mjs'
 
-/** A user id that owns nothing on most machines, and has no entry in /etc/passwd. */
+/** A user id that owns nothing on most machines and has no entry in /etc/passwd. */
 const stranger = '54321'
 const asStranger = ['setpriv', '--reuid', stranger, '--regid', stranger, '--clear-groups', '--']
 const withHome = (home, more = {}) => ({ ...process.env, HOME: home, ...more })
-/** Runs `setup` in the shell first. */
+/** Runs `setup` in the shell before the command. */
 const after = (setup) => ['sh', '-c', `${setup}; exec "$@"`, 'sh']
-/** A network of its own, with nothing but the loopback interface, and these names of it. */
+/** Runs in a separate network namespace with only the loopback interface. */
 const alone = (setup) => ['unshare', '--net', '--mount', ...after(`ip link set lo up; ${setup}`)]
 const hosts = (directory, lines) => {
   const path = join(directory, `hosts-${lines.length}`)
@@ -73,7 +74,7 @@ export const machines = {
     what: 'HOME is not set',
     make: ({ home }) => {
       const { HOME: _, ...environment } = process.env
-      // The cache of npm is in the home directory too.
+      // npm's cache is in the home directory too.
       return { environment: { ...environment, XDG_STATE_HOME: home } }
     },
   },
@@ -138,7 +139,7 @@ export const machines = {
   },
 }
 
-/** Another program may have the port already, which serves as well. */
+/** If another program already uses the port, that has the same effect. */
 function listen(port) {
   return new Promise((resolve) => {
     const server = createServer((socket) => socket.destroy())
@@ -147,7 +148,7 @@ function listen(port) {
   })
 }
 
-/** A PATH with Node, npm, git and what every Linux has. */
+/** Returns a PATH with Node, npm, git and the programs that every Linux has. */
 function fewPrograms(directory, more) {
   const path = mkdtemp(directory, 'bin')
   const usual = [
@@ -195,7 +196,7 @@ function mkdtemp(directory, name) {
   return path
 }
 
-/** Node of another release line, from the registry of npm. */
+/** Installs a Node of another release line from the npm registry. */
 function withNode({ home, directory }, version) {
   const folder = mkdtemp(directory, `node-${version}`)
   const platform = `node-linux-${process.arch}@${version}`

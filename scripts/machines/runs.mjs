@@ -1,20 +1,19 @@
-// The two commands of the README, run on a machine.
+// Runs the two commands of the README on a machine.
 import { spawn } from 'node:child_process'
 
 const limitMs = 45 * 60_000
-/** The line after the paid request; by then everything has worked. */
+/** The line printed after the paid request. At that point everything has worked. */
 const paid = /the buyer had .*, has /
-/** A few files of each kind, where the whole would take minutes. */
+/** A few files of each kind; running all of them would take minutes. */
 const few = ['algorand/src/Address', 'system/src/Lock', 'server/Gate.test', 'process/start', 'structure/structure']
 
-/** Starts the stack, waits for the paid request, and ends it as Ctrl-C does. */
+/** Starts the stack, waits for the paid request, and stops the stack as Ctrl-C does. */
 export async function runStart(situation) {
   const result = await runCommand(situation, ['npm', 'start'], (output, stop) => paid.test(output) && stop())
   const isPaid = paid.test(result.output)
   return { ...result, isGood: isPaid, said: isPaid ? 'one paid request' : lastLineOf(result.output) }
 }
 
-/** Runs the tests. */
 export async function runTests(situation, isWhole) {
   const words = isWhole ? [] : ['--', ...few]
   const result = await runCommand(situation, ['npm', 'test', ...words])
@@ -30,7 +29,7 @@ async function runCommand({ command, environment, cwd }, args, onOutput = () => 
     try {
       process.kill(-child.pid, signal)
     } catch {
-      // It has ended already.
+      // The process has already exited.
     }
   }
   let output = ''

@@ -1,4 +1,4 @@
-// The browser of the page tests: the one that is installed, or Debian's, which root installs.
+// Finds the browser for the page tests: an installed browser, or Debian's, which only root can install.
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -8,7 +8,7 @@ const names = ['chromium', 'chromium-browser', 'google-chrome']
 const installMs = 600_000
 const startMs = 60_000
 
-/** The path of the browser, or undefined. `CHROMIUM` in the environment names it. */
+/** Returns the path of the browser, or undefined. `CHROMIUM` in the environment overrides the search. */
 export function findChromium() {
   const { CHROMIUM: given = '', PATH: path = '' } = process.env
   if (given !== '') return given
@@ -18,7 +18,10 @@ export function findChromium() {
     .find(isProgram)
 }
 
-/** Whether a browser is installed, and starts: some systems have a program of this name that only names a package. */
+/**
+ * Whether a browser is installed and starts. On some systems, the program of this name only prints which package to
+ * install.
+ */
 export function canRunChromium() {
   const path = findChromium()
   if (path === undefined) return false
@@ -27,8 +30,8 @@ export function canRunChromium() {
 }
 
 /**
- * Finds it, or installs it as root on Debian and its like.
- * @returns `{ path }`, or `{ problem }`: why it cannot be had
+ * Finds a browser, or installs it as root on Debian and its derivatives.
+ * @returns `{ path }`, or `{ problem }` with the reason why no browser is available
  */
 export function obtainChromium() {
   const found = findChromium()
@@ -44,7 +47,7 @@ export function obtainChromium() {
       encoding: 'utf8',
       timeout: installMs,
     })
-    // Old lists may still do: whether the browser is there in the end is all that counts.
+    // Old package lists may still work; the only criterion is whether the browser is there afterwards.
     if (status !== 0) problem = error?.message ?? stderr.trim().split('\n').at(-1)
   }
   const path = findChromium()

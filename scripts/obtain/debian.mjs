@@ -1,5 +1,5 @@
-// Programs that tests run: those that are installed, or Debian's, unpacked below the cache with the libraries that this
-// machine lacks. Installing the packages would start services.
+// Provides programs that the tests run: the installed ones, or Debian's, unpacked below the cache with the libraries
+// that this machine lacks. Installing the packages would start services.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -8,8 +8,8 @@ import { buildOnce, cacheDirectory } from '../cache.mjs'
 const downloadMs = 300_000
 
 /**
- * The directory of the programs, or undefined. The variable of the environment names it; otherwise it is looked up in the
- * PATH, in `directories`, and among the downloaded packages.
+ * Returns the directory of the programs, or undefined. The environment variable names the directory; without it, the
+ * search covers PATH, `directories` and the downloaded packages.
  */
 export function findPrograms({ name, programs, variable, directories = [] }) {
   const given = process.env[variable] ?? ''
@@ -26,8 +26,8 @@ export function findPrograms({ name, programs, variable, directories = [] }) {
 }
 
 /**
- * Finds the programs, or downloads them where apt is.
- * @returns `{ directory }`, or `{ problem }`: why they cannot be had
+ * Finds the programs, or downloads them on systems with apt.
+ * @returns `{ directory }`, or `{ problem }` with the reason why the programs are not available
  */
 export function obtainPrograms(wanted) {
   const found = findPrograms(wanted)
@@ -44,18 +44,18 @@ export function obtainPrograms(wanted) {
   return { problem: `the packages ${wanted.packages.join(', ')} of this release do not contain it` }
 }
 
-/** The libraries of downloaded programs, for LD_LIBRARY_PATH; none for programs that are installed. */
+/** Returns the library directories of downloaded programs, for LD_LIBRARY_PATH. Installed programs need none. */
 export function librariesOf({ name }, directory) {
   if (directory === undefined || !directory.startsWith(cacheOf(name))) return []
   const folder = join(cacheOf(name), 'usr', 'lib')
-  // A package brings no libraries if the machine has all of them.
+  // A package brings no libraries if the machine already has all of them.
   if (!existsSync(folder)) return []
   return readdirSync(folder)
     .filter((entry) => /-linux-gnu\w*$/.test(entry))
     .map((entry) => join(folder, entry))
 }
 
-/** Whether a command is in the PATH. */
+/** Whether a command is in PATH. */
 export const has = (command) =>
   (process.env.PATH ?? '').split(delimiter).some((path) => existsSync(join(path, command)))
 
@@ -64,7 +64,7 @@ const cacheOf = (name) => cacheDirectory(`latchkey-${name.toLowerCase()}`)
 function unpack(packages, directory) {
   let problem = download(packages, directory)
   if (problem !== undefined && process.getuid?.() === 0) {
-    // The lists may be missing or old; whether the download then succeeds is all that counts.
+    // The package lists may be missing or old; the only criterion is whether the download then succeeds.
     run('apt-get', ['-q', 'update'], directory)
     problem = download(packages, directory)
   }
@@ -77,7 +77,7 @@ function unpack(packages, directory) {
   }
 }
 
-/** Downloads the packages and those of their dependencies that are not installed; changes nothing on the machine. */
+/** Downloads the packages and those of their dependencies that are not installed. Changes nothing on the machine. */
 function download(packages, directory) {
   const plan = spawnSync('apt-get', ['-s', '--no-install-recommends', 'install', ...packages], {
     timeout: downloadMs,
@@ -89,7 +89,7 @@ function download(packages, directory) {
   return run('apt-get', ['-q', 'download', ...new Set([...packages, ...missing])], directory)
 }
 
-/** Undefined if the command succeeds; otherwise the last line that it wrote. */
+/** Returns undefined if the command succeeds; otherwise the last line of its output. */
 function run(command, args, directory) {
   const result = spawnSync(command, args, {
     cwd: directory,

@@ -1,4 +1,4 @@
-// The programs of other people that tests run beside ours, and the environment in which a test finds them.
+// Lists the third-party programs that the tests run, and builds the environment that tells a test where to find them.
 import { spawnSync } from 'node:child_process'
 import { obtainChromium } from './chromium.mjs'
 import { librariesOf, obtainPrograms } from './debian.mjs'
@@ -9,7 +9,7 @@ export const prometheus = {
   programs: ['prometheus', 'promtool'],
   variable: 'PROMETHEUS_BIN',
 }
-/** The package without a version brings the server of the release, whichever it is. */
+/** The package name without a version installs the server version of the Debian release. */
 export const postgres = {
   name: 'PostgreSQL',
   packages: ['postgresql'],
@@ -42,7 +42,7 @@ export const chromium = {
     return { directory: path, problem }
   },
 }
-/** Not a program: a right that root has on most machines, and that no package brings. */
+/** A privilege rather than a program: root has it on most machines, and no package provides it. */
 export const namespaces = {
   name: 'network namespaces',
   advice: 'Run the tests as root, on a machine that allows `unshare --net --mount --pid`.',
@@ -53,7 +53,7 @@ export const namespaces = {
   },
 }
 
-/** Which of them the tests need whose path matches. */
+/** The programs needed by the tests whose path matches. */
 const needs = [
   [/\/browser\/|docs\/selling|security\/console-link/, [chromium]],
   [/\/prometheus\//, [prometheus]],
@@ -64,16 +64,16 @@ const needs = [
   [/\/operating\//, [postgres, nginx, prometheus]],
 ]
 
-/** The programs that a test file needs. */
+/** Returns the programs that a test file needs. */
 export function neededBy(path) {
   const name = path.replaceAll('\\', '/')
   return needs.flatMap(([pattern, programs]) => (pattern.test(name) ? programs : []))
 }
 
 /**
- * Obtains what these test files need, each program on its own: one that cannot be had leaves its tests out and disturbs
- * no others.
- * @returns the environment for the tests, and `missing`: why each program is not to be had
+ * Obtains the programs that these test files need, each independently. If one is not available, only its own tests are
+ * left out.
+ * @returns the environment for the tests, and `missing`: the reason why each missing program is not available
  */
 export function obtainFor(paths) {
   const environment = {}
@@ -86,7 +86,7 @@ export function obtainFor(paths) {
     if (program.packages !== undefined) libraries.push(...librariesOf(program, directory))
   }
   const search = libraries.filter((path) => path !== '').join(':')
-  // For those programs alone: others have the libraries of the machine.
+  // Applies to these programs only; all others use the libraries of the machine.
   if (search !== '') environment.LATCHKEY_TEST_LIBRARIES = search
   return { environment, missing }
 }
@@ -99,7 +99,7 @@ function obtain(program) {
   }
 }
 
-/** What a person can do to have the program. */
+/** Returns instructions for getting the program. */
 export function adviceFor({ advice, packages, variable }) {
   if (advice !== undefined) return advice
   const install = `apt-get install ${packages.join(' ')}`

@@ -1,4 +1,5 @@
-// The Python of the interop tests: virtual environments with pinned packages, made once below node_modules/.cache.
+// Provides Python for the interop tests: virtual environments with pinned packages, built once below
+// node_modules/.cache.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -12,8 +13,8 @@ const cache = cacheDirectory('latchkey-python')
 const installMs = 300_000
 
 /**
- * `{ python }`, the path of an interpreter with the packages of a requirements file of the tests; or `{ problem }`, why
- * there is none.
+ * Returns `{ python }`, the path of an interpreter with the packages of a requirements file of the tests, or `{ problem
+ * }` with the reason why there is none.
  */
 export function obtainPython(requirementsName) {
   const requirements = join(programs, requirementsName)
@@ -24,7 +25,7 @@ export function obtainPython(requirementsName) {
   const version = run('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))'], 30_000)
   if (version !== undefined) return { problem: `python3 (3.10 or newer) is not installed: ${version}` }
   try {
-    // Only the scripts of an environment name its directory, and none of them is used: it may be renamed.
+    // The environment can be renamed: only its scripts contain the directory name, and none of them is used.
     buildOnce(directory, (partial) => install(partial, requirements))
   } catch (error) {
     return { problem: error.message }
@@ -35,14 +36,14 @@ export function obtainPython(requirementsName) {
 function install(directory, requirements) {
   const made = run('python3', ['-m', 'venv', directory], 120_000)
   if (made !== undefined) throw new Error(`a virtual environment could not be made: ${made}`)
-  // Wheels only: nothing of a package runs when it is installed.
+  // Wheels only, so that no package code runs during installation.
   const pip = ['-m', 'pip', '--disable-pip-version-check', '--no-input', 'install', '--quiet', '--no-deps']
   const options = ['--only-binary', ':all:', '--retries', '3', '--timeout', '30', '-r', requirements]
   const installed = run(join(directory, 'bin', 'python'), [...pip, ...options], installMs)
   if (installed !== undefined) throw new Error(`pip could not install ${basename(requirements)}: ${installed}`)
 }
 
-/** Undefined if the command succeeds; otherwise the last line that it wrote. */
+/** Returns undefined if the command succeeds; otherwise the last line of its output. */
 function run(command, args, timeout) {
   const { status, error, stderr } = spawnSync(command, args, { timeout, stdio: ['ignore', 'ignore', 'pipe'] })
   if (status === 0) return undefined

@@ -1,20 +1,20 @@
-// What a run of test modules came to: the result of each file, the counts, and the closing block.
+// Collects the outcome of a run of test modules: the result of each file, the counts, and the closing block.
 import { relative } from 'node:path'
 import { root } from '../setup.mjs'
 import { withSources } from './sources.mjs'
 
-/** The results of the files of one module: `{ file, passed, failures, skips, ms }` each. */
+/** Returns the results of the files of one module, each as `{ file, passed, failures, skips, ms }`. */
 export function filesOf({ module, records, problem, output }) {
   const files = module.files.length === 1 ? [fileOf(module.files[0], records)] : splitByFile(module, records)
   if (problem !== undefined && files.every(({ failures }) => failures.length === 0)) {
-    // The first file without an end is the one that ran when the process ended.
+    // The first file without an end was running when the process exited.
     const culprit = files.find(({ isEnded }) => !isEnded) ?? files.at(-1)
     culprit.failures.push({ name: culprit.file, error: [problem, output.trim()].filter(Boolean).join('\n') })
   }
   return files
 }
 
-/** A batch reports a suite for each file, after the tests in it. */
+/** A batch reports one suite per file, after the tests of that file. */
 function splitByFile({ files }, records) {
   const found = new Map()
   let pending = []
@@ -42,7 +42,7 @@ function splitByFile({ files }, records) {
 
 function fileOf(file, records) {
   const tests = records.filter(({ type }) => type === 'test')
-  // A parent that fails only because a test in it did is no second failure; a hook that fails has no other record.
+  // A parent that fails only because of its tests is not a second failure. A failed hook has no other record.
   const failed = records.filter(({ isPassed, isParent }) => isPassed === false && isParent !== true)
   const usage = records.find(({ type }) => type === 'process')
   return {
@@ -56,7 +56,7 @@ function fileOf(file, records) {
   }
 }
 
-/** `N passed, N failed, N skipped`. */
+/** Returns `N passed, N failed, N skipped`. */
 export function countsLine(files) {
   const sum = (count) => files.reduce((total, file) => total + count(file), 0)
   const passed = sum(({ passed }) => passed)
@@ -64,14 +64,14 @@ export function countsLine(files) {
   return `${passed} passed, ${failed} failed, ${sum(({ skips }) => skips.length)} skipped`
 }
 
-/** Every failure with its error. */
+/** Returns every failure with its error. */
 export function failureLines(files) {
   return files.flatMap(({ file, failures }) =>
     failures.flatMap(({ name, error }) => ['', `✖ ${nameOf(file)}: ${name}`, indent(withSources(error))]),
   )
 }
 
-/** The skipped tests, by reason. */
+/** Returns the skipped tests, grouped by reason. */
 export function skipLines(files) {
   const byReason = new Map()
   for (const { file, skips } of files) {
@@ -87,7 +87,7 @@ export function skipLines(files) {
   ])
 }
 
-/** A test file as people name it: the path of its source. */
+/** Returns the name of a test file: the path of its source. */
 export const nameOf = (file) =>
   relative(root, file.startsWith('/') ? file : `${root}/${file}`)
     .replace(/(^|\/)dist\//, file.startsWith('packages') ? '$1src/' : '$1')

@@ -1,4 +1,4 @@
-// Several test files in one process: starting a process and loading the modules is most of the time that they take.
+// Runs several test files in one process, because starting a process and loading the modules takes most of their time.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -6,8 +6,8 @@ import { cacheDirectory } from '../cache.mjs'
 import { root } from '../setup.mjs'
 
 /**
- * Writes a module that runs these files one after the other, each as a suite, so that the hooks of one file do not run
- * for another.
+ * Writes a module that runs these files one after the other, each as a suite, so the hooks of one file do not run for
+ * another.
  * @returns the path of the module
  */
 export function writeBatch(name, files) {
@@ -22,7 +22,7 @@ export function writeBatch(name, files) {
   return path
 }
 
-/** Deals files like cards, so that slow tests of one folder do not meet in one batch. */
+/** Deals files round-robin, so the slow tests of one folder do not share a batch. */
 export function deal(files, count) {
   const hands = Array.from({ length: count }, () => [])
   for (const [index, file] of files.entries()) hands[index % count].push(file)

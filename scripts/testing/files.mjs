@@ -1,9 +1,9 @@
-// Which test files there are.
+// Lists the test files.
 import { existsSync, readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { root } from '../setup.mjs'
 
-/** Compiled test files below these directories, as paths from the root. */
+/** Returns the compiled test files below these directories, as paths from the root. */
 export function testFiles(directories) {
   return directories
     .flatMap((directory) =>
@@ -14,7 +14,7 @@ export function testFiles(directories) {
     .sort()
 }
 
-/** A test that was deleted or renamed may still be there compiled. */
+/** The compiled file of a deleted or renamed test may still exist. */
 function hasSource(path) {
   const source = path.replace(/\.js$/, '.ts')
   return [`${sep}src${sep}`, sep].some((place) => existsSync(join(root, source.replace(`${sep}dist${sep}`, place))))

@@ -1,5 +1,5 @@
-// The reporter of one test process: one JSON line for each test, and one at the end. A process that exits before its
-// tests have ended writes no last line, so that it cannot pass for a success.
+// Reports one test process: one JSON line per test, and one at the end. A process that exits before its tests have
+// ended writes no last line, so it cannot pass as a success.
 import { appendFileSync, readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 
@@ -26,9 +26,9 @@ function recordOf(isPassed, { name, nesting, skip, todo, details }) {
     nesting,
     isPassed: isPassed || todo !== undefined,
     ms: Math.round(details.duration_ms),
-    // The difference between the suites of a batch is the CPU time of a file.
+    // The CPU time of a file is the difference between consecutive suites of a batch.
     ...(details.type === 'suite' && nesting === 0 ? { cpuMs: usage().cpuMs } : {}),
-    // `true` stands for a test that gives no reason.
+    // `true` marks a test that gives no reason.
     ...(skip === undefined ? {} : { skip: skip === true || skip === '' ? 'no reason given' : String(skip) }),
     ...(error === undefined ? {} : { isParent: error.failureType === 'subtestsFailed', error: describe(error) }),
   }
@@ -39,13 +39,15 @@ function describe(error) {
   return typeof cause === 'string' ? cause : inspect(cause, { depth: 4 })
 }
 
-/** Wall time, and the CPU time of this process with the children that it waited for. */
+/** Returns the wall time, and the CPU time of this process and the children that it waited for. */
 function usage() {
   const { user, system } = process.cpuUsage()
   return { wallMs: Math.round(performance.now()), cpuMs: Math.round((user + system) / 1000) + childrenMs() }
 }
 
-/** From proc(5): fields 16 and 17 are the ticks of children; a tick is 10 ms on every Linux that Node runs on. */
+/**
+ * According to proc(5), fields 16 and 17 are the ticks of children. A tick is 10 ms on every Linux that Node runs on.
+ */
 function childrenMs() {
   try {
     const text = readFileSync('/proc/self/stat', 'utf8')

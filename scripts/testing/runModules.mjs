@@ -1,4 +1,4 @@
-// Runs test modules, each in a process of its own, and collects what their reporters write.
+// Runs test modules, each in a separate process, and collects the output of their reporters.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -9,13 +9,13 @@ import { root } from '../setup.mjs'
 
 const reporter = new URL('reporter.mjs', import.meta.url).href
 const maxOutput = 64 * 1024
-/** The longest file takes minutes on a loaded machine; a process that hangs must not hold the run for ever. */
+/** The longest file takes minutes on a loaded machine; a process that hangs must not block the run forever. */
 const moduleLimitMs = 30 * 60_000
 
 /**
  * @param modules `{ name, path, files }`: the module at `path` runs these test files
- * @param onEnd called with each result when its process has ended
- * @returns the results, in the order in which they ended
+ * @param onEnd called with each result when its process has exited
+ * @returns the results, in the order in which the processes exited
  */
 export async function runModules(modules, { concurrency, environment, onEnd }) {
   const running = new Set()
@@ -49,7 +49,7 @@ export async function runModules(modules, { concurrency, environment, onEnd }) {
 async function runModule(module, { directory, environment, running }) {
   const reportFile = join(directory, `${module.name.replaceAll(/[^\w.-]/g, '_')}.jsonl`)
   const args = [`--test-reporter=${reporter}`, `--test-reporter-destination=${reportFile}`]
-  // A session of its own: no command under test can prompt on the terminal of the person who runs the tests.
+  // Runs in a separate session, so no command under test can prompt on the terminal of the person running the tests.
   const child = spawn(process.execPath, [...args, module.path], {
     cwd: root,
     detached: true,
@@ -73,7 +73,7 @@ async function runModule(module, { directory, environment, running }) {
     child.once('error', (error) => resolve(error.message))
     child.once('exit', (code, signal) => resolve(signal ?? code))
   })
-  // Its last output; not for long, since a process that a test left behind may hold the pipes open.
+  // Waits briefly for the last output; a process that a test left behind may hold the pipes open.
   if (exit !== 0) await Promise.race([closed, setTimeoutPromise(1000)])
   clearTimeout(timer)
   running.delete(child)
@@ -90,12 +90,12 @@ async function runModule(module, { directory, environment, running }) {
   return { module, records, problem, output }
 }
 
-/** Tests that run npm, which may reach its registry through a proxy with a certificate of its own. */
+/** Tests that run npm, which may reach its registry through a proxy with its own certificate. */
 const downloads = /\/publish\/|scripts\/machines/
 
 /**
- * The environment of the person who runs the tests. Node reads all of `NODE_EXTRA_CA_CERTS` whenever it starts, which
- * takes longer than the rest of the start, and tests that reach the loopback interface alone need no certificates.
+ * Returns the environment of the person running the tests. Node reads all of `NODE_EXTRA_CA_CERTS` at every start,
+ * which takes longer than the rest of the start. Tests that only use the loopback interface need no certificates.
  */
 function inherited({ files }) {
   const { NODE_EXTRA_CA_CERTS: _, ...others } = process.env
@@ -110,7 +110,7 @@ function readRecords(path) {
   }
 }
 
-/** The last line may be cut where a process was killed. */
+/** The last line of a killed process may be incomplete. */
 function parse(line) {
   try {
     return [JSON.parse(line)]
@@ -123,6 +123,6 @@ function kill(child, signal) {
   try {
     process.kill(-child.pid, signal)
   } catch {
-    // It has ended already.
+    // The process has already exited.
   }
 }

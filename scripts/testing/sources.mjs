@@ -1,16 +1,16 @@
-// The places of compiled code in a stack trace, as places in the sources. Tests run without `--enable-source-maps`: Node
-// would read the map of every module that it loads, and only failures need them.
+// Maps positions of compiled code in a stack trace to positions in the sources. Tests run without
+// `--enable-source-maps`: Node would read the map of every module that it loads, and only failures need the maps.
 import { existsSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** An absolute path of a script, with line and column; `file:` addresses are as common as paths. */
+/** Matches an absolute path of a script with line and column, as a path or as a `file:` URL. */
 const place = /((?:file:\/\/)?\/[^\s():'"]+\.[cm]?js):(\d+):(\d+)/g
 
 const maps = new Map()
 
-/** The text with every place that has a source map replaced by the place in the source. */
+/** Replaces every position that has a source map by the position in the source. */
 export function withSources(text) {
   return text.replace(place, (found, script, line, column) => {
     try {
@@ -18,7 +18,7 @@ export function withSources(text) {
         sourceOf(script.startsWith('file:') ? fileURLToPath(script) : script, Number(line), Number(column)) ?? found
       )
     } catch {
-      // A map that cannot be read is no reason to hide the failure.
+      // An unreadable map must not hide the failure.
       return found
     }
   })

@@ -1,21 +1,21 @@
-// Which tests belong to which tier, and how their files share processes.
+// Assigns tests to tiers and groups their files into processes.
 import { availableParallelism } from 'node:os'
 import { join, sep } from 'node:path'
 import { root } from '../setup.mjs'
 import { deal, writeBatch } from './batches.mjs'
 
-/** Tests that need a program that is not Node: a server, Chromium, packages of Python, network namespaces. */
+/** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
 const foreign =
   /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes)|security\/console-link/
 
-/** Tests that Node alone could run, and that take the longest: each is the whole of a matrix of cases. */
+/** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
   /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|hostile-tokens|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/soak/
 
-/** Quick page tests, one file for each page: `npm test` runs them too where a browser is installed. */
+/** Quick page tests, one file per page. `npm test` also runs them if a browser is installed. */
 const pages = /browser\/(console-searches|paywall-passes|sales)\./
 
-/** Random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
+/** Tests with random cases and killed processes: a few in `npm test`, many in `npm run test:system`. */
 const repeated = /(\.fuzz|[./-]crash)\.test\.js$/
 
 /** The packages' own tests that take longer than a few seconds. */
@@ -25,10 +25,10 @@ const posix = (path) => path.split(sep).join('/')
 const isOwn = (path) => posix(path).startsWith('packages/')
 const isSystemOnly = (path) => foreign.test(posix(path)) || long.test(posix(path))
 
-/** Whether `npm test` leaves this file out on a machine without a browser. */
+/** Whether `npm test` skips this file on a machine without a browser. */
 export const needsBrowser = (path) => pages.test(posix(path))
 
-/** A tier: which files it has, and the environment that sets how many random cases and kills they try. */
+/** Each tier selects its files and sets, through the environment, how many random cases and kills they try. */
 export const tiers = {
   unit: {
     has: (path) => isOwn(path) && !slow.test(path),
@@ -44,19 +44,19 @@ export const tiers = {
   },
 }
 
-/** Most tests wait for a process, a timer or a disk for more than half of their time, those of the system tier longest. */
+/** Most tests spend more than half of their time waiting for a process, a timer or a disk; system tests wait longest. */
 export const concurrencyOf = (tierName) => availableParallelism() + (tierName === 'system' ? 3 : 2)
 
-/** A module that runs one file. */
+/** Returns a module that runs one file. */
 export const single = (file) => ({ name: posix(file), path: join(root, file), files: [file] })
 
-/** These have a process of their own and start first, since most of them wait: the longest, then the others. */
+/** Files that get their own process and start first, because most of them wait. The longest come first. */
 const alone = [
   /faults\/(faults|plants)|scripts\/machines|publish\/outside|docs\/blocks|terminal-escapes|own-sellers/,
   /process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|publish\/|handle-limit|hostile-tokens|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|faults\/|browser\/|soak/,
 ]
 
-/** Files whose tests can share a process, by the folder that they are in, and how many processes they share: the longest first. */
+/** Folders whose tests can share processes, with the number of processes. The longest come first. */
 const groups = [
   { name: 'process', has: (path) => /^test\/dist\/process\//.test(path), count: 8 },
   { name: 'daemon', has: (path) => /^test\/dist\/(kmd|parity|interop|audit|agents)\//.test(path), count: 3 },
@@ -68,8 +68,8 @@ const groups = [
 ]
 
 /**
- * The modules that run these files of a tier: the longest first, so that none is left over at the end. Each tier has
- * batches of its own, so that two tiers can run at once.
+ * Returns the modules that run these files of a tier. The longest come first, so none is left running at the end. Each
+ * tier has its own batches, so two tiers can run at once.
  */
 export function modulesOf(files, tierName) {
   const singles = []

@@ -1,4 +1,4 @@
-// How long test files take: saved by each whole run, printed by `npm run test:times`.
+// Keeps the run times of test files: each full run saves them, and `npm run test:times` prints them.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheDirectory } from '../cache.mjs'
@@ -6,7 +6,7 @@ import { filesOf } from './Outcome.mjs'
 
 const pathOf = (tier) => join(cacheDirectory('latchkey-test-times'), `${tier}.json`)
 
-/** Saves wall and CPU time of each process, and the wall time of each file in it. */
+/** Saves the wall and CPU time of each process, and the wall time of each file in it. */
 export function saveTimes(tier, results) {
   const rows = results.map((result) => {
     const { wallMs = 0, cpuMs = 0 } = result.records.find(({ type }) => type === 'process') ?? {}
@@ -17,7 +17,7 @@ export function saveTimes(tier, results) {
   writeFileSync(pathOf(tier), JSON.stringify(rows, undefined, 1))
 }
 
-/** The rows of the last whole run of a tier; none if there was no run. */
+/** Returns the rows of the last full run of a tier; none if there was no run. */
 export function readTimes(tier) {
   try {
     return JSON.parse(readFileSync(pathOf(tier), 'utf8'))

@@ -1,6 +1,6 @@
 /**
- * What an agent reserved for a transaction that never entered the ledger comes back, by the node of the daemon; nothing else
- * does. A real daemon beside real devnets.
+ * The reservation for a transaction that never entered the ledger is released, as reported by the daemon's node;
+ * nothing else is released. Runs a real daemon with real devnets.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -11,12 +11,12 @@ import { type Json, makeDataDir, removeDataDir, startDaemon, type TestDaemon } f
 
 const fee = 1_000n
 const most = 10_000_000n
-/** A node's word is taken for final ten rounds after the last valid one. */
+/** A node's report is final ten rounds after the last valid round. */
 const longPast = 40
 const timeoutMs = 60_000
 const wallet_password = 'secret'
 
-/** A daemon that is started again with one node or another. It looks at reservations some moments after each start. */
+/** A daemon that is restarted with different nodes. The daemon checks reservations shortly after each start. */
 class Owner {
   readonly #dir: string
   #daemon: TestDaemon | undefined
@@ -41,7 +41,7 @@ class Owner {
     this.#daemon = await startDaemon({ dir: this.#dir, config: algod ? { algod } : {} })
   }
 
-  /** An agent that may spend as much on each of the networks. */
+  /** Creates an agent with the same limit on each of the networks. */
   async createAgent(networks: readonly string[]): Promise<void> {
     const { wallet } = await this.#ok('/v1/wallet', { wallet_name: 'w', wallet_driver_name: 'sqlite', wallet_password })
     const { wallet_handle_token } = await this.#ok('/v1/wallet/init', { wallet_id: wallet.id, wallet_password })
@@ -69,7 +69,7 @@ class Owner {
     return Buffer.from(signed_transaction, 'base64')
   }
 
-  /** What is spent of each limit, in the order of the networks. */
+  /** Returns the amount spent of each limit, in the order of the networks. */
   async spent(): Promise<bigint[]> {
     const { json, text, status } = await this.#daemon!.call('GET', '/latchkey/v1/agent', undefined, {
       token: this.#token,
@@ -78,7 +78,7 @@ class Owner {
     return json.budget.map(({ used }: { used: string }) => BigInt(used))
   }
 
-  /** Waits until that is spent; what is spent otherwise at the end fails the test. */
+  /** Waits until these amounts are spent; any other amounts at the end fail the test. */
   async waitForSpent(expected: readonly bigint[]): Promise<void> {
     const deadline = Date.now() + timeoutMs
     let spent = await this.spent()
@@ -106,7 +106,7 @@ async function submit({ url, token }: Devnet, signed: Buffer): Promise<void> {
   assert.equal(response.status, 200, await response.text())
 }
 
-test('a payment that was never sent is given back, and one that is in the ledger stays spent', {
+test('the reservation of an unsent payment is released; a payment in the ledger stays spent', {
   timeout: 3 * timeoutMs,
 }, async (t) => {
   const devnet = await startDevnet(t)
@@ -118,7 +118,7 @@ test('a payment that was never sent is given back, and one that is in the ledger
   await submit(devnet, await owner.sign(devnet.genesisHash, 30n, firstValid))
   await owner.sign(devnet.genesisHash, 500n, firstValid)
   devnet.mine(longPast)
-  // Not over yet: it could still be sent.
+  // Still valid, so it could still be sent.
   await owner.sign(devnet.genesisHash, 7_000n, devnet.round, devnet.round + 1_000n)
   assert.deepEqual(await owner.spent(), [30n + 500n + 7_000n + 3n * fee])
   await owner.startWith(devnet)
@@ -128,7 +128,7 @@ test('a payment that was never sent is given back, and one that is in the ledger
   assert.deepEqual(await owner.spent(), [30n + 7_000n + 2n * fee], 'after a restart')
 })
 
-test('a node of another network, or one without the blocks, gives nothing back', {
+test('a node of another network, or without the blocks, releases no reservation', {
   timeout: 3 * timeoutMs,
 }, async (t) => {
   const devnet = await startDevnet(t, { historyBlocks: 30 })
@@ -140,7 +140,7 @@ test('a node of another network, or one without the blocks, gives nothing back',
   await owner.sign(devnet.genesisHash, 30n, 10n)
   await owner.sign(elsewhere, 40n, 10n)
   devnet.mine(100)
-  // This one is given back: then the daemon has looked at all of them.
+  // Once this payment is released, the daemon has checked all of them.
   await owner.sign(devnet.genesisHash, 500n, 100n, 105n)
   await owner.sign(elsewhere, 600n, 100n, 105n)
   assert.equal(devnet.round, 120n)

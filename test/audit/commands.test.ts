@@ -1,4 +1,4 @@
-/** `latchkey audit ...`: with a daemon and without one, and with anchors on a devnet. */
+/** Tests `latchkey audit ...` with a daemon and without one, and with anchors on a devnet. */
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     return JSON.parse(stdout)
   }
 
-  /** The files as they are now, for what is done to them. */
+  /** Copies the files in their current state, to be modified. */
   function copy(): string {
     const directory = join(temporaryDirectory(scope), 'kmd-v0.5')
     cpSync(money.kmd.dataDir, directory, { recursive: true, filter: (path) => !path.endsWith('kmd.lock') })
@@ -40,7 +40,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     return directory
   }
 
-  test('tail, search and export show what happened, from the daemon and from the file', async () => {
+  test('tail, search and export show the records, from the daemon and from the file', async () => {
     const wrong = await money.run(['key', 'list', '--wallet', 'spending', '--password-file', join(money.home, 'no')])
     assert.notEqual(wrong.code, 0)
     const tail = await audit('tail', '-n', '3')
@@ -57,7 +57,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     )
     assert.deepEqual((await ok('search', 'OTHERS', '--event', 'wallet_created', '--since', '1h')).records.length, 1)
     assert.deepEqual((await ok('search', '--wallet', 'spending', '--until', '2020-01-01')).records, [])
-    // A list that is cut says so.
+    // A truncated list is reported as such.
     assert.equal((await ok('search', '--event', 'wallet_created')).hasMore, false)
     assert.equal((await ok('search', '--event', 'wallet_created', '-n', '1')).hasMore, true)
     const cut = await audit('search', '--event', 'wallet_created', '-n', '1')
@@ -90,7 +90,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     assert.match(again.stderr, /exists/)
   })
 
-  test('verify passes on what was written, needs no daemon, and has an exit code for a log that is broken', async () => {
+  test('verify passes on an intact log, needs no daemon, and has an exit code for a broken log', async () => {
     const verified = await ok('verify')
     assert.deepEqual([verified.ok, verified.problem], [true, null])
     assert.equal((await ok('verify', '--by-daemon')).headHash, verified.headHash)
@@ -115,7 +115,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     assert.deepEqual([usage.code, usage.stdout], [2, ''])
   })
 
-  test('an anchor is sent, recorded and found on chain; a log that was replaced is not of it', async (t) => {
+  test('an anchor is sent, recorded and found on chain; a replaced log does not match it', async (t) => {
     const anchored = await ok('anchor', '--yes', '--wallet', 'spending')
     assert.deepEqual([anchored.state, anchored.from], ['confirmed', money.accounts.alice.address])
     const { records } = await ok('search', '--event', 'log_anchored')
@@ -153,7 +153,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     atEnd(t, () => {})
   })
 
-  test('texts of strangers become no formula and no control character', async (t) => {
+  test('untrusted text becomes neither a formula nor a control character', async (t) => {
     const kmd = await start(t)
     await kmd.create('=HYPERLINK("http://x")', '')
     await kmd.create('\u001b[2J\u202e@SUM(1)', '')

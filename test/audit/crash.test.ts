@@ -1,6 +1,6 @@
 /**
- * The log of a daemon that is killed, or whose disk is full: it verifies, and what left the daemon is in it, keys of the owner and
- * signatures of an agent.
+ * The log of a daemon that is killed, or whose disk is full, verifies and contains everything that left the daemon:
+ * keys of the owner and signatures of an agent.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -52,7 +52,7 @@ async function makeAgent(kmd: Kmd, wallet: string, address: string): Promise<Tes
 
 let payments = 0
 
-/** Asks for a signature of another payment. Returns its id if there is one in the response. */
+/** Requests a signature of a new payment. Returns its id if the response contains the signature. */
 async function signOne(
   kmd: Kmd,
   { token, address }: TestAgent,
@@ -79,7 +79,7 @@ const signedIn = (records: readonly Json[]): Set<string> =>
   new Set(records.filter(({ event }) => event === 'transaction_signed').map(({ transaction }) => transaction))
 
 suite('audit log', { timeout: 600_000 }, () => {
-  test('kill -9 at any moment leaves a log that verifies, and has every key and every signature that left', async (t) => {
+  test('SIGKILL at any moment leaves a log that verifies and contains every key and signature that left', async (t) => {
     const dataDir = dataDirectory(t)
     const exported: string[] = []
     const signed: string[] = []
@@ -127,7 +127,7 @@ suite('audit log', { timeout: 600_000 }, () => {
     assert.ok(!last.some(({ event }) => event === 'log_damaged'))
   })
 
-  /** Makes every file of a daemon as long as the disk is: no write passes this many bytes. */
+  /** Simulates a full disk: no file of the daemon can grow beyond this size. */
   function fullDisk(t: TestContext, kilobytes: number): NodeJS.ProcessEnv {
     const bin = join(temporaryDirectory(t), 'bin')
     mkdirSync(bin)
@@ -136,7 +136,7 @@ suite('audit log', { timeout: 600_000 }, () => {
     return { PATH: `${bin}:${process.env['PATH'] ?? ''}` }
   }
 
-  test('on a full disk no key and no signature leaves without a record, the owner works on, and the log verifies', async (t) => {
+  test('on a full disk, no key or signature leaves without a record, the owner can still work, and the log verifies', async (t) => {
     const dataDir = dataDirectory(t, { log_level: 'error' })
     const first = await start(t, dataDir)
     const wallet = await first.create('w', 'secret')

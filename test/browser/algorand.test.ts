@@ -1,4 +1,4 @@
-/** The core as a browser runs it, held to what Node computes with libsodium. */
+/** Compares the core in a browser with the results of Node and libsodium. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bundle, call } from './bundle.test.helper.js'
@@ -74,7 +74,7 @@ export function refuse() {
 }
 `
 
-test('the core bundles for browsers and edge runtimes without a module of Node', async (t) => {
+test('the core bundles for browsers and edge runtimes without Node modules', async (t) => {
   for (const conditions of [undefined, ['workerd', 'worker', 'browser']]) {
     const { nodeImports, code } = await bundle(t, { source, ...(conditions && { conditions }) })
     assert.deepEqual(nodeImports, [])
@@ -102,7 +102,7 @@ test('the core signs, verifies, decodes and describes in Chromium as it does in 
   assert.deepEqual(inNode['verify']!(signed), [true, false, false])
 })
 
-/** The same text as a module of Node, which finds the package from here. */
+/** Writes the same text as a Node module, in a place from which the package resolves. */
 function pathToNode(text: string): string {
   const entry = import.meta.resolve('@latchkey/algorand')
   return `data:text/javascript,${encodeURIComponent(text.replace("'@latchkey/algorand'", JSON.stringify(entry)))}`

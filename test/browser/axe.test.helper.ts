@@ -1,4 +1,4 @@
-/** Judges the accessibility of a page with axe-core. */
+/** Checks the accessibility of a page with axe-core. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from './chromium.test.helper.js'
@@ -8,9 +8,12 @@ type Axe = { run: (options: object) => Promise<{ violations: readonly Violation[
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What axe-core finds on the page as it is now, each with its elements; none is the only good result. */
+/**
+ * Returns the issues that axe-core finds on the page in its current state, each with its elements. The expected result
+ * is none.
+ */
 export async function axeIssues(page: Page): Promise<string[]> {
-  // By the debugger, which the content security policy of the page does not concern.
+  // Evaluated through the debugger, which bypasses the content security policy of the page.
   await page.evaluate(source)
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as { axe: Axe }

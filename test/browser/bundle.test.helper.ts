@@ -1,4 +1,4 @@
-/** Bundles our packages for a browser or an edge runtime, and calls what was bundled in a page. */
+/** Bundles our packages for a browser or an edge runtime, and calls the bundled code in a page. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { builtinModules } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import type { Page } from './chromium.test.helper.js'
 type Scope = { after: (work: () => unknown) => void }
 
 export type BundleOptions = {
-  /** The entry as source text. It imports packages by name and exports the functions that a test calls. */
+  /** The source text of the entry. The source imports packages by name and exports the functions that a test calls. */
   source: string
   /**
    * Export conditions besides `import` and `default`.
@@ -19,7 +19,8 @@ export type BundleOptions = {
    */
   conditions?: readonly string[]
   /**
-   * What becomes of imports of Node's own modules: recorded and left, or replaced by empty modules, as Vite does for dApps.
+   * How imports of Node's built-in modules are treated: recorded and kept, or replaced by empty modules, as Vite does
+   * for dApps.
    *
    * @default 'record'
    */
@@ -27,15 +28,15 @@ export type BundleOptions = {
 }
 
 export type Bundle = {
-  /** The bundled file: one ES module. It is removed at the end of the test. */
+  /** The bundled file: one ES module, which is removed at the end of the test. */
   path: string
   code: string
-  /** Imports of Node's own modules that are left, each with the file it is in: `node:fs in packages/x/dist/y.js`. */
+  /** The remaining imports of Node's built-in modules, each with its file: `node:fs in packages/x/dist/y.js`. */
   nodeImports: readonly string[]
 }
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-/** No such file exists; its place is where packages are looked up from. */
+/** The file does not exist; packages are resolved relative to its path. */
 const entry = join(root, 'test', 'bundle-entry.js')
 const builtIns: ReadonlySet<string> = new Set(builtinModules)
 
@@ -62,7 +63,7 @@ export async function bundle(t: Scope, { source, conditions, nodeImports: policy
   return { path, code: await readFile(path, 'utf8'), nodeImports: [...nodeImports].sort() }
 }
 
-/** Calls an exported function of the bundle in a page. Arguments and result travel as JSON. */
+/** Calls an exported function of the bundle in a page. Arguments and result are passed as JSON. */
 export async function call(page: Page, { code }: Bundle, name: string, ...args: unknown[]): Promise<unknown> {
   const run = async ([text, exportName, values]: readonly [string, string, readonly unknown[]]): Promise<unknown> => {
     const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }))
@@ -85,7 +86,7 @@ function provideEntry(source: string): Plugin {
   }
 }
 
-/** Vite would put an empty module in their place, with a warning only. */
+/** Records the imports, because Vite would replace them by empty modules with only a warning. */
 function recordNodeImports(found: Set<string>): Plugin {
   return {
     name: 'latchkey:node-imports',

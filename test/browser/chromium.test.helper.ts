@@ -11,7 +11,7 @@ type Scope = { after: (work: () => unknown) => void }
 /** How long to wait for elements. Far more than needed: an overloaded machine must not fail a test. */
 export const timeoutMs = 60_000
 
-/** Turns off the requests that Chromium makes by itself: updates, sync, telemetry. */
+/** Turns off Chromium's background requests: updates, sync, telemetry. */
 const args = [
   '--headless',
   '--no-sandbox',
@@ -23,13 +23,13 @@ const args = [
   '--disable-sync',
 ]
 
-/** To start it takes longer than most tests do. */
+/** Shared, because starting the browser takes longer than most tests. */
 let shared: Promise<Browser> | undefined
 after(async () => (await shared)?.close())
 
 /**
- * Chromium, started once for a file: its contexts share nothing, and those of a test are closed at its end. Tests run one
- * after the other.
+ * Starts Chromium once per file. Browser contexts share nothing, and those of a test are closed at its end. Tests run
+ * one after the other.
  */
 export async function launch(t: Scope): Promise<Browser> {
   shared ??= start()

@@ -1,4 +1,4 @@
-/** The clients of the daemon and of nodes, bundled for browsers and edge runtimes, against a real daemon and devnet. */
+/** Tests the daemon and node clients, bundled for browsers and edge runtimes, against a real daemon and devnet. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -15,7 +15,7 @@ import { Algod } from '@latchkey/algod'
 import { Address, Bytes, Mnemonic, Transaction } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
 
-/** Pays from an account of the devnet whose key is in the daemon. */
+/** Pays from a devnet account whose key is in the daemon. */
 export async function pay({ daemon, node, mnemonic, receiver }) {
   const kmd = await Kmd.connect(daemon)
   const name = 'wallet ' + Bytes.toHex(Bytes.random(4))
@@ -46,7 +46,7 @@ export async function pay({ daemon, node, mnemonic, receiver }) {
   }
 }
 
-/** The codes of failures. */
+/** Returns the error codes of failures. */
 export async function fail({ daemon, node, silent }) {
   const code = (promise) => promise.then(() => 'no failure', (error) => error.code ?? String(error))
   const kmd = await Kmd.connect(daemon)
@@ -87,7 +87,7 @@ const failures = {
   failover: 'bigint',
 }
 
-test('the clients bundle for browsers and edge runtimes without a module of Node', async (t) => {
+test('the clients bundle for browsers and edge runtimes without Node modules', async (t) => {
   for (const conditions of [undefined, ['workerd', 'worker', 'browser']]) {
     const { nodeImports, code } = await bundle(t, { source, ...(conditions && { conditions }) })
     assert.deepEqual(nodeImports, [])
@@ -95,7 +95,7 @@ test('the clients bundle for browsers and edge runtimes without a module of Node
   }
 })
 
-/** An empty page, for its origin. */
+/** Serves an empty page, for its origin. */
 async function servePage(t: TestContext): Promise<string> {
   const server = createServer((_, response) => {
     response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>clients</title>')
@@ -108,7 +108,7 @@ async function servePage(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** The address of a server that accepts connections and never responds. */
+/** Returns the address of a server that accepts connections and never responds. */
 async function listenSilently(t: TestContext): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
@@ -152,7 +152,7 @@ test('in Chromium the clients pay with a key in the daemon, from an allowed orig
   assert.deepEqual(await call(page, bundled, 'fail', setup), failures)
 })
 
-test('pages of allowed origins may read the code of an error and when to retry', async (t) => {
+test('pages of allowed origins can read the error code and the retry time', async (t) => {
   const origin = 'http://127.0.0.1:1'
   const { daemon } = await setUp(t, [origin])
   const request = (from: string): Promise<Response> =>

@@ -1,4 +1,4 @@
-/** Access to the console: links, passwords, handles and sessions; and its accessibility. */
+/** Tests access to the console (links, passwords, handles and sessions) and its accessibility. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ import {
   walletWithKeys,
 } from './console.test.helper.js'
 
-test('a link works once, and only the session token is stored, for the tab', async (t) => {
+test('a link works once, and the tab stores only the session token', async (t) => {
   const environment = await startEnvironment(t)
   const link = environment.daemon.consoleLink()
   const first = await openPage(environment, link)
@@ -51,7 +51,7 @@ test('a link works once, and only the session token is stored, for the tab', asy
   for (const { assertClean } of [first, second, third]) assertClean()
 })
 
-test('reports a wrong password, and how long the daemon blocks attempts', async (t) => {
+test('reports a wrong password and how long the daemon blocks attempts', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   expectStatus(401)
@@ -95,14 +95,14 @@ test('locks a wallet when its handle expires', async (t) => {
   assertClean()
 })
 
-test('renews the handle at input, and neither without it nor while the page is hidden', async (t) => {
+test('renews the handle on input, but not without input or while the page is hidden', async (t) => {
   const environment = await startEnvironment(t, { config: { session_lifetime_secs: 30 } })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   let renewals = 0
   page.on('request', (request) => void (request.url().endsWith('/v1/wallet/renew') && renewals++))
   await createWallet(page, 'renewed')
   const before = renewals
-  // A quarter of the time has passed. Until then, and without input, nothing is renewed.
+  // A quarter of the time has passed. Before that, and without input, the handle is not renewed.
   await page.getByText(/locks in (\d|1\d|2[0-2]) s without use/).waitFor()
   assert.equal(renewals, before)
   await page.evaluate(() => document.body.dispatchEvent(new PointerEvent('pointermove', { bubbles: true })))
@@ -118,7 +118,7 @@ test('renews the handle at input, and neither without it nor while the page is h
   assertClean()
 })
 
-test('a handle ends with the longest lifetime of the daemon, however active the person is', async (t) => {
+test('a handle expires at the maximum lifetime of the daemon, even with constant input', async (t) => {
   const config = { session_lifetime_secs: 12, session_max_lifetime_secs: 20 }
   const environment = await startEnvironment(t, { config })
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
@@ -133,7 +133,7 @@ test('a handle ends with the longest lifetime of the daemon, however active the 
   assertClean()
 })
 
-test('locks a wallet when the daemon has ended its handle', async (t) => {
+test('locks a wallet when the daemon has closed its handle', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await createWallet(page, 'ended')
@@ -151,7 +151,7 @@ test('locks a wallet when the daemon has ended its handle', async (t) => {
   assertClean()
 })
 
-test('unlocks a wallet with the keyboard alone, without losing the focus', async (t) => {
+test('unlocks a wallet with only the keyboard, without losing the focus', async (t) => {
   const environment = await startEnvironment(t)
   await call(environment.daemon, '/v1/wallet', {
     wallet_name: 'keys only',
@@ -190,7 +190,7 @@ test('unlocks a wallet with the keyboard alone, without losing the focus', async
   assertClean()
 })
 
-test('shows that the session has ended, by the button or by the daemon', async (t) => {
+test('shows that the session was closed by the button or by the daemon', async (t) => {
   const environment = await startEnvironment(t)
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await walletWithKeys(page, 'short', 1)
@@ -238,7 +238,7 @@ test('signs without a node, and explains how to configure one', async (t) => {
   assertClean()
 })
 
-test('reports an unreachable node in the header and beside missing balances', async (t) => {
+test('reports an unreachable node in the header and next to missing balances', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await walletWithKeys(page, 'cut off', 1)
@@ -258,7 +258,7 @@ test('reports an unreachable node in the header and beside missing balances', as
 test('marks MainNet as real money', async (t) => {
   const environment = await startEnvironment(t)
   const { page, assertClean } = await openPage(environment, new URL('/console/', environment.daemon.consoleLink()).href)
-  // Tests cannot reach MainNet: only the daemon's node status is replaced.
+  // Tests cannot reach MainNet, so only the daemon's node status is replaced.
   await page.route('**/latchkey/v1/node', (route) =>
     route.fulfill({ json: { is_set: true, is_reachable: true, network: 'mainnet', last_round: 50_000_000 } }),
   )

@@ -1,4 +1,7 @@
-/** Agents in the console: made in three steps, held by their limits, paused, changed and revoked; and what the log says of it. */
+/**
+ * Tests agents in the console: created in three steps, held to their limits, paused, changed and revoked, with their
+ * audit records.
+ */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -20,7 +23,7 @@ import {
 const usdc = 31566704n
 const hostile = '<img src=x onerror=alert(1)> \u202ehttps://evil.example'
 
-/** Judges a view at both widths and in both colour schemes. */
+/** Checks a view at both widths and in both colour schemes. */
 async function checkView(page: Page, view: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [1280, 390]) {
@@ -28,7 +31,7 @@ async function checkView(page: Page, view: string): Promise<void> {
       await page.setViewportSize({ width, height: 860 })
       const where = `${view}, ${colorScheme}, ${width} pixels`
       assert.deepEqual(await layoutIssues(page), [], where)
-      // Contrast is measured above: each width and each scheme once is enough for the rest.
+      // Contrast is measured above, so each width and each scheme once is enough for the rest.
       if ((width === 1280) === (colorScheme === 'light')) assert.deepEqual(await axeIssues(page), [], where)
       await takeScreenshot(page, `agents-${view}-${colorScheme}-${width}`)
     }
@@ -48,11 +51,11 @@ async function dollars({ algod }: Environment, from: string, to: string, amount:
   return algosdk.encodeUnsignedTransaction(transaction)
 }
 
-/** The state beside the name; the history has the same words. */
+/** Finds the state next to the name; the history contains the same words. */
 const stateOf = (page: Page, state: string) => page.locator('.section-head').getByText(state, { exact: true })
 const meter = (page: Page, name: string) => page.getByRole('meter', { name })
 
-test('an agent is made in three steps and held by its limits, and its owner sees and ends it', async (t) => {
+test('an agent is created in three steps and held to its limits, and its owner sees and revokes it', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const payee = environment.devnet.accounts[0]!.address
@@ -64,7 +67,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   environment.devnet.fund(address!, { microAlgos: 5_000_000n, assets: [{ assetId: usdc, amount: 9_000_000n }] })
   await page.getByRole('button', { name: 'Lock', exact: true }).click()
 
-  // 1. The wallet is unlocked inside the step; its password serves the rest, too.
+  // 1. The wallet is unlocked inside the step; its password is used for the remaining steps, too.
   await page.getByRole('link', { name: 'Agents', exact: true }).click()
   await page.getByRole('link', { name: 'New agent' }).click()
   await page.getByLabel('Password of purse', { exact: true }).fill(password)
@@ -77,7 +80,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   await checkView(page, 'new-keys')
   await page.getByRole('button', { name: 'Next: limits' }).click()
 
-  // 2. Limits are read as on the command line, and what is wrong is said beside the field.
+  // 2. Limits are parsed as on the command line, and errors appear next to the field.
   assert.equal(await page.getByLabel('Limit 1', { exact: true }).inputValue(), '$5')
   await page.getByLabel('Limit 1', { exact: true }).fill('five')
   await page.getByLabel('Ask above (optional)').fill('much')
@@ -90,7 +93,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   await checkView(page, 'new-limits')
   await page.getByRole('button', { name: 'Review', exact: true }).click()
 
-  // 3. The rules in words.
+  // 3. The rules as text.
   await page.getByText('At most $2 a day.').waitFor()
   await page.getByText('At most $0.50 for each payment.').waitFor()
   await page.getByText('Never rekeys, closes an account, or exports a key.').waitFor()
@@ -122,7 +125,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   await page.getByText('Spending by day', { exact: true }).waitFor()
   await page.getByText('Show as table').click()
   await page.getByRole('cell', { name: '$0.50', exact: true }).waitFor()
-  // What the agent says is text, with nothing that reorders it.
+  // The agent's text is shown as plain text, without characters that reorder it.
   await page
     .getByText(/^<img src=x onerror=alert\(1\)> \W?https:\/\/evil\.example$/)
     .first()
@@ -131,7 +134,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   assert.equal(await page.getByRole('link', { name: /evil/ }).count(), 0)
   await checkView(page, 'agent')
 
-  // Pausing needs no password, resuming does.
+  // Pausing needs no password; resuming does.
   await page.getByRole('button', { name: 'Pause', exact: true }).click()
   await stateOf(page, 'paused').waitFor()
   await assert.rejects(async () => agent.sign(await dollars(environment, address!, payee, 1n)))
@@ -145,7 +148,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   await dialog.getByRole('button', { name: 'Resume', exact: true }).click()
   await stateOf(page, 'active').waitFor()
 
-  // Other limits: what was spent still counts.
+  // The limits change, and the amounts already spent still count.
   await page.getByRole('button', { name: 'Change limits' }).click()
   await dialog.getByLabel('Limit 1', { exact: true }).fill('$1')
   await checkView(page, 'change')
@@ -156,7 +159,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   await page.getByRole('meter', { name: '$1 a day' }).waitFor()
   assert.equal(await meter(page, '$1 a day').getAttribute('aria-valuetext'), '$0.50 left')
 
-  // A new token ends the old one.
+  // A new token invalidates the old one.
   await page.getByRole('button', { name: 'Change token' }).click()
   await dialog.getByLabel('Password of purse').fill(password)
   await dialog.getByRole('button', { name: 'Change token' }).click()
@@ -169,7 +172,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   await page.getByText('$0.25 left').waitFor()
   await page.getByRole('link', { name: 'All agents' }).click()
   await page.getByText('$0.25 left').waitFor()
-  // The test runs as the user of the daemon, as a careless owner's agent does.
+  // The test runs as the user of the daemon, like the agent of a careless owner.
   await page.getByText('runs as the daemon’s user').waitFor()
   await checkView(page, 'list')
 
@@ -187,7 +190,7 @@ test('an agent is made in three steps and held by its limits, and its owner sees
   await survivesRestart(environment)
 })
 
-/** The log has what was done above, with filters, and can be verified and saved. */
+/** The log contains the actions above, supports filters, and can be verified and saved. */
 async function seesActivity({ devnet }: Environment, page: Page): Promise<void> {
   await page.getByRole('link', { name: 'All of its activity' }).click()
   await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
@@ -205,7 +208,7 @@ async function seesActivity({ devnet }: Environment, page: Page): Promise<void> 
   await page.getByLabel('Text', { exact: true }).fill('EVIL.example')
   await page.getByRole('button', { name: 'Filter', exact: true }).click()
   await records.getByText('Wallet created').first().waitFor({ state: 'detached' })
-  // The list is empty until the answer is there.
+  // The list is empty until the response arrives.
   await records.getByRole('listitem').first().waitFor()
   assert.equal(await records.getByRole('listitem').count(), 1)
   await records.getByText(/^Record \d+/).click()
@@ -234,7 +237,7 @@ async function seesActivity({ devnet }: Environment, page: Page): Promise<void> 
   }
 }
 
-/** The log is read from the disk by the next daemon. */
+/** The next daemon reads the log from disk. */
 async function survivesRestart(environment: Environment): Promise<void> {
   await environment.daemon.stop()
   const daemon = await startDaemon(environment.scope, environment.dir, environment.devnet)

@@ -1,4 +1,7 @@
-/** Approvals in the console: an agent asks, the owner sees it live and decides, and the agent signs or is refused. */
+/**
+ * Tests approvals in the console: an agent asks, the owner sees the request live and decides, and the agent signs or is
+ * refused.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AgentClient, Kmd, KmdClientError } from '@latchkey/kmd-client'
@@ -25,7 +28,7 @@ async function checkView(page: Page, view: string): Promise<void> {
       await page.setViewportSize({ width, height: 860 })
       const where = `${view}, ${colorScheme}, ${width} pixels`
       assert.deepEqual(await layoutIssues(page), [], where)
-      // Contrast is measured above: each width and each scheme once is enough for the rest.
+      // Contrast is measured above, so each width and each scheme once is enough for the rest.
       if ((width === 1280) === (colorScheme === 'light')) assert.deepEqual(await axeIssues(page), [], where)
       await takeScreenshot(page, `approvals-${view}-${colorScheme}-${width}`)
     }
@@ -35,7 +38,7 @@ async function checkView(page: Page, view: string): Promise<void> {
 
 type Asking = { address: string; agent: AgentClient; agentId: string }
 
-/** A wallet with a funded key, and an agent that asks above 0.1 ALGO. */
+/** Creates a wallet with a funded key, and an agent that must ask above 0.1 ALGO. */
 async function startAgent({ daemon, devnet, algod }: Environment): Promise<Asking> {
   const created = await call(daemon, '/v1/wallet', {
     ...{ wallet_name: 'till', wallet_driver_name: 'sqlite', wallet_password: password },
@@ -81,12 +84,12 @@ const hasCode =
 
 const approveButton = (page: Page) => page.getByRole('button', { name: /^Approve/ })
 
-test('the owner sees live what an agent asks, approves, denies or lets it expire, and the log has it after a restart', async (t) => {
+test('the owner sees requests live and approves, denies or lets them expire, and the log has them after a restart', async (t) => {
   const environment = await startEnvironment(t)
   const { address, agent, agentId } = await startAgent(environment)
   const to = environment.devnet.accounts[0]!.address
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink(), async (one) => {
-    // Whether a notification is shown is up to the browser; the test sees what the page asks it for.
+    // The browser decides whether to show a notification; the test only observes what the page requests.
     await one.addInitScript(() => {
       const shown: unknown[] = []
       class Fake {
@@ -109,7 +112,7 @@ test('the owner sees live what an agent asks, approves, denies or lets it expire
   await page.getByRole('button', { name: 'Notify me' }).click()
   await page.getByText('Notifications are on while this page is open').waitFor()
 
-  // Asked while the page waits: it appears by itself. The page is not in front then.
+  // A request made while the page waits appears without a reload. The page does not have the focus at this point.
   await page.evaluate(() => Object.defineProperty(document, 'hasFocus', { value: () => false, configurable: true }))
   const first = await pay(environment, { from: address, to, microAlgos: 500_000 })
   const waiting = agent.sign(first, {
@@ -137,7 +140,7 @@ test('the owner sees live what an agent asks, approves, denies or lets it expire
   await page.getByText('approved and signed').waitFor()
   await page.getByText('Nothing is waiting for you.').waitFor()
 
-  // Denied, with the keyboard alone.
+  // Denied with only the keyboard.
   const second = await pay(environment, { from: address, to, microAlgos: 600_000 })
   const refused = agent.sign(second, { approvalWaitMs: 120_000 })
   refused.catch(() => {})
@@ -150,7 +153,7 @@ test('the owner sees live what an agent asks, approves, denies or lets it expire
   await page.getByText('denied', { exact: true }).waitFor()
   await page.locator('#approvals-title:focus').waitFor()
 
-  // Another one expires before anybody decides, and one that is decided elsewhere leaves the page by itself.
+  // Another request expires before a decision, and a request that is decided elsewhere disappears from the page.
   const short = await pay(environment, { from: address, to, microAlgos: 700_000, rounds: 2 })
   await assert.rejects(agent.sign(short), hasCode('agent_approval_required'))
   await page.getByText(`Pays 0.7 ALGO to ${to}.`).waitFor()
@@ -187,11 +190,11 @@ async function survivesRestart(environment: Environment, agentId: string): Promi
   assertClean()
 }
 
-test('a page in the background stops waiting for approvals, and goes on when it is looked at', async (t) => {
+test('a page in the background stops waiting for approvals, and resumes when it is visible', async (t) => {
   const environment = await startEnvironment(t, { hasNode: false })
   let count = 0
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink(), async (one) => {
-    // Answers at once, so that a page that waits asks again and again.
+    // Responds immediately, so a waiting page polls continuously.
     await one.route('**/latchkey/v1/approvals/watch', async (route) => {
       count++
       await route.fulfill({ json: { approvals: [], revision: String(count) } })

@@ -1,4 +1,4 @@
-/** The geometry of the console's chart in Chromium: no label touches a bar, another label or the edge. */
+/** Tests the geometry of the console's chart in Chromium: no label touches a bar, another label or the edge. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,10 @@ const { settings } = (await import(join(consoleDirectory, 'vite.mjs'))) as { set
 const browser = await launch({ after })
 const { script, style } = await bundleChart()
 
-/** The component with the console's styles, and a function that renders it. Amounts are texts: JSON has no such integers. */
+/**
+ * Bundles the component with the console's styles and a render function. Amounts are strings, because JSON cannot
+ * represent such integers.
+ */
 async function bundleChart(): Promise<{ script: string; style: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-chart-'))
   after(() => rmSync(directory, { recursive: true, force: true }))
@@ -100,7 +103,7 @@ const touches = (a: Box, b: Box): boolean =>
 
 for (const width of [390, 1280]) {
   for (const [what, spending] of Object.entries(spendings)) {
-    test(`labels are clear of the bars with ${what} (${width} px)`, async () => {
+    test(`labels do not overlap the bars with ${what} (${width} px)`, async () => {
       const page = await browser.newPage({ viewport: { width, height: 500 } })
       await page.setContent('<!doctype html><html lang="en"><body></body></html>')
       await page.addStyleTag({ content: style })

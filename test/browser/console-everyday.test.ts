@@ -1,4 +1,4 @@
-/** The console in daily use: first screen, backup of a new wallet, labels, search, and unlocking where it is needed. */
+/** Tests the console in daily use: first screen, backup of a new wallet, labels, search, and unlocking on demand. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ import {
   walletWithKeys,
 } from './console.test.helper.js'
 
-/** Judges the page at both widths, in both colour schemes. */
+/** Checks the page at both widths, in both colour schemes. */
 async function judge(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [1280, 390]) {
@@ -85,7 +85,7 @@ test('creating a wallet leads to its backup, which is checked and then cannot be
   await page.getByRole('heading', { name: 'savings', exact: true }).waitFor()
   assert.equal(await page.getByText('not backed up').count(), 0)
 
-  // The words are those of the wallet, and the console cannot ask for them any more.
+  // The words belong to the wallet, and the console can no longer request them.
   await page.getByRole('button', { name: 'Generate key' }).click()
   const walletId = new URL(page.url()).hash.slice('#/wallets/'.length)
   const opened = await call(environment.daemon, '/v1/wallet/init', { wallet_id: walletId, wallet_password: password })
@@ -102,7 +102,7 @@ test('creating a wallet leads to its backup, which is checked and then cannot be
   assertClean()
 })
 
-test('a backup that is put off stays visible, asks the password, and hides the words with the tab', async (t) => {
+test('a postponed backup stays visible, asks for the password, and hides the words with the tab', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   expectStatus(401)
@@ -114,7 +114,7 @@ test('a backup that is put off stays visible, asks the password, and hides the w
   await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByRole('button', { name: 'Back up later' }).click()
   const dialog = page.getByRole('dialog')
-  // One prompt: what unlocks the wallet also shows its words.
+  // A single prompt unlocks the wallet and shows its words.
   await dialog.getByLabel('Password of later', { exact: true }).fill('wrong')
   await page.keyboard.press('Enter')
   await dialog.getByText('Wrong password.').waitFor()
@@ -142,7 +142,7 @@ test('a backup that is put off stays visible, asks the password, and hides the w
   assertClean()
 })
 
-test('the first screen tells totals, what is not known, and what to do next', async (t) => {
+test('the first screen shows totals, unknown values, and the next step', async (t) => {
   const environment = await startEnvironment(t)
   await call(environment.daemon, '/v1/wallet', { wallet_name: 'old', wallet_driver_name: 'sqlite' })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
@@ -175,7 +175,7 @@ test('the first screen tells totals, what is not known, and what to do next', as
   assertClean()
 })
 
-test('a view that needs a wallet unlocks it there, and one password serves the whole group', async (t) => {
+test('a view that needs a wallet unlocks it in place, and one password covers the whole group', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   expectStatus(401)
@@ -197,13 +197,13 @@ test('a view that needs a wallet unlocks it there, and one password serves the w
   await page.getByRole('button', { name: 'Sign 2 transactions' }).click()
   await page.getByRole('heading', { name: 'Signed' }).waitFor()
 
-  // The next act asks again.
+  // The next operation asks for the password again.
   await review(page, toBase64(await pay(first!, second!)))
   await page.getByLabel('Password of both', { exact: true }).waitFor()
   assertClean()
 })
 
-test('labels appear beside addresses, are kept by the daemon, and are offered by the address book', async (t) => {
+test('labels appear next to addresses, are stored by the daemon, and are offered by the address book', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [address] = await walletWithKeys(page, 'mine', 1)
@@ -236,7 +236,7 @@ test('labels appear beside addresses, are kept by the daemon, and are offered by
   await page.locator('.lead .label', { hasText: 'Café' }).waitFor()
   await page.getByText(shop).waitFor()
 
-  // A damaged file says so, hides no address, and stays as it is.
+  // A damaged file is reported, hides no address, and is left unchanged.
   expectStatus(500)
   writeFileSync(file, '{"version": 1, "contacts": [')
   await page.getByRole('link', { name: 'Address book' }).click()
@@ -245,7 +245,7 @@ test('labels appear beside addresses, are kept by the daemon, and are offered by
   assertClean()
 })
 
-test('search finds wallets, labels, addresses and signed transactions with the keyboard', async (t) => {
+test('finds wallets, labels, addresses and signed transactions by keyboard search', async (t) => {
   const environment = await startEnvironment(t)
   await call(environment.daemon, '/v1/wallet', { wallet_name: 'reserve', wallet_driver_name: 'sqlite' })
   const shop = environment.devnet.accounts[0]!.address
@@ -267,7 +267,7 @@ test('search finds wallets, labels, addresses and signed transactions with the k
   await options.getByText('reserve').waitFor()
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'reserve', exact: true }).waitFor()
-  // A field is for typing: the key opens nothing there.
+  // In an input field, the key types a character and opens nothing.
   await page.getByLabel('Password', { exact: true }).press('/')
   assert.equal(await page.getByRole('dialog').count(), 0)
   await page.getByRole('heading', { name: 'reserve', exact: true }).click()
@@ -300,7 +300,7 @@ test('search finds wallets, labels, addresses and signed transactions with the k
   assertClean()
 })
 
-test('says which network a transaction is for, if it is another one, and how to choose it', async (t) => {
+test('names the network of a transaction for another network, and how to select it', async (t) => {
   const environment = await startEnvironment(t)
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [address] = await walletWithKeys(page, 'w', 1)

@@ -1,4 +1,4 @@
-/** What the console loads and when, and what it shows when a part of it does not load. */
+/** Tests what the console loads and when, and what it shows if a part does not load. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,7 +21,7 @@ async function judge(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 860 })
 }
 
-/** As after an update of the daemon, which has other files then. */
+/** Simulates an update of the daemon, which then has different files. */
 const isMissing =
   (file: RegExp) =>
   async (page: Page): Promise<void> => {
@@ -34,7 +34,7 @@ const isMissing =
     })
   }
 
-test('every file comes compressed, under the path and with the policy of the console', async (t) => {
+test('every file is compressed, below the path and with the policy of the console', async (t) => {
   const environment = await startEnvironment(t, { hasNode: false })
   const seen: { path: string; encoding: string | undefined; policy: string | undefined }[] = []
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink(), async (one) => {
@@ -48,7 +48,7 @@ test('every file comes compressed, under the path and with the policy of the con
   await page.getByText('Create your first wallet').waitFor()
   const later = ['WalletsView', 'SendView', 'ReceiveView', 'SignView', 'BackupDialog', 'QrCode', 'HealthView']
   const isLoaded = (name: string): boolean => seen.some(({ path }) => path.startsWith(`/console/assets/${name}-`))
-  // They come by themselves, once the first screen is there.
+  // These files load automatically after the first screen.
   const deadlineMs = Date.now() + timeoutMs
   while (!later.every(isLoaded) && Date.now() < deadlineMs) await sleep(50)
   assert.deepEqual(
@@ -62,7 +62,7 @@ test('every file comes compressed, under the path and with the policy of the con
   assertClean()
 })
 
-test('a view that does not load says so, and a reload makes it whole, in the same session', async (t) => {
+test('reports a view that does not load; a reload repairs it in the same session', async (t) => {
   const environment = await startEnvironment(t, { hasNode: false })
   const file = /\/assets\/SignView-/
   const { page } = await openPage(environment, environment.daemon.consoleLink(), isMissing(file))
@@ -73,7 +73,7 @@ test('a view that does not load says so, and a reload makes it whole, in the sam
   await page.getByRole('link', { name: 'Health', exact: true }).click()
   await page.getByRole('heading', { name: 'Health', exact: true }).waitFor()
   await page.getByRole('link', { name: 'Sign', exact: true }).click()
-  // The view is tried again; it fails as long as the file is missing.
+  // The view is retried, and fails as long as the file is missing.
   await page.getByRole('heading', { name: failure }).waitFor()
   await page.unroute(file)
   await page.getByRole('button', { name: 'Reload the console' }).click()
@@ -81,7 +81,7 @@ test('a view that does not load says so, and a reload makes it whole, in the sam
   assert.equal(await page.getByText(failure).count(), 0)
 })
 
-test('a dialog that does not load says so in a dialog, and the wallet that it was for is still to be backed up', async (t) => {
+test('reports a dialog that does not load, and keeps its wallet marked for backup', async (t) => {
   const environment = await startEnvironment(t, { hasNode: false })
   const file = /\/assets\/BackupDialog-/
   const { page } = await openPage(environment, environment.daemon.consoleLink())
@@ -100,7 +100,7 @@ test('a dialog that does not load says so in a dialog, and the wallet that it wa
   await page.getByRole('heading', { name: 'Back up savings' }).waitFor()
 })
 
-test('a console whose script does not load says so by itself', async (t) => {
+test('reports a console whose script does not load', async (t) => {
   const environment = await startEnvironment(t, { hasNode: false })
   const { page } = await openPage(environment, environment.daemon.consoleLink(), async (one) => {
     await one.route(/\/assets\/index-.*\.js/, (route) => route.abort('failed'))

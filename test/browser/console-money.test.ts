@@ -1,4 +1,4 @@
-/** Moving money in the console: send, receive, opt in and out, the faucet, and submitting what was signed. */
+/** Tests moving money in the console: send, receive, opt in and out, the faucet, and submitting signed transactions. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Devnet } from '@latchkey/devnet'
@@ -24,7 +24,7 @@ import { readQrCode } from './qr.test.helper.js'
 
 const usdc = 31566704n
 
-/** Judges a view at both widths and in both colour schemes. */
+/** Checks a view at both widths and in both colour schemes. */
 async function checkView(page: Page, view: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [1280, 390]) {
@@ -60,7 +60,7 @@ async function balance({ algod }: Environment, address: string): Promise<bigint>
   return (await algod.accountInformation(address).do()).amount
 }
 
-/** The transactions of a sender since the first block. */
+/** Counts the transactions of a sender since the first block. */
 async function sentBy({ algod }: Environment, address: string): Promise<number> {
   const { lastRound } = await algod.status().do()
   let count = 0
@@ -106,7 +106,7 @@ test('funds an account from the faucet and sends ALGO: checked, described, sent 
   assert.equal(await balance(environment, receiver), 1_500_000n)
   assert.equal(await sentBy(environment, address!), 1)
 
-  // The same transfer a second time is not one click away.
+  // Repeating the same transfer takes more than one click.
   await page.getByRole('button', { name: 'Send another' }).click()
   assert.equal(await page.getByLabel('Amount', { exact: true }).inputValue(), '')
   await page.getByRole('button', { name: /^All/ }).click()
@@ -145,7 +145,7 @@ test('sends USDC after the receiver opted in, and opts out again', async (t) => 
   await signAndSend(page, 'dollars')
   await page.getByText(/^Confirmed in round \d/).waitFor()
 
-  // What was entered before is still there.
+  // The previous input is still there.
   await openSend(page)
   assert.equal(await page.getByLabel('Amount', { exact: true }).inputValue(), '2.5 usdc')
   await page.getByRole('button', { name: 'Review', exact: true }).click()
@@ -202,7 +202,7 @@ test('shows a payment request as a QR code that a phone reads', async (t) => {
   assertClean()
 })
 
-test('submits what was signed, and tells failures apart: rejected, not sent, perhaps sent', async (t) => {
+test('submits signed transactions, and distinguishes failures: rejected, not sent, possibly sent', async (t) => {
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [address] = await walletWithKeys(page, 'signer', 1)
@@ -226,7 +226,7 @@ test('submits what was signed, and tells failures apart: rejected, not sent, per
   await page.getByText(/does not have enough ALGO/).waitFor()
   await checkView(page, 'rejected')
 
-  // The node takes the transaction, and its answer is lost.
+  // The node accepts the transaction, and its response is lost.
   environment.devnet.addFault({ type: 'lose', count: 2 })
   environment.devnet.addFault({ type: 'drop', count: 1 })
   await sign(1_234_567)
@@ -253,7 +253,7 @@ test('submits what was signed, and tells failures apart: rejected, not sent, per
   assertClean()
 })
 
-test('goes on with an open transfer when the person returns, without sending it again', async (t) => {
+test('resumes an open transfer when the person returns, without sending it again', async (t) => {
   const environment = await startEnvironment(t)
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [address] = await walletWithKeys(page, 'patient', 1)
@@ -291,7 +291,7 @@ test('unlocks inside the view, and one password both unlocks and signs', async (
   assertClean()
 })
 
-test('sends to a name of the address book', async (t) => {
+test('sends to a name in the address book', async (t) => {
   const environment = await startEnvironment(t)
   const receiver = environment.devnet.accounts[0]!.address
   await call(environment.daemon, '/latchkey/v1/contact', { address: receiver, label: 'the bakery' })
@@ -362,7 +362,7 @@ test('sends from a rekeyed account and from a multisig account', async (t) => {
   assertClean()
 })
 
-test('on MainNet asks for a confirmation that money is real, links to the explorer, and has no faucet', async (t) => {
+test('on MainNet, asks to confirm real money, links to the explorer, and has no faucet', async (t) => {
   const environment = await startEnvironment(t, { hasNode: false })
   const mainnet = await startPublicNode(environment.scope)
   await environment.daemon.stop()

@@ -1,9 +1,9 @@
-/** Searches of the console whose answers arrive in another order. */
+/** Tests searches in the console whose responses arrive out of order. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, openPage, password, startEnvironment } from './console.test.helper.js'
 
-test('the answer to an earlier search of the audit log does not replace that to a later one', async (t) => {
+test('the response to an earlier audit log search does not replace a later one', async (t) => {
   const environment = await startEnvironment(t)
   const wallet = { wallet_name: 'savings', wallet_driver_name: 'sqlite', wallet_password: password }
   await call(environment.daemon, '/v1/wallet', wallet)
@@ -28,7 +28,7 @@ test('the answer to an earlier search of the audit log does not replace that to 
   const earlier = page.waitForResponse((response) => isEarlier(response.request().postData()))
   release()
   await (await earlier).finished()
-  // What the page makes of it is drawn in the next frame.
+  // The page draws the result in the next frame.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
   assert.equal(await created.isVisible(), true)
 })

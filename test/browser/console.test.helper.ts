@@ -13,7 +13,7 @@ import { type Browser, type Locator, launch, type Page, timeoutMs } from './chro
 export type Scope = { after: (work: () => unknown) => void }
 
 export type Environment = {
-  /** For cleanup of what the test starts itself. */
+  /** For cleanup of resources that the test itself starts. */
   scope: Scope
   dir: string
   devnet: Devnet
@@ -131,7 +131,7 @@ export async function openPage(
   }
 }
 
-/** Creates a wallet and puts its backup off. The wallet is unlocked then. */
+/** Creates a wallet and postpones its backup. The wallet is then unlocked. */
 export async function createWallet(page: Page, name: string): Promise<void> {
   await startWallet(page, name)
   await page.getByRole('button', { name: 'Later', exact: true }).click()
@@ -139,7 +139,7 @@ export async function createWallet(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Lock', exact: true }).waitFor()
 }
 
-/** Creates a wallet and waits for the dialog that leads through its backup. */
+/** Creates a wallet and waits for its backup dialog. */
 export async function startWallet(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Create wallet' }).click()
   const dialog = page.getByRole('dialog')
@@ -222,7 +222,7 @@ export async function createAsset({ algod, devnet }: Environment, total: bigint)
   return assetIndex!
 }
 
-/** The text of the focused element. */
+/** Returns the text of the focused element. */
 export function focusedText(page: Page): Promise<string> {
   return page.evaluate(() => document.activeElement?.textContent?.trim() ?? '')
 }

@@ -1,4 +1,4 @@
-/** The console in Chromium, with a daemon and a devnet. */
+/** Tests the console in Chromium, with a daemon and a devnet. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { wires } from '@latchkey/kmd'
@@ -92,7 +92,7 @@ test('requires a typed confirmation to rekey an account, then signs with the new
   assertClean()
 })
 
-test('creates a multisig account, whose members sign one after the other', async (t) => {
+test('creates a multisig account whose members sign one after the other', async (t) => {
   const environment = await startEnvironment(t)
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [first, second] = await walletWithKeys(page, 'board', 2)
@@ -100,7 +100,7 @@ test('creates a multisig account, whose members sign one after the other', async
   await page.getByRole('button', { name: 'Create multisig' }).click()
   const dialog = page.getByRole('dialog')
   const members = dialog.getByLabel('Member addresses, one per line')
-  // The first character: the last one carries two bits of padding, so that most letters there are not base32 at all.
+  // Changes the first character: the last one carries two bits of padding, so most letters there are not valid base32.
   await members.fill(`${first}\n${second!.startsWith('A') ? 'B' : 'A'}${second!.slice(1)}`)
   await dialog.getByRole('button', { name: 'Create', exact: true }).click()
   await dialog.getByText('Line 2: The checksum of the address does not match').waitFor()
@@ -138,7 +138,7 @@ test('creates a multisig account, whose members sign one after the other', async
   assertClean()
 })
 
-test('signs only its own transactions of a group that is opened from a file', async (t) => {
+test('signs only its own transactions of a group opened from a file', async (t) => {
   const environment = await startEnvironment(t)
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [mine] = await walletWithKeys(page, 'trader', 1)

@@ -24,7 +24,7 @@ type Scope = { after: (work: () => unknown) => void }
 export type WorkerOptions = { source: string }
 
 export type EdgeWorker = {
-  /** Where the default export is served. */
+  /** The URL of the default export. */
   url: string
   /** Calls an exported function in the worker. */
   call: (name: string, ...args: unknown[]) => Promise<unknown>
@@ -34,7 +34,7 @@ const workerd = fileURLToPath(
   new URL('../../../node_modules/@cloudflare/workerd-linux-64/bin/workerd', import.meta.url),
 )
 
-/** Why tests in workerd are skipped here; false where it is installed. */
+/** Why tests in workerd are skipped; false if it is installed. */
 export const edgeSkipReason: string | false = existsSync(workerd) ? false : 'workerd is not installed on this platform'
 
 const callPath = '/latchkey-test-call'
@@ -75,7 +75,7 @@ const mainWorker :Workerd.Worker = (
 );
 `
 
-/** Bundles the source as tools for Workers do, and starts it. It ends with the test. */
+/** Bundles the source as tools for Workers do, and starts it. The worker stops with the test. */
 export async function startWorker(t: Scope, { source }: WorkerOptions): Promise<EdgeWorker> {
   const { path, nodeImports } = await bundle(t, { source, conditions: ['workerd', 'worker', 'browser'] })
   if (nodeImports.length > 0) throw new Error(`the bundle imports modules of Node: ${nodeImports.join(', ')}`)
@@ -94,7 +94,7 @@ export async function startWorker(t: Scope, { source }: WorkerOptions): Promise<
   return { url, call }
 }
 
-/** The port, which workerd reports on a descriptor of its own. */
+/** Returns the port, which workerd reports on a separate descriptor. */
 async function serve(t: Scope, configPath: string): Promise<number> {
   const child = spawn(workerd, ['serve', configPath, '--control-fd=3'], {
     stdio: ['ignore', 'inherit', 'pipe', 'pipe'],

@@ -1,4 +1,7 @@
-/** A seller on a simulated MainNet, whose page offers every wallet. Payments are verified by a stub and not settled. */
+/**
+ * Sets up a seller on a simulated MainNet, whose page offers every wallet. Payments are verified by a stub and not
+ * settled.
+ */
 import { after } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import { paymentGate } from '@latchkey/x402/node'
@@ -15,7 +18,7 @@ export const [seller, feePayer] = [algosdk.generateAccount(), algosdk.generateAc
 )
 export const round = 50_000_000
 
-/** A node with the parameters of MainNet and no transactions. */
+/** Simulates a node with the parameters of MainNet and no transactions. */
 const node = async (url: string): Promise<Response> => {
   if (url.endsWith('/v2/transactions/params')) {
     const { genesisHash, genesisId } = Network.mainnet
@@ -29,7 +32,7 @@ const node = async (url: string): Promise<Response> => {
   return Response.json({ message: 'not found' }, { status: 404 })
 }
 
-/** The groups of the payments that were verified, in base64. */
+/** The groups of the verified payments, in base64. */
 export const verified: string[][] = []
 const facilitator: FacilitatorClient = {
   name: 'stub',
@@ -54,7 +57,7 @@ const gate = await Gate.open({ routes, chains: chain, facilitators: facilitator,
 const shop = await listen(paymentGate(gate, (_, response) => response.end('sunny')))
 after(shop.close)
 
-/** Opens the page. `before` runs first, and may answer for other hosts; by default none is reached. */
+/** Opens the page. `before` runs first and may answer for other hosts; by default none is reachable. */
 export async function openShop(before: (page: Visit['page']) => Promise<void> = async () => {}): Promise<Visit> {
   const prepare = async (page: Visit['page']): Promise<void> => {
     await page.route(/^https:/, (route) => route.abort('failed'))
@@ -64,7 +67,7 @@ export async function openShop(before: (page: Visit['page']) => Promise<void> = 
   return visit(browser, `${shop.url}/weather`, { before: prepare })
 }
 
-/** Signs a transaction in base64 with the key of the buyer. */
+/** Signs a transaction in base64 with the buyer's key. */
 export function signed(text: string): string {
   const txn = algosdk.decodeUnsignedTransaction(Buffer.from(text, 'base64'))
   return Buffer.from(txn.signTxn(buyer.sk)).toString('base64')

@@ -1,4 +1,6 @@
-/** Every wallet that the paywall offers connects and signs the one payment, each by the far end of its own protocol. */
+/**
+ * Every wallet that the paywall offers connects and signs the one payment; the test plays the far end of each protocol.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import algosdk from 'algosdk'
@@ -9,7 +11,7 @@ import { pairPhone } from './walletConnectPhone.test.helper.js'
 const address = buyer.addr.toString()
 type WalletTransaction = { txn: string; signers?: string[] }
 
-/** As ARC-1 says: an empty list of signers means that the transaction is not to be signed. */
+/** According to ARC-1, an empty list of signers means that the transaction is not to be signed. */
 const signOwn = (transactions: WalletTransaction[]): (string | null)[] => {
   assert.deepEqual(
     transactions.map(({ signers }) => signers),
@@ -24,7 +26,7 @@ async function payWith({ page }: Visit, wallet: string): Promise<void> {
   await page.getByRole('button', { name: 'Pay $0.25' }).click()
 }
 
-/** The payment that arrived last is the buyer's, for the seller, and the fee transaction beside it is not signed. */
+/** Checks that the last payment is the buyer's, goes to the seller, and leaves the fee transaction unsigned. */
 async function assertPaid(visitor: Visit, before: number): Promise<void> {
   await waitForStatus(visitor, /Payment complete/)
   assert.equal(verified.length, before + 1)
@@ -43,7 +45,7 @@ const phones = {
   Defly: { dialog: 'defly-wallet-connect-modal', name: 'Defly Wallet' },
 }
 for (const [wallet, phone] of Object.entries(phones)) {
-  test(`${wallet} is paired by its QR code, signs, and is paired no second time after a reload`, async () => {
+  test(`${wallet} pairs by QR code, signs, and does not pair again after a reload`, async () => {
     let pairings = (): number => 0
     const visitor = await openShop(async (page) => {
       ;({ pairings } = await pairPhone(page, { ...phone, accounts: [address], sign: signOwn }))
@@ -57,7 +59,7 @@ for (const [wallet, phone] of Object.entries(phones)) {
     await payWith(visitor, wallet)
     await assertPaid(visitor, before)
     assert.equal(pairings(), 1)
-    // Chosen a second time, a wallet is paired again: its phone may be gone.
+    // A wallet chosen a second time is paired again, because its phone may be gone.
     await visitor.page.reload()
     await visitor.page.getByRole('button', { name: wallet, exact: true }).click()
     await visitor.page.getByRole('button', { name: 'Use another wallet' }).click()
@@ -66,7 +68,7 @@ for (const [wallet, phone] of Object.entries(phones)) {
   })
 }
 
-test('a pairing with one phone wallet is not taken for one with the other', async () => {
+test('a pairing with one phone wallet is not used for another', async () => {
   let accounts = [address]
   const visitor = await openShop(async (page) => {
     await pairPhone(page, {
@@ -84,7 +86,7 @@ test('a pairing with one phone wallet is not taken for one with the other', asyn
   await visitor.page.locator(phones.Pera.dialog).waitFor({ state: 'attached' })
 })
 
-/** The script of an extension: `handle` answers in the test process. */
+/** Installs the script of an extension; `handle` answers in the test process. */
 async function withExtension(script: string, handle: (what: string, value: unknown) => unknown): Promise<Visit> {
   return openShop(async (page) => {
     await page.exposeFunction('handle', async (what: string, value: unknown) => handle(what, value))
@@ -123,7 +125,7 @@ const kibisisExtension = `
     })
   }`
 
-test('Kibisis signs by messages of the page', async () => {
+test('Kibisis signs through page messages', async () => {
   const visitor = await withExtension(kibisisExtension, (method, params) =>
     method === 'enable'
       ? { result: { accounts: [{ address }], genesisHash: '', genesisId: '', providerId: '' } }
@@ -135,13 +137,13 @@ test('Kibisis signs by messages of the page', async () => {
   assert.deepEqual(visitor.issues, [])
 })
 
-test('a wallet that declines by an error code of its own protocol is told as declined', async () => {
+test("reports a wallet that declines with its own protocol's error code as declined", async () => {
   const visitor = await withExtension(kibisisExtension, () => ({ error: { code: 4001, message: 'no' } }))
   await visitor.page.getByRole('button', { name: 'Kibisis' }).click()
   await waitForStatus(visitor, /You declined/)
 })
 
-test('a wallet in a window of its own waits for a click if the first one was too long ago', async () => {
+test('a wallet in a separate window waits for a click if the first one was too long ago', async () => {
   const visitor = await openShop(async (page) => {
     await page.addInitScript(`Object.defineProperty(navigator, 'userActivation', { value: { isActive: false } })`)
   })
@@ -162,7 +164,7 @@ const strange: { [what: string]: unknown[] } = {
   'things that are no text': [null, 5, {}],
 }
 for (const [what, accounts] of Object.entries(strange)) {
-  test(`a wallet that answers with ${what} has no accounts`, async () => {
+  test(`a wallet that responds with ${what} has no accounts`, async () => {
     const script = `window.algorand = { enable: async () => window.handle('enable', ''), signTxns: async () => [] }`
     const visitor = await withExtension(script, () => ({ accounts }))
     await visitor.page.getByRole('button', { name: 'Exodus' }).click()

@@ -1,4 +1,4 @@
-/** What the paywall loads and when, which account it selects, and what it offers to people without a wallet. */
+/** Tests what the paywall loads and when, which account it selects, and what it offers to people without a wallet. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { axeIssues } from './axe.test.helper.js'
@@ -12,7 +12,7 @@ const isConnector = (url: string): boolean => url.includes('x402-page=wallet-')
 const daemonButton = ({ page }: Visit) => page.getByRole('button', { name: 'Local key daemon' })
 const paidText = ({ page }: Visit): Promise<string> => page.locator('[data-content] pre').innerText()
 
-/** Sums up what moved without the person having done anything, from the first paint on. */
+/** Sums the layout shifts that happen without user input, starting at the first paint. */
 const observeShifts = `
   globalThis.shifted = 0
   new PerformanceObserver((list) => {
@@ -20,7 +20,7 @@ const observeShifts = `
   }).observe({ type: 'layout-shift', buffered: true })
 `
 
-test('loads a wallet’s code when the wallet is chosen, and once', async () => {
+test('loads a wallet’s code once, when the wallet is chosen', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather?city=Rome')
   await daemonButton(visitor).and(visitor.page.locator(':enabled')).waitFor()
@@ -43,7 +43,7 @@ for (const [scheme, width] of [
     await environment.sell(weather)
     const before = async (page: Visit['page']): Promise<void> => {
       await page.addInitScript(observeShifts)
-      // The script comes long after the first paint.
+      // The script arrives long after the first paint.
       await page.route(/x402-page=paywall-.*\.js/, async (route) => {
         await page.locator('.wallet').first().waitFor()
         await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
@@ -69,7 +69,7 @@ for (const [scheme, width] of [
   })
 }
 
-test('selects an account that can pay, and shows what each one has', async () => {
+test('selects an account that can pay, and shows each balance', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')
   const { page } = visitor
@@ -89,7 +89,7 @@ test('selects an account that can pay, and shows what each one has', async () =>
   assert.deepEqual(visitor.issues, [])
 })
 
-test('pays without balances if the seller’s node does not tell them', async () => {
+test('pays without balances if the seller’s node does not provide them', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')
   await visitor.page.route(/x402-page=balances/, (route) => route.fulfill({ status: 503, body: 'no' }))
@@ -99,11 +99,11 @@ test('pays without balances if the seller’s node does not tell them', async ()
   assert.equal(await paidText(visitor), 'sunny')
 })
 
-test('a page from before an update says so, and a reload makes it whole', async () => {
+test('reports a page from before an update, and a reload repairs it', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')
   const { page } = visitor
-  // As the seller answers for a file that it has no more.
+  // The seller's response for a file that it no longer has.
   await page.route(/x402-page=wallet-/, (route) =>
     route.continue({ url: route.request().url().replace('wallet-', 'old-') }),
   )
@@ -118,7 +118,7 @@ test('a page from before an update says so, and a reload makes it whole', async 
   assert.equal(await paidText(visitor), 'sunny')
 })
 
-test('a page whose script does not load offers a reload, and says nothing before', async () => {
+test('a page whose script does not load offers a reload, and shows nothing before', async () => {
   await environment.sell(weather)
   const isScript = /x402-page=paywall-.*\.js/
   const visitor = await environment.visit('/weather', {
@@ -143,7 +143,7 @@ test('a page whose script does not load offers a reload, and says nothing before
   assert.equal(await paidText(visitor), 'sunny')
 })
 
-test('a page from before an update sends a signed payment again without loading anything', async () => {
+test('a page from before an update resends a signed payment without loading anything', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')
   const { page } = visitor
@@ -158,7 +158,7 @@ test('a page from before an update sends a signed payment again without loading 
   assert.equal(await paidText(visitor), 'sunny')
 })
 
-test('loads a wallet’s code again after the connection failed', async () => {
+test('loads a wallet’s code again after a failed connection', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')
   const { page } = visitor
@@ -168,12 +168,12 @@ test('loads a wallet’s code again after the connection failed', async () => {
   await page.unroute(/x402-page=wallet-/)
   await pay(visitor, environment.funded)
   assert.equal(await paidText(visitor), 'sunny')
-  // Some browsers remember that an address failed.
+  // Some browsers remember that a URL failed.
   const loads = visitor.requests.filter((url) => url.includes('x402-page=wallet-kmd'))
   assert.ok(loads.at(-1)!.endsWith('&retry=1'), loads.join(' '))
 })
 
-test('does not ask for a password after the wallet was cancelled', async () => {
+test('does not ask for a password after the wallet is cancelled', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')
   const { page } = visitor
@@ -197,7 +197,7 @@ test('does not ask for a password after the wallet was cancelled', async () => {
   assert.equal(await paidText(visitor), 'sunny')
 })
 
-test('copies the command that pays from a terminal, and shows the help of the selected offer only', async () => {
+test('copies the terminal payment command, and shows help for the selected offer only', async () => {
   const dollars = { network: environment.market.chain.caip2, price: '$0.01', payTo: environment.market.seller }
   const algos = { ...dollars, price: { asset: '0', amount: '250000' } }
   const routes = { 'GET /weather': { accepts: [dollars, algos], description: 'The weather, now' } }

@@ -1,4 +1,4 @@
-/** Pays once in Chromium and opens the page again: a pass in a cookie, which no script reads. */
+/** Pays once in Chromium and opens the page again, with a pass in a cookie that scripts cannot read. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { GateOptions } from '@latchkey/x402/server'
@@ -26,7 +26,7 @@ for (const [scheme, width] of [
   ['light', 1280],
   ['dark', 390],
 ] as const) {
-  test(`a page that was paid for opens again until its time is up (${scheme}, ${width} px)`, async () => {
+  test(`a paid page opens again until its time is up (${scheme}, ${width} px)`, async () => {
     const { served } = await selling({ minutes: 30 })
     const before = await received(environment)
     const visitor = await environment.visit('/weather', { scheme, width })
@@ -42,7 +42,7 @@ for (const [scheme, width] of [
       assert.deepEqual([response!.status(), await page.locator('h1').innerText()], [200, 'Sunny'])
       assert.match(response!.headers()['cache-control']!, /^private/)
     }
-    // A link from another page of the site, and a query, are the same route.
+    // A link from another page of the site, with a query, leads to the same route.
     await page.goto(`${environment.url}/weather?city=Rome`)
     assert.equal(await page.locator('h1').innerText(), 'Sunny')
     assert.deepEqual(served, ['/weather', '/weather', '/weather', '/weather'])
@@ -50,7 +50,7 @@ for (const [scheme, width] of [
     assert.equal(await page.evaluate('document.cookie'), '')
     const [cookie] = await page.context().cookies()
     assert.deepEqual([cookie!.httpOnly, cookie!.sameSite], [true, 'Lax'])
-    // Another route costs its own price.
+    // Another route has its own price.
     const other = await page.goto(`${environment.url}/news`)
     assert.equal(other!.status(), 402)
     assert.deepEqual(visitor.issues, [])
@@ -73,7 +73,7 @@ test('a page opens as often as it was sold for, and is then sold again', async (
   await page.context().close()
 })
 
-test('what was paid for in another tab is shown without a payment', async () => {
+test('content paid for in another tab is shown without a payment', async () => {
   await selling({ minutes: 30 })
   const visitor = await environment.visit('/weather')
   const { page } = visitor
@@ -88,10 +88,10 @@ test('what was paid for in another tab is shown without a payment', async () => 
   await page.context().close()
 })
 
-test('over TLS the cookie is one that no subdomain can set', async () => {
+test('over TLS, no subdomain can set the cookie', async () => {
   const context = await environment.browser.newContext()
   const page = await context.newPage()
-  // As the gate writes it; what the browser makes of it is looked at here.
+  // Copies the gate's cookie; this test checks how the browser handles it.
   const set = '__Host-x402-pass-AAAAAAAA=1; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=1800'
   await page.route('https://shop.example/**', (route) =>
     route.fulfill({ status: 200, headers: { 'Set-Cookie': set, 'Content-Type': 'text/html' }, body: 'goods' }),

@@ -1,4 +1,4 @@
-/** Browser wallets on a simulated MainNet: an installed extension, a missing one, and wallet dialogs. */
+/** Tests browser wallets on a simulated MainNet: an installed extension, a missing one, and wallet dialogs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Network } from '@latchkey/algorand'
@@ -6,7 +6,7 @@ import algosdk from 'algosdk'
 import { buyer, feePayer, openShop, round, seller, signed, verified } from './mainnetShop.test.helper.js'
 import { type Visit, waitForStatus } from './paywall.test.helper.js'
 
-/** The script that an extension injects. It signs in the test process. */
+/** The script that an extension injects. Signing happens in the test process. */
 const extension = `window.algorand = {
   isConnected: true,
   enable: async () => window.request('enable', ''),

@@ -42,7 +42,7 @@ export async function startEnvironment(scope: Scope) {
     browser,
     market,
     url,
-    /** For a second seller, whose origin the daemon accepts too. */
+    /** Sets up a second seller, whose origin the daemon accepts too. */
     second: { server: secondServer, url: secondUrl },
     funded,
     empty,
@@ -82,7 +82,7 @@ async function startKmd(scope: Scope, origins: readonly string[]) {
 export type Products = { readonly [path: string]: { type: string; body: string | Buffer; status?: number } }
 type Seller = { server: Server; market: Market; kmdUrl: string }
 
-/** Sells each product for one cent, in place of the previous products. */
+/** Sells each product for one cent, replacing the previous products. */
 async function sell({ server, market, kmdUrl }: Seller, products: Products, overrides: Partial<GateOptions> = {}) {
   const served: string[] = []
   const listener: RequestListener = (request, response) => {
@@ -117,7 +117,7 @@ export type VisitOptions = {
 }
 export type Visit = { page: Page; issues: string[]; requests: string[] }
 
-/** Opens a page, and records browser errors and requests, with those to other origins as issues. */
+/** Opens a page and records browser errors and requests; requests to other origins count as issues. */
 export async function visit(
   browser: Browser,
   url: string,
@@ -168,7 +168,7 @@ export async function waitForStatus(visit: Visit, text: RegExp): Promise<void> {
   assert.match(await statusOf(visit), text)
 }
 
-/** What the seller has received, in millionths of a dollar. */
+/** Returns the amount that the seller has received, in millionths of a dollar. */
 export async function received({ market }: Environment): Promise<bigint> {
   return market.dollars(market.seller)
 }

@@ -1,4 +1,4 @@
-/** Pays for a page in Chromium, with a key in the daemon, on a devnet. */
+/** Pays for a page in Chromium with a key in the daemon, on a devnet. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
@@ -68,7 +68,7 @@ for (const { scheme, width } of screens) {
   })
 }
 
-test('works by the keyboard alone', async () => {
+test('works with only the keyboard', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')
   const { page } = visitor
@@ -126,7 +126,7 @@ test('reports an insufficient balance and a missing opt-in', async () => {
   assertNoIssues(visitor)
 })
 
-/** Blocks requests with a payment, or only their responses. Returns a function that stops it. */
+/** Blocks requests with a payment, or only their responses. Returns a function that ends the block. */
 async function block({ page }: Visit, what: 'request' | 'response'): Promise<() => Promise<void>> {
   await page.route('**/weather', async (route) => {
     if (route.request().headers()['payment-signature'] === undefined) return route.continue()
@@ -136,7 +136,7 @@ async function block({ page }: Visit, what: 'request' | 'response'): Promise<() 
   return () => page.unroute('**/weather')
 }
 
-test('sends a payment without a response again, also after a reload, and pays once', async () => {
+test('resends a payment without a response, also after a reload, and pays once', async () => {
   const { served } = await environment.sell(weather)
   const before = await received(environment)
   const visitor = await environment.visit('/weather')
@@ -158,7 +158,7 @@ test('sends a payment without a response again, also after a reload, and pays on
 })
 
 for (const status of [502, 524]) {
-  test(`keeps the payment after an error ${status} of a proxy, and sends it again`, async () => {
+  test(`keeps the payment after an error ${status} of a proxy, and resends it`, async () => {
     await environment.sell(weather)
     const before = await received(environment)
     const visitor = await environment.visit('/weather')
@@ -178,7 +178,7 @@ for (const status of [502, 524]) {
   })
 }
 
-test('shows the response that did not arrive, for the same payment', async () => {
+test('shows the missed response for the same payment', async () => {
   await environment.sell(weather)
   const before = await received(environment)
   const visitor = await environment.visit('/weather')
@@ -192,7 +192,7 @@ test('shows the response that did not arrive, for the same payment', async () =>
   assertNoIssues(visitor)
 })
 
-test('reports a payment that was already used, and makes another only after a confirmation', async () => {
+test('reports an already used payment, and makes another only after a confirmation', async () => {
   await environment.sell(weather)
   const before = await received(environment)
   const visitor = await environment.visit('/weather')
@@ -205,7 +205,7 @@ test('reports a payment that was already used, and makes another only after a co
   await page.getByRole('dialog').filter({ hasText: 'you may pay twice' }).waitFor()
   await takeScreenshot(visitor.page, '10-twice')
   await page.getByRole('button', { name: 'Cancel' }).click()
-  // A seller that has lost its claims.
+  // Simulates a seller that has lost its claims.
   await environment.sell(weather)
   await page.getByRole('button', { name: 'Send the payment again' }).click()
   await waitForStatus(visitor, /This payment was already used/)
@@ -243,7 +243,7 @@ test('waits with the same payment while the settlement is pending', async () => 
   await environment.sell(weather, { facilitators })
   const before = await received(environment)
   const visitor = await environment.visit('/weather')
-  // Waits from the start: the text is shown for two seconds only.
+  // Waits from the start, because the text is shown for only two seconds.
   const pending = visitor.page.locator('.wait', { hasText: 'Not settled yet' }).waitFor()
   await pay(visitor, environment.funded)
   await pending
@@ -271,7 +271,7 @@ test('shows the transaction if the seller fails after the settlement, and gets t
     await waitForStatus(visitor, /Paid, but the seller responded with status 500.*does not cost more/s)
     assert.equal(await paidText(visitor), 'out of order')
     assert.equal((await received(environment)) - before, cent)
-    // It is still there after a reload.
+    // The transaction is still there after a reload.
     await visitor.page.reload()
     await waitForStatus(visitor, /A payment for this page is open/)
     await environment.sell(weather, options)

@@ -1,4 +1,4 @@
-/** A node that says it belongs to MainNet: tests cannot reach the real one, and must not spend real money. */
+/** Simulates a MainNet node: tests cannot reach the real network and must not spend real money. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Network } from '@latchkey/algorand'
@@ -7,7 +7,7 @@ type Scope = { after: (work: () => unknown) => void }
 
 export type PublicNode = { url: string; submitted: Buffer[] }
 
-/** Every account has 5 ALGO; what is submitted is confirmed in round 50,000,123. */
+/** Every account has 5 ALGO; submitted transactions are confirmed in round 50,000,123. */
 export async function startPublicNode(t: Scope): Promise<PublicNode> {
   const submitted: Buffer[] = []
   const server = createServer((request, response) => {

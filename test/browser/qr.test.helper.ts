@@ -1,4 +1,4 @@
-/** Reads a QR code from the screen, as the camera of a phone does. */
+/** Reads a QR code from the screen, as a phone camera does. */
 import decodeQr from 'qr/decode.js'
 import type { Browser, Locator } from './chromium.test.helper.js'
 
@@ -14,7 +14,7 @@ export async function readQrCode(browser: Browser, code: Locator): Promise<strin
       const drawing = new OffscreenCanvas(image.width, image.height).getContext('2d')!
       drawing.drawImage(image, 0, 0)
       const { data } = drawing.getImageData(0, 0, image.width, image.height)
-      // As text: a list of a million numbers takes the debugger half a minute.
+      // Passed as text, because a list of a million numbers takes the debugger half a minute.
       const pixels = btoa(data.reduce((text, byte) => text + String.fromCharCode(byte), ''))
       return { width: image.width, height: image.height, pixels }
     }, png)

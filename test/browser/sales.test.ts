@@ -1,4 +1,4 @@
-/** The page of a seller in Chromium: what it shows, on every width and in both colour schemes. */
+/** Tests a seller's page in Chromium, at every width and in both colour schemes. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -89,7 +89,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       assert.deepEqual(overlaps, [], 'labels are clear of the bars')
       assert.deepEqual(problems, [])
       await takeScreenshot(page, `sales-${colorScheme}-${width}`)
-      // It has no script, and the policy lets none in but axe-core, which the test brings.
+      // The page has no script, and its policy blocks all scripts except axe-core, which the test injects.
       assert.deepEqual(await axeIssues(page), [])
       await page.getByRole('link', { name: 'Older' }).first().click()
       await page.getByRole('link', { name: 'Latest' }).waitFor()
@@ -126,7 +126,7 @@ function measure() {
   return { scroll: document.documentElement.scrollWidth, view: innerWidth, style, overlaps }
 }
 
-test('a shop without sales says so, and a visitor without the token sees nothing', async () => {
+test('reports a shop without sales, and shows nothing to a visitor without the token', async () => {
   const empty = await openShop([])
   assert.equal((await fetch(empty)).status, 401)
   const context = await browser.newContext({ httpCredentials: { username: '', password: token } })

@@ -1,4 +1,7 @@
-/** A dApp on a port of its own, as a Vite server serves it: the unmodified KMD provider of use-wallet, against `latchkey dev`. */
+/**
+ * Runs a dApp on its own port, as a Vite server would: the unmodified KMD provider of use-wallet, against `latchkey
+ * dev`.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -35,7 +38,7 @@ export async function useWallet(servers) {
   }
   const { confirmedRound } = await composer.execute(client, 4)
   const balances = await Promise.all([sender, receiver].map(async (a) => String((await client.accountInformation(a).do()).amount)))
-  // As after the page was loaded again: the session is in the storage of the page.
+  // Simulates a page reload: the session is in the page's storage.
   await open(servers).getWallet(WalletId.KMD).resumeSession()
   await wallet.disconnect()
   return { accounts: accounts.map(({ address }) => address), confirmed: confirmedRound > 0n, balances, connected: wallet.isConnected }
@@ -79,7 +82,7 @@ function serversOf({ devnet, kmd }: Facts) {
   }
 }
 
-/** An empty page with the origin. use-wallet asks for the password in a dialog of the browser. */
+/** Opens an empty page with the origin. use-wallet asks for the password in a browser dialog. */
 async function openPage(t: TestContext, host: string, listen = '127.0.0.1'): Promise<{ page: Page; origin: string }> {
   const server = createServer((_, response) => {
     response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>dApp</title>')
@@ -117,7 +120,7 @@ test('use-wallet connects, signs and disconnects from another localhost port', {
   })
 })
 
-test('pages of every loopback origin and of those given may call the daemon, others may not', {
+test('pages of loopback and configured origins may call the daemon, others may not', {
   timeout: 240_000,
 }, async (t) => {
   const [facts, bundled] = await Promise.all([
@@ -154,7 +157,7 @@ test('pages of every loopback origin and of those given may call the daemon, oth
     assert.equal((await preflight(origin, facts.kmd.url))[0], null, origin)
     assert.equal((await preflight(origin, facts.facilitator.url))[0], null, origin)
   }
-  // The facilitator refuses payments that pages send otherwise, and lets none read what it answers.
+  // The facilitator refuses payments that pages send in other ways, and lets no page read its responses.
   const verify = async (url: string, headers: { [name: string]: string }): Promise<[number, string | null]> => {
     const type = { 'Content-Type': 'application/json' }
     const init = { method: 'POST', headers: { ...headers, ...type }, body: '{"paymentPayload":' }

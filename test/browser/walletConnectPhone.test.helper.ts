@@ -1,6 +1,7 @@
 /**
- * A phone that is paired by WalletConnect 1, at the far end of the bridge: it reads the QR code, approves the pairing and
- * signs. The messages are encrypted as the wallets' libraries do it: AES-CBC, then HMAC-SHA256 of ciphertext and IV.
+ * Simulates a phone paired through WalletConnect 1, at the far end of the bridge: it reads the QR code, approves the
+ * pairing and signs. Messages are encrypted as in the wallets' libraries: AES-CBC, then HMAC-SHA256 of ciphertext and
+ * IV.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import type { WebSocketRoute } from 'playwright-core'
@@ -10,11 +11,11 @@ type Request = { id: number; method: string; params: unknown[] }
 export type PhoneTransaction = { txn: string; signers?: string[] }
 
 export type PhoneOptions = {
-  /** The element of the wallet's dialog, which has the content of the QR code. */
+  /** The element of the wallet's dialog that contains the content of the QR code. */
   dialog: string
   name: string
   accounts: readonly string[]
-  /** Returns the signed transactions in base64, and null for those that are not signed. */
+  /** Returns the signed transactions in base64, with null for those that are not signed. */
   sign: (transactions: PhoneTransaction[]) => (string | null)[]
 }
 

@@ -1,4 +1,4 @@
-/** Buyer, seller and facilitator bundled for browsers and edge runtimes, paying on a real devnet. */
+/** Runs buyer, seller and facilitator, bundled for browsers and edge runtimes, with payments on a real devnet. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -16,7 +16,7 @@ import { edgeSkipReason, startWorker } from './edge.test.helper.js'
 const buyerSource = `
 import { Buyer, Chain, LatchkeyError, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
 
-/** Pays for a resource, then meets a limit. */
+/** Pays for a resource, then hits a limit. */
 export async function buy({ node, dollarAssetId, mnemonic, url }) {
   const chain = await Chain.open({ network: 'local', nodes: node, dollarAssetId: BigInt(dollarAssetId) })
   const signer = Signer.fromMnemonic(mnemonic)
@@ -48,7 +48,7 @@ const bought = {
   misspelt: ['unknown_network', 'did you mean testnet?'],
 }
 
-/** The seller of a worker: everything it needs is in the source, as settings of a deployment are. */
+/** The seller of a worker. The source contains all settings, like those of a deployment. */
 const sellerSource = (settings: object): string => `
 import { paymentGate } from '@latchkey/x402/hono'
 import { Chain, Gate } from '@latchkey/x402/server'
@@ -74,14 +74,14 @@ async function open() {
 let app
 export default { fetch: async (...args) => (await (app ??= open())).fetch(...args) }
 
-/** For a page, which has no requests of its own to serve. */
+/** For a page, which cannot serve requests. */
 export async function serve(url, init) {
   const response = await (await (app ??= open())).fetch(new Request(url, init))
   return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() }
 }
 `
 
-/** The facilitator of a worker. Its records are in memory: the stores on disk need Node. */
+/** The facilitator of a worker. Its records are in memory, because the stores on disk need Node. */
 const facilitatorSource = (settings: object): string => `
 import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
 
@@ -104,7 +104,7 @@ async function openFacilitator(t: TestContext, market: Market): Promise<string> 
   return `http://127.0.0.1:${port}`
 }
 
-/** A seller on Node that pages of every origin may pay. */
+/** Starts a seller on Node that pages of every origin may pay. */
 async function openSeller(t: TestContext, market: Market, options: Partial<GateOptions> = {}): Promise<string> {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const gate = await market.gate({ routes: { 'GET /weather': { accepts } }, cors: true, ...options })
@@ -125,7 +125,7 @@ const settingsOf = ({ devnet, seller }: Market) => ({
   payTo: seller,
 })
 
-test('buyer, seller and facilitator bundle for browsers and edge runtimes without a module of Node', async (t) => {
+test('buyer, seller and facilitator bundle for browsers and edge runtimes without Node modules', async (t) => {
   for (const source of [buyerSource, sellerSource({}), facilitatorSource({})]) {
     for (const conditions of [undefined, ['workerd', 'worker', 'browser']]) {
       const { nodeImports, code } = await bundle(t, { source, ...(conditions && { conditions }) })
@@ -146,11 +146,11 @@ test('in Chromium a page pays a seller', async (t) => {
   assert.equal(await market.dollars(), 10_000n)
 })
 
-test('in Chromium the gate of Hono responds with 402 and serves what is paid for', async (t) => {
+test('in Chromium, the Hono gate responds with 402 and serves paid content', async (t) => {
   const market = await openMarket(t)
   const facilitator = await openFacilitator(t, market)
   const page = await (await launch(t)).newPage()
-  // Facilitators have no CORS headers: they are not called from pages. Here the page is of the same origin.
+  // Facilitators send no CORS headers, because pages do not call them. Here the page has the same origin.
   await page.goto(`${facilitator}/health`)
   const bundled = await bundle(t, { source: sellerSource({ ...settingsOf(market), facilitator }) })
   type Served = { status: number; headers: { [name: string]: string }; body: string }
@@ -171,7 +171,7 @@ test('in workerd a buyer pays a seller', { skip: edgeSkipReason }, async (t) => 
   assert.deepEqual(await worker.call('buy', { ...settingsOf(market), url: `${seller}/weather` }), bought)
 })
 
-test('in workerd the gate of Hono sells; people get JSON there', { skip: edgeSkipReason }, async (t) => {
+test('in workerd, the Hono gate sells, and people get JSON', { skip: edgeSkipReason }, async (t) => {
   const market = await openMarket(t)
   const facilitator = await openFacilitator(t, market)
   const { url } = await startWorker(t, { source: sellerSource({ ...settingsOf(market), facilitator }) })

@@ -1,4 +1,4 @@
-/** Accounts with fresh keys on a network, and helpers to send transactions and read the results. */
+/** Provides accounts with fresh keys on a network, and helpers to send transactions and read the results. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import * as algosdk from 'algosdk'
@@ -10,7 +10,7 @@ export type Sent = { ids: string[]; round: bigint; answers: algosdk.modelsv2.Pen
 /** A step resolves to its round, and throws if the node does not behave as expected. */
 export type Step = { readonly name: string; readonly run: (context: ScenarioContext) => Promise<bigint> }
 
-/** The most rounds until a transaction is in a block. */
+/** The maximum number of rounds until a transaction is in a block. */
 const confirmationRounds = 20
 
 export class ScenarioContext {
@@ -24,7 +24,7 @@ export class ScenarioContext {
   readonly outsider = algosdk.generateAccount()
   readonly #fees = new Map<string, bigint>()
   #assetId: bigint | undefined
-  /** A group that later steps find in its block. */
+  /** A group that later steps look up in its block. */
   pooled: Sent | undefined
 
   constructor({ algod, funder }: { algod: algosdk.Algodv2; funder: algosdk.Account }) {
@@ -41,7 +41,7 @@ export class ScenarioContext {
     this.#assetId = id
   }
 
-  /** The fees that these accounts paid. */
+  /** Returns the fees that these accounts paid. */
   feesOf(...payers: algosdk.Account[]): bigint {
     return payers.reduce((sum, { addr }) => sum + (this.#fees.get(String(addr)) ?? 0n), 0n)
   }
@@ -58,7 +58,7 @@ export class ScenarioContext {
     return (await this.algod.status().do()).lastRound
   }
 
-  /** With a random note, so that no two are the same. */
+  /** Adds a random note, so no two payments are equal. */
   async payment(
     from: algosdk.Account,
     to: algosdk.Account | algosdk.Address,
@@ -133,7 +133,7 @@ export class ScenarioContext {
     return (await this.algod.accountInformation(addr).do()).amount
   }
 
-  /** Undefined if the account is not opted in. */
+  /** Returns undefined if the account is not opted in. */
   async holding({ addr }: algosdk.Account): Promise<algosdk.modelsv2.AssetHolding | undefined> {
     const { assets } = await this.algod.accountInformation(addr).do()
     const listed = assets?.find(({ assetId }) => assetId === this.assetId)
@@ -148,7 +148,7 @@ export class ScenarioContext {
     return holding.amount
   }
 
-  /** Sends transactions until the round: some nodes make no empty blocks. */
+  /** Sends transactions until the round is reached, because some nodes make no empty blocks. */
   async passRound(round: bigint): Promise<void> {
     while ((await this.lastRound()) < round) {
       await this.send([await this.payment(this.issuer, this.issuer, 0n), by(this.issuer)])
@@ -177,7 +177,7 @@ export function by({ sk }: algosdk.Account): Sign {
   return (transaction) => transaction.signTxn(sk)
 }
 
-/** Undefined for what the node answers 404. */
+/** Returns undefined if the node responds with 404. */
 export async function orNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer

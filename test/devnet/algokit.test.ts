@@ -1,4 +1,4 @@
-/** The published AlgoKit client on the devnet. */
+/** Tests the published AlgoKit client on the devnet. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -124,7 +124,7 @@ test("a rejection has the node's message", { timeout }, async (t) => {
 
 type Simulated = AVMTracesEventData['simulateResponse']
 
-test('in debug mode an error is simulated with traces', { timeout }, async (t) => {
+test('simulates errors with traces in debug mode', { timeout }, async (t) => {
   const { algorand, alice, bob } = await setUp(t)
   const simulated: Simulated[] = []
   const listener = async (event: unknown) => void simulated.push((event as AVMTracesEventData).simulateResponse)
@@ -196,7 +196,7 @@ test('retries', async (t) => {
 })
 
 test('confirmations', async (t) => {
-  await t.test('looks up a missing transaction again at once', { timeout }, async (t) => {
+  await t.test('looks up a missing transaction again immediately', { timeout }, async (t) => {
     const { algorand, alice, bob, devnet } = await setUp(t)
     devnet.addFault({ type: 'lose', count: 3 })
     const { confirmation } = await algorand.send.payment({ sender: alice, receiver: bob, amount: algo(1) })
@@ -229,7 +229,7 @@ test('confirmations', async (t) => {
     const payment = { sender: alice, receiver: bob, amount: algo(1), maxRoundsToWaitForConfirmation: 0 }
     const { txIds } = await algorand.send.payment(payment)
     assert.equal(devnet.round, 0n)
-    // It waits for the block after the next one, which another transaction makes.
+    // The call waits for the block after the next one, which another transaction makes.
     const waiting = waitForConfirmation(txIds[0]!, 5, algorand.client.algod)
     await pause(300)
     devnet.mine()
@@ -319,7 +319,7 @@ test('local network', async (t) => {
   })
 })
 
-/** A proxy that resets the connection of the first submission after it took effect. */
+/** Starts a proxy that resets the connection of the first submission after it took effect. */
 async function startBreakingProxy(t: TestContext, { url }: Devnet): Promise<string> {
   let isBroken = false
   const server = createServer(async (request, response) => {

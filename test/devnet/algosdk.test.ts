@@ -1,4 +1,4 @@
-/** The published algosdk on the devnet. */
+/** Tests the published algosdk on the devnet. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Devnet } from '@latchkey/devnet'
@@ -75,7 +75,7 @@ test('waits for a held block', { timeout }, async (t) => {
   const early = await algod.pendingTransactionInformation(txid).do()
   assert.deepEqual([early.confirmedRound, early.poolError, early.txn.txn.txID()], [undefined, '', txid])
   assert.equal(devnet.round, 0n)
-  // It waits for the block after the next one, which another transaction makes.
+  // The call waits for the block after the next one, which another transaction makes.
   const waiting = algosdk.waitForConfirmation(algod, txid, 4)
   await pause(400)
   devnet.mine()
@@ -92,7 +92,7 @@ test('waits for a transaction that is not found at first', { timeout }, async (t
   assert.ok((await algosdk.waitForConfirmation(algod, txid, 10)).confirmedRound! > 0n)
 })
 
-test('a dropped response is an error, and the payment took effect', { timeout }, async (t) => {
+test('a dropped response is an error, but the payment took effect', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algod, alice, bob, devnet } = setup
   const before = (await algod.accountInformation(bob.addr).do()).amount
@@ -181,7 +181,7 @@ test('lists pending transactions', { timeout }, async (t) => {
   )
   const two = await algod.pendingTransactionsInformation().max(2).do()
   assert.deepEqual([two.topTransactions.length, two.totalTransactions], [2, 3])
-  // As a node does: the list is of what the account sends or receives, the total is of the pool.
+  // As on a node, the list covers the account's transactions, and the total covers the whole pool.
   for (const [{ addr }, length] of [
     [alice, 3],
     [bob, 3],

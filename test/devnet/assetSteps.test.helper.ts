@@ -1,4 +1,4 @@
-/** Steps in the life of an asset. */
+/** Defines the steps in the life of an asset. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import * as algosdk from 'algosdk'
@@ -97,7 +97,7 @@ async function transferPooled(context: ScenarioContext): Promise<bigint> {
 async function readBlock(context: ScenarioContext): Promise<bigint> {
   const { algod } = context
   const { ids, round } = context.pooled!
-  // The hash of a block is in the next one, which some nodes make only with a transaction.
+  // The next block contains the hash of a block; some nodes make it only with a transaction.
   await context.passRound(round + 1n)
   const { block } = await algod.block(round).do()
   const next = await algod.block(round + 1n).do()
@@ -182,7 +182,7 @@ async function simulateTransfers(context: ScenarioContext): Promise<bigint> {
     [950n, 50n],
     'a simulation changes nothing',
   )
-  // It does not affect the simulated transaction.
+  // Does not affect the simulated transaction.
   const { round } = await context.send([good, by(buyer)])
   assert.deepEqual([await context.units(buyer), await context.units(seller)], [945n, 55n])
   assert.match((await simulate(context, [signed])).failureMessage ?? '', /already in ledger/)

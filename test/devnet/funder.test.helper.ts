@@ -1,4 +1,7 @@
-/** The account that pays for a scenario: the dispenser of the devnet, or the one that AlgoKit uses on a local network. */
+/**
+ * Returns the account that funds a scenario: the dispenser of the devnet, or the one that AlgoKit uses on a local
+ * network.
+ */
 import { createHash } from 'node:crypto'
 import * as algosdk from 'algosdk'
 
@@ -6,10 +9,10 @@ export type Environment = { readonly [name: string]: string | undefined }
 
 export const localToken = 'a'.repeat(64)
 const walletName = 'unencrypted-default-wallet'
-/** Less is not enough for a scenario. */
+/** The minimum balance that a scenario needs. */
 const neededMicroAlgos = 10_000_000n
 
-/** The devnet's dispenser, whose key is no secret. */
+/** Returns the devnet's dispenser, whose key is public. */
 export function devnetDispenser(): algosdk.Account {
   const seed = createHash('sha512-256').update('latchkey devnet, for development only: dispenser').digest()
   return algosdk.mnemonicToSecretKey(algosdk.mnemonicFromSeed(seed))

@@ -1,4 +1,4 @@
-/** The devnet's fetch handler in other servers, and without one. */
+/** Tests the devnet's fetch handler in other servers, and without a server. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
@@ -14,7 +14,7 @@ const timeout = 300_000
 
 type Host = (t: TestContext, devnet: DevnetHandler) => Promise<string>
 
-/** What a user would write for each server. */
+/** The code that a user would write for each server. */
 const hosts: { readonly [name: string]: Host } = {
   Hono: async (t, devnet) => {
     const app = new Hono<{ Bindings: HttpBindings }>()
@@ -70,7 +70,7 @@ for (const [name, host] of Object.entries(hosts)) {
     assert.deepEqual([preflight.status, preflight.headers.get('access-control-allow-origin')], [204, '*'])
   })
 
-  test(`${name}: the fault drop closes the connection`, { timeout }, async (t) => {
+  test(`${name}: the drop fault closes the connection`, { timeout }, async (t) => {
     const devnet = await create(t)
     const url = await host(t, devnet)
     const signed = await signedPayment(devnet, new algosdk.Algodv2('', url))
@@ -80,7 +80,7 @@ for (const [name, host] of Object.entries(hosts)) {
     assert.equal((await fetch(`${url}/v2/status`)).status, 200)
   })
 
-  test(`${name}: cheats are closed to other hosts and origins`, { timeout }, async (t) => {
+  test(`${name}: rejects cheats from other hosts and origins`, { timeout }, async (t) => {
     const devnet = await create(t)
     const url = await host(t, devnet)
     const mine = (headers: { [name: string]: string }) => fetch(`${url}/devnet/mine`, { method: 'POST', headers })
@@ -112,7 +112,7 @@ for (const [name, host] of Object.entries(hosts)) {
   })
 }
 
-/** `fetch` does not let a program choose the Host header. */
+/** Sends a Host header, which `fetch` does not let a program choose. */
 async function statusFor(url: string, host: string): Promise<number | undefined> {
   const outgoing = httpRequest(url, { method: 'POST', headers: { Host: host } }).end()
   const [response] = await once(outgoing, 'response')
@@ -120,10 +120,10 @@ async function statusFor(url: string, host: string): Promise<number | undefined>
   return response.statusCode
 }
 
-test('cheats are closed to remote addresses', async (t) => {
+test('rejects cheats from remote addresses', async (t) => {
   const devnet = await create(t)
   const mine = (info?: object) => devnet.fetch(new Request('http://localhost/devnet/mine', { method: 'POST' }), info)
-  // A host that does not say who asks, or in a form of its own.
+  // A host that does not report the remote address, or reports it in its own format.
   assert.equal((await mine()).status, 403)
   assert.equal((await mine({ incoming: {}, outgoing: {} })).status, 403)
   assert.equal((await mine({ remoteAddress: '127.0.0.1' })).status, 200)
@@ -143,7 +143,7 @@ test('an aborted signal ends the wait for a block', { timeout }, async (t) => {
   assert.equal(((await (await waiting).json()) as { 'last-round': number })['last-round'], 0)
 })
 
-test('a request that waits ends when the devnet stops', { timeout }, async (t) => {
+test('a waiting request ends when the devnet stops', { timeout }, async (t) => {
   const devnet = await create(t, { blocks: 'manual' })
   const waiting = devnet.fetch(new Request('http://localhost/v2/status/wait-for-block-after/0'))
   await devnet.stop()

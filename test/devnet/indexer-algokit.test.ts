@@ -1,4 +1,4 @@
-/** The published AlgoKit client on the indexer API of the devnet. */
+/** Tests the published AlgoKit client on the devnet's indexer API. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AlgorandClient, algo, Config } from '@algorandfoundation/algokit-utils'
@@ -20,7 +20,7 @@ async function setUp(t: Parameters<typeof startDevnet>[0]) {
   return { devnet, algorand, alice: alice!, bob: bob!, indexer: algorand.client.indexer }
 }
 
-test('waitForIndexer and waitForIndexerTransaction end', { timeout }, async (t) => {
+test('waitForIndexer and waitForIndexerTransaction return', { timeout }, async (t) => {
   const { devnet, algorand, alice, bob, indexer } = await setUp(t)
   const logger = new TransactionLogger()
   const logged = AlgorandClient.fromClients({ algod: logger.capture(algorand.client.algod), indexer })
@@ -52,7 +52,7 @@ test('pages through holdings and transactions', { timeout }, async (t) => {
   )
 })
 
-test("is asked what an explorer asks: blocks, transactions, an account's assets and destroyed assets", {
+test("answers the queries of an explorer: blocks, transactions, an account's assets and destroyed assets", {
   timeout,
 }, async (t) => {
   const { algorand, alice, indexer, devnet } = await setUp(t)

@@ -1,4 +1,4 @@
-/** The published algosdk.Indexer on the indexer API of the devnet: every request and every filter. */
+/** Tests the published algosdk.Indexer on the devnet's indexer API, with every request and every filter. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Devnet } from '@latchkey/devnet'
@@ -24,7 +24,7 @@ async function setUp(t: TestContext): Promise<Setup> {
 
 const note = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))
 
-/** A payment with a note, an asset that is created, moved and opted out of, and a group. */
+/** Makes a payment with a note, an asset that is created, moved and opted out of, and a group. */
 async function transact({ algod, alice, bob }: Setup) {
   const send = async (txns: algosdk.Transaction[], signer: algosdk.Account): Promise<void> => {
     if (txns.length > 1) algosdk.assignGroupID(txns)

@@ -1,12 +1,12 @@
-/** Steps with Algos and keys. */
+/** Defines the steps with Algos and keys. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import * as algosdk from 'algosdk'
 import { by, type ScenarioContext, type Step } from './ScenarioContext.test.helper.js'
 
-/** Enough for all steps, and little for a public network. */
+/** Enough for all steps, and little on a public network. */
 const startMicroAlgos = 1_000_000n
-/** Short, since the scenario waits for its end. */
+/** Short, because the scenario waits for the lease to end. */
 const leaseRounds = 30n
 
 export const opening: readonly Step[] = [{ name: 'fund fresh accounts', run: fund }]
@@ -96,7 +96,7 @@ async function spendFromMultisig(context: ScenarioContext): Promise<bigint> {
   assert.equal(answers[0]!.closingAmount, amount - 5n - 2n * fee)
   assert.equal(await context.microAlgos(issuer), issuerHad + amount - 5n - 2n * fee)
   assert.equal(await context.microAlgos(shared), 0n)
-  // It spent what the issuer had given it, so that its fees were the issuer's in the end.
+  // The account spent Algos from the issuer, so the issuer effectively paid its fees.
   context.addFee(issuer.addr, 2n * fee)
   return round
 }

@@ -1,4 +1,4 @@
-/** The most common mistakes, each rejected with 400 and its message, without effect. */
+/** Defines steps for the most common mistakes, each rejected with 400 and its message, without effect. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import * as algosdk from 'algosdk'
@@ -79,7 +79,7 @@ async function repeat(context: ScenarioContext): Promise<Uint8Array> {
 
 async function sendLate(context: ScenarioContext): Promise<Uint8Array> {
   const params = await context.params()
-  // Its last valid round is the current one.
+  // Valid up to the current round only.
   const late = { ...params, firstValid: params.firstValid - 1n, lastValid: params.firstValid }
   return by(context.buyer)(await context.payment(context.buyer, context.seller, 1n, { params: late }))
 }

@@ -1,4 +1,4 @@
-/** The scenario that any algod passes, on the devnet in each block mode. */
+/** Runs the scenario that any algod passes, on the devnet in each block mode. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
@@ -64,7 +64,7 @@ function run(args: readonly string[], environment: { [name: string]: string } = 
   })
 }
 
-test('as a program finds the dispenser', { timeout }, async (t) => {
+test('as a program, finds the dispenser', { timeout }, async (t) => {
   const token = 'c'.repeat(64)
   const devnet = await startDevnet(t, { token })
   assert.equal(String(devnetDispenser().addr), devnet.dispenser.address)
@@ -76,7 +76,7 @@ test('as a program finds the dispenser', { timeout }, async (t) => {
   assert.equal(results.length, steps.length)
   for (const { ok, round } of results) assert.ok(ok && Number.isInteger(round))
 
-  // Another funder, by its mnemonic.
+  // A different funder, given by its mnemonic.
   const { address, mnemonic } = devnet.accounts[0]!
   const before = await clientOf(devnet).accountInformation(address).do()
   const printed = await run(['--algod', devnet.url, '--token', token], { DISPENSER_MNEMONIC: mnemonic })
@@ -89,14 +89,14 @@ test('as a program finds the dispenser', { timeout }, async (t) => {
   assert.ok(cost > 0n && cost < 1_000_000n, `the scenario cost its funder ${cost} microAlgos`)
 })
 
-test('as a program exits with 2 if it cannot start', { timeout }, async () => {
+test('as a program, exits with 2 if it cannot start', { timeout }, async () => {
   const help = await run(['--help'])
   assert.equal(help.code, 0)
   assert.match(help.stdout, /^usage: /)
   const unknown = await run(['--nonsense'])
   assert.equal(unknown.code, 2)
   assert.match(unknown.stderr, /--nonsense.*\n\nusage: /)
-  // A port on which no program listens.
+  // No program listens on this port.
   const refused = await run(['--algod', 'http://127.0.0.1:1'])
   assert.equal(refused.code, 2)
   assert.match(refused.stderr, /^no response from http:\/\/127\.0\.0\.1:1: /)

@@ -17,7 +17,7 @@ export type StepResult = { name: string; ok: boolean; round?: bigint; error?: st
 
 export type ScenarioOptions = {
   algod: algosdk.Algodv2
-  /** Pays for everything, and receives the remainder. */
+  /** Pays for everything and receives the remainder. */
   funder: algosdk.Account
   /** Called with the result of each step. */
   log?: (result: StepResult) => void
@@ -32,7 +32,7 @@ export const steps: readonly Step[] = [
   ...Payments.closing,
 ]
 
-/** Stops after the first step that fails. */
+/** Stops after the first failed step. */
 export async function runScenario({ algod, funder, log = () => {} }: ScenarioOptions): Promise<StepResult[]> {
   const context = new ScenarioContext({ algod, funder })
   const results: StepResult[] = []

@@ -1,4 +1,4 @@
-/** A devnet for one test, on a free port; fails the test on internal errors. */
+/** Starts a devnet for one test on a free port; internal errors fail the test. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { Devnet, type DevnetOptions } from '@latchkey/devnet'
@@ -18,7 +18,7 @@ export function clientOf({ url, token = '' }: Devnet): algosdk.Algodv2 {
   return new algosdk.Algodv2(token, url)
 }
 
-/** The account of a public mnemonic. */
+/** Returns the account of a public mnemonic. */
 export function accountOf({ mnemonic }: { mnemonic: string }): algosdk.Account {
   return algosdk.mnemonicToSecretKey(mnemonic)
 }

@@ -1,6 +1,6 @@
 /**
- * The published x402 packages for Algorand, unmodified, with the devnet in place of TestNet: they know no other
- * network by name, and ask for its dollar by the number that it has there.
+ * Tests the unmodified published x402 packages for Algorand, with the devnet in place of TestNet. The packages know no
+ * other network by name, and request the dollar by its asset id on TestNet.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -42,7 +42,9 @@ type Market = {
   facilitator: x402Facilitator
 }
 
-/** A buyer with a dollar and no spare Algos, a seller that is opted in, a facilitator with Algos for fees. */
+/**
+ * Sets up a buyer with a dollar and no spare Algos, a seller that is opted in, and a facilitator with Algos for fees.
+ */
 async function openMarket(t: TestContext, options: DevnetOptions = {}): Promise<Market> {
   const devnet = await startDevnet(t, options)
   const [buyer, seller, sponsor] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
@@ -63,7 +65,7 @@ function secretOf({ sk }: algosdk.Account): string {
   return Buffer.from(sk).toString('base64')
 }
 
-/** As a server makes them from a price and the facilitator's supported kinds. */
+/** Builds requirements as a server does, from a price and the facilitator's supported kinds. */
 async function requirementsFor({ seller, facilitator }: Market): Promise<PaymentRequirements> {
   const scheme = new ServerScheme()
   const { asset, amount } = await scheme.parsePrice(price, network)
@@ -102,7 +104,7 @@ const atFirst = {
   sponsor: { algos: 1_000_000n, dollars: undefined },
 }
 
-/** One cent moved, and two fees paid by the sponsor. */
+/** One cent moved, and the sponsor paid two fees. */
 const afterOnePayment = {
   buyer: { algos: 300_000n, dollars: 1_000_000n - cent },
   seller: { algos: 200_000n, dollars: cent },
@@ -236,7 +238,7 @@ test('a page is requested, paid for and delivered', { timeout }, async (t) => {
   assert.deepEqual(await everybody(market), afterOnePayment)
 })
 
-/** A facilitator over HTTP. */
+/** Serves a facilitator over HTTP. */
 function facilitatorApi(facilitator: x402Facilitator): RequestListener {
   type FacilitatorRequest = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
   return async (request, response) => {
@@ -251,7 +253,7 @@ function facilitatorApi(facilitator: x402Facilitator): RequestListener {
   }
 }
 
-/** A server that sells the weather. */
+/** Serves a shop that sells the weather. */
 function shop(server: x402HTTPResourceServer): RequestListener {
   return async (request, response) => {
     const header = (name: string): string | undefined => request.headers[name.toLowerCase()]?.toString()

@@ -1,4 +1,4 @@
-/** The fenced blocks of the pages that people read. */
+/** Extracts the fenced blocks of the documentation pages. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../support/daemon.test.helper.js'
@@ -6,18 +6,18 @@ import { root } from '../support/daemon.test.helper.js'
 export type Block = {
   /** The page, as a path from the root. */
   readonly page: string
-  /** Where it begins, for messages that an editor can jump to. */
+  /** The first line of the block, for messages that an editor can jump to. */
   readonly line: number
   /** The word after the fence; blank if there is none. */
   readonly language: string
-  /** What follows that word: the file that a block of JSON is, for one. */
+  /** The rest of the line after that word, such as the file name of a JSON block. */
   readonly about: string
   readonly text: string
-  /** The heading of the part of the page that it is in; blank before the first. */
+  /** The heading of the section that contains the block; blank before the first heading. */
   readonly section: string
 }
 
-/** Every page that this test is about, in the order in which people come across them. */
+/** Returns every page under test, in the order in which people read them. */
 export function pages(): string[] {
   const below = (directory: string): string[] =>
     readdirSync(join(root, directory), { withFileTypes: true })

@@ -1,4 +1,4 @@
-/** Blocks of TypeScript and JavaScript: each becomes a function of what it may use, is compiled, and run. */
+/** Turns blocks of TypeScript and JavaScript into functions of the values they use, and compiles and runs them. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,22 +8,22 @@ import type { Block } from './Blocks.test.helper.js'
 import { type Provided, providedNames } from './Provided.test.helper.js'
 import { codeRewrites } from './rules.test.helper.js'
 
-/** What a block declares at its outermost level, by name. */
+/** The top-level declarations of a block, by name. */
 export type Declared = { readonly [name: string]: unknown }
 
 type Run = (provided: Partial<Provided>) => Promise<Declared>
 
 export type Compiled = {
-  /** What the compiler has against it. */
+  /** The compiler errors. */
   readonly faults: readonly string[]
   readonly needs: readonly (keyof Provided)[]
   readonly load: () => Promise<Run>
 }
 
-/** Below the compiled tests, so that packages and the types of what is provided are found. */
+/** Below the compiled tests, so packages and the types of provided values resolve. */
 const directory = fileURLToPath(new URL(`./blocks-${process.pid}/`, import.meta.url))
 
-/** All at once: starting the compiler is what takes time. */
+/** Compiles all blocks at once, because starting the compiler is slow. */
 export function compile(blocks: readonly Block[]): Map<Block, Compiled> {
   mkdirSync(directory, { recursive: true })
   const settings = {
@@ -34,7 +34,7 @@ export function compile(blocks: readonly Block[]): Map<Block, Compiled> {
       declaration: false,
       noUnusedLocals: false,
       noUnusedParameters: false,
-      // Pages are to be read; a program would look first.
+      // Pages favour readability; a program would check first.
       noUncheckedIndexedAccess: false,
       outDir: 'js',
       rootDir: '.',
@@ -46,7 +46,7 @@ export function compile(blocks: readonly Block[]): Map<Block, Compiled> {
   for (const { name, source } of modules) writeFileSync(join(directory, `${name}.ts`), source)
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
   const { stdout } = spawnSync(process.execPath, [tsc, '-p', directory, '--pretty', 'false'], { encoding: 'utf8' })
-  // A fault may go on in lines that are set in.
+  // An error may continue on indented lines.
   const faults = stdout.split(/\n(?! )/).filter((line) => line !== '')
   return new Map(
     modules.map(({ block, name, needs }) => [
@@ -66,12 +66,12 @@ export function removeCompiled(): void {
 
 const importStatement = /^import\s[^;]*?from '[^']+'$|^import '[^']+'$/gm
 
-/** The code of a page as it is run, with what the test provides in the place of examples. */
+/** Returns the runnable code of a page, with provided values in place of examples. */
 export function rewrite(text: string): string {
   return codeRewrites.reduce((code, [from, to]) => code.replaceAll(from, to), text)
 }
 
-/** Imports stay outside; the rest stands in braces of its own, so that it may declare what it would be given. */
+/** Imports stay outside; the rest is wrapped in braces, so it may redeclare provided names. */
 function moduleOf({ language, text }: Block): { source: string; needs: readonly (keyof Provided)[] } {
   const rewritten = rewrite(text)
   const imports = rewritten.match(importStatement) ?? []
@@ -93,7 +93,7 @@ return { ${declaredIn(body).join(', ')} }
   return { source, needs }
 }
 
-/** By the habit of putting nothing before a declaration but blanks of a block inside. */
+/** Relies on formatting: only top-level declarations are not indented. */
 function declaredIn(body: string): string[] {
   const declaration = /^(?:const|let|class|function|async function) +(?:([\w$]+)|[{[]([^}\]]*)[}\]])/gm
   return [...body.matchAll(declaration)].flatMap(([, one, several]) =>

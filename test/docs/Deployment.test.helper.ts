@@ -1,4 +1,4 @@
-/** The files in deploy/, as the programs that read them see them. */
+/** Reads the files in deploy/ as their programs see them. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,7 +11,7 @@ export type Members = { readonly [name: string]: unknown }
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 export const readYaml = <T>(path: string): T => load(read(path)) as T
 
-/** Every document of the manifests, with its file. */
+/** Returns every document of the manifests, with its file. */
 export function manifests(): { path: string; document: Members }[] {
   const directory = 'deploy/kubernetes'
   return readdirSync(join(root, directory)).flatMap((name) =>
@@ -21,7 +21,7 @@ export function manifests(): { path: string; document: Members }[] {
 
 type Obtained = { python: string; problem?: undefined } | { problem: string }
 
-/** The directory of the Python packages with linter and schemas; or why there is none. */
+/** Returns the directory of the Python packages with linter and schemas, or why there is none. */
 export async function obtainTools(): Promise<{ bin: string; packages: string } | { problem: string }> {
   const script = new URL('../../../scripts/obtain/python.mjs', import.meta.url)
   const { obtainPython } = (await import(script.href)) as { obtainPython: (requirements: string) => Obtained }
@@ -33,7 +33,7 @@ export async function obtainTools(): Promise<{ bin: string; packages: string } |
   return { bin, packages: join(lib, version, 'site-packages') }
 }
 
-/** The strict schema of a kind: an unknown member is an error. References are inside of it. */
+/** Returns the strict schema of a kind: an unknown member is an error. All references are internal. */
 export function kubernetesSchema(packages: string, { apiVersion, kind }: Members): Members {
   const directory = join(packages, 'kubernetes_validate', 'kubernetes-json-schema', 'v1.37.0-local-strict')
   const group = String(apiVersion)
@@ -51,7 +51,7 @@ export function composeSchema(packages: string): Members {
   return JSON.parse(readFileSync(path, 'utf8')) as Members
 }
 
-/** What a schema has against a value. */
+/** Returns the validation errors of a value. */
 export function problems(schema: Members, value: unknown): string[] {
   const { $schema: _, $id: __, ...rest } = schema
   const ajv = new Ajv2019({ strict: false, allErrors: true, validateFormats: false })
@@ -61,7 +61,7 @@ export function problems(schema: Members, value: unknown): string[] {
   )
 }
 
-/** As the operator of Prometheus defines it, as far as it is used here. */
+/** The parts of the Prometheus operator schema that are used here. */
 export const serviceMonitorSchema: Members = {
   type: 'object',
   required: ['apiVersion', 'kind', 'metadata', 'spec'],

@@ -1,4 +1,4 @@
-/** Blocks that are files for other programs: looked at with the eyes of the program that reads them, as far as it is here. */
+/** Checks blocks that are files for other programs, in the way the program reads them, if it is available. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { root } from '../support/daemon.test.helper.js'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import type { Block } from './Blocks.test.helper.js'
 
-/** What the Go daemon has, and what is ours. */
+/** The settings of the Go daemon, and ours. */
 const settingNames = new Set([
   ...['drivers', 'sqlite', 'wallets_dir', 'allow_unsafe_scrypt', 'scrypt', 'scrypt_n', 'scrypt_r', 'scrypt_p'],
   ...['ledger', 'disable', 'session_lifetime_secs', 'address', 'allowed_origins', 'allow_header_pna'],
@@ -17,7 +17,7 @@ const settingNames = new Set([
   'approval_webhook',
 ])
 
-/** Settings are those that the daemon knows, since it passes over others, and it starts with them. */
+/** Checks that the daemon knows all settings, because it ignores unknown ones, and that it starts with them. */
 export async function checkJson(scope: Scope, { about, text }: Block): Promise<void> {
   const value: unknown = JSON.parse(text)
   if (about === '') return
@@ -35,7 +35,7 @@ function namesIn(value: unknown): string[] {
   return Object.entries(value).flatMap(([name, inner]) => [name, ...namesIn(inner)])
 }
 
-/** The file of settings that the facilitator's unit names. */
+/** Checks the settings file that the facilitator's unit names. */
 export function checkEnvironment({ about, text }: Block): void {
   const unit = readFileSync(join(root, 'deploy', 'latchkey-facilitator.service'), 'utf8')
   assert.ok(unit.includes(`EnvironmentFile=${about}\n`), `no unit reads ${about}`)
@@ -47,14 +47,14 @@ export function checkEnvironment({ about, text }: Block): void {
   }
 }
 
-/** A proxy in front of a server has to find it where that is by itself. */
+/** Checks that a proxy points at the server's default address. */
 export function checkProxy({ text }: Block): void {
   const [, port] = /proxy_pass http:\/\/127\.0\.0\.1:([0-9]+);/.exec(text) ?? assert.fail('it passes nothing on')
   assert.ok(helpOf('facilitator').includes(`(${port})`), `no facilitator listens on ${port}`)
   assert.equal(text.split('{').length, text.split('}').length)
 }
 
-/** What is not run may still be misspelt. */
+/** Checks commands that are not run for misspellings. */
 export function checkNotRun(command: string): void {
   const [, script] = /^npm (?!install)(?:run )?([\w:]+)/.exec(command) ?? []
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
@@ -66,7 +66,7 @@ export function checkNotRun(command: string): void {
   if (name !== undefined) checkFlags(name, rest!)
 }
 
-/** Every option in the text is one of the command's. */
+/** Checks that every option in the text belongs to the command. */
 export function checkFlags(command: string, text: string): void {
   const help = helpOf(command)
   for (const [flag] of text.matchAll(/(?<=^|\s)--?[a-z][a-z-]*/g)) {

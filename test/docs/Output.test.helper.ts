@@ -1,6 +1,6 @@
-/** What a page says that a command prints, held against what it printed. */
+/** Compares the output shown on a page with the actual output of a command. */
 
-/** What is another each time: ids, addresses, beginnings of them, times, keys. */
+/** Values that change with every run: ids, addresses and their prefixes, times, keys. */
 const changing: readonly (readonly [RegExp, string])[] = [
   [/\b[A-Z2-7]{58}\b/g, 'ADDRESS'],
   [/\b[A-Z2-7]{52}\b/g, 'ID'],
@@ -11,8 +11,8 @@ const changing: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Whether these lines were printed one after another, somewhere. `...` on a page stands for anything: in a line for a part
- * of it, alone on a line for lines.
+ * Whether these lines were printed consecutively, anywhere in the output. `...` on a page matches anything: part of a
+ * line, or, alone on a line, any number of lines.
  */
 export function isPrinted(shown: string, printed: string): boolean {
   const source = normal(shown)

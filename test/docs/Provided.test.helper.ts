@@ -1,6 +1,6 @@
 /**
- * What code of the pages may use without saying where it is from. Made when a block of a page asks for it, shared by the
- * blocks of that page, and gone with it.
+ * Provides the values that code on the pages may use without declaring them. Each is created when a block first needs
+ * it, shared by the blocks of the page, and removed with the page.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,7 +25,7 @@ const dollar = 31566704n
 const walletName = 'spending'
 const password = 'correct horse'
 
-/** The table: a name, and how what it stands for is made. */
+/** Maps each name to the function that creates its value. */
 const providers = {
   // The chain.
   devnet: ({ devnet }: World) => devnet(),
@@ -33,13 +33,13 @@ const providers = {
     const { url: nodes, genesisHash } = await devnet()
     return { nodes, genesisHash }
   },
-  /** On the devnet, whose dollar is that of MainNet. */
+  /** On the devnet, with the dollar of MainNet. */
   chain: ({ chain }: World) => chain(),
   algosdk: () => algosdk,
 
-  // The key daemon: a wallet with a key that has Algos and dollars.
+  // The key daemon: a wallet with a key that holds Algos and dollars.
   dataDir: async ({ daemon, block, scope }: World) => {
-    // Who starts a daemon needs a directory in which none runs.
+    // A block that starts a daemon needs a directory without a running daemon.
     if (/Daemon\.start\(|DaemonApp\.open\(/.test(block)) return dataDirectory(scope)
     return (await daemon()).dataDir
   },
@@ -49,7 +49,7 @@ const providers = {
   askTheUser: () => () => password,
   transactionFrom: () => (address: string) => transactionFrom(address),
 
-  // Those who trade.
+  // The trading parties.
   signer: async ({ devnet }: World) => Signer.fromMnemonic((await devnet()).accounts[2]!.mnemonic),
   seller: async ({ devnet }: World) => (await devnet()).accounts[1]!.address,
   feePayer: async ({ devnet }: World) => Signer.fromMnemonic((await devnet()).accounts[0]!.mnemonic),
@@ -63,7 +63,7 @@ const providers = {
     return new Buyer({ signer, chains: await chain() })
   },
 
-  // Files, and frameworks.
+  // Files and frameworks.
   fileIn: ({ scope }: World) => {
     const directory = temporaryDirectory(scope)
     return (name: string) => join(directory, name)
@@ -73,7 +73,7 @@ const providers = {
   input: async ({ devnet }: World) => transactionFrom((await devnet()).accounts[0]!.address),
   body: async ({ devnet }: World) => submission((await devnet()).accounts[0]!.mnemonic),
 
-  // Of the packages, for blocks that are only the middle of a program.
+  // Exports of the packages, for blocks that show only part of a program.
   Address: () => Address,
   Transaction: () => Transaction,
   Group: () => Group,
@@ -99,7 +99,7 @@ export async function provide(world: World, names: readonly (keyof Provided)[]):
   return made as Partial<Provided>
 }
 
-/** What blocks of JavaScript find in the environment. */
+/** Returns the environment of JavaScript blocks. */
 export async function environmentFor(world: World): Promise<{ [name: string]: string }> {
   const devnet = await world.devnet()
   return {
@@ -115,10 +115,10 @@ export async function environmentFor(world: World): Promise<{ [name: string]: st
   }
 }
 
-/** Everything is started once, when it is first asked for. */
+/** Everything is started once, on first use. */
 export type World = {
   readonly scope: Scope
-  /** The text of the block that asks. */
+  /** The text of the block that uses the value. */
   readonly block: string
   readonly devnet: () => Promise<Devnet>
   readonly chain: () => Promise<Chain>
@@ -171,7 +171,7 @@ async function startDaemon({ scope, devnet }: World): Promise<{ dataDir: string;
   return { dataDir, address }
 }
 
-/** Settles on the devnet by its own name, and by those that it is called by on the pages. */
+/** Starts a facilitator that settles on the devnet under its own name and the names used on the pages. */
 async function startFacilitator({ scope, devnet, chain }: World): Promise<string> {
   const { url: nodes, genesisHash, accounts } = await devnet()
   const guises = ['mainnet', 'testnet'].map((network) => Chain.open({ network, nodes, genesisHash }))
@@ -205,7 +205,7 @@ async function startShop({ scope, gate }: World): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
 }
 
-/** An MCP server whose tool `forecast` costs a cent. */
+/** Starts an MCP server whose tool `forecast` costs a cent. */
 async function startPaidTools({ scope, devnet, chain, facilitatorUrl }: World): Promise<string> {
   const accepts = { price: '$0.01', payTo: (await devnet()).accounts[1]!.address }
   const tools = { forecast: { accepts } }

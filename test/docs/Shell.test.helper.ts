@@ -1,6 +1,6 @@
 /**
- * The commands of one page, run in their order as a reader would: in a directory that looks like the root of a clone, or
- * in an empty one, with a home of its own, and with what stays up staying up until the page is over.
+ * Runs the commands of one page in order, as a reader would: in a directory that looks like the root of a clone, or in
+ * an empty one, with its own home directory. Long-running commands keep running until the end of the page.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -14,19 +14,19 @@ import { commandRewrites, knownPorts, longRunning, notRun, placeholders } from '
 const commandTimeoutMs = 60_000
 const installTimeoutMs = 400_000
 
-/** Where a page is read. */
+/** Where the commands of a page run. */
 export type Place = {
-  /** The name of the directory that commands are run in, in the home. */
+  /** The name of the working directory, below the home directory. */
   readonly name: string
   readonly prepare: (directory: string) => void
   readonly environment: (directory: string) => { readonly [name: string]: string }
-  /** Before those of `rules.test.helper.ts`. */
+  /** Applied before the rewrites of `rules.test.helper.ts`. */
   readonly rewrites: readonly (readonly [RegExp, (found: string) => string])[]
-  /** Commands that are passed over. */
+  /** Commands that are skipped. */
   readonly notRun: readonly RegExp[]
 }
 
-/** A clone, as far as commands can see. */
+/** Looks like a clone to commands. */
 const clone: Place = {
   name: 'latchkey',
   prepare: (directory) => {
@@ -36,7 +36,7 @@ const clone: Place = {
   },
   environment: (directory) => ({
     PATH: [join(directory, 'node_modules', '.bin'), process.env['PATH']].join(delimiter),
-    // `npx` has to do with what is installed, and says nothing of its own.
+    // `npx` must use the installed packages and print no messages.
     npm_config_offline: 'true',
     npm_config_loglevel: 'silent',
     npm_config_update_notifier: 'false',
@@ -53,11 +53,11 @@ export class Shell {
   readonly #directory: string
   readonly #place: Place
   readonly #accounts: readonly DevAccount[]
-  /** From the port on the page to the one that is used. */
+  /** Maps the ports on the page to the ports in use. */
   readonly #ports: Map<number, number>
-  /** What stays up, by the rule that says so: two of a kind cannot share a port. */
+  /** The running commands by their rule, because two of a kind cannot share a port. */
   readonly #up = new Map<RegExp, () => Promise<void>>()
-  /** What commands that stay up have printed. */
+  /** The output of long-running commands. */
   readonly #printed = new Map<string, () => string>()
 
   private constructor(scope: Scope, place: Place, accounts: readonly DevAccount[], ports: Map<number, number>) {
@@ -78,12 +78,12 @@ export class Shell {
     return new Shell(scope, place, await devAccounts(), ports)
   }
 
-  /** Exported variables, from one command to the next. */
+  /** Passes exported variables from one command to the next. */
   get #state(): string {
     return join(this.#home, '.exported')
   }
 
-  /** Runs a block; what its last command printed, if it was run. */
+  /** Runs a block and returns the output of its last command, if it was run. */
   async run(block: string): Promise<Ran[]> {
     const ran: Ran[] = []
     for (const command of commandsIn(block)) {
@@ -94,19 +94,19 @@ export class Shell {
     return ran
   }
 
-  /** Writes a file of the page, with the ports that are used. */
+  /** Writes a file of the page, with the ports in use. */
   write(name: string, text: string): void {
     const file = join(this.#directory, name)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, this.#withPorts(text))
   }
 
-  /** What a command that stays up has printed until now. */
+  /** Returns the output of a long-running command so far. */
   printedBy(command: string): string {
     return this.asOnPage(this.#printed.get(command)?.() ?? '')
   }
 
-  /** A URL of the page, with the port that is used. */
+  /** Returns a URL of the page, with the port in use. */
   realUrl(url: string): string {
     return this.#withPorts(url)
   }
@@ -115,7 +115,7 @@ export class Shell {
     return this.#directory
   }
 
-  /** As if it had been said on the page: with the page's ports and directories. */
+  /** Returns the output with the page's ports and directories. */
   asOnPage(output: string): string {
     let text = output.replaceAll(this.#directory, '/home/you/latchkey').replaceAll(this.#home, '/home/you')
     for (const [shown, used] of this.#ports) text = text.replaceAll(new RegExp(`\\b${used}\\b`, 'g'), String(shown))
@@ -153,13 +153,13 @@ export class Shell {
     atEnd(this.#scope, stop)
     await until(`${command} to be up; it printed ${output()}`, () => code !== undefined || ready.test(output()))
     this.#learnPorts(output())
-    // A command that ends when it should stay up has failed, with whatever status.
+    // A long-running command that exits has failed, whatever its status.
     return { command, output: output(), code: code === undefined ? 0 : (code ?? -1) || -1 }
   }
 
   #spawn(script: string): { child: ChildProcess; output: () => string } {
     const env = { PATH: process.env['PATH'], ...this.#place.environment(this.#directory), HOME: this.#home }
-    // In a group of its own, since what a shell starts has to be stopped with it.
+    // Runs in a separate process group, so that everything the shell starts stops with it.
     const child = spawn('sh', ['-c', script], {
       cwd: this.#directory,
       env,
@@ -175,7 +175,7 @@ export class Shell {
     return { child, output: () => text }
   }
 
-  /** The command with ports that are free, and with something real where the page has an example. */
+  /** Returns the command with free ports, and with real values in place of the page's examples. */
   #real(command: string): string {
     let text = command
     for (const [pattern, part] of placeholders) {
@@ -194,7 +194,7 @@ export class Shell {
     )
   }
 
-  /** On a port of its own, with passwords that cost no time, unless the page has made settings. */
+  /** Gives the daemon a free port and cheap password derivation, unless the page has written settings. */
   #prepareDaemon(command: string): void {
     if (!/\blatchkey kmd\b/.test(command)) return
     const [, given] = /(?:-d|--data-dir)[ =](\S+)/.exec(command) ?? []
@@ -208,7 +208,7 @@ export class Shell {
     }
   }
 
-  /** `latchkey dev` chooses its ports itself. */
+  /** Reads the ports that `latchkey dev` chose. */
   #learnPorts(output: string): void {
     const lines = { Devnet: 4001, 'Key daemon': 4002, Facilitator: 4022, Seller: 4021 }
     for (const [name, shown] of Object.entries(lines)) {
@@ -218,7 +218,7 @@ export class Shell {
   }
 }
 
-/** Lines, joined where one goes on in the next; what is a text for another program (`<<`) belongs to its command. */
+/** Splits a block into commands, joining continued lines. A here-document (`<<`) belongs to its command. */
 export function commandsIn(block: string): string[] {
   const commands: string[] = []
   const lines = block.split('\n')
@@ -242,7 +242,7 @@ function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid!, signal)
   } catch (error) {
-    // It has ended by itself.
+    // The process has already exited.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Every block of code on every page is run, or held against what it is about. A block that no rule covers is a failure: see
- * the tables in `rules.test.helper.ts` and `Provided.test.helper.ts` for what pages may use.
+ * Runs or checks every code block on every page. A block without a matching rule is a failure; the tables in
+ * `rules.test.helper.ts` and `Provided.test.helper.ts` list what pages may use.
  */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
@@ -28,16 +28,16 @@ const isCode = ({ language }: Block): boolean => language === 'ts' || language =
 const compiled = compile(blocks.filter(isCode))
 after(removeCompiled)
 
-/** Works through a page from top to bottom. */
+/** Processes a page from top to bottom. */
 class Reader {
   readonly #scope: Scope
   readonly #world: World
   #shell: Promise<Shell> | undefined
-  /** What was printed last, which a block without a language may show. */
+  /** The last output, which a block without a language may show. */
   #printed: string | undefined
-  /** Whether what it shows was not run, for want of a program. */
+  /** Whether the commands behind the shown output were skipped because a program is missing. */
   #isLeftOut = false
-  /** The program for want of which commands of the page are left out. */
+  /** The missing program that causes commands of the page to be skipped. */
   #missing: string | undefined
 
   constructor(scope: Scope) {
@@ -85,7 +85,7 @@ class Reader {
       const declared = await run(await provide(world, needs))
       for (const value of Object.values(declared)) {
         this.#endWithPage(value)
-        // What a block bought is what it says, and not a refusal.
+        // The purchased response must be the content, not a refusal.
         if (value instanceof Response && !value.ok) checkExpected(block, value, await textOfAnswer(value))
       }
     } finally {
@@ -95,7 +95,7 @@ class Reader {
     this.#printed = lines.join('\n')
   }
 
-  /** Servers, daemons and chains that a block started and left up. */
+  /** Stops servers, daemons and chains that a block left running. */
   #endWithPage(value: Declared[string]): void {
     if (typeof value !== 'object' || value === null) return
     const { stop, close } = value as { stop?: unknown; close?: unknown }
@@ -105,7 +105,7 @@ class Reader {
 
   async #runCommands(t: TestContext, block: Block): Promise<void> {
     if (/\bcurl\b/.test(block.text)) this.#missing ??= missingProgram('curl') || undefined
-    // The commands after it may need what it would have done.
+    // Later commands may depend on the skipped one.
     if (this.#missing !== undefined) {
       this.#isLeftOut = true
       t.skip(this.#missing)
@@ -120,7 +120,7 @@ class Reader {
     }
   }
 
-  /** With the packages of the interop tests, in the directory and with the environment of the commands before it. */
+  /** Runs Python with the packages of the interop tests, in the directory and environment of the preceding commands. */
   async #runPython(t: TestContext, { text }: Block): Promise<void> {
     const { python, problem } = obtainPython('requirements-avm.txt')
     if (python === undefined || this.#missing !== undefined) {
@@ -147,7 +147,7 @@ class Reader {
   }
 }
 
-test('code that is run listens on free ports only', () => {
+test('code that is run listens only on free ports', () => {
   const fixedPort = /\.listen\((?:'127\.0\.0\.1', )?[1-9]|\bport: [1-9]/
   for (const block of blocks.filter(isCode)) assert.doesNotMatch(rewrite(block.text), fixedPort, nameOf(block))
 })
@@ -161,7 +161,7 @@ for (const page of written) {
   })
 }
 
-/** A page that shows a refusal speaks of its status. */
+/** A page that shows a refusal must mention its status. */
 function checkExpected({ text }: Block, { status }: Response, body: string): void {
   assert.ok(new RegExp(`\\b${status}\\b`).test(text), `an answer has the status ${status}: ${body}`)
 }

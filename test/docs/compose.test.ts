@@ -42,18 +42,18 @@ const file = readYaml<Compose>(`${directory}/compose.yaml`)
 const services = Object.entries(file.services)
 const replicas = ['facilitator-1', 'facilitator-2'].map((name) => file.services[name]!)
 
-test('it matches the schema of Compose', { timeout: 300_000 }, async (t) => {
+test('matches the Compose schema', { timeout: 300_000 }, async (t) => {
   const tools = await obtainTools()
   if ('problem' in tools) {
     t.skip(`NOT RUN: ${tools.problem}`)
     return
   }
-  // Extensions (`x-`) are resolved by YAML.
+  // YAML resolves the extensions (`x-`).
   assert.deepEqual(problems(composeSchema(tools.packages), file), [])
   assert.notDeepEqual(problems(composeSchema(tools.packages), { services: { a: { imagge: 'x' } } }), [])
 })
 
-test('files, secrets and volumes that services name are there', () => {
+test('files, secrets and volumes of the services exist', () => {
   for (const [name, { volumes = [], secrets = [], build, depends_on = {} }] of services) {
     for (const volume of volumes) {
       const [source] = volume.split(':') as [string]
@@ -71,7 +71,7 @@ test('files, secrets and volumes that services name are there', () => {
   assert.deepEqual([...used].sort(), Object.keys(file.secrets).sort())
 })
 
-test('the replicas and the migration run commands that exist, with secrets that they get as files', () => {
+test('the replicas and the migration run existing commands, with secrets passed as files', () => {
   for (const { command, environment = {}, secrets } of [...replicas, file.services['migrate']!]) {
     const [name, second] = command as [string, string]
     checkFlags(second.startsWith('-') ? name : `${name} ${second}`, command!.join(' '))
@@ -87,7 +87,7 @@ test('the replicas and the migration run commands that exist, with secrets that 
   assert.ok(script!.includes(` ${entry} `), 'the same entry point as the image')
 })
 
-test('a replica does not start without the words of its fee account', (t) => {
+test('a replica does not start without the mnemonic of its fee account', (t) => {
   const secrets = temporaryDirectory(t)
   const [shell, flag, script] = replicas[0]!.entrypoint!
   const here = script!
@@ -106,7 +106,7 @@ test('a replica does not start without the words of its fee account', (t) => {
   assert.deepEqual([run().status, run().stdout], [0, 'twenty five words\n'])
 })
 
-test('no service has more rights than it needs, and only the balancer is open to others', () => {
+test('no service has more rights than it needs, and only the balancer is exposed', () => {
   for (const [name, service] of services) {
     assert.deepEqual(service.cap_drop, ['ALL'], name)
     assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name)
@@ -118,7 +118,7 @@ test('no service has more rights than it needs, and only the balancer is open to
   assert.deepEqual(file.services['database']!.networks, ['inside'])
 })
 
-test('a replica gets longer to stop than it takes to drain', () => {
+test('the stop timeout of a replica is longer than its drain time', () => {
   for (const { command, stop_grace_period: grace } of replicas) {
     const [, drain] = /--drain-timeout=(\d+)/.exec(command!.join(' '))!
     assert.ok(Number.parseInt(grace!, 10) > Number(drain))
@@ -138,7 +138,7 @@ test('the balancer and Prometheus name the replicas', () => {
   assert.equal(replica(`${directory}/upstream.conf`), replica('deploy/nginx/upstream.conf'))
 })
 
-test('secrets.sh makes every secret but the words, for its owner alone, and keeps those that are there', (t) => {
+test('secrets.sh creates every secret except the mnemonic, readable only by the owner, and keeps existing ones', (t) => {
   const place = join(temporaryDirectory(t), 'compose')
   mkdirSync(place)
   copyFileSync(join(root, directory, 'secrets.sh'), join(place, 'secrets.sh'))
@@ -165,7 +165,7 @@ test('secrets.sh makes every secret but the words, for its owner alone, and keep
   chmodSync(join(secrets, 'fee-mnemonic'), 0o600)
   assert.equal(run(), '')
   assert.deepEqual(made(), { ...first, 'fee-mnemonic': 'words' })
-  // The users of the containers are others; the directory is for its owner alone.
+  // The containers run as other users; only the owner can enter the directory.
   for (const name of Object.keys(first)) assert.equal(statSync(join(secrets, name)).mode & 0o777, 0o644, name)
   assert.match(read('.gitignore'), /^deploy\/compose\/secrets\/$/m)
 })

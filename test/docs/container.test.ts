@@ -1,4 +1,6 @@
-/** The container file, without an engine: linted, and its last stage laid out in a directory and run from there. */
+/**
+ * Checks the container file without a container engine: lints it, lays out its last stage in a directory and runs that.
+ */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +21,7 @@ const [, commandStage, facilitatorStage] = stages as [string, string, string]
 const userId = Number(/^USER ([0-9]+):/m.exec(commandStage)![1])
 const isRoot = process.getuid?.() === 0
 
-test('hadolint has nothing against the container file', { timeout: 300_000 }, async (t) => {
+test('hadolint reports no problems in the container file', { timeout: 300_000 }, async (t) => {
   const tools = await obtainTools()
   if ('problem' in tools) {
     t.skip(`NOT RUN: ${tools.problem}`)
@@ -29,14 +31,14 @@ test('hadolint has nothing against the container file', { timeout: 300_000 }, as
   assert.deepEqual([linted.status, linted.stdout], [0, ''], linted.stderr)
 })
 
-test('no secret can get into a layer: nothing is copied by a name that has one, and no variable is set', () => {
+test('no secret can get into a layer: no copied name contains one, and no variable is set', () => {
   assert.ok(!/^(ARG|ENV) .*(PASSWORD|TOKEN|SECRET|MNEMONIC|KEY)/m.test(text))
   assert.ok(!/^ADD /m.test(text))
   for (const [, path] of text.matchAll(/^COPY (?:--from=\w+ )?(\S+)/gm))
     assert.ok(!/secret|\.env|token/.test(path!), path)
 })
 
-/** The production packages of the command, by their paths below the repository: what `npm ci --omit=dev --workspace` installs. */
+/** Returns the production packages of the command, by path: those that `npm ci --omit=dev --workspace` installs. */
 function productionPackages(): string[] {
   assert.match(stages[0]!, /npm ci .*--ignore-scripts --omit=dev --workspace latchkey$/m)
   const args = ['ls', '--omit=dev', '--workspace', 'latchkey', '--all', '--parseable']
@@ -45,7 +47,7 @@ function productionPackages(): string[] {
   return [...new Set(paths.map((path) => relative(root, path)))]
 }
 
-/** Performs the COPY steps of the stage. Files are hard links where they can be: they are not changed. */
+/** Performs the COPY steps of the stage. Files are hard-linked if possible, because they are not changed. */
 function layOut(t: TestContext): string {
   const image = join(root, 'node_modules', '.cache', `latchkey-image-${process.pid}`)
   atEnd(t, () => rmSync(image, { recursive: true, force: true }))
@@ -62,14 +64,14 @@ function layOut(t: TestContext): string {
     if (source !== 'node_modules') copy(source!)
     else for (const path of productionPackages()) if (!existsSync(join(to, path))) copy(path)
   }
-  // What npm links.
+  // The links that npm creates.
   mkdirSync(join(to, 'node_modules', '@latchkey'), { recursive: true })
   rmSync(join(to, 'node_modules', '@latchkey', 'pages'), { force: true, recursive: true })
   spawnSync('ln', ['-s', '../../packages/pages', join(to, 'node_modules', '@latchkey', 'pages')])
   return image
 }
 
-test('the entry point runs from the files of the image, as a user that can write none of them', {
+test('the entry point runs from the files of the image, as a user that cannot write them', {
   skip: isRoot && closedToOthers(),
   timeout: 180_000,
 }, async (t) => {
@@ -123,7 +125,7 @@ test('the entry point runs from the files of the image, as a user that can write
   assert.equal(code, 0, errors)
   assert.equal(at(url), 1, 'the health check fails when it is gone')
 
-  // With the driver of PostgreSQL: it gets as far as the connection.
+  // With the PostgreSQL driver, the command gets as far as connecting.
   const migrated = run(['facilitator', 'migrate', '--store', 'postgres://someuser@127.0.0.1:1/none', '--json'])
   assert.equal(migrated.status, 5, migrated.stderr)
   if (isRoot) {
@@ -132,7 +134,7 @@ test('the entry point runs from the files of the image, as a user that can write
   }
 })
 
-test('the health check, the port and the signal are those of the facilitator', () => {
+test('the health check, the port and the signal match the facilitator', () => {
   const [, port] = /^EXPOSE ([0-9]+)$/m.exec(facilitatorStage)!
   assert.ok(facilitatorStage.includes(`http://127.0.0.1:${port}/livez`))
   const help = spawnSync(process.execPath, [join(root, 'packages/cli/bin/latchkey.js'), 'facilitator', '--help'], {

@@ -1,4 +1,4 @@
-/** The units and the container file name what exists, and what they rely on holds. */
+/** The units and the container file refer only to existing things, and their assumptions hold. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { root } from '../support/daemon.test.helper.js'
 import { checkFlags, checkVariable } from './Files.test.helper.js'
 
 const units = { kmd: 'deploy/latchkey-kmd.service', facilitator: 'deploy/latchkey-facilitator.service' }
-/** Of several replicas. */
+/** The unit of several replicas. */
 const replica = 'deploy/latchkey-facilitator@.service'
 const migration = 'deploy/latchkey-facilitator-migrate.service'
 const all: readonly (readonly [command: string, path: string])[] = [
@@ -21,16 +21,16 @@ const all: readonly (readonly [command: string, path: string])[] = [
 ]
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** The values of a setting, in their order. */
+/** Returns the values of a setting, in order. */
 function settings(unit: string, name: string): string[] {
   return [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value!)
 }
 
-test('a start with a wrong password is not repeated: the daemon counts attempts, and the owner would wait', () => {
+test('a start with a wrong password is not retried: the daemon counts attempts and would delay the owner', () => {
   assert.deepEqual(settings(read(units.facilitator), 'RestartPreventExitStatus'), ['2 6'])
 })
 
-test('a replica gets longer to stop than it takes to drain, and its database by a file that is its own', () => {
+test('a replica gets longer to stop than to drain, and its database URL from its own file', () => {
   const unit = read(replica)
   const [, drain] = /--drain-timeout ([0-9]+)/.exec(unit)!
   assert.ok(Number(settings(unit, 'TimeoutStopSec')[0]) > Number(drain))
@@ -42,7 +42,7 @@ test('a replica gets longer to stop than it takes to drain, and its database by 
   assert.deepEqual(settings(read(replica), 'RestartPreventExitStatus'), ['2 6'])
 })
 
-test('a facilitator whose node or database is away is started again, not given up after five times', () => {
+test('a facilitator without its node or database is restarted without giving up after five attempts', () => {
   for (const path of [units.facilitator, replica]) {
     assert.deepEqual(settings(read(path), 'Restart'), ['on-failure'])
     assert.deepEqual(settings(read(path), 'StartLimitIntervalSec'), ['0'], path)
@@ -52,7 +52,7 @@ test('a facilitator whose node or database is away is started again, not given u
 const notInstalled = 'NOT RUN: systemd-analyze is not installed'
 
 for (const [command, path] of all) {
-  test(`${path} runs a command that is there, with options and variables it has`, () => {
+  test(`${path} runs an existing command with existing options and variables`, () => {
     const unit = read(path)
     const [line] = settings(unit, 'ExecStart')
     const [, script, name, rest] = /\/opt\/latchkey\/(\S+) ([a-z]+(?: [a-z]+)?)(.*)$/.exec(line!)!
@@ -83,7 +83,7 @@ for (const [command, path] of all) {
     assert.deepEqual(settings(unit, 'SystemCallFilter'), ['@system-service @pkey', '~@privileged @resources'])
   })
 
-  test(`${path} leaves little to attack, by the judgement of systemd where it is installed`, (t) => {
+  test(`${path} has a small attack surface, according to systemd if it is installed`, (t) => {
     const { error, status, stdout, stderr } = spawnSync(
       'systemd-analyze',
       ['security', '--offline=true', '--no-pager', '--threshold=15', join(root, path)],
@@ -104,7 +104,7 @@ for (const [command, path] of all) {
   })
 }
 
-test('systemd has nothing against the units, where it is installed', (t) => {
+test('systemd reports no problems in the units, if it is installed', (t) => {
   const { error, status, stderr } = spawnSync(
     'systemd-analyze',
     ['verify', ...all.map(([, path]) => join(root, path))],
@@ -114,12 +114,12 @@ test('systemd has nothing against the units, where it is installed', (t) => {
     t.skip(notInstalled)
     return
   }
-  // Where Node lies elsewhere, it says so; that is for the person who installs the unit.
+  // If Node is installed elsewhere, systemd reports it; the person who installs the unit has to adapt the path.
   const faults = stderr.split('\n').filter((line) => line.includes('latchkey-') && !/is not executable/.test(line))
   assert.deepEqual(faults, [], `status ${status}`)
 })
 
-test('the credentials that the facilitator gets are enough to sign by, and no wallet is among them', async (t) => {
+test("the facilitator's credentials are sufficient to sign, and contain no wallet", async (t) => {
   const daemon = await start(t)
   const kmd = await Kmd.connect({ dataDir: daemon.dataDir })
   await kmd.wallets.create({ name: 'fees', password: 'correct horse' })
@@ -146,7 +146,7 @@ test('the credentials that the facilitator gets are enough to sign by, and no wa
   kmd.close()
 })
 
-test('the container file copies what is there, and runs as a user without rights', () => {
+test('the container file copies existing files, and runs as an unprivileged user', () => {
   const text = read('deploy/Containerfile')
   for (const [, line] of text.matchAll(/^COPY (?!--from)(.*)$/gm)) {
     for (const path of line!.split(' ').slice(0, -1)) assert.ok(existsSync(join(root, path)), path)
@@ -155,21 +155,21 @@ test('the container file copies what is there, and runs as a user without rights
   assert.ok(existsSync(join(root, script!)), script)
   const stages = text.split(/^FROM /m).slice(1)
   assert.equal(stages.length, 3)
-  // A number, so that an orchestrator can see that it is not root.
+  // A numeric id, so an orchestrator can see that the user is not root.
   assert.match(stages[1]!, /^USER [1-9][0-9]*:[1-9][0-9]*$/m)
   const { engines, scripts } = JSON.parse(read('package.json')) as { engines: { node: string }; scripts: object }
   assert.match(engines.node, /^>=20\./)
-  // Long-term support has an even number. 20, the oldest that works, got its last security fix in April 2026.
+  // Long-term support releases have even numbers. 20, the oldest that works, got its last security fix in April 2026.
   const [, major] = /^ARG NODE_IMAGE=docker\.io\/library\/node:([0-9]+)\.[0-9]+\.[0-9]+-slim$/m.exec(text)!
   for (const stage of stages.slice(0, 2)) assert.match(stage, /^\$\{NODE_IMAGE\} /)
   assert.ok(Number(major) >= 26 && Number(major) % 2 === 0, major)
   assert.ok('prepare' in scripts, 'npm ci builds nothing')
-  // What npm installs for: every workspace is there when it looks.
+  // npm needs every workspace to be present.
   const { workspaces } = JSON.parse(read('package.json')) as { workspaces: string[] }
   for (const workspace of workspaces) assert.ok(text.includes(`COPY ${workspace.split('/')[0]} `), workspace)
 })
 
-/** Whether the build sees a file: the last pattern that matches it or a directory above it decides. */
+/** Whether the build sees a file: the last pattern that matches it or a parent directory decides. */
 function isSent(path: string): boolean {
   const patterns = read('.containerignore')
     .split('\n')
@@ -189,7 +189,7 @@ function isSent(path: string): boolean {
   return sent
 }
 
-test('the build of the container sees its sources, and nothing that was installed or is secret', () => {
+test('the container build sees its sources, and nothing installed or secret', () => {
   const text = read('deploy/Containerfile')
   for (const [, line] of text.matchAll(/^COPY (?!--from)(.*)$/gm)) {
     for (const path of line!.split(' ').slice(0, -1)) assert.ok(isSent(path), path)
@@ -215,6 +215,6 @@ test('the build of the container sees its sources, and nothing that was installe
   ]) {
     assert.ok(!isSent(path), path)
   }
-  // Docker looks for the same under another name.
+  // Docker looks for the same file under another name.
   assert.equal(read('.dockerignore'), read('.containerignore'))
 })

@@ -1,4 +1,4 @@
-/** Pages that are written by the program are as it would write them now; and every link on every page leads somewhere. */
+/** Generated pages are up to date, and every link on every page resolves. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -30,13 +30,13 @@ for (const [page, script, name] of [
   ['docs/errors.md', 'docs-errors.mjs', 'errorsPage'],
   ['docs/payment-errors.md', 'docs-errors.mjs', 'paymentErrorsPage'],
 ] as const) {
-  test(`${page} is what the program says of itself`, async () => {
+  test(`${page} is up to date`, async () => {
     const { [name]: write } = await load(script)
     assert.equal(textOf(page), await write!(), `${page} is out of date: run npm run docs`)
   })
 }
 
-test('docs/api is what the TSDoc of the packages says', async () => {
+test('docs/api matches the TSDoc of the packages', async () => {
   const { apiPages } = await loadApi()
   const pages = apiPages()
   assert.deepEqual(readdirSync(join(root, 'docs', 'api')).sort(), [...pages.keys()].sort(), 'run npm run docs')
@@ -45,7 +45,7 @@ test('docs/api is what the TSDoc of the packages says', async () => {
   }
 })
 
-test('every package with an entry exports the registry of its errors, each with a message and a hint', async () => {
+test('every package with an entry exports its error registry, each error with a message and a hint', async () => {
   const script = pathToFileURL(join(root, 'scripts', 'docs-errors.mjs')).href
   const { registries } = (await import(script)) as { registries: () => Promise<Map<string, Registry>> }
   const found = await registries()
@@ -61,19 +61,19 @@ test('every package with an entry exports the registry of its errors, each with 
   }
 })
 
-test('every export of every package has a sentence', async () => {
+test('every export of every package is documented', async () => {
   const { undocumented } = await loadApi()
   assert.deepEqual(undocumented(), [])
 })
 
-test('docs/http.md says of every error of the daemon where it comes from', () => {
+test('docs/http.md names the source of every daemon error', () => {
   const page = textOf('docs/http.md')
   const sent = Object.entries(errors).filter(([, entry]) => 'status' in entry)
   const missing = sent.map(([code]) => code).filter((code) => !page.includes(`\`${code}\``))
   assert.deepEqual(missing, [], 'name them in scripts/docs-http.mjs')
 })
 
-test('docs/http.md has every path of the facilitator, and no other', async (t) => {
+test('docs/http.md lists every path of the facilitator, and no other', async (t) => {
   const devnet = await startDevnet(t)
   const chain = await Chain.open({ network: 'local', nodes: devnet.url })
   const facilitator = new Facilitator({ chains: [chain] })
@@ -92,7 +92,7 @@ test('docs/http.md has every path of the facilitator, and no other', async (t) =
   )
 })
 
-/** Pages that are not run as those in a clone are. */
+/** Pages that are not run like those in a clone. */
 const others = ['api', 'start'].flatMap((folder) =>
   readdirSync(join(root, 'docs', folder))
     .filter((name) => name.endsWith('.md'))
@@ -116,7 +116,7 @@ test('links lead to pages and headings that exist', async (t) => {
   }
 })
 
-/** As GitHub makes them from headings. */
+/** Returns the anchors that GitHub makes from headings. */
 function anchorsOf(page: string): Set<string> {
   const headings = textOf(page)
     .replaceAll(/^```.*?^```$/gms, '')

@@ -1,4 +1,4 @@
-/** The manifests match the schemas of Kubernetes, each other, and what the facilitator is and does. */
+/** The manifests match the Kubernetes schemas, each other, and the behaviour of the facilitator. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -87,7 +87,7 @@ for (const { metadata, spec } of [deployment, job]) {
     }
   })
 
-  test(`${metadata.name} has no rights, and its files cannot be written`, () => {
+  test(`${metadata.name} has no privileges, and a read-only file system`, () => {
     assert.deepEqual(container.securityContext, {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -99,7 +99,7 @@ for (const { metadata, spec } of [deployment, job]) {
   })
 }
 
-test('probes ask for what the facilitator answers, on the port that it listens on', () => {
+test('probes use paths that the facilitator serves, on its port', () => {
   const { containers, terminationGracePeriodSeconds } = deployment.spec.template.spec
   const [container] = containers
   const help = spawnSync(process.execPath, [join(root, 'packages/cli/bin/latchkey.js'), 'facilitator', '--help'], {
@@ -116,7 +116,7 @@ test('probes ask for what the facilitator answers, on the port that it listens o
   assert.ok(terminationGracePeriodSeconds! > Number(drain), 'it is not killed while it drains')
 })
 
-test('service, budget, policy and monitor are for the pods of the deployment', () => {
+test('service, budget, policy and monitor select the pods of the deployment', () => {
   const labels = deployment.spec.template.metadata.labels
   const matches = (selector: Labels): boolean =>
     Object.entries(selector).every(([name, value]) => labels[name] === value)
@@ -137,7 +137,7 @@ test('service, budget, policy and monitor are for the pods of the deployment', (
   assert.deepEqual([endpoints[0]!.port, endpoints[0]!.path], [service.spec.ports[0]!.name, '/metrics'])
 })
 
-test('every key of a secret is made by the documentation', () => {
+test('the documentation creates every key of a secret', () => {
   const page = read('docs/deploying.md')
   const referenced = [deployment, job].flatMap(({ spec }) => {
     const { containers, volumes } = spec.template.spec

@@ -1,10 +1,10 @@
 /**
- * What the pages may assume, in tables: which blocks are pictures, which commands stay up, which are not run and why, and
- * what is put in the place of addresses, words and directories that are only examples.
+ * Defines what the pages may assume, in tables: which blocks are drawings, which commands keep running, which are not
+ * run and why, and what replaces example addresses, words and directories.
  */
 import type { DevAccount } from '@latchkey/devnet'
 
-/** Written by a program, and compared with what it writes (`generated.test.ts`). */
+/** Generated pages, compared with the generator's output (`generated.test.ts`). */
 export const generatedPages: readonly string[] = ['docs/http.md', 'docs/cli.md']
 
 /** Blocks without a language that are drawings: a page, and words in the drawing. */
@@ -28,7 +28,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/x402/README.md', 'buyer ───'],
 ]
 
-/** Parts that other tests follow, the first one in an empty folder (`selling.test.ts`): a page, and the heading. */
+/** Sections that other tests follow, the first one in an empty folder (`selling.test.ts`): a page, and the heading. */
 export const followedElsewhere: readonly (readonly [page: string, section: string])[] = [
   ['docs/selling.md', 'A shop in an empty folder'],
   // With PostgreSQL, nginx and Prometheus (`operating/deploying.test.ts`).
@@ -37,7 +37,7 @@ export const followedElsewhere: readonly (readonly [page: string, section: strin
   ),
 ]
 
-/** Code of the pages, and what is run in its place. Everything on the right is in `Provided`. */
+/** Code of the pages, and the code that is run instead. Everything on the right is in `Provided`. */
 export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   ["'/home/you/.latchkey/kmd-v0.5'", 'dataDir'],
   [
@@ -49,7 +49,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   [/'https:\/\/[a-z0-9]+\.example\.com'/g, 'facilitatorUrl'],
   ["'https://example.com/weather'", 'shopUrl'],
   ["'https://example.com/mcp'", 'paidToolsUrl'],
-  // A key that the block itself has made.
+  // A key that the block itself created.
   ['signTransaction(transactionBytes)', 'signTransaction(transactionFrom(address))'],
   [/(\.listen\((?:'127\.0\.0\.1', )?)(?:40[0-9]{2}|7833)\b/g, '$10'],
   [/port: 40[0-9]{2}/g, 'port: 0'],
@@ -58,10 +58,10 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   [/stateFile: '([\w.-]+)'/g, "stateFile: fileIn('$1')"],
 ]
 
-/** Ports that pages name. Each page is run with others that are free. */
+/** Ports that pages name. Each page is run with free ports instead. */
 export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 4030, 7833]
 
-/** Commands that go on until they are stopped, and how one sees that they are up. */
+/** Commands that run until they are stopped, and the output that shows they are ready. */
 export const longRunning: readonly { readonly command: RegExp; readonly ready: RegExp }[] = [
   { command: /^(?!.*(--help| -- )).*\blatchkey dev( |$)|^npm start$/, ready: /Ctrl-C ends all of it\.\n/ },
   { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
@@ -71,13 +71,13 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 
-/** Text of commands that stands for something of the reader's own. The devnet's accounts are the same each time. */
+/** Text in commands that stands for the reader's own values. The devnet's accounts are the same in every run. */
 export const placeholders: readonly (readonly [RegExp, (account: DevAccount) => string])[] = [
   [/words of account ([1-9])/g, ({ mnemonic }) => mnemonic],
   [/address of account ([1-9])/g, ({ address }) => address],
 ]
 
-/** What is not run, and why. That what it names exists is looked at all the same. */
+/** Commands that are not run, and why. The names they mention are still checked. */
 export const notRun: readonly (readonly [RegExp, string])[] = [
   [/^npm (test|run (bench|build|coverage|docs|format|pack|test))\b/, 'it is what runs this test, or takes minutes'],
   [/^node scripts\/build/, 'it was done before the tests began'],
@@ -93,9 +93,9 @@ export const notRun: readonly (readonly [RegExp, string])[] = [
 
 type PortOf = (shown: number) => number
 
-/** Commands that take their port from nowhere but their arguments or surroundings. */
+/** Commands that take their port only from arguments or the environment. */
 export const commandRewrites: readonly (readonly [RegExp, (found: string, portOf: PortOf) => string])[] = [
-  // The rest of it was done before the tests began.
+  // The other steps were done before the tests began.
   [/^npm start$/, () => 'npx latchkey dev'],
   [/\blatchkey devnet\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4001)}`],
   [/\blatchkey facilitator\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4022)}`],

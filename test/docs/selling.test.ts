@@ -1,7 +1,7 @@
 /**
- * A shop in an empty folder, written from docs/selling.md alone: its files and commands are taken from the page, a buyer
- * pays, the shop prints who, and its page shows the revenue in Chromium. Packages are those of the clone; `outside.test.ts`
- * follows the same part with the tarballs.
+ * Builds a shop in an empty folder from docs/selling.md alone: files and commands come from the page, a buyer pays, the
+ * shop prints who paid, and its page shows the revenue in Chromium. Packages come from the clone; `outside.test.ts`
+ * follows the same section with the tarballs.
  */
 import assert from 'node:assert/strict'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { commandsIn, type Place, Shell } from './Shell.test.helper.js'
 const [[page, section]] = followedElsewhere as [readonly [string, string]]
 const blocks = blocksOf(page).filter((block) => block.section === section)
 
-/** An empty folder in which `npm install` finds what the clone has. */
+/** An empty folder where `npm install` finds the packages of the clone. */
 const empty: Place = {
   name: 'shop',
   prepare: (directory) => {
@@ -36,7 +36,7 @@ const empty: Place = {
   notRun: [],
 }
 
-test('a seller who follows the page alone has a working shop that prints who paid', { timeout: 300_000 }, async (t) => {
+test('following the page alone gives a working shop that prints who paid', { timeout: 300_000 }, async (t) => {
   assert.ok(blocks.length >= 7, 'the page has its steps')
   const shell = await Shell.open(t, empty)
   let printed = ''
@@ -88,13 +88,13 @@ async function runAll(shell: Shell, commands: string): Promise<string> {
   return shell.asOnPage(ran.at(-1)!.output)
 }
 
-/** What the shop prints comes after the response. */
+/** Waits, because the shop prints after the response. */
 async function waitForShop(shell: Shell, file: string, text: string): Promise<void> {
   const output = (): string => shell.printedBy(`node ${file}`)
   await until(`the shop to print what the page says; it printed:\n${output()}`, () => isPrinted(text, output()))
 }
 
-/** What the page installs is ours, or what the clone has. */
+/** Checks that the page installs only our packages or packages of the clone. */
 function assertInstalled(): void {
   const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
   const names = blocks.flatMap(({ text }) =>

@@ -1,4 +1,4 @@
-/** The receiver of docs/agents.md gets what the daemon sends, and nothing that another made, changed or sent again. */
+/** The receiver of docs/agents.md accepts what the daemon sends, and nothing that is forged, changed or replayed. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
@@ -24,7 +24,7 @@ function freePort(): Promise<number> {
   })
 }
 
-test('the receiver takes what the daemon sends, also after it was away, and refuses everything else', async (t) => {
+test('the receiver accepts events of the daemon, also after downtime, and refuses everything else', async (t) => {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}/approvals`
   const kmd = await start(t, { settings: { approval_webhook: url } })
@@ -49,7 +49,7 @@ test('the receiver takes what the daemon sends, also after it was away, and refu
   atEnd(t, () => agent.close())
   const snd = Address.decode(address)
   const payment = Transaction.encode({ type: 'pay', snd, rcv: snd, amt: 2n, fv: 1n, lv: 1_000n, gh: genesisHash })
-  // Nothing listens yet: it is sent again.
+  // Nothing listens yet, so the event is sent again.
   const asked: unknown = await agent.sign(payment).catch((error: unknown) => error)
   assert.ok(asked instanceof KmdClientError)
   const id = asked.approvalId!

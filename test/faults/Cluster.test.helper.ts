@@ -1,4 +1,7 @@
-/** Replicas of a facilitator and of a seller, their database, two nodes of one ledger, and buyers, each on a machine. */
+/**
+ * Runs replicas of a facilitator and of a seller, their database, two nodes of one ledger, and buyers, each on its own
+ * host.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +21,10 @@ import { dollarAssetId, port, untilItWorks } from './settings.test.helper.js'
 
 export type Scope = { after: (work: () => unknown) => void }
 
-/** What several clusters can use, one after the other: the network, the ledger and its nodes, and the database server. */
+/**
+ * Resources that several clusters can use one after the other: the network, the ledger and its nodes, and the database
+ * server.
+ */
 export type Ground = {
   readonly scope: Scope
   readonly network: Network
@@ -29,20 +35,20 @@ export type Ground = {
   readonly hosts: Map<string, Host>
 }
 
-/** Where gates keep their claims. */
+/** The store of the gates' claims. */
 export type ClaimsEngine = 'postgres' | 'redis' | 'sqlite'
 
 export type ClusterOptions = {
-  /** Of the logs; it is created. */
+  /** The directory of the logs, which is created. */
   readonly directory: string
   readonly claims: ClaimsEngine
   readonly replicas: number
   readonly gates: number
-  /** Processes of buyers, and how many buyers are in each. */
+  /** The number of buyer processes, and of buyers in each. */
   readonly buyers: readonly [processes: number, each: number]
   /** How many settlements the budget of each seller pays for. */
   readonly budget: number
-  /** Further variables of all processes. */
+  /** Additional environment variables of all processes. */
   readonly env?: { readonly [name: string]: string } | undefined
 }
 
@@ -62,7 +68,7 @@ const ledgerPort = 4_001
 const controlMs = 15_000
 const blockMs = 400
 const sellerCount = 12
-/** Of a group of two transactions, on a network that is not busy. */
+/** The fee of a group of two transactions on a network without congestion. */
 export const feeMicroAlgos = 2_000n
 
 export async function openGround(scope: Scope, directory: string): Promise<Ground> {
@@ -82,7 +88,7 @@ export async function openGround(scope: Scope, directory: string): Promise<Groun
   return { scope, network, ledger, nodes, postgres, hosts }
 }
 
-/** The processes are not started yet. */
+/** Opens a cluster without starting its processes. */
 export async function openCluster(ground: Ground, options: ClusterOptions): Promise<Cluster> {
   const { directory } = options
   mkdirSync(directory, { recursive: true })
@@ -132,7 +138,7 @@ export async function openCluster(ground: Ground, options: ClusterOptions): Prom
   return { ...ground, options, databaseUrl, redis, replicas, gates, buyers, ...parties }
 }
 
-/** Everything but the buyers. */
+/** Starts everything except the buyers. */
 export async function startServers({ replicas, gates }: Cluster): Promise<void> {
   for (const services of [replicas, gates]) await Promise.all(services.map((service) => service.start()))
 }
@@ -141,12 +147,14 @@ export async function setNodeFault(node: Service, fault: NodeFault): Promise<voi
   await control(`${urlOf(node)}/fault`, { method: 'PUT', body: fault })
 }
 
-/** How many requests a gate works on. */
+/** Returns how many requests a gate is processing. */
 export async function unfinishedAt(gate: Service): Promise<number> {
   return Number(await control(`${urlOf(gate)}/unfinished`))
 }
 
-/** A request of the test itself: an idle connection may have ended, and a cable may be out. */
+/**
+ * Sends a request from the test itself, with retries, because an idle connection may be closed or a cable unplugged.
+ */
 export function control(url: string, init: RequestInit = {}): Promise<string> {
   return untilItWorks(async () => (await fetch(url, { ...init, signal: AbortSignal.timeout(controlMs) })).text())
 }
@@ -176,7 +184,7 @@ async function openLedger(scope: Scope, directory: string): Promise<string> {
   const genesis = ['--genesis-hash', Networks.testnet.genesisHash]
   const command = [process.execPath, latchkeyCommand, 'devnet', '--json', '--log-level', 'error', ...args, ...genesis]
   await openService(scope, 'ledger', { host: hub, directory, command }).start()
-  // Balances are set on this machine only.
+  // Balances can be set only from this machine.
   return `http://127.0.0.1:${ledgerPort}`
 }
 
@@ -194,7 +202,7 @@ async function openRedis(ground: Ground): Promise<Cluster['redis']> {
   return { server: await RedisServer.start(ground.scope, { host: address, port: 6_379, settings, prefix }), host }
 }
 
-/** As if the minutes had passed after which the claims of gates that were killed are free: no request is served now. */
+/** Simulates the minutes after which the claims of killed gates expire. No request is being served now. */
 export async function endClaims({ databaseUrl, redis, options }: Cluster): Promise<void> {
   if (options.claims === 'sqlite') {
     const database = Sqlite.open(claimsFile(options.directory))
@@ -211,10 +219,10 @@ export async function endClaims({ databaseUrl, redis, options }: Cluster): Promi
   client.disconnect()
 }
 
-/** Of the claims in SQLite, which all gates can reach. */
+/** The SQLite claims file, which all gates can reach. */
 export const claimsFile = (directory: string): string => join(directory, 'claims.db')
 
-/** The rows of a statement. */
+/** Returns the rows of a statement. */
 export async function query(databaseUrl: string, sql: string): Promise<unknown[]> {
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()

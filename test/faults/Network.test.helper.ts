@@ -1,18 +1,18 @@
 /**
- * Machines on a network of their own: a namespace for each, joined by a bridge. The process that uses it runs in namespaces
- * of its own (`unshare --net --mount --pid`), so that nothing of it is seen outside, and nothing is left when it ends.
+ * Simulates hosts on a network: one namespace per host, joined by a bridge. The calling process runs in its own
+ * namespaces (`unshare --net --mount --pid`), so nothing is visible outside and nothing remains when it exits.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A machine. `prefix` is the command that starts a program on it. */
+/** A host. `prefix` is the command that starts a program on it. */
 export type Host = { readonly name: string; readonly address: string; readonly prefix: readonly string[] }
 
-/** The address of the bridge, from which the test controls all: no fault applies to it. */
+/** The address of the bridge, from which the test controls everything. No fault applies to it. */
 export const hubAddress = '10.77.0.254'
 
-/** How packets between two machines are lost: silently, or with a reset to their sender. */
+/** How packets between two hosts are lost: silently, or with a reset to their sender. */
 export type CutKind = 'silent' | 'reset'
 
 type HostFaults = {
@@ -29,12 +29,12 @@ const program = (name: string, variable: string): string => {
 export class Network {
   readonly #hosts = new Map<string, { host: Host; faults: HostFaults }>()
 
-  /** Call it once, in namespaces of its own. */
+  /** Must be called only once, in separate namespaces. */
   constructor() {
     if (!existsSync('/run/netns')) mkdirSync('/run/netns')
-    // In memory of this mount namespace: names of hosts are not seen outside.
+    // A tmpfs in this mount namespace, so host names are not visible outside.
     execFileSync('mount', ['-t', 'tmpfs', 'none', '/run/netns'])
-    // Libraries name what is in it by process ids, which are others here.
+    // Libraries name shared memory by process id, and process ids differ in this namespace.
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=1777', 'none', '/dev/shm'])
     ip('link', 'set', 'lo', 'up')
     ip('link', 'add', 'hub', 'type', 'bridge')
@@ -55,7 +55,7 @@ export class Network {
     return host
   }
 
-  /** No packet passes between the two. */
+  /** Blocks all packets between the two hosts. */
   cut(a: Host, b: Host, kind: CutKind): void {
     this.#faultsOf(a).cuts.set(b.address, kind)
     this.#faultsOf(b).cuts.set(a.address, kind)
@@ -70,18 +70,18 @@ export class Network {
     this.#apply(b)
   }
 
-  /** The cable is out, or in again. */
+  /** Unplugs or plugs in the cable. */
   setPlugged(host: Host, isPlugged: boolean): void {
     ip('link', 'set', `to-${host.address.split('.').at(-1)}`, isPlugged ? 'up' : 'down')
   }
 
-  /** Of all packets that arrive, so many are lost. */
+  /** Drops this percentage of all arriving packets. */
   setLoss(host: Host, percent: number): void {
     this.#faultsOf(host).lossPercent = percent
     this.#apply(host)
   }
 
-  /** Packets wait in a queue for their turn on a slow line, and are lost if it is full. */
+  /** Simulates a slow line: packets wait in a queue, and are lost if it is full. */
   setSlow(host: Host, kilobits: number | undefined): void {
     const command = ['-n', host.name, 'qdisc', kilobits === undefined ? 'del' : 'replace', 'dev', 'eth0', 'root']
     const line = kilobits === undefined ? [] : ['tbf', 'rate', `${kilobits}kbit`, 'burst', '4kb', 'latency', '600ms']
@@ -90,7 +90,7 @@ export class Network {
     run(program('tc', 'IP_BIN'), [...command, ...line])
   }
 
-  /** Everything as in the beginning. */
+  /** Resets the network to its initial state. */
   heal(): void {
     for (const { host, faults } of this.#hosts.values()) {
       faults.cuts.clear()
@@ -112,7 +112,7 @@ export class Network {
       rules.push(`ip saddr != ${hubAddress} iif eth0 numgen random mod 100 < ${lossPercent} drop`)
     }
     const chain = ['type filter hook input priority 0', ...rules].map((rule) => `    ${rule}\n`).join('')
-    // One transaction: there is no moment without rules.
+    // A single transaction, so there is no moment without rules.
     const text = `flush ruleset\ntable inet faults {\n  chain arriving {\n${chain}  }\n}\n`
     run(host.prefix[0]!, [...host.prefix.slice(1), program('nft', 'NFT_BIN'), '-f', '-'], text)
   }

@@ -1,4 +1,4 @@
-/** A process on a machine of the network, which is killed and started again, with a clock of its own. */
+/** Runs a process on a host of the network, with its own clock; it can be killed and restarted. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, openSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { setting } from './settings.test.helper.js'
 
 export type ServiceOptions = {
   readonly host: Host
-  /** Of the test: logs are written to it. */
+  /** The directory of the test, where logs are written. */
   readonly directory: string
   readonly command: readonly string[]
   readonly env?: { readonly [name: string]: string } | undefined
@@ -38,12 +38,12 @@ export class Service {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** For the next start. */
+  /** Applies to the next start. */
   setEnv(env: { readonly [name: string]: string }): void {
     this.#env = { ...this.#env, ...env }
   }
 
-  /** Starts it, again and again where it ends at once, as a supervisor does: what it needs may be down. */
+  /** Starts the process, repeatedly if it exits at once, as a supervisor does: its dependencies may be down. */
   async start(): Promise<void> {
     const giveUpAt = performance.now() + startMs
     while (!(await this.#spawn())) {
@@ -52,7 +52,7 @@ export class Service {
     }
   }
 
-  /** Whether it printed that it is ready. */
+  /** Resolves to whether the process printed that it is ready. */
   async #spawn(): Promise<boolean> {
     const { host, directory, command } = this.#options
     const [program, ...args] = [...host.prefix, ...command]
@@ -75,7 +75,7 @@ export class Service {
     await exited
   }
 
-  /** Resolves when it has ended by itself. */
+  /** Resolves when the process has exited on its own. */
   async ended(): Promise<void> {
     if (this.isRunning) await once(this.#child!, 'exit')
   }
@@ -85,21 +85,21 @@ export class Service {
   }
 }
 
-/** The clock of a process, by libfaketime: it can be changed while the process runs. Timers go on as they were. */
+/** Controls the clock of a process through libfaketime, also while the process runs. Timers are not affected. */
 export class Clock {
   readonly #file: string
   readonly #library: string
 
   constructor(directory: string, name: string) {
     this.#file = join(directory, `${name}.clock`)
-    // A copy: the directory of the programs may not be readable by the user of the database.
+    // Copied, because the database user may not be able to read the directory of the programs.
     this.#library = join(directory, 'libfaketime.so.1')
-    // Once: processes that run have the file in their memory.
+    // Copied only once, because running processes have the file mapped.
     if (!existsSync(this.#library)) copyFileSync(join(setting('FAKETIME_LIB'), 'libfaketime.so.1'), this.#library)
     this.set(0)
   }
 
-  /** How much it is ahead. */
+  /** Sets how far the clock is ahead. */
   set(seconds: number): void {
     writeFileSync(this.#file, `${seconds < 0 ? '' : '+'}${seconds}s\n`, { mode: 0o644 })
   }

@@ -1,10 +1,12 @@
-/** Once all is quiet: every request to settle is sent to each replica again, which has to give the answer of the ledger. */
+/**
+ * Sends every settlement request to each replica again once all faults are over. Each response must match the ledger.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Cluster, control, urlOf } from './Cluster.test.helper.js'
 import { HistoryLog } from './history.test.helper.js'
 
-/** Requests to one replica at the same time. */
+/** Concurrent requests per replica. */
 const lanes = 8
 
 export async function askAgain({ replicas, options }: Cluster): Promise<void> {
@@ -23,7 +25,7 @@ export async function askAgain({ replicas, options }: Cluster): Promise<void> {
   await Promise.all(replicas.filter(({ isRunning }) => isRunning).map((replica) => ask(`${urlOf(replica)}/settle`)))
 }
 
-/** The last one of each payment. */
+/** Returns the last request of each payment. */
 function requestsIn(directory: string): string[] {
   const files = readdirSync(directory).filter((file) => file.endsWith('.requests.jsonl'))
   const lines = files.flatMap((file) => readFileSync(join(directory, file), 'utf8').split('\n').slice(0, -1))

@@ -1,4 +1,4 @@
-/** The end of a fault test: ledger, database, sellers' and buyers' records are compared to the unit. */
+/** Compares ledger, database, and the sellers' and buyers' records to the unit at the end of a fault test. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { FilePayments } from '@latchkey/x402/file'
@@ -7,7 +7,7 @@ import type { LedgerLine } from './history.test.helper.js'
 import { compareSales, readSales } from './salesBooks.test.helper.js'
 import { openSettlements } from './stores.test.helper.js'
 
-/** What disagrees; nothing, if all is well. */
+/** Returns the discrepancies. */
 export async function compareBooks(cluster: Cluster, ledger: readonly LedgerLine[]): Promise<string[]> {
   const payments = new Map(
     ledger.filter(({ sender }) => sender !== cluster.sponsor).map((line) => [line.transactionId, line]),
@@ -40,7 +40,7 @@ async function compareSettlements(cluster: Cluster, payments: ReadonlyMap<string
   return problems
 }
 
-/** What buyers recorded is on the ledger, or can never be. */
+/** Checks that every payment that buyers recorded is on the ledger, or can never be. */
 function compareBuyers({ options, payers }: Cluster, payments: ReadonlyMap<string, LedgerLine>): string[] {
   const files = readdirSync(options.directory).filter((name) => name.endsWith('.payments.jsonl'))
   const recorded = files.flatMap((name) => new FilePayments(join(options.directory, name)).all())

@@ -1,9 +1,9 @@
 /**
- * Many buyers: each wants one thing after another, and asks for it until it is there, also after this process was killed.
- * They write down what they want, every payment before it is signed, and every whole answer.
+ * Runs many buyers. Each makes one purchase after another and repeats a request until its response arrives, even after
+ * this process was killed. Buyers log each intent, each payment before it is signed, and each complete response.
  *
- * Modes: `load` buys until SIGTERM; `finish` buys nothing new, and asks for what is missing; `close` does so too, and gives
- * up what is not paid for and whose seller has no fee budget left.
+ * Modes: `load` buys until SIGTERM. `finish` buys nothing new and requests what is missing. `close` does the same, and
+ * gives up purchases that are not paid for and whose seller has no fee budget left.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -19,25 +19,34 @@ type Purchase = { readonly id: string; readonly payer: string; readonly payTo: s
 const mode = setting('FAULTS_MODE') as Mode
 const seeds = setting('FAULTS_SEEDS').split(',')
 const gates = setting('FAULTS_GATES').split(',')
-/** How many purchases each buyer makes; without it they go on. */
+/** How many purchases each buyer makes; unlimited by default. */
 const maxPurchases = Number(process.env['FAULTS_PURCHASES'] ?? Number.POSITIVE_INFINITY)
-/** How often a payment is sent to both gates at the same time, and how often it is shown again after its answer. */
+/**
+ * How often a payment is sent to both gates at the same time, and how often it is presented again after its response.
+ */
 const doubleRate = Number(process.env['FAULTS_DOUBLE_RATE'] ?? 0.05)
 const repeatRate = Number(process.env['FAULTS_REPEAT_RATE'] ?? 0.05)
 const payTos = settings.payTos()
 const history = new HistoryLog(settings.directory(), settings.name())
 const requestMs = 6_000
 const attemptMs = 20_000
-/** How often a buyer tries before it turns to the next thing; after a minute it asks again, while its answer is still held. */
+/** How often a buyer tries before it moves on. After a minute it tries again, while its response is still held. */
 const maxTries = 3
-/** A test of few purchases sets more, for every seller: then each ends with its answer, however slow the machine is. */
+/**
+ * Tests with few purchases set more tries for every seller, so each purchase gets its response even on a slow machine.
+ */
 const allTries = Number(process.env['FAULTS_TRIES'] ?? 0)
 const askAgainMs = 60_000
-/** The first seller's share, which uses up its budget; and its share once a buyer was refused there. */
+/**
+ * The share of purchases at the first seller, which uses up its budget; and the share once a buyer was refused there.
+ */
 const firstSellerRate = 0.5
 const laterRate = 0.03
 
-/** Purchases whose claim another request has, as far as their last try told: those are asked for until they are free. */
+/**
+ * Purchases whose last try found the claim held by another request. These purchases are retried until the claim is
+ * free.
+ */
 const busy = new Set<string>()
 
 let isOver = false
@@ -45,7 +54,7 @@ process.on('SIGTERM', () => {
   isOver = true
 })
 
-/** The log of a buyer, which writes down each payment before it is signed. */
+/** A buyer's log that records each payment before it is signed. */
 class WrittenPayments extends FilePayments {
   override add(payment: Payment): void {
     const purchase = new URL(payment.url).searchParams.get('purchase') ?? ''
@@ -55,7 +64,9 @@ class WrittenPayments extends FilePayments {
   }
 }
 
-/** To any of the gates, as a load balancer does; sometimes twice, as networks and impatient proxies do. */
+/**
+ * Sends a request to any of the gates, as a load balancer does; sometimes twice, as networks and impatient proxies do.
+ */
 async function send(purchase: string, input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const request = new Request(input, init)
   const signal = AbortSignal.any([AbortSignal.timeout(requestMs), ...(init?.signal ? [init.signal] : [])])
@@ -73,8 +84,8 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
       history.add({ type: 'busy', transactionId: receipt.transaction })
       busy.add(purchase)
     }
-    // Of the shop: which gate it came from is not seen behind a load balancer. Not a copy: Node cancels the body of a
-    // response that is collected.
+    // Use the shop's URL: behind a load balancer, the gate is not visible. Not a copy, because Node cancels the body of
+    // a garbage-collected response.
     return Object.defineProperty(response, 'url', { value: '' })
   }
   const chosen = gates[Math.floor(Math.random() * gates.length)]!
@@ -88,7 +99,7 @@ async function send(purchase: string, input: RequestInfo | URL, init?: RequestIn
   return to(chosen)
 }
 
-/** Why a gate refused a payment, for the log. */
+/** Returns why a gate refused a payment, for the log. */
 function reasonOf(response: Response): string {
   const receipt = receiptOf(response)
   if (receipt?.success === false) return `${receipt.errorReason}: ${receipt.errorMessage}`
@@ -96,7 +107,10 @@ function reasonOf(response: Response): string {
   return offer === null ? 'no reason' : String((JSON.parse(atob(offer)) as { error?: string }).error)
 }
 
-/** Whether it is the answer, or says that there is none any more; it is written down before the payment counts as answered, which its last byte makes it. */
+/**
+ * Whether the response is the answer, or reports that it is lost. The outcome is logged before the payment counts as
+ * answered, which happens at its last byte.
+ */
 async function readAnswer(purchase: string, response: Response): Promise<boolean> {
   const length = Number(response.headers.get('Content-Length') ?? Number.NaN)
   const receipt = receiptOf(response)
@@ -168,7 +182,7 @@ class Shopper {
     purchase.tries++
     purchase.triedMs = performance.now()
     busy.delete(purchase.id)
-    // Others get their turn.
+    // Moves the purchase to the end, so others get their turn.
     this.#open.push(...this.#open.splice(this.#open.indexOf(purchase), 1))
     if (mode === 'close' && (await this.#isOver(purchase))) {
       history.add({ type: 'refused', purchase: purchase.id, reason: 'no fee budget' })
@@ -197,14 +211,14 @@ class Shopper {
     }
   }
 
-  /** Shows a payment again that was answered: the answer is the same, or none. */
+  /** Presents an answered payment again: the answer must be the same, or none. */
   async #repeat(purchase: Purchase, header: string): Promise<void> {
     const { headers, ...init } = initOf(purchase)
     const all = { ...(headers as { [name: string]: string }), 'PAYMENT-SIGNATURE': header }
     await readAnswer(purchase.id, await send(purchase.id, urlOf(purchase), { ...init, headers: all }))
   }
 
-  /** Whether nothing that was signed for it is settled or can be, and the seller has no fees left. */
+  /** Whether nothing signed for the purchase is settled or can be, and the seller has no fees left. */
   async #isOver({ id, payTo }: Purchase): Promise<boolean> {
     if (payTo !== payTos[0]) return false
     const own = this.#buyer.payments.all().filter(({ url }) => url.includes(id))
@@ -221,7 +235,7 @@ class Shopper {
   }
 }
 
-/** The budget of the first seller is used up in the end: to insist takes time and changes nothing. */
+/** The first seller's budget runs out, and further tries there only take time. */
 const triesFor = (payTo: string): number => Math.max(allTries, payTo === payTos[0] ? 1 : maxTries)
 
 /** Every second purchase is an order. */
@@ -240,7 +254,7 @@ function initOf(purchase: Purchase): RequestInit {
 
 const endings: readonly Line['type'][] = ['answer', 'lost', 'refused']
 
-/** What earlier processes of this name wanted, and did not get. */
+/** Returns the purchases that earlier processes of this name started and did not complete. */
 function openPurchases(lines: readonly Line[]): Purchase[] {
   const own = lines.filter((line) => line.process === settings.name())
   const ended = new Set(

@@ -1,6 +1,6 @@
 /**
- * Judges what happened by logs and ledger alone: it knows nothing of the stores, the gates and the facilitators that made
- * the history, and shares no code with them.
+ * Checks a history against logs and ledger alone. The checker knows nothing about the stores, gates and facilitators
+ * that made the history, and shares no code with them.
  */
 import type { Happening, History, LedgerLine, Line } from './history.test.helper.js'
 
@@ -25,11 +25,11 @@ export const rules = [
 export type Rule = (typeof rules)[number]
 export type Problem = { readonly rule: Rule; readonly text: string }
 
-/** What the operator set, and who is who on the ledger. */
+/** The operator's settings, and the roles of accounts on the ledger. */
 export type Setting = {
   /** The accounts that pay fees. */
   readonly feePayers: readonly string[]
-  /** In microAlgos, over all of the history, which is shorter than a day. */
+  /** In microAlgos over the whole history, which is shorter than a day. */
   readonly feesPerPayTo?: bigint | undefined
   readonly feesInAll?: bigint | undefined
 }
@@ -52,9 +52,9 @@ type LineOf<Type extends Happening['type']> = Line & Extract<Happening, { type: 
 type Facts = {
   readonly lines: readonly Line[]
   readonly of: <Type extends Happening['type']>(type: Type) => LineOf<Type>[]
-  /** Payments on the ledger by id: all transactions but those of the fee payers. */
+  /** Payments on the ledger by id: all transactions except those of the fee payers. */
   readonly payments: ReadonlyMap<string, LedgerLine>
-  /** What the fee payers paid, with the payment of the same group. */
+  /** The fees of the fee payers, with the payment of the same group. */
   readonly fees: readonly { readonly line: LedgerLine; readonly payTo: string }[]
   readonly signed: ReadonlyMap<string, LineOf<'signed'>>
 }
@@ -74,7 +74,7 @@ function factsOf({ lines, ledger }: History, { feePayers }: Setting): Facts {
   }
 }
 
-/** Each purchase is paid at most once; one that is paid is answered, and one that is not was given up in the end. */
+/** Each purchase is paid at most once. A paid purchase is answered, and an unpaid one was given up. */
 function checkPurchases({ of, payments, signed }: Facts): Problem[] {
   const answered = new Set([...of('answer'), ...of('lost')].map(({ purchase }) => purchase))
   const refused = new Set(of('refused').map(({ purchase }) => purchase))
@@ -93,7 +93,7 @@ function checkPurchases({ of, payments, signed }: Facts): Problem[] {
   })
 }
 
-/** One payment opens one answer, for one purchase, at every receiver; and there is none without a payment. */
+/** One payment opens one answer, for one purchase, at every receiver. There is no answer without a payment. */
 function checkAnswers({ of, payments }: Facts): Problem[] {
   const answers = of('answer')
   const unpaid = answers.filter(({ transactionId }) => !payments.has(transactionId))
@@ -120,8 +120,8 @@ function checkAnswers({ of, payments }: Facts): Problem[] {
 }
 
 /**
- * A handler may run again after its process died or lost its lease, and does not begin after the answer was sent. One that
- * began before may end later: its answer is not sent.
+ * A handler may run again after its process died or lost its lease, but does not begin after the answer was sent. A
+ * handler that began before may end later; its answer is not sent.
  */
 function checkHandlers({ lines }: Facts): Problem[] {
   const sent = new Set<string>()
@@ -132,7 +132,7 @@ function checkHandlers({ lines }: Facts): Problem[] {
   })
 }
 
-/** An order begins once, whatever happens to its gate; its buyer gets the answer, or is told that it was lost. */
+/** An order begins once, whatever happens to its gate. Its buyer gets the answer, or a report that it was lost. */
 function checkOrders({ of }: Facts): Problem[] {
   const orders = groupBy(
     of('begun').filter(({ isOrder }) => isOrder),
@@ -153,10 +153,10 @@ function checkOrders({ of }: Facts): Problem[] {
   ]
 }
 
-/** Codes by which a facilitator says that a payment will never be settled. */
+/** Codes with which a facilitator reports that a payment will never be settled. */
 const finalReasons = ['invalid_exact_avm_settlement_failed']
 
-/** What replicas said about a payment is what the ledger says; and once all is quiet, each says it. */
+/** The responses of replicas match the ledger, and once all faults are over, each replica agrees. */
 function checkResponses({ of, payments }: Facts): Problem[] {
   const quietMs = of('quiet').at(-1)?.atMs ?? Number.POSITIVE_INFINITY
   const undecided = of('settle').filter(({ atMs, transactionId, success, reason }) => {
@@ -192,7 +192,7 @@ function checkFees({ fees }: Facts, { feesPerPayTo, feesInAll }: Setting): Probl
   ]
 }
 
-/** Every payment on the ledger is one that a buyer recorded, to the unit, with one fee beside it. */
+/** Every payment on the ledger was recorded by a buyer, to the unit, with one fee. */
 function checkTransfers({ payments, signed, fees }: Facts): Problem[] {
   const feesOf = groupBy(fees, ({ line }) => line.group)
   return [...payments.values()].flatMap(({ transactionId, group, receiver, amount }): Problem[] => {

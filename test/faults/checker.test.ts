@@ -1,4 +1,4 @@
-/** The checker finds each kind of fault in a history of a few lines, and none in a history without. */
+/** The checker finds each kind of fault in a history of a few lines, and none in a correct history. */
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ const whole = (purchase: string, transactionId: string): Happening[] => [
   answer(purchase, transactionId),
 ]
 
-/** A payment on the ledger, with its fee. */
+/** Returns a payment on the ledger, with its fee. */
 function paid(transactionId: string, receiver = 'SELLER', amount = '1000'): LedgerLine[] {
   const shared = { round: 1, group: `group of ${transactionId}` }
   return [
@@ -67,7 +67,7 @@ function found(happenings: readonly Happening[], ledger: readonly LedgerLine[]):
   return checkHistory(history(happenings, ledger), setting).map(({ rule }) => rule)
 }
 
-test('finds nothing where each purchase was paid and answered once, or was given up unpaid', () => {
+test('finds nothing if each purchase was paid and answered once, or given up unpaid', () => {
   const refused: Happening[] = [intent('c'), signed('c', 'T3'), { type: 'refused', purchase: 'c', reason: 'budget' }]
   const again = [...whole('a', 'T1'), sent('a', 'T1'), answer('a', 'T1')]
   assert.deepEqual(found([...again, ...whole('b', 'T2'), ...refused], [...paid('T1'), ...paid('T2')]), [])
@@ -101,14 +101,14 @@ test('finds two answers for one payment, and one payment for two purchases', () 
 const begun = (purchase: string, transactionId: string, isOrder = true): Happening => {
   return { type: 'begun', purchase, transactionId, isOrder }
 }
-test('finds a handler that began again after its answer was sent, and not one that began before', () => {
+test('finds a handler that began after its answer was sent, but not one that began before', () => {
   assert.deepEqual(found([...whole('a', 'T1'), begun('a', 'T1', false)], paid('T1')), ['begun again after it was sent'])
   assert.deepEqual(found([begun('a', 'T1', false), ...whole('a', 'T1'), handled('a', 'T1', 'late')], paid('T1')), [])
 })
 
 const lost = (purchase: string, transactionId: string): Happening => ({ type: 'lost', purchase, transactionId })
 
-test('finds an order that began twice, and not a report that did', () => {
+test('finds an order that began twice, but not a report that did', () => {
   const twice = (isOrder: boolean): Happening[] => [
     begun('p', 't', isOrder),
     begun('p', 't', isOrder),
@@ -118,7 +118,7 @@ test('finds an order that began twice, and not a report that did', () => {
   assert.deepEqual(found(twice(false), paid('t')), [])
 })
 
-test('finds a response that was lost and sent, or that could have been made again, and not one of an order', () => {
+test('finds a lost response that was sent or could have been remade, but not that of an order', () => {
   const order = [intent('p'), signed('p', 't'), begun('p', 't'), lost('p', 't')]
   assert.deepEqual(found(order, paid('t')), [])
   assert.deepEqual(found([...order, sent('p', 't')], paid('t')), ['answered and lost'])
@@ -126,7 +126,7 @@ test('finds a response that was lost and sent, or that could have been made agai
   assert.deepEqual(found(report, paid('t')), ['lost, and not an order'])
 })
 
-test('measures how long buyers wait behind a gate that was killed, and not behind one that lives', () => {
+test('measures how long buyers wait for a killed gate, but not for a running one', () => {
   const at = (atMs: number, process: string, happening: Happening): Line => ({ atMs, process, ...happening })
   const claimed = (transactionId: string): Happening => ({ type: 'claimed', transactionId, result: 'new' })
   const busy = (transactionId: string): Happening => ({ type: 'busy', transactionId })
@@ -147,7 +147,7 @@ test('measures how long buyers wait behind a gate that was killed, and not behin
   assert.deepEqual(waitsBehindKilled(lines), { payments: 2, longestSeconds: 29, unresolved: 1 })
 })
 
-test('finds responses of replicas that the ledger does not confirm', () => {
+test('finds replica responses that contradict the ledger', () => {
   const success: Happening = { type: 'settle', transactionId: 'T9', success: true }
   assert.deepEqual(found([...whole('a', 'T1'), success], paid('T1')), ['settled in a response, and not on the ledger'])
   const reason = 'invalid_exact_avm_settlement_failed'
@@ -155,7 +155,7 @@ test('finds responses of replicas that the ledger does not confirm', () => {
   assert.deepEqual(found([...whole('a', 'T1'), failure], paid('T1')), ['failed in a response, and on the ledger'])
 })
 
-test('finds a payment on the ledger that a replica still holds for pending when all is quiet', () => {
+test('finds a payment on the ledger that a replica still reports as pending at the end', () => {
   const pending: Happening = { type: 'settle', transactionId: 'T1', success: false, reason: 'settlement_pending' }
   assert.deepEqual(found([...whole('a', 'T1'), { type: 'quiet' }, pending], paid('T1')), ['not decided in the end'])
   assert.deepEqual(found([...whole('a', 'T1'), pending, { type: 'quiet' }], paid('T1')), [])
@@ -178,7 +178,7 @@ test('finds fees over the budget of one seller, and of all', () => {
   assert.deepEqual(found(more, ledger), ['fees over budget', 'fees over budget'])
 })
 
-test('finds a transfer that no buyer signed, of another amount, or with two fees', () => {
+test('finds a transfer that no buyer signed, with a different amount, or with two fees', () => {
   assert.deepEqual(found([], paid('T1')), ['not what was signed'])
   assert.deepEqual(found(whole('a', 'T1'), paid('T1', 'SELLER', '1001')), ['not what was signed'])
   const [payment, fee] = paid('T1')
@@ -186,7 +186,7 @@ test('finds a transfer that no buyer signed, of another amount, or with two fees
   assert.deepEqual(found(whole('a', 'T1'), [payment!, fee!, second]), ['not what was signed'])
 })
 
-test('reads the logs of several processes in the order of time, without a line that a kill has cut', (t) => {
+test('reads the logs of several processes in chronological order, without a truncated line', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-history-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const [one, two] = [new HistoryLog(directory, 'one'), new HistoryLog(directory, 'two')]
@@ -200,7 +200,7 @@ test('reads the logs of several processes in the order of time, without a line t
   )
 })
 
-/** Two payments on the ledger, and what their seller has recorded of them. */
+/** Two payments on the ledger, and the seller's records of them. */
 function books(change: { sale?: Partial<Sale>; revenue?: Partial<Revenue>; more?: Partial<Sale> } = {}): string[] {
   const payments = new Map(
     [...paid('T1'), ...paid('T2')].filter(({ asset }) => asset === 10).map((line) => [line.transactionId, line]),
@@ -220,7 +220,7 @@ function books(change: { sale?: Partial<Sale>; revenue?: Partial<Revenue>; more?
   return compareSales({ sales, revenue }, payments)
 }
 
-test('finds sales that are not what the ledger has, one by one and in sums', () => {
+test('finds sales that differ from the ledger, one by one and in sums', () => {
   assert.deepEqual(books(), [])
   assert.deepEqual(books({ sale: { round: undefined } }), [], 'not every facilitator tells the round')
   assert.deepEqual(books({ sale: { outcome: 'pending' } }), ['T2 is pending at its seller, and on the ledger'])

@@ -1,4 +1,4 @@
-/** What goes wrong, at random by a seed: each fault lasts for seconds, and several overlap. */
+/** Injects random faults from a seed. Each fault lasts for seconds, and several overlap. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Counter, Random } from '../x402/soakRandom.test.helper.js'
 import { type Cluster, setNodeFault } from './Cluster.test.helper.js'
@@ -8,20 +8,20 @@ import type { Clock, Service } from './Service.test.helper.js'
 export type FaultOptions = {
   readonly random: Random
   readonly counts: Counter
-  /** Of all that is done, with the time, to be read beside the history. */
+  /** Logs every fault with its time, to be read alongside the history. */
   readonly log: (text: string) => void
   readonly isOver: () => boolean
-  /** Called when a gate was killed, with its name. */
+  /** Called with the name of a gate that was killed. */
   readonly onKilled: (name: string) => void
 }
 
-/** A fault: what it happens to, so that no two happen to one at the same time, and what to do. */
+/** A fault: its target, which never has two faults at the same time, and the action. */
 type Fault = { readonly kind: string; readonly target: string; readonly run: () => Promise<void> }
 
 const minuteSeconds = 60
 const maxAtOnce = 3
 
-/** Goes through all kinds in random order, again and again, until the time is over. */
+/** Cycles through all kinds in random order until the time is over. */
 export async function faultAtRandom(cluster: Cluster, options: FaultOptions): Promise<void> {
   const { random, counts, log, isOver } = options
   const busy = new Set<string>()
@@ -109,7 +109,7 @@ function kindsFor(cluster: Cluster, { random, onKilled }: FaultOptions): (() => 
       )
     return { kind: `node ${fault}`, target: one.name, run }
   }
-  // The gates that share a file are on one machine.
+  // Gates that share a file are on one host.
   const oneMachine = cluster.options.claims === 'sqlite' ? gates : []
   const single = [...replicas, ...gates, ...buyers].filter((service) => !oneMachine.includes(service))
   const clocks: [string, readonly Clock[]][] = [
@@ -175,7 +175,7 @@ function kindsFor(cluster: Cluster, { random, onKilled }: FaultOptions): (() => 
   ]
 }
 
-/** All but the ledger, which is not a machine but what machines agree on. */
+/** Returns all hosts except the ledger, which represents the consensus of the nodes rather than a host. */
 function hostsOf({ postgres, redis, nodes, replicas, gates, buyers }: Cluster): Host[] {
   const services = [...nodes, ...replicas, ...gates, ...buyers].map(({ host }) => host)
   return [...services, postgres.host, ...(redis === undefined ? [] : [redis.host])]

@@ -1,10 +1,11 @@
 /**
- * Three replicas of a facilitator, two gates of a seller, PostgreSQL and two nodes on machines of a network of their own, with
- * load from many buyers: processes are killed, the database is restarted and killed, the network is cut between any two,
- * packets are lost, nodes lag, accept and forget, clocks are off by a minute. Afterwards ledger, database, sellers' and
- * buyers' records agree to the unit: no purchase is paid twice, every payment has its answer, no fee is over budget.
- * LATCHKEY_FAULTS_SECONDS=300 makes it longer, LATCHKEY_FAULTS_SEED sets the choices, LATCHKEY_FAULTS_LOG keeps the logs,
- * LATCHKEY_FAULTS_CLAIMS=sqlite runs it with one store only, LATCHKEY_FAULTS_LEASES=long without renewals.
+ * Runs three replicas of a facilitator, two gates of a seller, PostgreSQL and two nodes on hosts of a simulated
+ * network, with load from many buyers. Processes are killed, the database is restarted and killed, connections are cut,
+ * packets are lost, nodes lag, accept and forget, and clocks are off by a minute. Afterwards ledger, database, and the
+ * sellers' and buyers' records agree to the unit: no purchase is paid twice, every payment has its answer, and no fee
+ * is over budget. LATCHKEY_FAULTS_SECONDS=300 extends the run, LATCHKEY_FAULTS_SEED sets the random seed,
+ * LATCHKEY_FAULTS_LOG keeps the logs, LATCHKEY_FAULTS_CLAIMS=sqlite uses only one store, and
+ * LATCHKEY_FAULTS_LEASES=long turns off renewals.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-/** A replica of a seller, which writes down what its handlers made and what it has sent. */
+/** Runs a replica of a seller that logs the answers of its handlers and everything it sends. */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -14,14 +14,14 @@ import { openClaims, writeDown } from './stores.test.helper.js'
 const history = new HistoryLog(settings.directory(), settings.name())
 const onError = (error: unknown): void => console.error(error)
 const isTrusted = setting('FAULTS_TRUSTS') === 'yes'
-/** Which answer a response is, also when it is sent again. */
+/** Identifies the answer in a response, also when it is sent again. */
 const answerHeader = 'X-Answer'
 const maxHandlerMs = Number(process.env['FAULTS_HANDLER_MS'] ?? 40)
 
-/** For a test in which the first replica has to get the payment. */
+/** For a test in which the first replica must get the payment. */
 const prefersFirst = process.env['FAULTS_PREFERS_FIRST'] === 'yes'
 
-/** Each call goes to any of the replicas, and to the next one if it fails, as behind a load balancer. */
+/** Sends each call to a random replica, and to the next one if it fails, as behind a load balancer. */
 function balanced(urls: readonly string[]): FacilitatorClient {
   const clients = urls.map((url) => httpFacilitator({ url, timeoutMs: 5_000, isTrusted }))
   const first = async <T>(call: (client: FacilitatorClient) => Promise<T> | T): Promise<T> => {
@@ -45,7 +45,7 @@ function balanced(urls: readonly string[]): FacilitatorClient {
   }
 }
 
-/** A report is settled after it was made, an order before it is carried out. */
+/** A report is settled after its handler runs, an order before. */
 function routesFor(network: string): { [key: string]: Route } {
   const routes = settings.payTos().flatMap((payTo, index): [string, Route][] => {
     const accepts = { network, payTo, price: '$0.001', maxTimeoutSeconds }
@@ -85,7 +85,7 @@ const purchaseOf = ({ url = '/' }: IncomingMessage): string =>
 
 const listener = paymentGate(gate, serve, { onError })
 
-/** Whether every byte of an answer was passed on is known here only. */
+/** Only this process knows whether every byte of an answer was passed on. */
 function recordSent(request: IncomingMessage, response: ServerResponse): void {
   response.once('finish', () => {
     const answer = response.getHeader(answerHeader)
@@ -97,7 +97,7 @@ function recordSent(request: IncomingMessage, response: ServerResponse): void {
 }
 
 createServer((request, response) => {
-  // For the test: whether it has work.
+  // Tells the test whether the gate is busy.
   if (request.url === '/unfinished') return void response.end(String(unfinished))
   unfinished++
   recordSent(request, response)

@@ -1,20 +1,20 @@
 /**
- * What the processes of a fault test write down: one line of JSON for each thing that happened, in a file for each process,
- * and the blocks of the ledger. The checker reads nothing else.
+ * Defines the logs of a fault test: one line of JSON per event, in one file per process, and the blocks of the ledger.
+ * The checker reads nothing else.
  */
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What happened, and when by the machine's monotonic clock, which all processes share and no fault changes. */
+/** An event, with its time on the machine's monotonic clock, which all processes share and no fault changes. */
 export type Line = { readonly atMs: number; readonly process: string } & Happening
 
 export type Happening =
   | { readonly type: 'started' }
-  /** Faults are over, purchases have ended, and what was not settled can not be any more. */
+  /** Faults are over, purchases have ended, and unsettled payments can no longer be settled. */
   | { readonly type: 'quiet' }
-  /** A buyer wants something, once. */
+  /** A buyer starts a purchase. */
   | { readonly type: 'intent'; readonly purchase: string; readonly payer: string; readonly payTo: string }
-  /** A buyer records a payment for it, before it is signed. */
+  /** A buyer records a payment for the purchase, before it is signed. */
   | {
       readonly type: 'signed'
       readonly purchase: string
@@ -22,13 +22,13 @@ export type Happening =
       readonly payTo: string
       readonly amount: string
     }
-  /** The whole answer has arrived. */
+  /** The complete answer has arrived. */
   | { readonly type: 'answer'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
-  /** A buyer gives up: it has paid nothing, and nothing that it signed can be settled any more. */
+  /** A buyer that has paid nothing gives up. Nothing that the buyer signed can still be settled. */
   | { readonly type: 'refused'; readonly purchase: string; readonly reason: string }
   /** The seller's response was lost, and the order does not run again. */
   | { readonly type: 'lost'; readonly purchase: string; readonly transactionId: string }
-  /** A gate has claimed a payment, under a number of the store. */
+  /** A gate has claimed a payment, under a number assigned by the store. */
   | {
       readonly type: 'claimed'
       readonly transactionId: string
@@ -37,17 +37,17 @@ export type Happening =
     }
   /** A gate has ended its claim. */
   | { readonly type: 'ended'; readonly transactionId: string; readonly end: string }
-  /** A gate refused a payment since another request has its claim. */
+  /** A gate refused a payment because another request holds its claim. */
   | { readonly type: 'busy'; readonly transactionId: string }
   /** A process was killed. */
   | { readonly type: 'killed'; readonly victim: string }
   /** A handler of a seller begins. */
   | { readonly type: 'begun'; readonly purchase: string; readonly transactionId: string; readonly isOrder: boolean }
-  /** A handler of a seller made an answer. */
+  /** A handler of a seller produced an answer. */
   | { readonly type: 'handled'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
   /** A gate has sent an answer, to its last byte. */
   | { readonly type: 'sent'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
-  /** A replica of the facilitator responded to a request to settle. */
+  /** A replica of the facilitator responded to a settlement request. */
   | {
       readonly type: 'settle'
       readonly transactionId: string
@@ -70,7 +70,7 @@ export type LedgerLine = {
 
 export type History = { readonly lines: readonly Line[]; readonly ledger: readonly LedgerLine[] }
 
-/** Appends what happened to the file of a process. It is there although the process is killed in the next moment. */
+/** Appends events to the file of a process. An event is kept even if the process is killed immediately afterwards. */
 export class HistoryLog {
   readonly #path: string
   readonly #process: string
@@ -87,13 +87,13 @@ export class HistoryLog {
   }
 }
 
-/** The lines of all processes, in the order in which they were written. */
+/** Returns the lines of all processes, in the order in which they were written. */
 export function readLines(directory: string): Line[] {
   const files = readdirSync(directory).filter((name) => name.endsWith('.history.jsonl'))
   return files.flatMap((name) => linesOf<Line>(join(directory, name))).sort((a, b) => a.atMs - b.atMs)
 }
 
-/** Without a last line that a kill has cut. */
+/** Drops a last line that was truncated by a kill. */
 function linesOf<T>(path: string): T[] {
   const lines = readFileSync(path, 'utf8').split('\n')
   lines.pop()
@@ -113,7 +113,7 @@ type BlockTransaction = {
   }
 }
 
-/** Every transaction of the ledger, read block by block from a node that no fault reaches. */
+/** Returns every transaction of the ledger, read block by block from a node that no fault reaches. */
 export async function readLedger(nodeUrl: string): Promise<LedgerLine[]> {
   const read = async (path: string): Promise<{ [name: string]: unknown }> =>
     (await (await fetch(`${nodeUrl}${path}`)).json()) as { [name: string]: unknown }

@@ -1,4 +1,4 @@
-/** Runs a program of this directory in namespaces of its own; all that it starts ends with it. */
+/** Runs a program of this directory in separate namespaces; everything that it starts stops with it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ type Scope = { after: (work: () => unknown) => void }
 
 const flags = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc']
 
-/** The directory of its logs is kept where LATCHKEY_FAULTS_LOG names one. */
+/** LATCHKEY_FAULTS_LOG names a directory in which to keep the logs. */
 export async function runInNamespaces(
   t: Scope,
   module: string,

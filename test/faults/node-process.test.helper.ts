@@ -1,6 +1,6 @@
 /**
- * A node: the address of a ledger that other nodes have too, which lags behind, loses, accepts and forgets as the test says
- * (PUT /fault).
+ * Runs a node: an address of the shared ledger that lags behind, loses, accepts and forgets as the test requests (PUT
+ * /fault).
  */
 import { once } from 'node:events'
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -9,14 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Submission, Transaction } from '@latchkey/algorand'
 import { port, ready, setting, settings } from './settings.test.helper.js'
 
-/** `none`, or what it does instead of what it should. */
+/** `none`, or the misbehaviour of the node. */
 export type NodeFault = 'none' | 'forgets' | 'loses' | 'fails' | 'hangs' | 'lags'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 128 })
 const ledger = new URL(setting('FAULTS_LEDGER'))
 const hangMs = 20_000
 let fault: NodeFault = 'none'
-/** The last round that it knows, while it lags. */
+/** The last round that a lagging node knows. */
 let frozenRound = 0
 
 type Forwarded = { status: number; type: string; body: Buffer }
@@ -55,7 +55,7 @@ async function relay(request: IncomingMessage, response: ServerResponse): Promis
   response.writeHead(status, { 'Content-Type': type }).end(text)
 }
 
-/** What a node says that has not seen the latest blocks. */
+/** Returns the response of a node that has not seen the latest blocks. */
 function late(url: string, forwarded: Forwarded): Forwarded {
   const unknown = { status: 404, type: 'application/json', body: Buffer.from('{"message":"not found"}') }
   const block = /^\/v2\/blocks\/(\d+)/.exec(url)

@@ -1,4 +1,4 @@
-/** Runs the scenarios one after the other, in namespaces of its own, and prints what the checker found in each. */
+/** Runs the scenarios one after the other in separate namespaces, and prints what the checker found in each. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { askAgain } from './askAgain.test.helper.js'
@@ -18,7 +18,9 @@ import { setting } from './settings.test.helper.js'
 const directory = setting('FAULTS_DIRECTORY')
 const wanted = process.env['FAULTS_SCENARIO']
 const defaultBudget = 100
-/** After this long a purchase that has not ended counts as one that never does; on an overloaded machine others take long. */
+/**
+ * A purchase that has not ended after this time counts as endless. On an overloaded machine, other purchases take long.
+ */
 const [endlessMs, patienceMs] = [9_000, 120_000]
 const ends: (() => unknown)[] = []
 
@@ -58,7 +60,7 @@ async function run(ground: Ground, scenario: Scenario, index: number): Promise<o
   }
 }
 
-/** Of this scenario: the others have used the same ledger. */
+/** Returns the lines of this scenario; the others have used the same ledger. */
 function ownLines({ payers, sponsor }: Cluster, ledger: readonly LedgerLine[]): LedgerLine[] {
   return ledger.filter(({ sender }) => sender === sponsor || payers.includes(sender))
 }

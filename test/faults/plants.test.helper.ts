@@ -1,4 +1,4 @@
-/** Faults that are planted into stores, one at a time, for a checker that has to find each. */
+/** Plants faults in stores, one at a time. The checker has to find each of them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settlement, SettlementLimits, SettlementStore } from '@latchkey/x402/facilitator'
 import type { ClaimStore } from '@latchkey/x402/server'
@@ -27,19 +27,19 @@ export function plantInClaims(store: ClaimStore, plant: string | undefined): Cla
   return plant === undefined ? store : withChanges(store, claimPlants[plant]!(store))
 }
 
-/** The store, but for these methods. */
+/** Returns the store with these methods replaced. */
 export function withChanges<Store extends object>(store: Store, changes: Partial<Store>): Store {
   return new Proxy(store, {
     get: (target, name) => {
       if (name in changes) return changes[name as keyof Store]
       const value = target[name as keyof Store]
-      // Private members are found on the store itself only.
+      // Private members exist only on the store itself.
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
 }
 
-/** Not a fault of a store: `kill -9` in the worst moment, between the record and the first submission. */
+/** Not a fault of a store: SIGKILL at the worst moment, between the record and the first submission. */
 function diesWhenItHasRecorded(store: SettlementStore): Partial<SettlementStore> {
   return {
     claim: async (...call) => {
@@ -50,7 +50,7 @@ function diesWhenItHasRecorded(store: SettlementStore): Partial<SettlementStore>
   }
 }
 
-/** What a replica that died has left stays as it is. */
+/** Leaves the settlements of a dead replica as they are. */
 function takesNothingOver({ leases }: SettlementStore): Partial<SettlementStore> {
   const watch = async (transactionId: string, timeoutMs: number): Promise<Settlement | undefined> => {
     await sleep(timeoutMs)
@@ -59,7 +59,7 @@ function takesNothingOver({ leases }: SettlementStore): Partial<SettlementStore>
   return { pending: () => [], leases: { ...bound(leases!), takeOver: async () => [], watch } }
 }
 
-/** That a settlement of another replica has ended is not heard here: it is what it was when it was first seen. */
+/** Ignores settlements that other replicas have ended: each keeps the state in which it was first seen. */
 function hearsOfNothing(store: SettlementStore): Partial<SettlementStore> {
   const seen = new Map<string, Settlement>()
   const own = new Set<string>()
@@ -97,7 +97,7 @@ function hearsOfNothing(store: SettlementStore): Partial<SettlementStore> {
   }
 }
 
-/** A budget in the memory of each replica. */
+/** Keeps the budget in the memory of each replica. */
 function countsItsOwnFees(store: SettlementStore): Partial<SettlementStore> {
   const spent = new Map<string, bigint>()
   const without = ({ feesPerPayTo: _, feesInAll: __, ...others }: SettlementLimits): SettlementLimits => others
@@ -114,7 +114,7 @@ function countsItsOwnFees(store: SettlementStore): Partial<SettlementStore> {
   }
 }
 
-/** What is on the ledger is recorded as failed. */
+/** Records settlements on the ledger as failed. */
 function recordsFailures(store: SettlementStore): Partial<SettlementStore> {
   const errorReason = 'invalid_exact_avm_settlement_failed'
   const failed = { state: 'failed', errorReason, errorMessage: 'it expired before it was confirmed' } as const
@@ -132,7 +132,7 @@ function diesWhenItHasClaimed(store: ClaimStore): Partial<ClaimStore> {
   }
 }
 
-/** Whether a payment was claimed is looked up first, and then it is claimed: two gates can do so at the same time. */
+/** Looks up the claim before claiming, so two gates can claim at the same time. */
 function checksThenClaims(store: ClaimStore): Partial<ClaimStore> {
   return {
     claim: async (transactionId, lease) => {
@@ -144,7 +144,7 @@ function checksThenClaims(store: ClaimStore): Partial<ClaimStore> {
   }
 }
 
-/** A payment that was answered opens the request again. */
+/** Lets an answered payment open the request again. */
 function servesAgain(store: ClaimStore): Partial<ClaimStore> {
   return {
     claim: async (transactionId, lease) => {
@@ -154,7 +154,7 @@ function servesAgain(store: ClaimStore): Partial<ClaimStore> {
   }
 }
 
-/** The first lease of a payment is short and not renewed, as if its gate were cut off from the store for as long. */
+/** Gives a payment a short first lease without renewal, as if its gate were cut off from the store for that time. */
 function losesItsLease(store: ClaimStore): Partial<ClaimStore> {
   const renewals = bound(store.renewals!)
   return {
@@ -166,7 +166,7 @@ function losesItsLease(store: ClaimStore): Partial<ClaimStore> {
   }
 }
 
-/** A gate whose lease was taken over is told that it has it. */
+/** Tells a gate whose lease was taken over that it still holds the lease. */
 function hasNoFence(store: ClaimStore): Partial<ClaimStore> {
   const { claim, renewals } = losesItsLease(store)
   const always =
@@ -183,7 +183,7 @@ function hasNoFence(store: ClaimStore): Partial<ClaimStore> {
   }
 }
 
-/** The members of an object of a class, each bound to it. */
+/** Returns the members of a class instance, each bound to it. */
 function bound<T extends object>(object: T): T {
   const names = new Set<string>()
   for (let one: object = object; one !== Object.prototype; one = Object.getPrototypeOf(one)) {

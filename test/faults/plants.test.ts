@@ -1,4 +1,4 @@
-/** The checker finds each fault that is planted in a store, by logs and ledger alone, and none where none is planted. */
+/** The checker finds each fault planted in a store from logs and ledger alone, and none if none is planted. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Rule } from './checkHistory.test.helper.js'

@@ -1,4 +1,4 @@
-/** A replica of a facilitator, which writes down every response to a request to settle. */
+/** Runs a replica of a facilitator that logs every response to a settlement request. */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Server } from '@latchkey/http'
@@ -37,7 +37,7 @@ const server = new Server({
   fetch: async (request, connection) => {
     if (!request.url.endsWith('/settle')) return handler(request, connection)
     const body = await request.text()
-    // Without the connection, whose body was read here.
+    // Without the connection, because its body was already read.
     const response = await handler(new Request(request, { body }))
     const { transaction, success, errorReason } = (await response.clone().json()) as Settled
     if (transaction !== undefined && transaction !== '') {

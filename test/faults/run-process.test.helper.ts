@@ -1,6 +1,6 @@
 /**
- * A fault test from start to end, in namespaces of its own: load and faults, then everything heals, every purchase ends,
- * every settlement is asked for once more at each replica, and all records are compared. Prints one line of JSON.
+ * Runs a fault test from start to end in separate namespaces: load and faults, then everything heals, every purchase
+ * ends, every settlement is requested once more at each replica, and all records are compared. Prints one line of JSON.
  */
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ const seconds = Number(setting('FAULTS_SECONDS'))
 const seed = Number(setting('FAULTS_SEED'))
 const claims = setting('FAULTS_CLAIMS') as ClaimsEngine
 const roundsToExpire = 200
-/** How long buyers may take to get what they still want, once all is well. */
+/** How long buyers may take to complete their purchases once all faults are over. */
 const lastChanceMs = 180_000
 
 /** Leases that are not renewed last for minutes. */
@@ -70,7 +70,7 @@ async function run(): Promise<object> {
   return report(cluster, counts)
 }
 
-/** Every purchase ends: it is answered, or its seller has no budget and nothing is paid. */
+/** Waits until every purchase ends: it is answered, or its seller has no budget and nothing is paid. */
 async function finish(cluster: Cluster): Promise<void> {
   const { buyers, gates, ledger } = cluster
   const untilEnd = async (mode: string): Promise<void> => {
@@ -128,7 +128,7 @@ async function report(cluster: Cluster, faults: Counter): Promise<object> {
   }
 }
 
-/** To be read where something is wrong: what gates hold in the end. */
+/** Returns the claims that gates hold at the end, for analysing failures. */
 async function claimsIn({ databaseUrl, redis, options }: Cluster): Promise<unknown[]> {
   if (options.claims === 'sqlite') return []
   const sql = 'SELECT transaction_id, owner, result, state, until_at, is_done, answer_bytes FROM latchkey.claims'

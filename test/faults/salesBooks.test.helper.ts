@@ -1,4 +1,4 @@
-/** What sellers recorded, payment by payment and in sums, is compared with the ledger to the unit. */
+/** Compares the sellers' records with the ledger, payment by payment and in sums, to the unit. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { PostgresClaims } from '@latchkey/x402/postgres'
@@ -9,13 +9,13 @@ import type { LedgerLine } from './history.test.helper.js'
 
 export type SellerBooks = { readonly sales: readonly Sale[]; readonly revenue: readonly Revenue[] }
 
-/** After which gates look up what a killed one has left undecided, and more. */
+/** Longer than the time after which gates look up undecided payments of a killed gate. */
 const minutesAhead = 10
 const patienceMs = 60_000
 
 /**
- * Minutes pass for a gate that starts: what those that were killed have not recorded is looked up on the ledger.
- * Redis keeps no sales.
+ * Starts a gate with its clock minutes ahead, so it looks up on the ledger what killed gates have not recorded. Redis
+ * keeps no sales.
  */
 export async function recoverSales(cluster: Cluster): Promise<void> {
   const { gates, options } = cluster
@@ -62,7 +62,7 @@ export async function readSales({ databaseUrl, options }: Cluster): Promise<Sell
   }
 }
 
-/** What disagrees; nothing, if all is well. `payments` are those on the ledger, by their ids. */
+/** Returns the discrepancies. `payments` are those on the ledger, by id. */
 export function compareSales({ sales, revenue }: SellerBooks, payments: ReadonlyMap<string, LedgerLine>): string[] {
   const recorded = new Map(sales.map((sale) => [sale.transactionId, sale]))
   const missing = [...payments.keys()].filter((id) => !recorded.has(id))
@@ -87,7 +87,7 @@ function compareSale(sale: Sale, paid: LedgerLine | undefined): string[] {
   return String(found) === String(expected) ? [] : [`${transactionId} is other than on the ledger at its seller`]
 }
 
-/** The sums of each route are those of the ledger. */
+/** Checks that the sums of each route match the ledger. */
 function compareSums(
   revenue: readonly Revenue[],
   recorded: ReadonlyMap<string, Sale>,

@@ -1,17 +1,19 @@
-/** Small histories with one planted fault each, and the same without it: what the checker has to find in them. */
+/**
+ * Defines small scenarios with one planted fault each, their correct counterparts, and what the checker has to find.
+ */
 import type { Rule } from './checkHistory.test.helper.js'
 
 export type Scenario = {
   readonly name: string
-  /** What is planted, by the name of the process. */
+  /** The planted faults, by process name. */
   readonly plants: { readonly [process: string]: string }
   readonly env?: { readonly [name: string]: string } | undefined
-  /** Purchases of each of four buyers. */
+  /** The number of purchases of each of four buyers. */
   readonly purchases: number
   readonly budget?: number | undefined
-  /** Whether buyers would wait for ever. */
+  /** Whether buyers would wait forever. */
   readonly isEndless?: boolean
-  /** One of them has to be found, or nothing at all. */
+  /** At least one of these must be found; if empty, nothing may be found. */
   readonly finds: readonly Rule[]
 }
 
@@ -19,9 +21,9 @@ const both = (kind: 'replica' | 'gate', plant: string): { [process: string]: str
   return { [`${kind}-1`]: plant, [`${kind}-2`]: plant }
 }
 
-/** Every payment is sent to both gates at the same time, and shown again after its answer. */
+/** Every payment is sent to both gates at the same time, and presented again after its answer. */
 const insistent = { FAULTS_DOUBLE_RATE: '1', FAULTS_REPEAT_RATE: '1' }
-/** Handlers that take longer than a lease, of payments that are sent to both gates until they are answered. */
+/** Handlers that take longer than a lease, for payments that are sent to both gates until they are answered. */
 const slow = { FAULTS_HANDLER_MS: '3000', FAULTS_DOUBLE_RATE: '1', FAULTS_TRIES: '100' }
 const firstDies = { 'replica-1': 'dies when it has recorded' }
 const toFirst = { FAULTS_PREFERS_FIRST: 'yes' }
@@ -39,7 +41,8 @@ export const scenarios: readonly Scenario[] = [
     plants: both('gate', 'checks, then claims'),
     env: insistent,
     purchases: 2,
-    // The second of two answers is not sent: the claim is another's by then. That the order was done twice is seen.
+    // The second answer is not sent, because another gate holds the claim by then. The checker still sees that the
+    // order was done twice.
     finds: ['two answers for one payment', 'begun again after it was sent', 'done twice'],
   },
   {

@@ -1,4 +1,4 @@
-/** What the processes of a fault test are told by their environment. */
+/** Reads the settings of a fault test's processes from the environment. */
 import { Chain } from '@latchkey/x402/client'
 
 /** @throws if it is not set */
@@ -16,31 +16,31 @@ export const settings = {
   /** The address to listen on. */
   host: (): string => setting('FAULTS_HOST'),
   nodes: (): string[] => setting('FAULTS_NODES').split(','),
-  /** The accounts that are paid. To the first one goes so much that its fee budget is reached. */
+  /** The accounts that are paid. The first one gets enough payments to exhaust its fee budget. */
   payTos: (): string[] => setting('FAULTS_PAY_TOS').split(','),
-  /** The fault that is planted in this process, for a checker that has to find it. */
+  /** The fault planted in this process, which the checker has to find. */
   plant: (): string | undefined => process.env['FAULTS_PLANT'] || undefined,
 }
 
 export const port = 8_402
-/** The ledger goes by the name of TestNet: on a network that is known to be local, payments do not expire soon. */
+/** The ledger uses the name of TestNet, because payments on a local network do not expire soon. */
 export const network = 'testnet'
 export const dollarAssetId = 10_458_941n
-/** Of a payment: a local ledger makes so many rounds in less than a minute. */
+/** The timeout of a payment. A local ledger makes that many rounds in less than a minute. */
 export const maxTimeoutSeconds = 300
 
-/** The ledger, by the nodes that this process is told. */
+/** Opens the ledger through the nodes in this process's settings. */
 export function openChain(): Promise<Chain> {
   const nodes = settings.nodes()
   return untilItWorks(() => Chain.open({ network, nodes, timeoutMs: 2_000 }))
 }
 
-/** Tells the test that the process serves. */
+/** Tells the test that the process is serving. */
 export function ready(): void {
   process.stdout.write('ready\n')
 }
 
-/** Until it works: what it needs may be down. */
+/** Retries until the work succeeds, because its dependencies may be down. */
 export async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

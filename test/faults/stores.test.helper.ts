@@ -1,4 +1,4 @@
-/** The stores of a fault test, by their address. */
+/** Opens the stores of a fault test by address. */
 import type { SettlementStore } from '@latchkey/x402/facilitator'
 import { PostgresClaims, PostgresSettlements } from '@latchkey/x402/postgres'
 import { RedisClaims } from '@latchkey/x402/redis'
@@ -7,14 +7,14 @@ import { SqliteClaims } from '@latchkey/x402/sqlite'
 import type { HistoryLog } from './history.test.helper.js'
 import { withChanges } from './plants.test.helper.js'
 
-/** A replica that was killed is replaced soon: the test is short. */
+/** Short, so a killed replica is replaced soon. */
 const leaseMs = 3_000
 
 export function openSettlements(address: string): Promise<SettlementStore> {
   return PostgresSettlements.open({ address, leaseMs })
 }
 
-/** `FAULTS_LEASES=long` turns renewals off: leases last as long as a request can take, for a comparison. */
+/** `FAULTS_LEASES=long` turns renewals off for comparison: leases last as long as a request can take. */
 export async function openClaims(address: string): Promise<ClaimStore> {
   const store = await openAny(address)
   return process.env['FAULTS_LEASES'] === 'long' ? withChanges<ClaimStore>(store, { renewals: undefined }) : store
@@ -25,7 +25,7 @@ async function openAny(address: string): Promise<ClaimStore> {
   return address.startsWith('redis:') ? RedisClaims.open({ address }) : PostgresClaims.open({ address })
 }
 
-/** Writes down what a gate claims and ends. */
+/** Logs the claims that a gate makes and ends. */
 export function writeDown(store: ClaimStore, history: HistoryLog): ClaimStore {
   return withChanges<ClaimStore>(store, {
     claim: async (transactionId, lease) => {

@@ -1,12 +1,12 @@
-/** How long buyers waited for a claim that a gate had when it was killed, by what gates and buyers wrote down. */
+/** Computes from the logs how long buyers waited for claims held by killed gates. */
 import type { Line } from './history.test.helper.js'
 
 export type Waits = {
-  /** Payments whose buyers were refused since a killed gate had the claim. */
+  /** Payments whose buyers were refused because a killed gate held the claim. */
   readonly payments: number
-  /** From the end of the gate to the last time that a buyer was refused: it may come back much later than it could. */
+  /** From the kill of the gate to the last refusal of a buyer. The buyer may return much later than necessary. */
   readonly longestSeconds: number
-  /** Those that no gate has claimed again. */
+  /** Payments that no gate has claimed again. */
   readonly unresolved: number
 }
 

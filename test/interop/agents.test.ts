@@ -1,6 +1,6 @@
 /**
- * Unmodified clients with the token of an agent in place of the API token: the JavaScript SDK, AlgoKit, the Python SDK and curl.
- * Within the limits they sign as ever; beyond, each throws its own error with the daemon's words.
+ * Tests unmodified clients with an agent's token in place of the API token: the JavaScript SDK, AlgoKit, the Python SDK
+ * and curl. Within the limits they sign as usual; beyond them, each throws its own error with the daemon's message.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -66,7 +66,7 @@ function payment(amount: bigint): algosdk.Transaction {
   })
 }
 
-/** The transaction as it was asked for, signed by the key of the agent. */
+/** Checks that the transaction is the requested one, signed by the agent's key. */
 const assertSigned = (signed: Uint8Array, amount: bigint): void => assertSignedBy(signed, payment(amount), address)
 
 const limitText = /2 ALGO\/day|limit/
@@ -88,7 +88,7 @@ test('algosdk', async () => {
     const { status, body: bytes } = error.response as { status: number; body: Uint8Array }
     assert.equal(status, 403)
     const body = JSON.parse(Buffer.from(bytes).toString()) as { error: boolean; message: string }
-    // The Go client's decoder refuses members that it does not know.
+    // The Go client's decoder refuses unknown members.
     assert.deepEqual(Object.keys(body).sort(), ['error', 'message'])
     assert.match(body.message, limitText)
     return true

@@ -1,6 +1,6 @@
 /**
- * AlgoKit's kmd client, generated from the Go daemon's description, through every method it has; and what AlgoKit
- * does with it for its users: finding, by the name of a wallet, the account that pays on a local network.
+ * Tests every method of AlgoKit's kmd client, which is generated from the Go daemon's description; and how AlgoKit uses
+ * it to find the funding account of a local network by wallet name.
  */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -38,7 +38,7 @@ const called = new Set<string>()
 
 before(async () => {
   daemon = await startDaemon()
-  // No second tries: a test must see the first answer.
+  // No retries, because a test must see the first response.
   kmd = noting(new KmdClient({ baseUrl: daemon.baseUrl, token: daemon.token, maxRetries: 0 }))
 })
 after(() => daemon?.stop())
@@ -126,7 +126,7 @@ suite('keys', () => {
 })
 
 suite('signing', () => {
-  test('a transaction, by its sender and by another key', async () => {
+  test('signs a transaction by its sender and by another key', async () => {
     const { handle } = await openWallet(masterKey)
     await kmd.generateKey(handle)
     await kmd.generateKey(handle)
@@ -142,7 +142,7 @@ suite('signing', () => {
     assert.equal(String(decodeSignedTransaction(other.signedTransaction).authAddress), derived[1])
   })
 
-  test('a program', async () => {
+  test('signs a program', async () => {
     const { handle } = await openWallet(masterKey)
     const { address } = await kmd.generateKey(handle)
     const { sig } = await kmd.signProgram({ ...handle, walletPassword, address, program })
@@ -176,7 +176,7 @@ suite('multisig', () => {
     assert.deepEqual((await kmd.listMultisig(handle)).addresses, [])
   })
 
-  test('a transaction, started and added to', async () => {
+  test('starts a transaction and adds to it', async () => {
     const { handle, address } = await openMultisig()
     const transaction = paymentOf(String(address))
     const request = { ...handle, walletPassword, transaction }
@@ -192,7 +192,7 @@ suite('multisig', () => {
     assertMultisigned(decode(second.multisig), metadata, message, [derived[0], derived[2]])
   })
 
-  test('a program, in the new and in the legacy form', async () => {
+  test('signs a program, in the new and in the legacy form', async () => {
     const { handle, address } = await openMultisig()
     const request = { ...handle, walletPassword, address, program }
     const first = await kmd.signMultisigProgram({ ...request, publicKey: publicKeys[0]! })
@@ -223,16 +223,16 @@ suite('failures', () => {
   })
 })
 
-test('every method of the client was used', () => {
+test('every method of the client was called', () => {
   assert.ok(methods.length >= 22, `only ${methods.length} methods were found`)
   assert.deepEqual([...called].sort(), [...methods].sort())
 })
 
-suite('accounts by the name of a wallet', () => {
+suite('accounts by wallet name', () => {
   const walletName = 'unencrypted-default-wallet'
   let manager: KmdAccountManager
 
-  /** Stands for the node of a local network: which account its genesis funded, and what each owns. */
+  /** Simulates the node of a local network: which account its genesis funded, and what each account owns. */
   const node = {
     suggestedParams: async () => ({ genesisId: 'devnet-v1', genesisHash: new Uint8Array(32) }),
     genesis: async () => ({ alloc: [{ addr: derived[0], comment: 'Wallet1', state: {} }] }),
@@ -246,24 +246,24 @@ suite('accounts by the name of a wallet', () => {
     for (let i = 0; i < 3; i++) await kmd.generateKey(handle)
   })
 
-  test('the first that is listed, in the order of the bytes', async () => {
+  test('returns the first listed account, in byte order', async () => {
     assert.equal(String((await manager.getWalletAccount(walletName))?.addr), derived[1])
     assert.equal(String((await manager.getOrCreateWalletAccount(walletName)).addr), derived[1])
   })
 
-  test('the one that fits', async () => {
+  test('returns the matching account', async () => {
     const found = await manager.getWalletAccount(walletName, ({ amount }) => Number(amount) > 0)
     assert.equal(String(found?.addr), derived[2])
   })
 
-  test('the one the network was funded with, which signs', async () => {
+  test('returns the account that the network funded, which signs', async () => {
     const dispenser = await manager.getLocalNetDispenserAccount()
     assert.equal(String(dispenser.addr), derived[0])
     const [signed] = await dispenser.signer([paymentOf(derived[0])], [0])
     assertSigned(signed!, payment(derived[0]), derived[0])
   })
 
-  test('no such wallet', async () => {
+  test('returns nothing for an unknown wallet', async () => {
     assert.equal(await manager.getWalletAccount('nothing'), undefined)
   })
 })
@@ -293,7 +293,7 @@ function toAddress(text: string): Address {
   return Address.fromString(text)
 }
 
-/** The same payment that algosdk makes elsewhere, made by AlgoKit. */
+/** Builds with AlgoKit the same payment that algosdk builds elsewhere. */
 function paymentOf(sender: string): Transaction {
   return new Transaction({
     type: TransactionType.Payment,

@@ -1,4 +1,4 @@
-/** Transactions of algosdk and AlgoKit, both unmodified, signed by a key in the daemon and confirmed on the devnet. */
+/** Signs transactions of unmodified algosdk and AlgoKit with a key in the daemon, and confirms them on the devnet. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AlgorandClient, algo, Config } from '@algorandfoundation/algokit-utils'
@@ -30,7 +30,7 @@ async function setUp(t: TestContext): Promise<Setup> {
   return { devnet, algod: clientOf(devnet), wallet, passwordCalls: () => calls }
 }
 
-/** Sends money from an account of the devnet. */
+/** Sends money from a devnet account. */
 async function fund({ devnet, algod }: Setup, receiver: string, microAlgos = 2_000_000): Promise<void> {
   const sender = accountOf(devnet.accounts[0]!)
   const txn = await payment(algod, String(sender.addr), receiver, microAlgos)
@@ -82,7 +82,7 @@ test("algosdk's atomic transaction composer sends a group that the daemon signs"
   assert.equal(passwordCalls() - before, 2)
 })
 
-test('an account that was rekeyed to a key in the daemon is signed for with that key', async (t) => {
+test('signs for a rekeyed account with its key in the daemon', async (t) => {
   const setup = await setUp(t)
   const { algod, wallet } = setup
   const [account, auth] = [await wallet.generateKey(), await wallet.generateKey()]
@@ -98,7 +98,7 @@ test('an account that was rekeyed to a key in the daemon is signed for with that
   assert.equal(await balance(setup, auth), 400_000n)
 })
 
-test('a multisig, and an account that was rekeyed to it, are signed for with the keys of its members', async (t) => {
+test('signs for a multisig, and for an account rekeyed to it, with the keys of its members', async (t) => {
   const setup = await setUp(t)
   const { algod, wallet } = setup
   const keys = [await wallet.generateKey(), String(algosdk.generateAccount().addr), await wallet.generateKey()]

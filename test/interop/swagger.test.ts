@@ -1,6 +1,6 @@
 /**
- * /swagger.json on both wires: valid OpenAPI 2, and true. What it describes is served, what is served it describes,
- * and real requests and answers have the members and types it says, and no others.
+ * Checks that /swagger.json on both wires is valid OpenAPI 2 and accurate. The document describes exactly what is
+ * served, and real requests and responses have exactly the described members and types.
  */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -43,7 +43,7 @@ for (const wire of ['reference', 'documented'] as const) {
       assert.equal(new Set(ids).size, ids.length, 'operation ids are distinct')
     })
 
-    test('is not just anything to the validator', async () => {
+    test('the validator rejects an invalid document', async () => {
       const broken = structuredClone(document)
       broken.paths['/v1/wallet'].post.responses = {}
       await assert.rejects(SwaggerParser.validate(broken, { resolve: { external: false } }))
@@ -54,7 +54,7 @@ for (const wire of ['reference', 'documented'] as const) {
         const found = described.find((candidate) => candidate.id === id)
         assert.ok(found, `${id} is described`)
         assert.deepEqual([found.method, found.path], [method, path])
-        // Newer daemons of the reference know one field more than the documentation.
+        // Newer reference daemons have one more field than the documentation.
         const more = id === 'SignMultisigProgram' ? ['use_legacy_msig'] : []
         const requestNames = Object.keys(requestSchema(document, found)?.properties ?? {})
         assert.deepEqual(requestNames.sort(), [...Object.keys(request ?? {}), ...more].sort(), `request of ${id}`)
@@ -64,29 +64,29 @@ for (const wire of ['reference', 'documented'] as const) {
       }
     })
 
-    test('what it describes is served', async () => {
+    test('every described operation is served', async () => {
       for (const { id, method, path } of described) {
         const { status, headers } = await daemon.call(method, path, method === 'GET' ? undefined : {})
-        // An agent that is not there is 404 as well.
+        // An agent that does not exist also gives 404.
         const isServed = headers['latchkey-error'] !== 'not_found' && status !== 405
         assert.ok(isServed, `${id} answered ${status}`)
       }
     })
 
-    test('without the token only what is open answers', async () => {
+    test('without the token, only open operations respond', async () => {
       assert.deepEqual(document.security, [{ api_key: [] }])
       const open: string[] = []
       for (const { id, method, path, json } of described) {
         const { status } = await daemon.call(method, path, method === 'GET' ? undefined : {}, { token: null })
         if (status === 200) open.push(id)
-        // This one asks for a ticket in its body instead, which is not there.
+        // This operation requires a ticket in its body instead, which is missing here.
         const isOpen = json.security?.length === 0 && id !== 'OpenConsole'
         assert.equal(status, isOpen ? 200 : 401, id)
       }
       assert.deepEqual(open.sort(), wire === 'reference' ? ['GetVersion', 'SwaggerHandler'] : [])
     })
 
-    test('what is served it describes', async () => {
+    test('every served operation is described', async () => {
       const paths = [
         ...new Set([...described.map(({ path }) => path), ...operations.map(({ path }) => path)]),
         ...['/', '/v1', '/latchkey', '/latchkey/v1', '/metrics', '/health', '/healthz', '/ready', '/status', '/debug'],
@@ -94,7 +94,7 @@ for (const wire of ['reference', 'documented'] as const) {
       const known = new Set(described.map(({ method, path }) => `${method} ${path}`))
       for (const path of paths) {
         for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'TRACE']) {
-          // HEAD is GET without its body and has no place of its own in such a document.
+          // HEAD is GET without a body, and such a document does not list it.
           if (known.has(`${method === 'HEAD' ? 'GET' : method} ${path}`)) continue
           const { status } = await daemon.call(method, path, method === 'HEAD' ? undefined : {})
           assert.ok(status === 404 || status === 405, `${method} ${path} answered ${status}`)
@@ -102,12 +102,12 @@ for (const wire of ['reference', 'documented'] as const) {
       }
     })
 
-    test('each operation was called with success', () => {
+    test('each operation was called successfully', () => {
       const called = new Set(steps.filter(({ answer }) => answer.status === 200).map(({ id }) => id))
       assert.deepEqual([...called].sort(), described.map(({ id }) => id).sort())
     })
 
-    test('requests are as described', () => {
+    test('requests match the description', () => {
       let checked = 0
       for (const { id, body } of steps) {
         const schema = requestSchema(document, described.find((candidate) => candidate.id === id)!)
@@ -118,18 +118,18 @@ for (const wire of ['reference', 'documented'] as const) {
       assert.ok(checked > 20)
     })
 
-    test('answers are as described', () => {
+    test('responses match the description', () => {
       for (const { id, answer } of steps) {
         const operation = described.find((candidate) => candidate.id === id)!
         const [type] = operation.json.produces ?? document.produces
         assert.equal(answer.headers['content-type']?.split(';')[0], type, id)
         const schema = responseSchema(document, operation, '200')
-        // A document or a text as a whole stands for itself.
+        // A response that is a whole document or text is checked as such.
         assertSchema(document, schema, schema.type === 'string' ? answer.text : answer.json, id)
       }
     })
 
-    test('failures are as described', async () => {
+    test('failures match the description', async () => {
       for (const operation of described) {
         const { id, method, path } = operation
         const answer = await daemon.call(method, path, '{"no_such_field":1}', { token: 'b'.repeat(64) })
@@ -157,7 +157,7 @@ test('the schema checker refuses', () => {
   }
 })
 
-/** The operations that are ours alone. */
+/** Calls the operations that only Latchkey has. */
 async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   const steps: Step[] = []
   const call = async (id: string, method: string, path: string, body?: Json): Promise<TestResponse> => {
@@ -205,7 +205,7 @@ async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   return [...steps, ...(await callAgents(daemon))]
 }
 
-/** The operations on agents, and those of an agent. */
+/** Calls the operations on agents, and those of an agent. */
 async function callAgents(daemon: TestDaemon): Promise<Step[]> {
   const steps: Step[] = []
   const callWith = (token: string) => async (id: string, method: string, path: string, body?: Json) => {
@@ -273,7 +273,7 @@ async function callAgents(daemon: TestDaemon): Promise<Step[]> {
 
 type Call = (id: string, method: string, path: string, body?: Json) => Promise<TestResponse>
 
-/** Only a wallet that was created in a session of the console is backed up there. */
+/** A wallet can be backed up only in the console session that created it. */
 async function backUp(daemon: TestDaemon, token: string, call: Call): Promise<void> {
   const body = { wallet_driver_name: 'sqlite', wallet_name: 'from the console' }
   const created = await daemon.call('POST', '/v1/wallet', body, { token })
@@ -316,7 +316,7 @@ function resolve(document: Json, schema: Json): Json {
 
 const limits: { [format: string]: number } = { uint8: 0xff, uint32: 0xffffffff, int64: Number.MAX_SAFE_INTEGER }
 
-/** Stricter than the standard, where members that are not described are allowed. Knows only what our documents use. */
+/** Stricter than the standard, which allows undescribed members. Supports only the features that our documents use. */
 function assertSchema(document: Json, unresolved: Json, value: Json, where: string): void {
   const { type, format, items, properties, description: _, ...unknown } = resolve(document, unresolved)
   assert.deepEqual(unknown, {}, `${where}: the checker knows every keyword`)

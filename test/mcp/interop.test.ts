@@ -1,4 +1,7 @@
-/** Paid tools between ours and programs made of published x402 packages, which have no transport for MCP of their own here. */
+/**
+ * Trades paid tools between our programs and programs made of published x402 packages, which have no MCP transport
+ * here.
+ */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
@@ -31,7 +34,7 @@ async function connect(t: TestContext, register: (server: McpServer) => unknown)
   return client
 }
 
-/** Our seller, and a facilitator of ours. */
+/** Starts our seller with our facilitator. */
 async function sellOurs(t: TestContext, trade: Trade): Promise<Client> {
   const facilitators = await ours.facilitators['ours']!(t, trade)
   const tools = { forecast: { accepts: { price, payTo: String(trade.seller.addr) } } }
@@ -40,7 +43,7 @@ async function sellOurs(t: TestContext, trade: Trade): Promise<Client> {
   return connect(t, (server) => gate.registerTool(server, 'forecast', {}, () => sunny))
 }
 
-/** A seller as the transport describes it, made of the parts of the published package for sellers. */
+/** Starts a seller as the transport describes it, from parts of the published package for sellers. */
 async function sellTheirs(t: TestContext, trade: Trade): Promise<Client> {
   const url = await ours.facilitators['ours']!(t, trade)
   const { x402ResourceServer, HTTPFacilitatorClient, ServerScheme } = newestModules

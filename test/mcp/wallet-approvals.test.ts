@@ -1,4 +1,4 @@
-/** Payments of `latchkey mcp` that need the owner: who decides, who waits, and what is paid then. */
+/** Tests payments of `latchkey mcp` that need the owner: who decides, who waits, and what is then paid. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Approval } from '@latchkey/kmd-client'
@@ -37,7 +37,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       return approvals.find(({ claimedUrl }) => claimedUrl === url)
     })
 
-  /** A client whose user answers. */
+  /** Connects a client whose user answers. */
   async function asking(
     answer: (message: string) => ElicitResult | Promise<ElicitResult>,
     options: ClientOptions = {},
@@ -54,7 +54,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
     return { client, messages }
   }
 
-  test('without elicitation the id comes back, and the payment that was approved is the one that is made', {
+  test('without elicitation the id is returned, and exactly the approved payment is made', {
     timeout,
   }, async () => {
     const client = await stack.connect(scope, tokenFile)
@@ -65,7 +65,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
     const id = asked.approval_id!
     const { transactionId, claimedDescription } = await openApproval(url)
     assert.equal(claimedDescription, 'A report')
-    // Asked again, it is still the same payment.
+    // A repeated call is still the same payment.
     assert.equal((data(await paidFetch(client, url)) as Fetched).approval_id, id)
     assert.equal((await waitFor(client, id, 0))['state'], 'open')
     assert.equal((await stack.kmd.approvals.list()).approvals.length, 1)
@@ -79,7 +79,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
     assert.equal(await stack.earned(), earned + 2n * cent)
   })
 
-  test('a denied payment is not made, and the same call does not ask by itself again', { timeout }, async () => {
+  test('a denied payment is not made, and the same call does not ask again', { timeout }, async () => {
     const client = await stack.connect(scope, tokenFile)
     const url = stack.sells('/denied', 'no', { amount: 2n * cent })
     const earned = await stack.earned()
@@ -93,7 +93,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
   })
 
   for (const [era, options] of Object.entries(eras)) {
-    test(`with elicitation the user is told, and only the owner approves (${era})`, { timeout }, async () => {
+    test(`with elicitation the user is informed, and only the owner approves (${era})`, { timeout }, async () => {
       const url = stack.sells(`/elicited-${era}`, 'worth it', { amount: 2n * cent })
       const earned = await stack.earned()
       const { client, messages } = await asking(() => ({ action: 'accept', content: { continue: true } }), options)
@@ -101,7 +101,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       const pending = paidFetch(client, url)
       await until('the question', () => messages.length > 0)
       const { id } = await openApproval(url)
-      // The answer of the user has arrived, and is no approval.
+      // The user's answer has arrived, and is not an approval.
       await sleep(300)
       assert.equal((await openApproval(url)).state, 'open')
       assert.equal(await stack.earned(), earned)
@@ -117,7 +117,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       assert.equal(await stack.earned(), earned + 2n * cent)
     })
 
-    test(`a user who declines ends the request, and an approval afterwards pays nothing (${era})`, {
+    test(`a user who declines ends the request, and a later approval pays nothing (${era})`, {
       timeout,
     }, async () => {
       const url = stack.sells(`/declined-${era}`, 'no', { amount: 2n * cent })
@@ -125,12 +125,12 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       const { client } = await asking(() => ({ action: 'decline' }), options)
       assert.equal(errorOf(await paidFetch(client, url))?.['code'], 'declined')
       const { id } = await openApproval(url)
-      // Approved too late: the request is over, and so is its payment.
+      // Approved too late: the request has ended, and so has its payment.
       await stack.kmd.approvals.approve({ id })
       assert.equal(await stack.earned(), earned)
     })
 
-    test(`a price above the maximum is put before the user, who pays exactly it (${era})`, { timeout }, async () => {
+    test(`a price above the maximum is shown to the user, who pays exactly that (${era})`, { timeout }, async () => {
       const url = stack.sells(`/price-${era}`, 'bought', { amount: cent })
       const earned = await stack.earned()
       const { client, messages } = await asking(() => ({ action: 'accept', content: { continue: true } }), options)

@@ -1,4 +1,4 @@
-/** `latchkey mcp --http`: the official client with its token, and everyone else without. */
+/** Tests `latchkey mcp --http`: the official client with its token, and everyone else without. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -59,7 +59,7 @@ suite('latchkey mcp --http', { timeout: 600_000 }, () => {
     return client
   }
 
-  test('the token is random, in a file of this user alone', () => {
+  test('the token is random, in a file that only this user can read', () => {
     assert.match(token, /^[A-Za-z0-9_-]{43}$/)
     assert.equal(statSync(facts.tokenFile).mode & 0o777, 0o600)
     assert.equal(facts.tokenFile, join(stack.directory, '.latchkey', 'mcp', 'http.token'))
@@ -80,7 +80,7 @@ suite('latchkey mcp --http', { timeout: 600_000 }, () => {
       assert.ok(JSON.stringify(data(await call('list_payments', { url }))).includes(id))
       assert.ok(JSON.stringify(data(await call('find_payment', { transaction_id: id }))).includes('settled'))
       assert.equal(await stack.earned(), earned + cent)
-      // Each request has a server of its own, and all have one wallet.
+      // Each request has its own server, and all share one wallet.
       const dear = stack.sells(`/http-dear-${era}`, 'dear', { amount: 10n * cent })
       const { approval_id: approval } = data(await call('paid_fetch', { url: dear, max: '$0.10' })) as Fetched
       await stack.kmd.approvals.approve({ id: approval! })
@@ -94,7 +94,7 @@ suite('latchkey mcp --http', { timeout: 600_000 }, () => {
     })
   }
 
-  test('without the token, from other pages and by other names nothing is served', async () => {
+  test('nothing is served without the token, to other pages or under other host names', async () => {
     const { port } = new URL(facts.url)
     const ask = (headers: { [name: string]: string }, path = '/mcp'): Promise<number> =>
       new Promise((resolve, reject) => {
@@ -121,7 +121,7 @@ suite('latchkey mcp --http', { timeout: 600_000 }, () => {
     assert.equal(await ask(good, '/'), 404)
   })
 
-  test('a token that others can read is refused', async () => {
+  test('a token file that others can read is refused', async () => {
     const file = join(stack.directory, 'shared.token')
     writeFileSync(file, 'x'.repeat(43))
     chmodSync(file, 0o644)

@@ -1,4 +1,4 @@
-/** Every tool of `latchkey mcp`, called by the official client over stdio, on the whole stack. */
+/** Calls every tool of `latchkey mcp` with the official client over stdio, on the full stack. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Client } from '@modelcontextprotocol/client'
@@ -18,7 +18,7 @@ suite('tools of latchkey mcp over stdio', { timeout: 600_000 }, () => {
     for (const step of steps) await step()
   })
 
-  test('they say what they do', async () => {
+  test('describe what they do', async () => {
     const { tools } = await client.listTools()
     const hints = tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.destructiveHint])
     assert.deepEqual(hints.sort(), [
@@ -35,7 +35,7 @@ suite('tools of latchkey mcp over stdio', { timeout: 600_000 }, () => {
     }
   })
 
-  test('from the budget to the payment and its record', async () => {
+  test('lead from the budget to the payment and its record', async () => {
     const url = stack.sells('/weather', 'sunny', { description: 'The weather, now' })
     const budget = await client.callTool({ name: 'wallet_budget' })
     assert.deepEqual(data(budget)['left'], [
@@ -73,7 +73,7 @@ suite('tools of latchkey mcp over stdio', { timeout: 600_000 }, () => {
     assert.ok(JSON.stringify(contents).includes(paid.transaction_id))
   })
 
-  test('in Algos, where the owner gave a limit for them', async () => {
+  test('pay in Algos if the owner set a limit for them', async () => {
     const limit = { network: stack.network, type: 'amount', assetId: 0n, per: 'total', amount: 1_000_000n } as const
     const own = await stack.connect(scope, (await stack.newAgent({ limits: [limit] })).tokenFile)
     const url = stack.sells('/algos', 'paid in Algos', { amount: 250_000n, asset: 0n })

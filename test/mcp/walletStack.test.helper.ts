@@ -1,4 +1,7 @@
-/** The whole stack for the wallet of an agent: a ledger, a key daemon, a facilitator, sellers, and `latchkey mcp` in processes. */
+/**
+ * Starts the full stack for an agent's wallet: a ledger, a key daemon, a facilitator, sellers, and `latchkey mcp` in
+ * processes.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -35,7 +38,7 @@ export type SellerRequest = {
   readonly payment: PaymentPayload | undefined
 }
 
-/** What an offer of the seller says, beside the price. */
+/** The contents of a seller's offer besides the price. */
 export type OfferOptions = {
   readonly amount?: bigint | undefined
   /** @default the dollar */
@@ -59,9 +62,9 @@ export class WalletStack {
   readonly sponsor: string
   readonly facilitator: FacilitatorClient
   readonly sellerUrl: string
-  /** What sellers answer, by path. */
+  /** The sellers' responses, by path. */
   readonly routes = new Map<string, Route>()
-  /** The transactions of all payments that sellers got, as they were signed for the agent. */
+  /** The transactions of all payments that sellers received, as they were signed for the agent. */
   readonly signed: Transaction.Transaction[] = []
   readonly daemon: { stop: () => Promise<void>; start: () => Promise<void> }
 
@@ -113,7 +116,7 @@ export class WalletStack {
     return Bytes.toBase64(this.chain.genesisHash)
   }
 
-  /** An agent with a dollar a day and 50 cents each, by default; its token is in the file. */
+  /** Creates an agent with, by default, a dollar a day and 50 cents per payment. Its token is in the file. */
   async newAgent(rules: Partial<NewAgentRules> = {}): Promise<{ id: string; tokenFile: string; token: string }> {
     const { network, walletId, address } = this
     const name = `agent-${randomBytes(4).toString('hex')}`
@@ -135,7 +138,7 @@ export class WalletStack {
     return { id: agent.id, tokenFile, token }
   }
 
-  /** The arguments of `latchkey mcp` for this stack. */
+  /** Returns the arguments of `latchkey mcp` for this stack. */
   arguments(tokenFile: string, more: readonly string[] = []): string[] {
     return [
       ...['mcp', '--token-file', tokenFile, '--data-dir', this.dataDir, '--network', 'local'],
@@ -148,7 +151,7 @@ export class WalletStack {
     return { PATH: process.env['PATH'] ?? '', HOME: this.directory, XDG_STATE_HOME: join(this.directory, 'state') }
   }
 
-  /** The official client, with a server of its own process. */
+  /** Connects the official client to a server in its own process. */
   async connect(
     t: Scope,
     tokenFile: string,
@@ -166,7 +169,7 @@ export class WalletStack {
     return client
   }
 
-  /** What the seller has, in millionths of a dollar. */
+  /** Returns the seller's balance, in millionths of a dollar. */
   async earned(address = this.payTo): Promise<bigint> {
     return (await this.chain.algod.holding(address, dollar))?.amount ?? 0n
   }
@@ -187,13 +190,13 @@ export class WalletStack {
     }
   }
 
-  /** A 402 with an offer. */
+  /** Returns a 402 with an offer. */
   asks(options: OfferOptions = {}): Answer {
     const header = Buffer.from(JSON.stringify(this.required(options))).toString('base64')
     return { status: 402, headers: { ...options.headers, 'PAYMENT-REQUIRED': header }, body: options.body ?? '{}' }
   }
 
-  /** Settles what was sent, and answers with a receipt. */
+  /** Settles the received payment, and responds with a receipt. */
   async settles({ payment }: SellerRequest, body: string, options: OfferOptions = {}): Promise<Answer> {
     const [requirement] = this.required(options).accepts
     const receipt = await this.facilitator.settle(payment!, requirement!)
@@ -202,7 +205,7 @@ export class WalletStack {
     return { status: receipt.success ? 200 : 402, headers, body }
   }
 
-  /** A seller at a path: asks, and serves when it is paid. Returns the URL. */
+  /** Adds a seller at a path that asks for payment and serves when it is paid. Returns the URL. */
   sells(path: string, body: string, options: OfferOptions = {}): string {
     this.routes.set(path, (request) =>
       request.payment === undefined ? this.asks(options) : this.settles(request, body, options),
@@ -276,13 +279,13 @@ function newSigner(): Signer.Signer {
   return Signer.fromSeed(new Uint8Array(randomBytes(32)))
 }
 
-/** The first text of a result: what this server says, and no seller. */
+/** Returns the first text of a result, which comes from this server and not from a seller. */
 export function summary({ content }: CallToolResult): string {
   const [first] = content
   return first?.type === 'text' ? first.text : ''
 }
 
-/** The error of a failed call, for programs. */
+/** Returns the error of a failed call, for programs. */
 export function errorOf({ isError, _meta }: CallToolResult): { readonly [name: string]: unknown } | undefined {
   return isError === true ? (_meta?.['latchkey/error'] as { [name: string]: unknown }) : undefined
 }

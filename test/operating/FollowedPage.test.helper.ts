@@ -1,4 +1,4 @@
-/** A page of documentation that is followed to the letter: its blocks in their order, with free ports and a directory of its own. */
+/** Follows a documentation page exactly: its blocks in order, with free ports and a separate directory. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -21,10 +21,10 @@ import { root } from '../support/daemon.test.helper.js'
 
 export type FollowedPageOptions = {
   readonly page: string
-  /** From the ports of the page to those that are used. */
+  /** Maps the ports of the page to the ports in use. */
   readonly ports: ReadonlyMap<number, number>
   readonly accounts: readonly DevAccount[]
-  /** Directories of programs. */
+  /** The directories of programs. */
   readonly path: readonly string[]
   readonly environment: { readonly [name: string]: string }
   /** Changes files of deploy/ before they are copied. */
@@ -40,7 +40,7 @@ export class FollowedPage {
   readonly #options: FollowedPageOptions
   readonly #blocks: readonly Block[]
 
-  /** A clone, as far as commands can see: what is built is linked, and deploy/ is a copy with the ports that are used. */
+  /** Looks like a clone to commands: built files are linked, and deploy/ is a copy with the ports in use. */
   constructor(scope: Scope, options: FollowedPageOptions) {
     this.#options = options
     this.#blocks = blocksOf(options.page)
@@ -56,12 +56,12 @@ export class FollowedPage {
     atEnd(scope, () => this.#stopDaemon())
   }
 
-  /** The blocks of a part of the page. */
+  /** Returns the blocks of a section of the page. */
   section(name: string): readonly Block[] {
     return this.#blocks.filter(({ section }) => section === name)
   }
 
-  /** Text of the page with the ports and accounts that are used. */
+  /** Returns text of the page with the ports and accounts in use. */
   real(text: string): string {
     const ports = [...this.#options.ports.keys()].join('|')
     return text
@@ -87,10 +87,10 @@ export class FollowedPage {
     writeFileSync(file, this.real(text))
   }
 
-  /** Runs all of a block in one shell. What it leaves in the background goes on until the test ends. */
+  /** Runs a block in one shell. Background processes keep running until the test ends. */
   async run(scope: Scope, { text }: Block): Promise<Ran> {
     const log = join(this.directory, `block-${Date.now()}-${Math.random().toString(36).slice(2)}.out`)
-    // A file and no pipe: what stays in the background keeps it open.
+    // A file instead of a pipe, because background processes keep it open.
     const output = openSync(log, 'w')
     const { PATH = '' } = process.env
     const child = spawn('sh', ['-e', '-c', this.real(text)], {
@@ -101,7 +101,7 @@ export class FollowedPage {
         HOME: dirname(this.directory),
       },
       stdio: ['ignore', output, output],
-      // In a group of its own: what it starts ends with it.
+      // Runs in a separate process group, so everything that it starts stops with it.
       detached: true,
     })
     closeSync(output)
@@ -112,7 +112,7 @@ export class FollowedPage {
     return { code, output: readFileSync(log, 'utf8') }
   }
 
-  /** nginx leaves the group. */
+  /** Stops nginx, which leaves the process group. */
   #stopDaemon(): void {
     const pid = Number.parseInt(this.read('replicas/nginx/nginx.pid'), 10)
     if (pid > 0) attempt(() => process.kill(pid, 'SIGTERM'))

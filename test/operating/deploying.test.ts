@@ -1,6 +1,6 @@
 /**
- * A fresh operator's path: docs/deploying.md is followed to the letter with PostgreSQL, nginx and Prometheus. Payments are
- * made all the time while the replicas are restarted one after the other, and none is lost.
+ * Follows docs/deploying.md exactly, like a new operator, with PostgreSQL, nginx and Prometheus. Payments continue
+ * while the replicas are restarted one after the other, and none is lost.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { FollowedPage } from './FollowedPage.test.helper.js'
 const page = 'docs/deploying.md'
 const dollar = 31566704n
 
-test('a fresh operator has two replicas, a balancer, the board and a rolling restart', {
+test('a new operator gets two replicas, a balancer, the dashboard and a rolling restart', {
   timeout: 600_000,
 }, async (t) => {
   const server = await PostgresServer.start(t)
@@ -75,7 +75,7 @@ test('a fresh operator has two replicas, a balancer, the board and a rolling res
   const { data } = (await (await fetch(`${prometheus}/rules`)).json()) as Rules
   assert.ok(data.groups.flatMap(({ rules }) => rules).length > 5)
   type Targets = { data: { activeTargets: { health: string }[] } }
-  // A target is unknown until it was scraped for the first time.
+  // A target is unknown until its first scrape.
   await until('both targets to be up', async () => {
     const targets = (await (await fetch(`${prometheus}/targets`)).json()) as Targets
     return targets.data.activeTargets.map(({ health }) => health).join() === 'up,up'

@@ -1,4 +1,7 @@
-/** The header with the price behind the real nginx: what passes its default buffer, and what the gate says about the rest. */
+/**
+ * Tests the price header behind a real nginx: which headers fit its default buffer, and how the gate warns about
+ * others.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +20,7 @@ const libraries = process.env['LATCHKEY_TEST_LIBRARIES']
 const env = { PATH: process.env['PATH'], ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }) }
 const market = await openMarket({ after })
 
-/** Everything that is not said here is as nginx has it by default. */
+/** All other settings are nginx defaults. */
 function configuration(port: number, shop: string, setting: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path temp/${name};`,
@@ -30,7 +33,7 @@ http { access_log off; ${temporary.join(' ')}
 suite('nginx in front of a shop', { timeout: 180_000 }, () => {
   const scope = suiteScope()
 
-  /** A shop with so many prices, behind nginx with a setting. */
+  /** Opens a shop with this number of prices behind nginx with a setting. */
   async function open(prices: number, setting = '') {
     const warnings: string[] = []
     const accepts = Array.from({ length: prices }, (_, index) => ({
@@ -58,7 +61,7 @@ suite('nginx in front of a shop', { timeout: 180_000 }, () => {
     return { status: response.status, header, warnings }
   }
 
-  test('one and two prices pass the default buffer, and the gate warns of nothing', async () => {
+  test('one and two prices fit the default buffer, and the gate does not warn', async () => {
     for (const prices of [1, 2]) {
       const { status, header, warnings } = await open(prices)
       assert.deepEqual([status, warnings], [402, []])
@@ -66,7 +69,7 @@ suite('nginx in front of a shop', { timeout: 180_000 }, () => {
     }
   })
 
-  test('five prices are a 502 with the default buffer, and the gate has warned of them', async () => {
+  test('five prices give a 502 with the default buffer, and the gate warns about them', async () => {
     const { status, warnings } = await open(5)
     assert.equal(status, 502)
     assert.equal(warnings.length, 1)

@@ -1,4 +1,6 @@
-/** The configuration of the balancer in the real nginx: whom it asks, what it passes on, and when it asks another. */
+/**
+ * Tests the balancer configuration in a real nginx: which replica it asks, what it passes on, and when it asks another.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +33,7 @@ suite('nginx', { timeout: 120_000 }, () => {
   const scope = suiteScope()
   const directory = temporaryDirectory(scope)
   const seen: { replica: number; request: IncomingMessage; body: string }[] = []
-  /** What each replica does with a request. */
+  /** How each replica handles a request. */
   let behaviours: ((request: IncomingMessage, response: ServerResponse) => void)[]
   let url: string
 
@@ -84,7 +86,7 @@ suite('nginx', { timeout: 120_000 }, () => {
   const post = (path: string, body = '{}', headers: { [name: string]: string } = {}): Promise<Response> =>
     fetch(url + path, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
 
-  test('nginx accepts the files, with the addresses of one machine and with those of the compose file', async (t) => {
+  test('nginx accepts the files, with the addresses of one machine and of the compose file', async (t) => {
     for (const file of ['nginx/upstream.conf', 'compose/upstream.conf']) {
       const upstream = deployed(file).replaceAll(/facilitator-[12]/g, '127.0.0.1')
       const place = temporaryDirectory(t)
@@ -96,10 +98,10 @@ suite('nginx', { timeout: 120_000 }, () => {
     }
   })
 
-  test('a payment that one replica drops in the middle is asked of the other, although it is a POST', async () => {
+  test('a payment that one replica drops midway is sent to the other, although it is a POST', async () => {
     for (const path of ['/verify', '/settle']) {
       seen.length = 0
-      // Whichever is asked first drops it.
+      // The first replica to be asked drops it.
       behaviours = [0, 1].map(
         () => (request, response) => (seen.length === 1 ? request.socket.destroy() : ok(request, response)),
       )
@@ -113,7 +115,7 @@ suite('nginx', { timeout: 120_000 }, () => {
     }
   })
 
-  test('so is one that a replica answers with 503', async () => {
+  test('a payment that a replica answers with 503 is sent to the other', async () => {
     behaviours = [0, 1].map(() => (request, response) => {
       if (seen.length === 1) response.writeHead(503).end()
       else ok(request, response)
@@ -122,20 +124,20 @@ suite('nginx', { timeout: 120_000 }, () => {
     assert.equal(seen.length, 2)
   })
 
-  test('an answer of a replica is passed on as it is, also a refusal', async () => {
+  test("a replica's response is passed on unchanged, including a refusal", async () => {
     behaviours = [0, 1].map(() => (_, response) => response.writeHead(401).end('no key'))
     const response = await post('/verify')
     assert.deepEqual([response.status, await response.text(), seen.length], [401, 'no key', 1])
   })
 
-  test('the address of the client is the one that connected, whatever the client says', async () => {
+  test('the client address is that of the connection, whatever the client claims', async () => {
     await post('/verify', '{}', { 'X-Real-IP': '8.8.8.8', Authorization: 'Bearer key', traceparent: 'trace' })
     const { headers } = seen[0]!.request
     assert.equal(headers['x-real-ip'], '127.0.0.1')
     assert.deepEqual([headers['authorization'], headers['traceparent']], ['Bearer key', 'trace'])
   })
 
-  test('the id of the gate is passed on and logged; one that is not plain is replaced', async () => {
+  test("the gate's id is passed on and logged; an id with special characters is replaced", async () => {
     await post('/settle', '{}', { 'X-Request-Id': 'gate-1' })
     assert.equal(seen[0]!.request.headers['x-request-id'], 'gate-1')
     await until('its line', () => readFileSync(join(directory, 'access.log'), 'utf8').includes('"request_id":"gate-1"'))
@@ -144,7 +146,7 @@ suite('nginx', { timeout: 120_000 }, () => {
     for (const line of readFileSync(join(directory, 'access.log'), 'utf8').trim().split('\n')) JSON.parse(line)
   })
 
-  test('nothing else can be reached from outside, and no body above the limit gets in', async () => {
+  test('nothing else is reachable from outside, and no body above the limit passes', async () => {
     for (const path of ['/metrics', '/health', '/readyz', '/livez', '/', '/verify/', '/settle/../metrics']) {
       assert.equal((await fetch(url + path)).status, 404, path)
     }
@@ -152,11 +154,11 @@ suite('nginx', { timeout: 120_000 }, () => {
     assert.equal(seen.length, 0)
   })
 
-  test('it waits longer for a replica than a settlement may take', () => {
+  test('waits longer for a replica than a settlement may take', () => {
     const text = deployed('nginx/nginx.conf')
     const seconds = (name: string): number => Number(new RegExp(`${name} (\\d+)s;`).exec(text)![1])
     assert.ok(seconds('proxy_read_timeout') > 30)
-    // Of the gate: `timeoutMs` of `httpFacilitator`.
+    // The gate's limit is `timeoutMs` of `httpFacilitator`.
     assert.ok(seconds('proxy_next_upstream_timeout') < 40)
   })
 })

@@ -1,4 +1,4 @@
-/** The documented wire against the documentation's own tables, operation by operation. */
+/** Compares the documented wire with the documentation's own tables, operation by operation. */
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -47,7 +47,7 @@ for (const [form, spelling] of forms) {
     after(() => daemon?.stop())
 
     for (const described of operations) {
-      test(`${described.id} answers with exactly its fields`, () => {
+      test(`${described.id} responds with exactly its fields`, () => {
         const answers = tour.steps.filter(({ id }) => id === described.id).map(({ answer }) => answer)
         assert.ok(answers.length > 0)
         for (const answer of answers) {
@@ -143,7 +143,8 @@ suite('empty values', () => {
 
   test('empty lists are present', async () => {
     assert.deepEqual(await call('ListWallets'), { error: false, message: '', wallets: [] })
-    // All fields are optional: no password is the blank one, no name is the id, no key is a random one.
+    // All fields are optional: without a password it is blank, without a name it is the id, and without a key it is
+    // random.
     const { wallet } = await call('CreateWallet', { wallet_driver_name: 'sqlite' })
     assert.equal(wallet.name, wallet.id)
     const { wallet_handle_token } = await call('InitWalletHandleToken', { wallet_id: wallet.id })
@@ -223,7 +224,7 @@ suite('failures', () => {
 
   for (const { id, method, path, request } of operations) {
     if (request === undefined) continue
-    test(`${id} refuses what is not its body`, async () => {
+    test(`${id} refuses a malformed body`, async () => {
       const message = 'could not decode request body'
       for (const body of ['', '{', '"text"', '{"no_such_field":1}', { [Object.keys(request)[0]!]: { a: 1 } }]) {
         assertFailure(await daemon.call(method, path, body), 400, message)
@@ -280,7 +281,7 @@ suite('handle lifetime', () => {
     assert.deepEqual([answer.status, answer.json], [401, { error: true, message }])
   }
 
-  suite('of 4 seconds', () => {
+  suite('a lifetime of 4 seconds', () => {
     let daemon: TestDaemon
 
     before(async () => {
@@ -299,7 +300,7 @@ suite('handle lifetime', () => {
       assert.ok(later < atFirst, `${later} seconds are left later`)
       assert.ok((await left('RenewWalletHandleToken')) > later)
       await sleep(2600)
-      // More than 4 seconds after it was opened: renewed, it still lives, with what is left of the 4 it got.
+      // More than 4 seconds after opening: a renewed handle is still valid, with the rest of its new 4 seconds.
       assert.ok((await left('GetWalletInfo')) <= 1)
     })
 
@@ -339,7 +340,7 @@ suite('handle lifetime', () => {
     })
   })
 
-  test('of 1 second ends by itself', async (t) => {
+  test('a lifetime of 1 second expires', async (t) => {
     const daemon = await startDaemon({ args, config: { session_lifetime_secs: 1 } })
     t.after(() => daemon.stop())
     const used = await open(daemon)

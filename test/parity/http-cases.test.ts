@@ -1,7 +1,7 @@
 /**
- * Every request that was recorded from the Go daemon, and those that `goal` sent to it, sent in the recorded order to the `kmd` command on a fresh data
- * directory. The response must be the recorded one: status, recorded headers, and the body byte for byte.
- * deviations.json lists intended differences: the case, the expected statuses, and the reason.
+ * Replays every request recorded from the Go daemon, and those that `goal` sent to it, in the recorded order against
+ * the `kmd` command on a fresh data directory. The response must match the recording: status, recorded headers, and the
+ * body byte for byte. deviations.json lists intended differences: the case, the expected statuses, and the reason.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ type Case = {
   name: string
   method: string
   path: string
-  /** `valid` stands for the daemon's own, null for none; anything else is sent as it is. */
+  /** `valid` stands for the daemon's own token, null for none; anything else is sent unchanged. */
   token: string | null
   headers?: { [name: string]: string }
   body?: string | null
@@ -70,12 +70,12 @@ function send(daemon: TestDaemon, recorded: Case, values: Map<string, string>): 
   })
 }
 
-/** A name that nothing was captured for stays as it is, so that what depends on it fails on its own. */
+/** Leaves a name without a captured value unchanged, so that whatever depends on it fails. */
 function fill(text: string, values: Map<string, string>): string {
   return text.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => values.get(name) ?? placeholder)
 }
 
-/** Of a handle (a name with H in front) the two halves are captured as well. */
+/** For a handle (a name with the prefix H), the two halves are captured as well. */
 function capture({ capture: wanted }: Case, { status, json }: TestResponse, values: Map<string, string>): void {
   if (wanted === undefined || status !== 200) return
   for (const [name, path] of Object.entries(wanted)) {
@@ -94,7 +94,7 @@ function compare({ path, expect }: Case, response: TestResponse, values: Map<str
   const headers = Object.fromEntries(
     Object.keys(expect.headers).map((name) => [name, response.headers[name.toLowerCase()]]),
   )
-  // The description's text is our own and was not recorded.
+  // The text of the description is our own and was not recorded.
   const body = path === '/swagger.json' ? '' : response.text
   try {
     assert.deepEqual(
@@ -107,7 +107,7 @@ function compare({ path, expect }: Case, response: TestResponse, values: Map<str
   }
 }
 
-/** A response that deviates still has the envelope that every client reads. */
+/** A response that deviates must still have the envelope that every client reads. */
 function assertEnvelope({ status, headers, json }: TestResponse): void {
   assert.equal(headers['content-type'], 'application/json')
   if (status < 400) return

@@ -1,4 +1,4 @@
-/** Requests are read in both forms on both wires: the form of a request does not change its response. */
+/** Both wires accept requests in both forms: the form of a request does not change its response. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startDaemon } from '../support/daemon.test.helper.js'
@@ -21,7 +21,7 @@ for (const wire of ['reference', 'documented'] as const) {
   })
 }
 
-/** Wallets and handles are named at random; everything else follows from the master derivation key. */
+/** Wallet ids and handles are random; everything else follows from the master derivation key. */
 function isRepeatable(id: string): boolean {
   return !Object.keys(operation(id).response).some((name) => name.startsWith('wallet'))
 }

@@ -1,7 +1,7 @@
 /**
- * Wallet files are the Go daemon's own. One way: its databases open here, and everything that was recorded of them
- * comes out again. The other way: what we write is taken apart by a reader that shares no code with the daemon, and
- * compared with what the Go daemon wrote.
+ * Wallet files are compatible with the Go daemon in both directions. Its databases open here and give all recorded
+ * values. The files we write are parsed by a reader that shares no code with the daemon, and compared with files of the
+ * Go daemon.
  */
 import assert from 'node:assert/strict'
 import { createHmac, createPrivateKey, createPublicKey } from 'node:crypto'
@@ -79,11 +79,11 @@ suite('wallets of the Go daemon', () => {
         handle = await post('/v1/wallet/init', { wallet_id: wallet.wallet_id, ...password })
       })
 
-      test('keys come in the recorded order', async () => {
+      test('list keys in the recorded order', async () => {
         assert.deepEqual(await post('/v1/key/list', handle), { addresses: wallet.key_list_order })
       })
 
-      test('keys export as recorded', async () => {
+      test('export keys as recorded', async () => {
         const kept = wallet.generated.filter(({ index }) => index !== wallet.deleted_generated_index)
         assert.equal(kept.length, 2)
         for (const { address, private_key_b64 } of [...kept, wallet.imported]) {
@@ -92,7 +92,7 @@ suite('wallets of the Go daemon', () => {
         }
       })
 
-      test('the deleted key is not there', async () => {
+      test('do not contain the deleted key', async () => {
         const { address } = wallet.generated.find(({ index }) => index === wallet.deleted_generated_index)!
         const { status, json } = await daemon.call('POST', '/v1/key/export', { ...handle, ...password, address })
         assert.deepEqual(
@@ -101,13 +101,13 @@ suite('wallets of the Go daemon', () => {
         )
       })
 
-      test('the master derivation key exports as recorded', async () => {
+      test('export the master derivation key as recorded', async () => {
         assert.deepEqual(await post('/v1/master-key/export', { ...handle, ...password }), {
           master_derivation_key: wallet.master_derivation_key_b64,
         })
       })
 
-      test('the multisig is listed and exports as recorded', async () => {
+      test('list and export the multisig as recorded', async () => {
         assert.deepEqual(await post('/v1/multisig/list', handle), { addresses: [multisig.address] })
         assert.deepEqual(await post('/v1/multisig/export', { ...handle, address: multisig.address }), {
           multisig_version: multisig.version,
@@ -116,23 +116,23 @@ suite('wallets of the Go daemon', () => {
         })
       })
 
-      test('transactions are signed as recorded', async () => {
+      test('sign transactions as recorded', async () => {
         const request = { ...handle, ...password, transaction: vectors['tx_b64'] }
         assert.deepEqual(await post('/v1/transaction/sign', request), { signed_transaction: vectors['signed_tx_b64'] })
-        // The vector's name counts from 0: it was signed with the second key.
+        // The vector's name counts from 0, so it was signed with the second key.
         const withKey = { ...request, public_key: publicKey(wallet.generated[1]!.address) }
         assert.deepEqual(await post('/v1/transaction/sign', withKey), {
           signed_transaction: vectors['signed_tx_with_public_key_1_b64'],
         })
       })
 
-      test('a program is signed as recorded', async () => {
+      test('sign a program as recorded', async () => {
         const { address } = wallet.generated[0]!
         const request = { ...handle, ...password, address, data: vectors['program_b64'] }
         assert.deepEqual(await post('/v1/program/sign', request), { sig: vectors['program_sig_b64'] })
       })
 
-      test('a multisig transaction is signed as recorded, by one and by the other', async () => {
+      test('sign a multisig transaction as recorded, by either member', async () => {
         const request = { ...handle, ...password, transaction: vectors['msig_tx_b64'] }
         const first = await post('/v1/multisig/sign', { ...request, public_key: multisig.pks_b64[0] })
         assert.deepEqual(first, { multisig: vectors['msig_first_b64'] })
@@ -144,7 +144,7 @@ suite('wallets of the Go daemon', () => {
         assert.deepEqual(second, { multisig: vectors['msig_second_b64'] })
       })
 
-      test('a multisig program is signed as recorded, in the new and in the legacy form', async () => {
+      test('sign a multisig program as recorded, in the new and in the legacy form', async () => {
         const request = {
           ...handle,
           ...password,
@@ -158,7 +158,7 @@ suite('wallets of the Go daemon', () => {
         })
       })
 
-      test('the next key is the recorded one, and the file is still a file of the Go daemon', async () => {
+      test('generate the recorded next key and remain files of the Go daemon', async () => {
         assert.deepEqual(await post('/v1/key', handle), { address: wallet.next_generated_address })
         const before = readWalletFile(join(goldenDir, wallet.file))
         const now = readWalletFile(join(dir, 'sqlite_wallets', basename(wallet.file)))
@@ -180,7 +180,7 @@ suite('a wallet of ours', () => {
   const walletsDir = join(dir, 'sqlite_wallets')
   let id: string
   let file: WalletFile
-  /** Another, whose name is still the first, and from which a key was deleted and nothing written since. */
+  /** Another wallet, which was never renamed, and which was not written to since a key was deleted. */
   let plainId: string
   let opened: Buffer
   const goldenFile = readWalletFile(join(goldenDir, goldenWallets[0]!.file))
@@ -260,13 +260,13 @@ suite('a wallet of ours', () => {
     })
   })
 
-  test('names itself in the clear', () => {
+  test('stores its name unencrypted', () => {
     assert.deepEqual(file.driver, ['sqlite', 1])
     assert.equal(file.id, id)
     assert.equal(file.name, 'second ✂')
   })
 
-  test('keeps its master key under the password', () => {
+  test('encrypts its master key with the password', () => {
     const { masterKey: blob } = file
     assert.equal(blob.doScrypt, true)
     assert.deepEqual(blob.scrypt, { N: 2, r: 1, p: 32 })
@@ -277,7 +277,7 @@ suite('a wallet of ours', () => {
     assert.throws(() => openBlob(blob, passwordKey(blob, `${password}x`), 'master_key'), /does not open/)
   })
 
-  test('keeps the master derivation key and the greatest index under the master key', () => {
+  test('encrypts the master derivation key and the greatest index with the master key', () => {
     const { masterDerivationKey, maxKeyIndex } = file
     assert.equal(masterDerivationKey.doScrypt, false)
     assert.equal(maxKeyIndex.doScrypt, false)
@@ -288,7 +288,7 @@ suite('a wallet of ours', () => {
     assert.equal(maxKeyIndex.ciphertext.length, goldenFile.maxKeyIndex.ciphertext.length)
   })
 
-  test('keeps each key as 66 bytes under the master key', () => {
+  test('stores each key as 66 bytes encrypted with the master key', () => {
     const expected = new Map<string, { seed: Buffer; index: number | null }>([
       [derived[0], { seed: deriveSeed(1), index: 1 }],
       [derived[1], { seed: deriveSeed(2), index: 2 }],
@@ -307,12 +307,12 @@ suite('a wallet of ours', () => {
     }
   })
 
-  test('uses a nonce only once', () => {
+  test('uses each nonce only once', () => {
     const blobs = [file.masterKey, file.masterDerivationKey, file.maxKeyIndex, ...file.keys.map((key) => key.secretKey)]
     assert.equal(new Set(blobs.map(({ nonce }) => nonce.toString('hex'))).size, blobs.length)
   })
 
-  test('keeps the multisig in the clear', () => {
+  test('stores the multisig unencrypted', () => {
     const address = algosdk.multisigAddress({ version: 1, threshold: 2, addrs: members })
     assert.deepEqual(file.multisigs, [
       {
@@ -324,14 +324,14 @@ suite('a wallet of ours', () => {
     ])
   })
 
-  test('has a name of the same type before it was renamed', () => {
+  test('stores its name with the same type before it is renamed', () => {
     const plain = readWalletFile(join(walletsDir, `plain.${plainId}.db`))
     assert.deepEqual([plain.id, plain.name], [plainId, 'plain'])
     assert.deepEqual(plain.layout, goldenFile.layout)
     assert.deepEqual(plain.types['metadata.wallet_name'], ['blob'])
   })
 
-  test('has no trace of a deleted key or of any secret', () => {
+  test('contains no trace of a deleted key or of any secret', () => {
     const secrets = [masterKey, opened, seed, deriveSeed(1), deriveSeed(2), deriveSeed(3), Buffer.from(password)]
     const [kept, deleted] = [derived[1], derived[2]].map((address) => algosdk.decodeAddress(address).publicKey)
     for (const name of readdirSync(walletsDir)) {
@@ -364,7 +364,7 @@ suite('derivation', () => {
       const handle = opened.json
       const recorded = new Map(keys.map((key) => [Number(key.index), key]))
       let checked = 0
-      // The daemon counts from 1. Indexes beyond these are checked where the derivation itself is.
+      // The daemon counts from 1. The tests of the derivation itself check higher indexes.
       for (let index = 1; index <= 11; index++) {
         const { json } = await daemon.call('POST', '/v1/key', handle)
         const key = recorded.get(index)
@@ -385,7 +385,7 @@ function publicKey(address: string): string {
   return Buffer.from(algosdk.decodeAddress(address).publicKey).toString('base64')
 }
 
-/** HKDF's second step, once: HMAC of the label, the index and a counter of one. */
+/** Computes HKDF's second step, once: HMAC of the label, the index and a counter of one. */
 function deriveSeed(index: number): Buffer {
   return createHmac('sha512-256', masterKey).update(`AlgorandDeterministicKey-${index}\x01`).digest()
 }
@@ -396,7 +396,7 @@ function ed25519PublicKey(seed: Buffer): Buffer {
   return key.export({ format: 'der', type: 'spki' }).subarray(-32)
 }
 
-/** A multisig signature as the reference's partial_multisig spells it. */
+/** Returns a multisig signature in the format of the reference's partial_multisig. */
 function partialOf(multisig: string): { [name: string]: unknown } {
   const { names, members } = Msgpack.parseMap(Buffer.from(multisig, 'base64'))
   assert.deepEqual(names, ['subsig', 'thr', 'v'])

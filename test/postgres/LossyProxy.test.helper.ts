@@ -1,13 +1,13 @@
-/** A TCP proxy in front of a server, which loses connections at a given moment. */
+/** A TCP proxy in front of a server that drops connections at a given moment. */
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What becomes of a statement whose bytes contain a text. */
+/** How a statement is lost whose bytes contain a text. */
 export type Loss =
-  /** It does not reach the server. */
+  /** The statement does not reach the server. */
   | 'before'
-  /** The server has executed and committed it; the response is lost, and the connection. */
+  /** The server has executed and committed the statement; the response and the connection are lost. */
   | 'after'
-  /** The same, and the connection stays open: nothing tells the client. */
+  /** The same, but the connection stays open, so the client is not notified. */
   | 'silent'
 
 export class LossyProxy {

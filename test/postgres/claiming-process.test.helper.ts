@@ -1,4 +1,4 @@
-/** A replica in a process of its own: 16 claims of one payment, and 16 of others that share a budget. */
+/** Runs a replica in a separate process: 16 claims of one payment, and 16 of others that share a budget. */
 import { PostgresSettlements } from '@latchkey/x402/postgres'
 import { settlement } from '../support/settlementConformance.test.helper.js'
 

@@ -1,4 +1,4 @@
-/** Claims while connections break and the server is killed. */
+/** Tests claims while connections break and the server is killed. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { PostgresClaims } from '@latchkey/x402/postgres'
@@ -27,7 +27,7 @@ lostResponses('PostgresClaims', async (t) => {
   return { store, direct, proxy }
 })
 
-test('PostgresClaims: what was claimed is claimed after the server was killed, and what was not is an error', async (t) => {
+test('PostgresClaims: acknowledged claims survive a server kill, and all others are errors', async (t) => {
   const store = await PostgresClaims.open({ address: await emptyDatabase(server), retryMs: 60_000 })
   t.after(() => store.close())
   const lease = { binding: 'b', proof: 'secret', leaseMs: 600_000, network: 'n', round: 1n, forgetRound: 9n } as const
@@ -58,7 +58,7 @@ test('PostgresClaims: what was claimed is claimed after the server was killed, a
   assert.deepEqual(await unnumbered(claim(0, 'later')), { type: 'held', answer })
 })
 
-test('PostgresClaims: a claim that cannot be made is an error, which names the server and no password', async (t) => {
+test('PostgresClaims: a claim that cannot be made is an error that names the server but no password', async (t) => {
   const url = new URL(await emptyDatabase(server))
   url.password = 'hunter2'
   const store = await PostgresClaims.open({ address: url.href, retryMs: 100 })

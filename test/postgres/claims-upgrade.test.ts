@@ -1,4 +1,4 @@
-/** Tables of version 1, from before leases were renewed, and replicas of that version that still use them. */
+/** Tests tables of version 1, from before leases were renewed, and replicas of that version that still use them. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { migratePostgres, PostgresClaims } from '@latchkey/x402/postgres'
@@ -10,11 +10,11 @@ const server = await PostgresServer.start({ after })
 const address = await emptyDatabase(server)
 const admin = new Client({ connectionString: address })
 await admin.connect()
-// The server ends before.
+// The server stops first.
 admin.on('error', () => {})
 let schemas = 0
 
-/** What version 2 has added is taken away again. */
+/** Removes everything that version 2 added. */
 async function schemaOfVersion1(): Promise<string> {
   const schema = `upgrade_${++schemas}`
   await migratePostgres('seller', { address, schema })
@@ -53,7 +53,7 @@ claimsUpgrade('PostgresClaims', async (t, prepare) => {
   return { store, before, pass, nowMs: Date.now }
 })
 
-test('PostgresClaims: tables of version 1 keep their id, and the role of the run time can claim', async () => {
+test('PostgresClaims: tables of version 1 keep their id, and the runtime role can claim', async () => {
   const schema = await schemaOfVersion1()
   const { rows } = await admin.query(`SELECT id FROM ${schema}.seller`)
   await admin.query(`CREATE ROLE ${schema} LOGIN`)

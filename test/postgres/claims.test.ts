@@ -8,7 +8,7 @@ const server = await PostgresServer.start({ after })
 const address = await emptyDatabase(server)
 let stores = 0
 
-/** Moves all times of a store back, which is as if so much time had passed. */
+/** Moves all times of a store back, which simulates the passing of that much time. */
 async function age(schema: string, ms: number): Promise<void> {
   const client = new Client({ connectionString: address })
   await client.connect()

@@ -1,4 +1,4 @@
-/** Connections to a real server: addresses, pool, timeouts, roles, migrations, a server that restarts. */
+/** Tests connections to a real server: addresses, pool, timeouts, roles, migrations, and restarts. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { inspect } from 'node:util'
@@ -18,7 +18,7 @@ const environment = {}
 const server = await PostgresServer.start({ after }, { settings: { max_connections: '40' } })
 const address = await emptyDatabase(server)
 
-test('an address, or the environment, names the server', async (t) => {
+test('a URL or the environment names the server', async (t) => {
   const { hostname, port, pathname } = new URL(address)
   const variables = { PGHOST: hostname, PGPORT: port, PGUSER: 'postgres', PGDATABASE: pathname.slice(1) }
   for (const options of [
@@ -34,7 +34,7 @@ test('an address, or the environment, names the server', async (t) => {
   }
 })
 
-test('a server that is not there is named, and a password is in no text', async () => {
+test('an unreachable server is named, and no text contains a password', async () => {
   const wrong = `postgres://someone:hunter2@127.0.0.1:1/nothing`
   const error = await failure(PostgresConnection.open({ address: wrong, environment, retryMs: 50 }))
   assert.equal(error.message, 'the database 127.0.0.1:1/nothing: no server listens there')
@@ -44,7 +44,7 @@ test('a server that is not there is named, and a password is in no text', async 
   assert.match(missing.message, /the database does not exist/)
 })
 
-test('the pool is bounded, and what waits too long fails', async (t) => {
+test('the pool is bounded, and requests that wait too long fail', async (t) => {
   const connection = await open(t, { maxConnections: 2, connectTimeoutMs: 1_500, statementTimeoutMs: 60_000 })
   const slow = [1, 2].map(() => connection.read({ name: 'slow', text: 'SELECT pg_sleep(6)' }))
   const error = await failure(connection.read({ name: 'quick', text: 'SELECT 1' }))
@@ -54,7 +54,7 @@ test('the pool is bounded, and what waits too long fails', async (t) => {
   await connection.read({ name: 'quick', text: 'SELECT 1' })
 })
 
-test('a statement that takes too long is ended by the server, and its outcome is known', async (t) => {
+test('the server cancels a statement that takes too long, and its outcome is known', async (t) => {
   const connection = await open(t, { statementTimeoutMs: 2_000, maxConnections: 1 })
   const error = await failure(connection.write({ name: 'slow', text: 'SELECT pg_sleep(30)' }))
   assert.match(error.message, /a statement took too long/)
@@ -62,7 +62,7 @@ test('a statement that takes too long is ended by the server, and its outcome is
   assert.equal((await connection.read({ name: 'quick', text: 'SELECT 1 AS one' }))[0]!['one'], 1)
 })
 
-test('a lock that another transaction holds is waited for until the limit', async (t) => {
+test('waits for a lock of another transaction up to the limit', async (t) => {
   const connection = await open(t, { lockTimeoutMs: 1_000 })
   await connection.write({ name: 'create', text: 'CREATE TABLE locked (id integer)' })
   await connection.transaction(async (query) => {
@@ -72,7 +72,7 @@ test('a lock that another transaction holds is waited for until the limit', asyn
   })
 })
 
-test('a transaction that fails leaves nothing, and its connection is used again', async (t) => {
+test('a failed transaction leaves nothing, and its connection is reused', async (t) => {
   const connection = await open(t, { maxConnections: 1 })
   const failed = connection.transaction(async (query) => {
     await query('CREATE TABLE nothing (id integer)')
@@ -83,7 +83,7 @@ test('a transaction that fails leaves nothing, and its connection is used again'
   assert.equal(row!['found'], null)
 })
 
-test('idle connections that the server ends do not end the process; reads go on after a restart', async (t) => {
+test('idle connections closed by the server do not stop the process; reads continue after a restart', async (t) => {
   const connection = await open(t, { maxConnections: 3, retryMs: 60_000 })
   const read = (): Promise<unknown> => connection.read({ name: 'one', text: 'SELECT 1' })
   await Promise.all([read(), read(), read()])
@@ -94,7 +94,7 @@ test('idle connections that the server ends do not end the process; reads go on 
   await read()
 })
 
-test('a change whose connection is lost is not sent again, and says that its outcome is not known', async (t) => {
+test('a change whose connection is lost is not resent, and reports an unknown outcome', async (t) => {
   const connection = await open(t)
   await connection.write({ name: 'create', text: 'CREATE TABLE changes (id serial)' })
   const sleeping = failure(
@@ -109,13 +109,13 @@ test('a change whose connection is lost is not sent again, and says that its out
   assert.equal((await connection.read({ name: 'count', text: 'SELECT * FROM changes' })).length, 0)
 })
 
-test('a standby, or a role without rights, is no store', async (t) => {
+test('refuses a standby and a role without rights as a store', async (t) => {
   const standby = await open(t, { address: `${address}?options=-c%20default_transaction_read_only%3Don` })
   assert.match((await failure(standby.ping())).message, /read-only/)
   await (await open(t)).ping()
 })
 
-test('the owner migrates, and another role needs to be granted what it uses', async (t) => {
+test('the owner migrates, and another role needs grants for what it uses', async (t) => {
   const database = await emptyDatabase(server)
   await asAdmin(database, 'CREATE ROLE owner_1 LOGIN; CREATE ROLE runtime_1 LOGIN; CREATE ROLE other_1 LOGIN')
   await asAdmin(database, `GRANT CREATE ON DATABASE ${new URL(database).pathname.slice(1)} TO owner_1`)
@@ -146,7 +146,7 @@ test('tables of a later version are refused', async () => {
   assert.equal(error.code, 'store_too_new')
 })
 
-test('a store starts on tables of the next version, as after a crash during an update, and not on later ones', async (t) => {
+test('a store starts on tables of the next version, as after a crash during an update, but not on later ones', async (t) => {
   const database = await emptyDatabase(server)
   const options = { address: database, environment, schema: 'next' }
   const { to } = await migratePostgres('facilitator', options)

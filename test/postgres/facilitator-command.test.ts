@@ -1,4 +1,7 @@
-/** `latchkey facilitator` on PostgreSQL: its addresses, its migrations, and what it says when the database is away. */
+/**
+ * Tests `latchkey facilitator` on PostgreSQL: its addresses, its migrations, and its behaviour while the database is
+ * down.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -41,7 +44,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     return ['--network', 'local', ...node, '--dollar', '31566704']
   }
 
-  /** How many rows there are. */
+  /** Returns the number of rows. */
   async function query(address: string, text: string): Promise<number> {
     const client = new Client({ connectionString: address })
     await client.connect()
@@ -84,7 +87,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
 
   const storeOf = ({ checks }: Ready) => checks.find(({ name }) => name === 'store')!
 
-  test('migrates ahead, says whether that is due, and lets another role work', async (t) => {
+  test('migrates ahead, reports whether a migration is due, and lets another role work', async (t) => {
     const address = await emptyDatabase(server)
     await query(address, 'CREATE ROLE runtime LOGIN')
     const migrate = (...args: string[]) => latchkey(['facilitator', 'migrate', '--store', address, ...args])
@@ -108,7 +111,8 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     const checked = await migrate('--check')
     assert.deepEqual([checked.code, /are up to date/.test(checked.stdout)], [0, true])
 
-    // As after a migration that did not name the role: with the tables of before, all would look well until they are needed.
+    // Simulates a migration that did not name the role: with the earlier tables, everything would seem fine until the
+    // new ones are needed.
     await query(address, 'REVOKE DELETE ON latchkey.replicas FROM runtime')
     const withoutRight = await latchkey(['facilitator', '--port', '0', ...chain(), '--store', runtime])
     assert.equal(withoutRight.code, 8, withoutRight.stderr)
@@ -126,7 +130,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     assert.equal(await running.exited, 0, running.log())
   })
 
-  test('migrates at its start if it may; a version before is migrated, a later one refused', async (t) => {
+  test('migrates at start if permitted; migrates the previous version, and refuses a later one', async (t) => {
     const address = await emptyDatabase(server)
     await start(t, ['--store', address])
     await query(address, `DELETE FROM latchkey.migrations WHERE version > 1; DROP TABLE latchkey.replicas`)
@@ -162,7 +166,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     assert.deepEqual([sqlite.code, /only a database of PostgreSQL/.test(sqlite.stderr)], [2, true])
   })
 
-  test('a role or a password that the server does not accept ends it with 6', async (t) => {
+  test('exits with 6 if the server does not accept the role or password', async (t) => {
     const address = await emptyDatabase(server)
     const { code, stderr } = await latchkey([
       ...['facilitator', '--port', '0', ...chain(), '--store', address.replace('postgres@', 'nobody_like_this@')],
@@ -172,7 +176,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     t.diagnostic(stderr.trim())
   })
 
-  test('without the password that the server asks for it ends with 6, at once', async (t) => {
+  test('exits with 6 immediately without the password that the server requires', async (t) => {
     const own = await PostgresServer.start(scope)
     writeFileSync(join(own.directory, 'data', 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n')
     await own.kill('SIGINT')
@@ -190,7 +194,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     assert.ok(performance.now() - started < 55_000, 'not when the server gave up, after 60 seconds')
   })
 
-  test('is not ready while the database is down, and ready again by itself', async (t) => {
+  test('is not ready while the database is down, and recovers automatically', async (t) => {
     const own = await PostgresServer.start(scope)
     const running = await start(t, ['--store', own.url()])
     assert.equal((await readiness(running.url)).code, 200)
@@ -210,7 +214,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     assert.match(after, /^latchkey_facilitator_store_max_connections 10$/m)
   })
 
-  test('a database that hangs turns readiness red within seconds, and does not keep it from ending', async (t) => {
+  test('is not ready within seconds if the database hangs, and can still stop', async (t) => {
     const proxy = new StallingProxy(server.port)
     await proxy.listen()
     atEnd(t, () => proxy.close())
@@ -231,7 +235,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     assert.ok(code === 0 || code === 3, `${code}`)
   })
 
-  test('one that may not wait for a block leaves the settlement to another replica, which gets the same payment through', async (t) => {
+  test('a replica that may not wait for a block leaves the settlement to another, which completes the same payment', async (t) => {
     const slow = await Devnet.start({ port: 0, blocks: 'manual' })
     atEnd(t, () => slow.stop())
     const address = await emptyDatabase(server)
@@ -262,7 +266,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     assert.equal(await query(address, `SELECT 1 FROM latchkey.settlements WHERE state = 'settled'`), 1)
   })
 
-  test('replicas with other settings are named in the log and in the readiness, which stays', async (t) => {
+  test('reports replicas with different settings in the log and in the readiness response, and stays ready', async (t) => {
     const address = await emptyDatabase(server)
     const first = await start(t, ['--store', address, '--fee-budget', '1000000'])
     const second = await start(t, ['--store', address, '--fee-budget', '2000000'])
@@ -280,7 +284,10 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
   })
 })
 
-/** The body of a request to settle a payment of the first account to the second, with fees of the last one. */
+/**
+ * Returns the body of a settlement request for a payment from the first account to the second, with fees of the last
+ * one.
+ */
 async function paymentFor(devnet: Devnet): Promise<string> {
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: 31566704n })
   const buyer = new Buyer({ signer: Signer.fromMnemonic(devnet.accounts[0]!.mnemonic), chains: chain })
@@ -298,7 +305,7 @@ async function paymentFor(devnet: Devnet): Promise<string> {
   return JSON.stringify({ x402Version: 2, paymentPayload: payload, paymentRequirements: requirements })
 }
 
-/** A network that can stop carrying anything without closing a connection. */
+/** Simulates a network that can stop carrying data without closing a connection. */
 class StallingProxy {
   isStalled = false
   readonly #sockets = new Set<Socket>()
@@ -331,7 +338,7 @@ class StallingProxy {
       [upstream, client],
     ] as const) {
       this.#sockets.add(from)
-      // What arrives while it is stalled is lost, as on a network that is cut.
+      // Data that arrives during a stall is lost, as on a network that is cut.
       from.on('data', (chunk) => this.isStalled || to.write(chunk))
       from.on('error', () => to.destroy())
       from.on('close', () => {

@@ -1,4 +1,4 @@
-/** A replica of a facilitator in a process of its own, which can be killed. Its settings are in REPLICA. */
+/** Runs a replica of a facilitator in a separate process that can be killed. Its settings are in REPLICA. */
 import { Server } from '@latchkey/http'
 import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
 import { PostgresSettlements } from '@latchkey/x402/postgres'

@@ -27,7 +27,7 @@ const program = fileURLToPath(new URL('./facilitator-process.test.helper.js', im
 const timeout = 240_000
 const feeMicroAlgos = 2_000n
 
-/** A replica that can be ended, killed and started again on another port. */
+/** A replica that can be stopped, killed and restarted on another port. */
 class Replica {
   readonly #settings: ReplicaSettings
   #process: ChildProcess | undefined
@@ -55,7 +55,7 @@ class Replica {
     await ended
   }
 
-  /** The answer, or undefined if the replica is not there. */
+  /** Returns the response, or undefined if the replica is not running. */
   async ask(what: 'verify' | 'settle', { payload, requirements }: Made): Promise<Answer | undefined> {
     const body = JSON.stringify({ x402Version: 2, paymentPayload: payload, paymentRequirements: requirements })
     const headers = { 'content-type': 'application/json' }
@@ -90,7 +90,7 @@ async function openReplicas(t: TestContext, change: Partial<ReplicaSettings> = {
   return { market, schema, replicas: [first, ...others] }
 }
 
-/** Buyers with money for their payments. */
+/** Returns payments of funded buyers. */
 function payments(market: Market, number: number): Made[] {
   const buyers = Array.from({ length: 6 }, () => {
     const buyer = newAccount()
@@ -100,7 +100,7 @@ function payments(market: Market, number: number): Made[] {
   return Array.from({ length: number }, (_, index) => sponsored({ ...market, buyer: buyers[index % 6]! }))
 }
 
-test('a payment that is asked for at three replicas at once is submitted once and answered the same', {
+test('a payment sent to three replicas at once is submitted once, with the same response from all', {
   timeout,
 }, async (t) => {
   const { market, replicas } = await openReplicas(t)
@@ -134,7 +134,7 @@ test('a payment that is asked for at three replicas at once is submitted once an
   assert.deepEqual((await possessions(market)).seller, before.seller + 2n * price)
 })
 
-/** Verifies at one replica and settles at another, until there is an answer that is not to be repeated. */
+/** Verifies at one replica and settles at another, until the response is final. */
 async function pay(replicas: readonly Replica[], one: Made, place: number): Promise<string> {
   const isFinal = (reason: string | undefined): boolean =>
     reason !== undefined && !/busy|pending|unexpected|unavailable/.test(reason)
@@ -152,7 +152,7 @@ async function pay(replicas: readonly Replica[], one: Made, place: number): Prom
   }
 }
 
-test('a budget of three replicas holds to the unit under load, over a rolling restart and a killed replica', {
+test('a shared budget of three replicas holds to the unit under load, a rolling restart and a kill', {
   timeout,
 }, async (t) => {
   const budget = 25n * feeMicroAlgos
@@ -197,7 +197,7 @@ async function statesOf(schema: string): Promise<{ [state: string]: number }> {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
 }
 
-test('rates of three replicas hold to the unit: in no minute are there more', { timeout }, async (t) => {
+test('rates of three replicas hold to the unit in every minute', { timeout }, async (t) => {
   const market = await openMarket(t)
   const schema = `facilitators_${++count}`
   const facilitators: Facilitator[] = []
@@ -222,7 +222,7 @@ test('rates of three replicas hold to the unit: in no minute are there more', { 
     GROUP BY a.transaction_id) AS counts`
   const [sellers] = await query<{ count: number }>(inMinute('pay_to'))
   const [payers] = await query<{ count: number }>(inMinute('payer'))
-  // Of six buyers each may have four, and the seller fifteen.
+  // Each of six buyers may have four, and the seller fifteen.
   assert.ok(payers!.count <= 4)
   assert.equal(sellers!.count, 15)
 })

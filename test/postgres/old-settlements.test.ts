@@ -1,4 +1,4 @@
-/** Settlements over weeks: old ones leave, and those that stay cost the new ones nothing. */
+/** Tests settlements over weeks: old ones are removed, and the remaining ones cost the new ones nothing. */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { PostgresSettlements, type PostgresSettlementsOptions } from '@latchkey/x402/postgres'
@@ -6,12 +6,12 @@ import { Client } from 'pg'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
 import { settlement } from '../support/settlementConformance.test.helper.js'
 
-// Nothing tells the planner that a table has grown.
+// The planner does not learn that a table has grown.
 const server = await PostgresServer.start({ after }, { settings: { max_connections: '40', autovacuum: 'off' } })
 const address = await emptyDatabase(server)
 const admin = new Client({ connectionString: address })
 await admin.connect()
-// The server ends before.
+// The server stops first.
 admin.on('error', () => {})
 
 let count = 0
@@ -26,7 +26,7 @@ async function open(t: TestContext, options: PostgresSettlementsOptions = {}): P
   return { schema, stores }
 }
 
-test('old settlements leave by whole partitions, into the archive or for good; not with one that is pending', async (t) => {
+test('old settlements leave in whole partitions, archived or deleted, unless one is pending', async (t) => {
   for (const oldSettlements of ['archive', 'drop'] as const) {
     const { schema, stores } = await open(t, { oldSettlements })
     const [old, pending, recent] = [settlement(), settlement(), settlement()]
@@ -51,7 +51,7 @@ test('old settlements leave by whole partitions, into the archive or for good; n
   }
 })
 
-test('what came while its week had no partition is archived too, row by row', async (t) => {
+test('settlements of a week without a partition are archived too, row by row', async (t) => {
   for (const oldSettlements of ['archive', 'drop'] as const) {
     const { schema, stores } = await open(t, { oldSettlements })
     const [old, pending, recent] = [settlement(), settlement(), settlement()]
@@ -78,7 +78,7 @@ test('what came while its week had no partition is archived too, row by row', as
   }
 })
 
-/** Moves a record into a partition of long ago; or, without one, into that for all other times. */
+/** Moves a record into an old partition, or, without one, into the default partition. */
 async function age(schema: string, id: string, day: string, hasPartition = true): Promise<void> {
   const monday = `date_trunc('week', '${day}'::timestamptz AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'`
   const { rows } = await admin.query(`SELECT to_char(${monday} AT TIME ZONE 'UTC', 'YYYYMMDD') AS name,
@@ -94,7 +94,7 @@ async function age(schema: string, id: string, day: string, hasPartition = true)
   }
 }
 
-test('a plan that was made on empty tables reads only the rows of its payments when there are many', async (t) => {
+test('a plan made on empty tables reads only the rows of its payments when there are many', async (t) => {
   const schema = `old_${++count}`
   const options = { address, environment: {}, schema, maxConnections: 1, applicationName: schema }
   const store = await PostgresSettlements.open(options)
@@ -113,7 +113,7 @@ test('a plan that was made on empty tables reads only the rows of its payments w
     for (const state of ['failed', 'settled'] as const) await store.finish(failed!, { state })
     await Promise.all(many.map((one) => store.holds.hold(holdOf(one), limits)))
   }
-  // As often as PostgreSQL plans a prepared statement for its values before it plans it for all.
+  // As often as PostgreSQL plans a prepared statement for specific values before it makes a generic plan.
   for (let time = 0; time < 6; time++) await pay()
   await admin.query(`INSERT INTO ${schema}.settlements (transaction_id, created_at, state, network, payer, pay_to, asset, amount,
       members, first_valid, last_valid, fee_micro_algos, attempt)
@@ -125,7 +125,7 @@ test('a plan that was made on empty tables reads only the rows of its payments w
     SELECT 'H' || n, 'algorand:x', 'OTHER', 'c', '[]', 1, 'OTHER', 'infinity' FROM generate_series(1, ${rows}) AS n`)
   for (let time = 0; time < 4; time++) await pay()
   await store.close()
-  // A connection reports what it has read when it ends.
+  // A connection reports its reads when it ends.
   const open = `SELECT FROM pg_stat_activity WHERE application_name = '${schema}'`
   while ((await admin.query(open)).rowCount !== 0);
   const { rows: read } = await admin.query(

@@ -1,4 +1,4 @@
-/** What several replicas share beside settlements: leases, verified payments, rates of callers; and whose clock decides. */
+/** Tests what replicas share besides settlements (leases, verified payments, caller rates), and whose clock decides. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, type TestContext, test } from 'node:test'
@@ -15,7 +15,7 @@ const server = await PostgresServer.start({ after }, { settings: { max_connectio
 const address = await emptyDatabase(server)
 const admin = new Client({ connectionString: address })
 await admin.connect()
-// The server ends before.
+// The server stops first.
 admin.on('error', () => {})
 
 const leaseMs = 60_000
@@ -32,14 +32,14 @@ async function open(t: TestContext, options: PostgresSettlementsOptions = {}): P
   return { schema, stores }
 }
 
-/** Leases end now: the replica that has them does not respond. */
+/** Ends leases now, as if the replica that holds them did not respond. */
 const endLeases = (schema: string, ids?: readonly string[]) =>
   admin.query(
     `UPDATE ${schema}.pending_settlements SET lease_until = clock_timestamp() WHERE $1::text[] IS NULL OR transaction_id = ANY ($1)`,
     [ids ?? null],
   )
 
-test('what a replica has recorded is taken over when its lease has ended, by one other, oldest first, with its bytes', async (t) => {
+test('a recorded settlement with an expired lease is taken over by one replica, oldest first, with its bytes', async (t) => {
   const { schema, stores } = await open(t)
   const many = Array.from({ length: 40 }, (_, n) => settlement({ group: [Uint8Array.of(n)] }))
   for (const one of many) await stores[0]!.claim(one, {})
@@ -62,7 +62,7 @@ test('what a replica has recorded is taken over when its lease has ended, by one
   assert.deepEqual(await stores[1]!.leases.takeOver(100), [])
 })
 
-test('a lease that is renewed is not taken over; one that was taken over is lost', async (t) => {
+test('a renewed lease is not taken over; one that was taken over is lost', async (t) => {
   const { schema, stores } = await open(t)
   const [first, second, third] = [settlement(), settlement(), settlement()]
   for (const one of [first, second, third]) await stores[0]!.claim(one, {})
@@ -77,7 +77,8 @@ test('a lease that is renewed is not taken over; one that was taken over is lost
   await stores[0]!.finish(ids[2]!, { state: 'settled' })
   assert.deepEqual(await stores[0]!.leases.renew(ids), [ids[1], ids[2]])
   assert.deepEqual(await stores[1]!.leases.renew([ids[1]!]), [])
-  // Only the one that works on it may say that it never can be on the ledger; that it is there, either.
+  // Only the replica that holds the lease may report that the payment can never be on the ledger; either may report
+  // that it is there.
   const failed = { state: 'failed', errorReason: 'late' } as const
   assert.equal((await stores[0]!.finish(ids[1]!, failed))?.state, 'pending')
   assert.equal((await stores[2]!.get(ids[1]!))!.state, 'pending')
@@ -85,7 +86,7 @@ test('a lease that is renewed is not taken over; one that was taken over is lost
   assert.equal((await stores[2]!.get(ids[1]!))!.round, 5n)
 })
 
-test('a replica past its lease ends nothing as failed: fee, hold and record are those of the one that has it now', async (t) => {
+test('a replica with an expired lease ends nothing as failed: fee, hold and record belong to the new holder', async (t) => {
   const { schema, stores } = await open(t)
   const limits = { feesInAll: 5n }
   const [one, own] = [settlement({ feeMicroAlgos: 5n }), settlement()]
@@ -109,7 +110,7 @@ test('a replica past its lease ends nothing as failed: fee, hold and record are 
   assert.equal((await admin.query(`SELECT FROM ${schema}.holds`)).rowCount, 0)
 })
 
-test('a replica of the version before, which does not say who it is, ends what it ended', async (t) => {
+test('a replica of the previous version, which does not identify itself, can still end settlements', async (t) => {
   const { schema, stores } = await open(t)
   const one = settlement()
   await stores[0]!.claim(one, {})
@@ -118,7 +119,7 @@ test('a replica of the version before, which does not say who it is, ends what i
   assert.equal((await stores[1]!.get(one.transactionId))!.errorReason, 'why')
 })
 
-test('a replica that stops releases what it has not ended', async (t) => {
+test('a replica that stops releases its unfinished settlements', async (t) => {
   const { stores } = await open(t)
   const one = settlement()
   await stores[0]!.claim(one, {})
@@ -127,14 +128,14 @@ test('a replica that stops releases what it has not ended', async (t) => {
   assert.equal(taken!.transactionId, one.transactionId)
 })
 
-test('a lease ends by itself', async (t) => {
+test('a lease expires', async (t) => {
   const { stores } = await open(t, { leaseMs: 50 })
   await stores[0]!.claim(settlement(), {})
   let taken: readonly Settlement[] = []
   while (taken.length === 0) taken = await stores[1]!.leases.takeOver(1)
 })
 
-test('a settlement of another replica is waited for: to its end, to the end of its lease, or until the time is up', async (t) => {
+test('waits for a settlement of another replica: to its end, to the end of its lease, or until the timeout', async (t) => {
   const { schema, stores } = await open(t)
   const many = Array.from({ length: 50 }, () => settlement())
   for (const one of many) await stores[0]!.claim(one, {})
@@ -150,7 +151,7 @@ test('a settlement of another replica is waited for: to its end, to the end of i
   assert.equal(await stores[1]!.leases.watch('NONE', 60_000), undefined)
 })
 
-test('64 claimants in processes of their own: one records a payment, and limits hold to the unit', async (t) => {
+test('64 claimants in separate processes: one records a payment, and limits hold to the unit', async (t) => {
   const { schema, stores } = await open(t)
   const program = fileURLToPath(new URL('claiming-process.test.helper.js', import.meta.url))
   const run = async (): Promise<string[]> => {
@@ -200,7 +201,7 @@ function hold(change: Partial<SharedHold> = {}): SharedHold {
   return { ...of, holdMs: 60_000, ...change }
 }
 
-test('verified payments of one payer stand in a line, at whichever replica', async (t) => {
+test('verified payments of one payer are queued across all replicas', async (t) => {
   const { stores } = await open(t)
   const holds = Array.from({ length: 30 }, () => hold())
   const results = await Promise.all(holds.map((one, n) => stores[n % 3]!.holds.hold(one, {})))
@@ -274,7 +275,7 @@ test('a verified payment belongs to its claimant, is released, ends, and settles
   assert.deepEqual((await aheadOf(hold())).fees, { all: 0n, settling: 0n, own: 0n, payers: 1 })
 })
 
-test('a payment that another claimant held is free when that has ended; one that is held meets no limit', async (t) => {
+test('a payment held by another claimant is free when the hold expires; a held payment meets no limit', async (t) => {
   const { schema, stores } = await open(t)
   const one = hold()
   await stores[0]!.holds.hold(one, {})
@@ -286,7 +287,7 @@ test('a payment that another claimant held is free when that has ended; one that
   assert.deepEqual(await stores[2]!.holds.hold(hold(), limits), { type: 'limited', limit: 'feesInAll' })
 })
 
-test('after a crash of the server has emptied the holds, what settles is still ahead', async (t) => {
+test('after a server crash has emptied the holds, settling payments still count as ahead', async (t) => {
   const { schema, stores } = await open(t)
   const one = settlement({ asset: '9', amount: '77' })
   await stores[0]!.claim(one, {})
@@ -295,7 +296,7 @@ test('after a crash of the server has emptied the holds, what settles is still a
   assert.deepEqual(result.type === 'held' && result.ahead.costs, [{ asset: '9', held: 0n, settling: 77n }])
 })
 
-test('requests of a caller are counted over all replicas', async (t) => {
+test('requests of a caller are counted across all replicas', async (t) => {
   const { stores } = await open(t)
   const names = ['key one', 'key\0one', 'x'.repeat(2_000)]
   assert.equal(await stores[0]!.countCaller(names[1]!), 1)
@@ -309,7 +310,7 @@ test('requests of a caller are counted over all replicas', async (t) => {
   assert.equal(await stores[0]!.countCaller(names[0]!), 1)
 })
 
-test('one item that the server cannot store does not fail those that are sent with it', async (t) => {
+test('an item that the server cannot store does not fail the others in its batch', async (t) => {
   const { stores } = await open(t)
   const [good, bad] = [settlement(), settlement({ claimant: 'a\0b' })]
   const claims = await Promise.allSettled([good, bad, settlement()].map((one) => stores[0]!.claim(one, {})))
@@ -321,7 +322,7 @@ test('one item that the server cannot store does not fail those that are sent wi
   assert.equal((await stores[0]!.get(good.transactionId))!.errorMessage, 'ab')
 })
 
-test('what counts no longer is deleted', async (t) => {
+test('records that no longer count are deleted', async (t) => {
   const { schema, stores } = await open(t)
   await stores[0]!.claim(settlement({ feeMicroAlgos: 1n }), { payerPerMinute: 5 })
   await stores[0]!.countCaller('one')

@@ -1,7 +1,7 @@
 /**
- * Two replicas of `latchkey facilitator` on one PostgreSQL are restarted in turn while buyers pay: every request is
- * answered, and every payment is settled once. The balancer does what those of operators do: it asks /readyz, and sends new
- * connections to a replica that is ready. The seller knows the address of the balancer only.
+ * Restarts two replicas of `latchkey facilitator` on one PostgreSQL alternately while buyers pay: every request is
+ * answered, and every payment is settled once. The balancer works like those of operators: it polls /readyz and sends
+ * new connections to a ready replica. The seller knows only the balancer's address.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -24,7 +24,7 @@ const dollar = 31566704n
 const cent = 10_000n
 const buyers = 8
 const probeMs = 50
-/** Twenty probes: as between those of operators and their delay. */
+/** Twenty probes: like the ratio between an operator's probe interval and delay. */
 const drainDelay = '1'
 const skip = hasPostgres() ? false : 'PostgreSQL is not installed'
 
@@ -83,7 +83,7 @@ test('a rolling restart under load loses nothing', { skip, timeout: 240_000 }, a
   for (const replica of [first, second]) await replica.stop()
 })
 
-/** Of the account that pays the fees. */
+/** Returns the spendable balance of the account that pays the fees. */
 async function spendable(chain: Chain, devnet: Devnet): Promise<bigint> {
   return (await chain.algod.account(devnet.accounts[buyers]!.address)).microAlgos
 }
@@ -104,7 +104,7 @@ async function recorded(database: string): Promise<{ settled: bigint; others: bi
   }
 }
 
-/** The command, on a port that it keeps. */
+/** Runs the command on a fixed port. */
 class Replica {
   readonly port: number
   readonly #args: readonly string[]
@@ -168,7 +168,7 @@ class Replica {
   }
 }
 
-/** New connections go to a replica that was ready at the last probe; those that exist stay where they are. */
+/** New connections go to a replica that was ready at the last probe; existing connections stay where they are. */
 class Balancer {
   readonly #replicas: readonly Replica[]
   readonly #ready = new Set<Replica>()

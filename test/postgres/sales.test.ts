@@ -1,4 +1,4 @@
-/** What a shop with claims in PostgreSQL earned: by the command, and on its page. */
+/** Tests the revenue of a shop with claims in PostgreSQL, through the command and on its page. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, test } from 'node:test'
@@ -44,7 +44,7 @@ test('latchkey sales reads a database, and creates nothing in one without sales'
   assert.match((await run('sales', address, '--csv', 'payments')).stdout, new RegExp(idOf(2)))
 })
 
-test('latchkey sales takes no password among its arguments', async () => {
+test('latchkey sales accepts no password in its arguments', async () => {
   const { code, stderr, stdout } = await run('sales', 'postgres://shop:hunter2@127.0.0.1/shop')
   assert.equal(code, 2)
   assert.match(stderr, /PGPASSWORD/)
@@ -62,7 +62,7 @@ test('the page of a shop shows the sales of PostgresClaims', async (t) => {
   assert.match(await response.text(), /0\.01/)
 })
 
-test('a role with the rights of the migration serves a shop, and can change no table', async (t) => {
+test('a role with the rights granted by the migration serves a shop, and cannot change tables', async (t) => {
   const address = await emptyDatabase(server)
   const admin = new Client({ connectionString: address })
   await admin.connect()

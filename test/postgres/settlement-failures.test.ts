@@ -1,4 +1,6 @@
-/** Settlements while connections, statements and the server fail: what was answered is true, and nothing is guessed. */
+/**
+ * Tests settlements while connections, statements and the server fail: every response is true, and nothing is guessed.
+ */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import type { SettlementClaim } from '@latchkey/x402/facilitator'
@@ -67,7 +69,7 @@ for (const loss of ['before', 'after', 'silent'] as Loss[]) {
   })
 }
 
-test('a claim that another replica records while the own response is lost belongs to the other', async (t) => {
+test('a claim that another replica records while this response is lost belongs to the other', async (t) => {
   const proxy = await LossyProxy.start(t, server.port)
   const schema = `failures_${++count}`
   const through = address.replace(`:${server.port}/`, `:${proxy.port}/`)
@@ -79,7 +81,7 @@ test('a claim that another replica records while the own response is lost belong
   assert.deepEqual([lost.type, recorded.type].sort(), ['known', 'recorded'])
 })
 
-test('while the server is killed and started again, every claim that was answered is there, and no other', async (t) => {
+test('every acknowledged claim, and no other, survives a kill and restart of the server', async (t) => {
   const own = await PostgresServer.start(t, { settings: { max_connections: '30' } })
   const store = await open(t, { address: own.url(), retryMs: 60_000 })
   const [budget, fee] = [{ feesInAll: 300n }, 1n]
@@ -107,7 +109,7 @@ test('while the server is killed and started again, every claim that was answere
   await assert.doesNotReject(store.ping())
 })
 
-test('a server that is gone fails a claim in bounded time, with the reason', async (t) => {
+test('an unreachable server fails a claim in bounded time, with the reason', async (t) => {
   const own = await PostgresServer.start(t)
   const store = await open(t, { address: own.url(), retryMs: 200 })
   await own.kill()
@@ -116,7 +118,7 @@ test('a server that is gone fails a claim in bounded time, with the reason', asy
   await assert.rejects(store.ping(), { code: 'store_failed' })
 })
 
-test('a statement that takes too long is undone: the payment is not recorded', async (t) => {
+test('a statement that takes too long is rolled back: the payment is not recorded', async (t) => {
   const schema = `failures_${++count}`
   const store = await open(t, { schema, statementTimeoutMs: 2_000, lockTimeoutMs: 60_000 })
   const one = settlement()
@@ -130,7 +132,7 @@ test('a statement that takes too long is undone: the payment is not recorded', a
   assert.equal((await store.claim(one, {})).type, 'recorded')
 })
 
-test('while another replica hangs with the lock of a budget, every claim fails in bounded time, and none is recorded', async (t) => {
+test('while another replica hangs with a budget lock, every claim fails in bounded time, and none is recorded', async (t) => {
   const store = await open(t, { lockTimeoutMs: 2_000 })
   const blocker = new Client({ connectionString: address })
   await blocker.connect()
@@ -161,7 +163,7 @@ test('with all connections busy, a claim fails and is not recorded', async (t) =
   assert.equal(await store.get(one.transactionId), undefined)
 })
 
-test('a database that is read-only takes no claim, and says so', async (t) => {
+test('a read-only database accepts no claim, and the error says so', async (t) => {
   const schema = `failures_${++count}`
   await migratePostgres('facilitator', { address, environment: {}, schema })
   const readOnly = `${address}?options=-c%20default_transaction_read_only%3Don`
@@ -175,7 +177,7 @@ test('a database that is read-only takes no claim, and says so', async (t) => {
   assert.match(error.message, /read-only/)
 })
 
-test('a role of the run time does all of its work, and nothing else', async (t) => {
+test('the runtime role can do all of its work, and nothing else', async (t) => {
   const schema = `failures_${++count}`
   await asAdmin('CREATE ROLE runtime_2 LOGIN; CREATE ROLE stranger_2 LOGIN')
   const as = (role: string) => address.replace('postgres@', `${role}@`)

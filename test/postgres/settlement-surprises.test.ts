@@ -1,4 +1,4 @@
-/** Settlements in a database that is set up unlike others, with texts, numbers and times that are rare. */
+/** Tests settlements in an unusually configured database, with rare texts, numbers and times. */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,7 +25,7 @@ async function connect(t: TestContext, to: string): Promise<Client> {
 }
 
 for (const level of ['repeatable read', 'serializable']) {
-  test(`limits hold in a database whose transactions are "${level}" by default`, async (t) => {
+  test(`limits hold in a database whose default isolation level is "${level}"`, async (t) => {
     const other = await emptyDatabase(server)
     const name = new URL(other).pathname.slice(1)
     const admin = await connect(t, address)
@@ -45,7 +45,7 @@ for (const level of ['repeatable read', 'serializable']) {
   })
 }
 
-test('a settlement ends whatever text a node gives as the reason', async (t) => {
+test('a settlement ends with any reason text of a node', async (t) => {
   const store = await open(t)
   const reasons = ['\ud83d', 'a\udc00b', '\0', `${'x'.repeat(9_999)}\u{1f600}`]
   for (const errorMessage of reasons) {
@@ -56,7 +56,7 @@ test('a settlement ends whatever text a node gives as the reason', async (t) => 
   }
 })
 
-test('a limit beyond what a database can count is none, and one of a fraction is rounded up', async (t) => {
+test("a limit beyond the database's range is no limit, and a fractional one is rounded up", async (t) => {
   const store = await open(t)
   const wide = { payToPerMinute: Number.POSITIVE_INFINITY, payerPerMinute: 1e12, pendingPerPayer: 2 ** 31 - 1 }
   assert.equal((await store.claim(settlement(), wide)).type, 'recorded')
@@ -69,7 +69,7 @@ test('a limit beyond what a database can count is none, and one of a fraction is
   )
 })
 
-test('a lease that ends in hours, because the clock of the server was set back, is taken over', async (t) => {
+test("a lease that would end in hours, because the server's clock was set back, is taken over", async (t) => {
   const schema = 'set_back'
   const dead = await open(t, { schema })
   const store = await open(t, { schema })
@@ -87,7 +87,7 @@ test('a lease that ends in hours, because the clock of the server was set back, 
   assert.deepEqual(await dead.leases.renew([one.transactionId]), [one.transactionId])
 })
 
-test('payments that are verified again while others record them never wait in a circle', async (t) => {
+test('verifying payments again while others record them never deadlocks', async (t) => {
   const schema = 'circle'
   const [one, other] = [await open(t, { schema }), await open(t, { schema })]
   const [a, b] = [settlement({ transactionId: 'A', payer: 'PA' }), settlement({ transactionId: 'B', payer: 'PB' })]

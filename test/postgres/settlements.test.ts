@@ -1,4 +1,4 @@
-/** Settlements in PostgreSQL, held to what every store does, with three replicas. */
+/** Runs the conformance tests of settlement stores on PostgreSQL, with three replicas. */
 import { after } from 'node:test'
 import { PostgresSettlements } from '@latchkey/x402/postgres'
 import { Client } from 'pg'
@@ -9,7 +9,7 @@ const server = await PostgresServer.start({ after }, { settings: { max_connectio
 const address = await emptyDatabase(server)
 const admin = new Client({ connectionString: address })
 await admin.connect()
-// The server ends before.
+// The server stops first.
 admin.on('error', () => {})
 
 let count = 0
@@ -26,7 +26,7 @@ testSettlementStore(
   { keepsCreated: false },
 )
 
-/** The clock of the server cannot be set: what it has counted becomes older. */
+/** Ages the server's counts, because its clock cannot be set. */
 async function pass(schema: string, ms: number): Promise<void> {
   const shift = (table: string, parts: number) =>
     admin.query(`WITH old AS (DELETE FROM ${schema}.${table} RETURNING *), moved AS (

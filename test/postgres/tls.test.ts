@@ -1,4 +1,4 @@
-/** TLS to a real server, with an authority made for the test. */
+/** Tests TLS to a real server, with a certificate authority made for the test. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const at = (name: string): string => join(directory, name)
 
 const openssl = (...args: string[]): unknown => execFileSync('openssl', args, { stdio: 'pipe', cwd: directory })
 
-/** A server's certificate for `localhost` only, of an authority of its own. */
+/** Makes a server certificate for `localhost` only, with its own authority. */
 function makeCertificates(): boolean {
   try {
     for (const authority of ['ca', 'other']) {
@@ -51,7 +51,7 @@ function makeCertificates(): boolean {
   writeFileSync(at('server.ext'), 'subjectAltName=DNS:localhost\n')
   const signing = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'server.ext']
   openssl('x509', '-req', '-in', 'server.csr', '-out', 'server.crt', ...signing)
-  // The server refuses a key that others may read, and does not run as root.
+  // The server refuses a key that others can read, and does not run as root.
   if (process.getuid?.() === 0) for (const name of [directory, at('server.key')]) chownSync(name, 65_534, 65_534)
   return true
 }
@@ -87,7 +87,7 @@ test('sslmode decides what is encrypted, and which server is trusted', { skip },
     [byName, `sslmode=verify-full&${root}`, 'encrypted'],
     [byName, 'sslmode=verify-full', refused],
     [byName, `sslmode=verify-full&${other}`, refused],
-    // The certificate has another name.
+    // The certificate has a different name.
     [byAddress, `sslmode=verify-full&${root}`, refused],
   ]
   for (const [address, parameters, expected] of cases) {
@@ -95,7 +95,7 @@ test('sslmode decides what is encrypted, and which server is trusted', { skip },
   }
 })
 
-test('a server without TLS is refused where it is required, and used where it is preferred', async (t) => {
+test('a server without TLS is refused if TLS is required, and used if it is preferred', async (t) => {
   const server = await PostgresServer.start(t)
   const address = await emptyDatabase(server)
   const open = (mode: string) =>

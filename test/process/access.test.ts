@@ -1,4 +1,4 @@
-/** Access: host names, origins, and what no response reveals. */
+/** Tests access: host names, origins, and what responses must not reveal. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, renameSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
@@ -47,7 +47,7 @@ suite('the Host header', { concurrency }, () => {
     }
   })
 
-  test('that is missing, blank or repeated is rejected', async (t) => {
+  test('is rejected if missing, blank or repeated', async (t) => {
     const kmd = await start(t)
     const without = `GET /v1/wallets HTTP/1.1\r\nX-KMD-API-Token: ${kmd.token}\r\nConnection: close\r\n\r\n`
     assert.equal(statusOf(await exchange(t, kmd.port, without)), 403)
@@ -57,7 +57,7 @@ suite('the Host header', { concurrency }, () => {
     assert.equal(statusOf(await exchange(t, kmd.port, twice)), 400)
   })
 
-  test('is allowed with the address of the interface, and not with another address', async (t) => {
+  test('is accepted with the address of the interface, and with no other address', async (t) => {
     const kmd = await start(t, { settings: { address: '0.0.0.0:0' } })
     const ask = async (host: string, at: string): Promise<number> => {
       const { socket, received, closed } = await dial(t, kmd.port, at)
@@ -81,7 +81,7 @@ suite('the API token', { concurrency }, () => {
     kmd = await start(scope)
   })
 
-  test('is accepted in its own header only, and on the loopback interface', async (t) => {
+  test('is accepted only in its own header, and on the loopback interface', async (t) => {
     if (outside !== undefined) assert.equal(await isReachable(t, kmd.port, outside), false)
     for (const name of ['X-KMD-API-Token', 'x-kmd-api-token', 'X-Kmd-Api-Token']) {
       const response = await kmd.call('GET', '/v1/wallets', undefined, { token: null, headers: { [name]: kmd.token } })
@@ -113,14 +113,14 @@ suite('origins', { concurrency }, () => {
   ] as const
   const permission = ['X-KMD-API-Token, Content-Type', 'GET, POST, DELETE, OPTIONS', undefined] as const
 
-  /** The four headers of a response, in the order above. */
+  /** Returns the four headers of a response, in the order above. */
   async function ask(kmd: Kmd, method: string, path: string, headers: { [name: string]: string }, token?: string) {
     const response = await kmd.call(method, path, undefined, { headers, ...(token === undefined ? {} : { token }) })
     return { status: response.status, text: response.text, cors: corsHeaders.map((name) => response.headers[name]) }
   }
   const nothing = [undefined, undefined, undefined, undefined]
 
-  test('that are listed are echoed on every matched request, others never', async (t) => {
+  test('are echoed on every matched request if they are listed, and otherwise never', async (t) => {
     const allowed_origins = ['https://app.example', 'http://localhost:3000']
     const kmd = await start(t, { settings: { allowed_origins } })
     for (const origin of allowed_origins) {
@@ -145,7 +145,7 @@ suite('origins', { concurrency }, () => {
     assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', {})).cors, nothing)
   })
 
-  test('* allows all, and is never sent itself', async (t) => {
+  test('are all allowed by *, which is never sent itself', async (t) => {
     const kmd = await start(t, { settings: { allowed_origins: ['*'] } })
     for (const origin of ['https://any.example', 'null']) {
       assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', { Origin: origin })).cors, [origin, ...permission])
@@ -154,13 +154,13 @@ suite('origins', { concurrency }, () => {
     assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', {})).cors, nothing)
   })
 
-  test('without a setting there are no such headers at all', async (t) => {
+  test('get no headers without a setting', async (t) => {
     const kmd = await start(t)
     const headers = { Origin: 'http://localhost', 'Access-Control-Request-Private-Network': 'true' }
     assert.deepEqual(await ask(kmd, 'OPTIONS', '/v1/wallets', headers), { status: 200, text: '', cors: nothing })
   })
 
-  test('private network access is granted by its own setting, to preflights that request it', async (t) => {
+  test('get private network access through a separate setting, in preflights that request it', async (t) => {
     const kmd = await start(t, { settings: { allow_header_pna: true, allowed_origins: ['https://app.example'] } })
     const granted = async (method: string, headers: { [name: string]: string }) =>
       (await ask(kmd, method, '/v1/wallets', headers)).cors[3]
@@ -174,7 +174,7 @@ suite('origins', { concurrency }, () => {
 })
 
 suite('secrets', () => {
-  test('no password, handle, token or private key is in the log or in an error', async (t) => {
+  test('are neither in the log nor in an error: passwords, handles, tokens and private keys', async (t) => {
     const kmd = await start(t)
     const errors: string[] = []
     const call = async (method: string, path: string, body: unknown, options = {}) => {

@@ -1,4 +1,7 @@
-/** A state database that was put back from a backup suspends its agents: what the owner sees, and how they sign again. */
+/**
+ * A state database restored from a backup suspends its agents. Tests what the owner sees, and how the agents sign
+ * again.
+ */
 import assert from 'node:assert/strict'
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +27,7 @@ async function sign(kmd: Kmd, { address, token }: { address: string; token: stri
   return kmd.call('POST', '/latchkey/v1/agent/sign', { transaction }, { token })
 }
 
-/** A wallet with an agent that may spend 1 ALGO in all. */
+/** Creates a wallet with an agent that may spend a total of 1 ALGO. */
 async function setUp(kmd: Kmd) {
   const walletId = await kmd.create('savings', password)
   const address = await kmd.generate(await kmd.unlock(walletId, password))
@@ -38,7 +41,7 @@ async function setUp(kmd: Kmd) {
   return { walletId, address, token: token as string }
 }
 
-/** Starts a daemon on a database that is older than the log that it wrote. */
+/** Starts a daemon on a database that is older than the log it wrote. */
 async function rolledBack(t: TestContext) {
   const first = await start(t)
   const { dataDir } = first
@@ -62,7 +65,7 @@ test('agents are suspended after a restore, and sign again once the owner has co
 
   const refused = await sign(kmd, agent, 900_000n)
   assert.deepEqual([refused.status, refused.json.message], [403, suspended])
-  // Told at the start, whether or not an agent asks.
+  // Reported at the start, whether or not an agent makes a request.
   await until('the line in the log', () => kmd.log().includes('suspended until you run latchkey agent confirm'))
   assert.match((await run('agent', 'list')).stdout, /^shopper {2}suspended {2}savings/m)
   assert.match(

@@ -1,4 +1,4 @@
-/** `latchkey agent ...`: what the owner grants, and that it holds. */
+/** Tests `latchkey agent ...`: what the owner grants, and that the limits hold. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.match(stderr, message)
   }
 
-  /** The code of a refused signature, or `signed`. */
+  /** Returns the code of a refused signature, or `signed`. */
   async function outcome(client: AgentClient, transaction: algosdk.Transaction): Promise<string> {
     try {
       const signed = await client.sign(bytesOf(transaction))
@@ -42,7 +42,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     }
   }
 
-  test('all rules at once: each holds, and the token is in its file alone', async (t) => {
+  test('enforces each of many rules at once, and writes the token only to its file', async (t) => {
     const { alice, bob, carol } = money.accounts
     const file = join(money.home, 'all.token')
     const line = `latchkey agent new NAME --wallet spending --key ${alice.address} --limit '$5/day' --limit '2 ALGO/total' --each '$0.50' \
@@ -98,7 +98,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.match(text.stdout, /last used: \S+Z\n/)
   })
 
-  test('on a terminal: asks for the password, and shows the token once', {
+  test('asks for the password on a terminal, and shows the token once', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const terminal = await money.unlocked(t, [
@@ -163,7 +163,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.match((await agent('list', '--all')).stdout, /^states +revoked /m)
   })
 
-  test('limits are replaced, added and taken away, and what was spent still counts', async (t) => {
+  test('replaces, adds and removes limits, and past spending still counts', async (t) => {
     const { bob, carol } = money.accounts
     const { token } = await makeAgent(money, 'changing', ['--limit', '$1/day', '--pay-to', bob.address])
     const client = await asAgent(t, money, token)
@@ -216,7 +216,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.equal(await outcome(client, pay.dollars(8_000_000n, carol.address)), 'agent_approval_required')
   })
 
-  test('agent test tells the rule of each transaction, and counts nothing', async () => {
+  test('agent test names the rule for each transaction, and counts nothing', async () => {
     const { bob, carol } = money.accounts
     await makeAgent(money, 'tested', ['--limit', '$1/day', '--ask-above', '$0.50', '--deny', carol.address])
     const file = (name: string, ...transactions: algosdk.Transaction[]): string => {
@@ -254,7 +254,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.equal(budget[0].used, '0')
   })
 
-  test('what cannot be made is refused in words, before or by the daemon, and leaves no file', async () => {
+  test('refuses invalid grants with a message, before or in the daemon, and leaves no file', async () => {
     const { alice, bob } = money.accounts
     const token = join(money.home, 'never.token')
     const make = (...rules: string[]) => agent('new', 'never', '-w', 'spending', '--token-file', token, ...rules)
@@ -295,9 +295,9 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.doesNotMatch((await agent('list', '--all')).stdout, /never/)
   })
 
-  test('a token that cannot be written is lost: a new agent is revoked, one that was there stays', async (t) => {
+  test('a token that cannot be written is lost: a new agent is revoked, and an existing one stays', async (t) => {
     const full = (args: string) =>
-      // A write beyond the largest size of a file fails as one on a full disk does.
+      // A write beyond the maximum file size fails like a write on a full disk.
       shell(`ulimit -f 0; latchkey agent ${args}`, {
         home: money.home,
         env: { ...money.environment, KMD_PASSWORD_FILE: join(money.home, 'password') },
@@ -326,12 +326,12 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     )
   })
 
-  test('after its end, by time or by the wallet, neither the token nor a handle that was opened before signs', async (t) => {
+  test('after an agent ends, by time or by the wallet, neither its token nor an open handle can sign', async (t) => {
     const handle = await money.createWallet('deleted', [])
     const key = await money.kmd.generate(handle)
     const wallets = await money.kmd.wallets()
     const walletId = (name: string): string => wallets.find((wallet) => wallet.name === name)!.id
-    // Late enough for a slow machine to make the agent and open the handle before.
+    // Late enough for a slow machine to create the agent and open the handle before.
     const end = new Date(Date.now() + 15_000).toISOString().replace(/\.\d+Z/, 'Z')
     const make = async (name: string, wallet: string, ...more: string[]) => {
       const file = join(money.home, `${name}.token`)

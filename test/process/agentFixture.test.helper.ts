@@ -1,4 +1,4 @@
-/** An agent made by the command, its transactions, and the daemon as the agent uses it. */
+/** Creates an agent through the command, builds its transactions, and opens the daemon as the agent uses it. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { dollar, type Money } from './money.test.helper.js'
 
 let notes = 0
 
-/** Payments of alice, each of them another transaction. */
+/** Builds payments of alice, each of them unique. */
 export class AgentPayments {
   readonly #money: Money
   readonly #params: algosdk.SuggestedParams
@@ -38,7 +38,7 @@ export class AgentPayments {
 
 export const bytesOf = (transaction: algosdk.Transaction): Uint8Array => algosdk.encodeUnsignedTransaction(transaction)
 
-/** The daemon with a token of an agent. */
+/** Opens the daemon with an agent's token. */
 export async function asAgent(t: Scope, money: Money, token: string): Promise<AgentClient> {
   const client = await Kmd.asAgent({ address: money.kmd.address, token })
   atEnd(t, () => client.close())

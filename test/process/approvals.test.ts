@@ -1,4 +1,4 @@
-/** `latchkey approvals ...`: payments that the owner decides, with an agent that waits for it. */
+/** Tests `latchkey approvals ...`: payments that the owner decides, with an agent that waits. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { before, suite, test } from 'node:test'
@@ -32,7 +32,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
 
   const approvals = (...args: string[]): Promise<Outcome> => money.run(['approvals', ...args])
 
-  /** Asks for the signature, and returns the id of the approval that it needs. */
+  /** Requests the signature, and returns the id of the approval that it needs. */
   async function ask(transaction: algosdk.Transaction, claim: { url?: string; description?: string } = {}) {
     const error: unknown = await client.sign(bytesOf(transaction), claim).then(
       () => undefined,
@@ -51,7 +51,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     )
   }
 
-  test('listed in the words of the transaction, approved, and signed once by the agent that waits', async () => {
+  test('lists the request with its transaction, approves it, and the waiting agent signs once', async () => {
     const empty = await approvals('list')
     assert.deepEqual([empty.code, empty.stdout], [0, ''])
     assert.match(empty.stderr, /^No payment waits for an approval\.\n$/)
@@ -90,11 +90,11 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     const again = await approvals('deny', id)
     assert.deepEqual([again.code, again.stdout], [3, ''])
     assert.match(again.stderr, /this approval is decided already: it is used/)
-    // The approval was for that payment alone.
+    // The approval was for that payment only.
     await ask(pay.dollars(60n * cent, bob))
   })
 
-  test('denied, it is refused for good; a limit is none that an approval lifts', async () => {
+  test('a denied request is refused permanently, and an approval does not lift a limit', async () => {
     const payment = pay.dollars(30n * cent, bob)
     const id = await ask(payment)
     const denied = await approvals('deny', id, '--json')
@@ -105,7 +105,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     assert.equal(await outcome(pay.dollars(501n * cent, bob)), 'agent_limit_exceeded')
   })
 
-  test('an approval expires with its transaction, also one that was approved', async () => {
+  test('an approval expires with its transaction, even if it was approved', async () => {
     const { firstValid } = await money.params()
     const short = { firstValid, lastValid: firstValid }
     const [left, approved] = [pay.dollars(31n * cent, bob, short), pay.dollars(32n * cent, bob, short)]
@@ -123,7 +123,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     for (const payment of [left, approved]) assert.notEqual(await outcome(payment), 'signed')
   })
 
-  test('an id that is none', async () => {
+  test('rejects an invalid id', async () => {
     for (const command of ['approve', 'deny']) {
       const unknown = await approvals(command, 'aaaaaaaaaaaaaaaa')
       assert.deepEqual([unknown.code, unknown.stdout], [3, ''])
@@ -131,14 +131,14 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     }
   })
 
-  test('watch asks on a terminal: yes signs, no denies, later leaves it open, and keys typed before do nothing', {
+  test('watch asks on a terminal: yes signs, no denies, later keeps it open, and earlier keystrokes do nothing', {
     skip: missingProgram('python3'),
   }, async (t) => {
     for (const { id } of JSON.parse((await approvals('list', '--json')).stdout).approvals) await approvals('deny', id)
     const terminal = money.open(t, ['approvals', 'watch'])
     await terminal.sees('Waiting for payments that need your approval. Ctrl-C ends this.\n')
     const question = 'Approve this payment? [y]es, [n]o, [l]ater: '
-    // Typed in impatience, with nothing to approve yet: the first must not answer the question that comes later.
+    // Typed impatiently, with nothing to approve yet: these keys must not answer a later question.
     terminal.type('y\ry\ry')
     await terminal.sees('y')
     const [first, second, third] = [33n, 34n, 35n].map((cents) => pay.dollars(cents * cent, bob))
@@ -159,7 +159,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     await terminal.sees(question)
     terminal.type('\r')
     await terminal.sees(`Left open: latchkey approvals approve ${id}, or deny`)
-    // One that is decided elsewhere while the question is open.
+    // A request that is decided elsewhere while the question is open.
     const fourth = await ask(pay.dollars(36n * cent, bob))
     await terminal.sees(question)
     assert.equal((await approvals('deny', fourth)).code, 0)
@@ -169,7 +169,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     assert.deepEqual(await terminal.ended, { code: 130, isEchoOn: true, isByLine: true })
   })
 
-  test('watch --json prints a line for each change, and what a caller claims stays text', async (t) => {
+  test("watch --json prints a line for each change, and a caller's claims stay text", async (t) => {
     const env = { ...money.environment }
     const child = spawn(process.execPath, [latchkeyCommand, 'approvals', 'watch', '--json'], { env, detached: true })
     atEnd(t, () => child.kill('SIGKILL'))
@@ -203,7 +203,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     assert.doesNotMatch(listed.stdout, /^latchkey: FAKE/m)
   })
 
-  test('watch without a terminal, and of a daemon that ends', async (t) => {
+  test('watch without a terminal, and with a daemon that stops', async (t) => {
     const id = await ask(pay.dollars(41n * cent, bob))
     const env = { ...money.environment }
     const child = spawn(process.execPath, [latchkeyCommand, 'approvals', 'watch'], { env, detached: true })

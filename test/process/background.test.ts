@@ -1,4 +1,4 @@
-/** `latchkey kmd start`, `stop` and `status`: the daemon in the background. */
+/** Tests `latchkey kmd start`, `stop` and `status`: the daemon in the background. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Prom
   })
 }
 
-/** A data directory whose daemon, if one runs at the end of the test, is stopped. */
+/** Returns a data directory whose daemon is stopped at the end of the test if it still runs. */
 function directory(t: TestContext, settings: { [name: string]: unknown } | string = {}): string {
   const dataDir = dataDirectory(t, settings)
   atEnd(t, async () => {
@@ -38,7 +38,7 @@ const started = async (dataDir: string, ...args: string[]): Promise<{ pid: numbe
   return JSON.parse(stdout)
 }
 
-/** Not of one that has ended and waits to be looked after by the system. */
+/** A zombie process does not count as alive. */
 const isAlive = (pid: number): boolean => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -49,7 +49,7 @@ const isAlive = (pid: number): boolean => {
 }
 
 suite('the daemon in the background', { concurrency: 2 }, () => {
-  test('start returns when it answers, status describes it, stop ends it', async (t) => {
+  test('start returns when the daemon responds, status describes it, and stop ends it', async (t) => {
     const dataDir = directory(t)
     assert.equal((await run(['status', '-d', dataDir])).code, 5)
     const { pid, address } = await started(dataDir, '--wire', 'reference', '--log-level', 'warning')
@@ -75,7 +75,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.match(none.stderr, /no key daemon runs in/)
   })
 
-  test('of several starts at once one succeeds, and the others say that it runs', async (t) => {
+  test('of several concurrent starts, one succeeds, and the others report that the daemon is running', async (t) => {
     const dataDir = directory(t)
     const outcomes = await Promise.all([1, 2, 3].map(() => run(['start', '-d', dataDir, '--json'])))
     assert.deepEqual(outcomes.map(({ code }) => code).sort(), [0, 4, 4], outcomes.map(({ stderr }) => stderr).join())
@@ -83,7 +83,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.equal(readFileSync(join(dataDir, 'kmd.pid'), 'utf8'), String(pid))
   })
 
-  test('one that cannot start says why and ends with 3', async (t) => {
+  test('a daemon that cannot start reports why and exits with 3', async (t) => {
     const dataDir = directory(t, '{"session_lifetime_secs": "soon"}')
     for (let i = 0; i < 2; i++) {
       const { code, stderr, stdout } = await run(['start', '-d', dataDir])
@@ -95,7 +95,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.equal((await run(['start', '-d', dataDir, '--node', 'ftp://x'])).code, 3)
   })
 
-  test('after kill -9 nothing is stopped, and the next start succeeds', async (t) => {
+  test('after SIGKILL, stop stops nothing, and the next start succeeds', async (t) => {
     const dataDir = directory(t)
     const { pid } = await started(dataDir)
     process.kill(pid, 'SIGKILL')
@@ -110,7 +110,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.notEqual((await started(dataDir)).pid, pid)
   })
 
-  test('a program that has the number of a killed daemon is never ended', async (t) => {
+  test('a program that has the process id of a killed daemon is never ended', async (t) => {
     const dataDir = directory(t)
     const stranger = spawn('sleep', ['600'], { stdio: 'ignore' })
     atEnd(t, () => stranger.kill('SIGKILL'))
@@ -128,12 +128,12 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     }
     assert.equal(stranger.exitCode, null)
     assert.equal(stranger.signalCode, null)
-    // A stale number is no obstacle, either.
+    // A stale process id is no obstacle, either.
     writeFileSync(join(dataDir, 'kmd.pid'), String(stranger.pid))
     assert.notEqual((await started(dataDir)).pid, stranger.pid)
   })
 
-  test('stop finishes what has begun: signatures under way are returned', async (t) => {
+  test('stop finishes requests in progress: signatures are returned', async (t) => {
     const dataDir = directory(t)
     const { pid } = await started(dataDir)
     const kmd = await Kmd.connect({ dataDir })
@@ -162,7 +162,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.ok(signatures.every(({ status }) => status === 200))
   })
 
-  test('a daemon that does not stop in time is killed, and that is said', async (t) => {
+  test('a daemon that does not stop in time is killed, which is reported', async (t) => {
     const dataDir = directory(t)
     const { pid } = await started(dataDir)
     process.kill(pid, 'SIGSTOP')
@@ -172,7 +172,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.equal(isAlive(pid), false)
   })
 
-  test('Ctrl-C during the start ends the daemon, too', async (t) => {
+  test('Ctrl-C during the start stops the daemon, too', async (t) => {
     const dataDir = directory(t)
     const child = spawn(process.execPath, [latchkeyCommand, 'kmd', 'start', '-d', dataDir], {
       env: { PATH: process.env['PATH'], HOME: temporaryDirectory(t) },
@@ -181,13 +181,13 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     await until('the daemon to begin', () => existsSync(join(dataDir, 'kmd-err.log')))
     child.kill('SIGINT')
     const [code] = await once(child, 'close')
-    // It may have answered before the signal came.
+    // The daemon may have responded before the signal arrived.
     if (code === 0) return
     assert.ok(code === 130 || code === null, String(code))
     await until('the daemon to be gone', async () => (await run(['status', '-d', dataDir])).code === 5)
   })
 
-  test('secrets of the environment are not passed on to the daemon', async (t) => {
+  test('secrets in the environment are not passed on to the daemon', async (t) => {
     const dataDir = directory(t)
     const secrets = { AVM_MNEMONIC: 'planted one', AVM_PRIVATE_KEY: 'planted two', KMD_PASSWORD: 'planted three' }
     const { code, stdout, stderr } = await run(['start', '-d', dataDir, '--json'], secrets)

@@ -1,4 +1,4 @@
-/** Helpers of the process tests: cleanup at the end of a test, a client for the daemon, and raw sockets. */
+/** Provides helpers of the process tests: cleanup at the end of a test, a client for the daemon, and raw sockets. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,10 +21,10 @@ import {
 
 export type { Json, TestResponse }
 
-/** The script of the command `kmd`. */
+/** The script of the `kmd` command. */
 export const kmdScript = join(root, 'packages', 'cli', 'bin', 'kmd.js')
 
-/** Long enough for an overloaded machine: reaching it means that what the test waits for does not happen. */
+/** Long enough for an overloaded machine; a timeout means that the expected event does not happen. */
 const timeoutMs = 60_000
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -39,7 +39,7 @@ export async function until<T>(what: string, look: () => T | undefined | false |
   }
 }
 
-/** The result of `work` and the time it took. */
+/** Returns the result of `work` and the time it took. */
 export async function timed<T>(work: Promise<T>): Promise<{ result: T; elapsedMs: number }> {
   const startedAt = performance.now()
   const result = await work
@@ -65,7 +65,7 @@ export function atEnd(t: Scope, work: () => unknown): void {
   })
 }
 
-/** The scope of what all tests of a suite share; called in the body of the suite. */
+/** Returns the scope of resources that all tests of a suite share; called in the body of the suite. */
 export function suiteScope(): Scope {
   const steps: (() => unknown)[] = []
   after(async () => {
@@ -80,7 +80,7 @@ export function temporaryDirectory(t: Scope): string {
   return directory
 }
 
-/** A data directory with settings on top of `fastConfig`; a string is the whole file, `false` writes none. */
+/** Creates a data directory with settings on top of `fastConfig`. A string is the whole file; `false` writes none. */
 export function dataDirectory(t: Scope, settings: { [name: string]: unknown } | string | false = {}): string {
   const dataDir = join(temporaryDirectory(t), 'kmd-v0.5')
   mkdirSync(dataDir, { mode: 0o700 })
@@ -150,7 +150,7 @@ export class Kmd {
     return readFileSync(this.path('kmd.log'), 'utf8')
   }
 
-  /** Returns the body; any status but 200 fails the test. */
+  /** Returns the body; any status other than 200 fails the test. */
   async ok(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Json> {
     const { status, json, text } = await this.call(method, path, body, options)
     assert.equal(status, 200, `${method} ${path}: ${status} ${text}`)
@@ -190,7 +190,7 @@ export class Kmd {
     return (await this.wallets()).map(({ name }) => name)
   }
 
-  /** Sends the signal and waits for the exit code, or the signal that ended it. */
+  /** Sends the signal and waits for the exit code, or the signal that ended the process. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals> {
     this.#daemon.child.kill(signal)
     return await this.exited
@@ -221,7 +221,9 @@ export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> 
   return new Kmd(daemon)
 }
 
-/** Has another program lock the database of a wallet: requests for it wait, for up to five seconds. Returns the release. */
+/**
+ * Makes another program lock a wallet's database, so requests for it wait for up to five seconds. Returns the release.
+ */
 export async function holdDatabase(t: Scope, path: string): Promise<() => Promise<void>> {
   const script = fileURLToPath(new URL('./holdDatabase.test.helper.js', import.meta.url))
   const child = spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -237,7 +239,7 @@ export async function holdDatabase(t: Scope, path: string): Promise<() => Promis
 export type Line = { socket: Socket; received: () => string; closed: Promise<void> }
 
 /**
- * Opens a raw connection and collects what it receives; a reset counts as an end. `closed` rejects if the other side never
+ * Opens a raw connection and collects received data; a reset counts as an end. `closed` rejects if the other side never
  * closes the connection.
  */
 export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<Line> {
@@ -257,7 +259,7 @@ export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<
       else reject(new Error('waited too long for the connection to be closed'))
     })
   })
-  // Many tests do not wait for it.
+  // Many tests do not await it.
   closed.catch(() => {})
   await new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve)
@@ -276,10 +278,10 @@ export async function exchange(t: Scope, port: number, bytes: string | Buffer): 
   return received()
 }
 
-/** The status of the first response; 0 without one. */
+/** Returns the status of the first response; 0 without one. */
 export const statusOf = (received: string): number => Number(/^HTTP\/1\.[01] ([0-9]{3})/.exec(received)?.[1] ?? 0)
 
-/** The status of every response, in order. */
+/** Returns the status of every response, in order. */
 export const statusesOf = (received: string): number[] =>
   [...received.matchAll(/HTTP\/1\.[01] ([0-9]{3}) /g)].map(([, status]) => Number(status))
 

@@ -1,4 +1,4 @@
-/** What all commands have in common: help with an example, one line for invalid usage, documented exit codes. */
+/** Tests what all commands have in common: help with an example, one line for invalid usage, documented exit codes. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ function run(args: readonly string[], environment: { [name: string]: string } = 
   })
 }
 
-/** The names of the commands in the help. */
+/** Returns the names of the commands in the help. */
 async function listed(): Promise<string[]> {
   const { stdout } = await run(['--help'])
   const [, table] = /\nCommands:\n([\s\S]*?)\n\n/.exec(stdout)!
@@ -36,7 +36,7 @@ async function listed(): Promise<string[]> {
 }
 
 suite('every command', () => {
-  test('the help lists it', async () => {
+  test('is listed in the help', async () => {
     const names = await listed()
     const expected = [
       'dev',
@@ -58,7 +58,7 @@ suite('every command', () => {
     for (const name of [...expected, ...contacts, ...money, ...groups, ...keys]) assert.ok(names.includes(name), name)
   })
 
-  test('--help and help show its usage, an example and its exit codes', async () => {
+  test('shows its usage, an example and its exit codes with --help and help', async () => {
     for (const name of await listed()) {
       const words = name.split(' ')
       const { code, stdout, stderr } = await run([...words, '--help'])
@@ -72,7 +72,7 @@ suite('every command', () => {
     }
   })
 
-  test('an unknown option exits with 2 and one line that names the help', async () => {
+  test('exits with 2 for an unknown option, with one line that names the help', async () => {
     for (const name of await listed()) {
       const { code, stdout, stderr } = await run([...name.split(' '), '--nonsense'])
       const line = `latchkey ${name}: unknown option --nonsense; see latchkey ${name} --help\n`
@@ -80,7 +80,7 @@ suite('every command', () => {
     }
   })
 
-  test('the name of a group lists its commands', async () => {
+  test('is listed by the name of its group', async () => {
     for (const args of [['wallet'], ['wallet', '--help'], ['help', 'wallet']]) {
       const { code, stdout } = await run(args)
       assert.equal(code, 0)
@@ -97,8 +97,8 @@ suite('environment and exit codes', () => {
       assert.match(environment.stdout, new RegExp(`^  ${name} `, 'm'))
     const codes = await run(['help', 'exit-codes'])
     const found = [...codes.stdout.matchAll(/^ {2}([0-9]+) +\S/gm)].map(([, code]) => Number(code))
-    // Each is covered by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 7 with
-    // send and tx, 8 with facilitator migrate, 9 with audit verify, 130 at prompts.
+    // Each code is covered by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 7 with send
+    // and tx, 8 with facilitator migrate, 9 with audit verify, 130 at prompts.
     assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 130])
   })
 
@@ -174,7 +174,7 @@ suite('latchkey doctor', () => {
     assert.match(stdout, /^fault {4}\S+nothing does not exist\n {9}cure: latchkey kmd creates it/m)
   })
 
-  test('warns of a readable directory and token and of open settings', async () => {
+  test('warns about a readable directory and token and about open settings', async () => {
     const directory = join(home, 'open')
     mkdirSync(directory, { mode: 0o755 })
     writeFileSync(join(directory, 'kmd.token'), 'a'.repeat(64), { mode: 0o644 })
@@ -195,7 +195,7 @@ suite('latchkey doctor', () => {
     assert.equal(find((await diagnose(['-d', directory])).findings, /is not JSON/).state, 'fault')
   })
 
-  test('warns of secrets in the environment without printing them, and reports services that do not answer', async () => {
+  test('warns about secrets in the environment without printing them, and reports services that do not respond', async () => {
     const environment = {
       AVM_MNEMONIC: 'abandon ability',
       KMD_PASSWORD: 'hunter2',
@@ -221,7 +221,7 @@ suite('latchkey doctor', () => {
       /^the facilitator at .* serves the local network \(algorand:\S+\)$/,
     ])
       assert.equal(find(findings, pattern).state, 'ok')
-    // Its token is public and its key derivation fast, so that it is found and opened easily: nothing to repair.
+    // Its token is public and its key derivation fast by design, so there is nothing to repair.
     for (const pattern of [
       /^the API token is the public one of LocalNet, on purpose/,
       /allow_unsafe_scrypt\), on purpose/,

@@ -9,7 +9,7 @@ import { type Kmd, slowDrivers, start, type TestResponse, until } from './comman
 const times = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)))
 
-/** The first addresses that a master derivation key gives, by an index that begins at 1. */
+/** Returns the first addresses of a master derivation key; indexes start at 1. */
 function derived(masterDerivationKey: Uint8Array, count: number): string[] {
   return Array.from({ length: count }, (_, i) =>
     Address.encode(Ed25519.publicKey(KeyDerivation.seed(masterDerivationKey, i + 1))),
@@ -126,7 +126,7 @@ suite('concurrency', { concurrency: 2 }, () => {
     assert.equal((await kmd.keys(handle)).length, 1)
   })
 
-  test('a password that changes while others unlock: no handle of the old one is left', async (t) => {
+  test('a password change during unlocks leaves no handle of the old password', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'old')
     const change = { wallet_id: id, wallet_password: 'old', new_wallet_password: 'new' }
@@ -141,11 +141,11 @@ suite('concurrency', { concurrency: 2 }, () => {
     await kmd.unlock(id, 'new')
   })
 
-  test('more derivations than the queue holds: 503 with the time to wait, and others are served meanwhile', async (t) => {
+  test('more derivations than the queue holds: 503 with the time to wait, while other requests are served', async (t) => {
     const kmd = await start(t, { settings: slowDrivers })
     const ids = await multiply(kmd, await kmd.create('slow', 'pw'), 50)
     const responses: TestResponse[] = []
-    // Three at once for one wallet is another limit, so they are spread.
+    // Spread over wallets, because three at once for one wallet is a separate limit.
     const all = Promise.all(
       Array.from({ length: 150 }, (_, index) =>
         kmd.tryUnlock(ids[index % ids.length]!, 'pw').then(
@@ -168,7 +168,7 @@ suite('concurrency', { concurrency: 2 }, () => {
   })
 })
 
-/** Copies of a wallet under ids of their own, which saves making as many slow ones. */
+/** Copies a wallet under new ids, which is faster than creating slow ones. */
 async function multiply(kmd: Kmd, id: string, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => index.toString(16).padStart(32, '0'))
   for (const copy of ids) {

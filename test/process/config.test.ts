@@ -1,4 +1,4 @@
-/** `latchkey config show`, and what `latchkey doctor` says about misspelt settings. */
+/** Tests `latchkey config show`, and how `latchkey doctor` reports misspelt settings. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -69,7 +69,7 @@ suite('latchkey config show', { concurrency: 2 }, () => {
     }
   })
 
-  test('an invalid file is an error that says so, and a missing one is the defaults', async (t) => {
+  test('reports an invalid file as an error, and shows the defaults for a missing one', async (t) => {
     const broken = await run(['config', 'show', '-d', dataDirectory(t, '{"wire": 5')])
     assert.deepEqual([broken.code, broken.stdout], [3, ''])
     assert.match(broken.stderr, /kmd_config\.json is not valid: .*is not JSON/)
@@ -90,7 +90,7 @@ suite('latchkey doctor', { concurrency: 2 }, () => {
     assert.match(stdout, /cure: correct the name, or remove it/)
   })
 
-  test('a misspelt variable is a warning, and those of other programs are not', async (t) => {
+  test('warns about a misspelt variable, but not about those of other programs', async (t) => {
     const environment = { KMD_DATADIR: 'x', LATCHKEY_NONSENSE: 'x', KMD_TOKEN: 'x', ALGOD_PORT: '1', AVM_ADDRESS: 'x' }
     const { stdout } = await run(['doctor', '-d', dataDirectory(t)], environment)
     assert.match(stdout, /^warning +KMD_DATADIR in the environment is read by no command; did you mean KMD_DATA_DIR\?/m)

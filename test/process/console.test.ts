@@ -1,4 +1,4 @@
-/** The console's operations on a real daemon with a devnet: links, sessions, lists, payments and logout. */
+/** Tests the console's operations on a real daemon with a devnet: links, sessions, lists, payments and logout. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
@@ -28,7 +28,7 @@ async function devnet(t: TestContext, options: { port?: number; token?: string }
   return started
 }
 
-/** Opens a session as the page does: with the ticket of a link. */
+/** Opens a session as the page does, with the ticket of a link. */
 async function open(t: TestContext, settings: { [name: string]: unknown }, wire = 'documented'): Promise<Console> {
   const kmd = await start(t, { settings, args: ['--wire', wire] })
   const client = await Client.connect({ dataDir: kmd.dataDir })
@@ -51,7 +51,7 @@ async function ok(response: Promise<TestResponse>): Promise<Json> {
 }
 
 for (const wire of ['documented', 'reference']) {
-  test(`from a link to a confirmed payment, by a session alone (${wire})`, async (t) => {
+  test(`a session leads from a link to a confirmed payment (${wire})`, async (t) => {
     const node = await devnet(t, { token: 'n'.repeat(64) })
     const { call } = await open(t, { algod: { url: node.url, token: node.token } }, wire)
 
@@ -67,7 +67,7 @@ for (const wire of ['documented', 'reference']) {
     node.fund(address, { microAlgos: 5_000_000n, microDollars: 2_500_000n })
 
     const [account] = (await ok(call('POST', '/latchkey/v1/accounts', { addresses: [address] }))).accounts
-    // The devnet gives what the two opt-ins take on top.
+    // The devnet adds the balance that the two opt-ins require.
     assert.ok(BigInt(account.micro_algos) >= 5_000_000n && account.min_micro_algos === '300000')
     assert.deepEqual(
       account.assets.map(({ amount, decimals, is_frozen }: Json) => [amount, decimals, is_frozen]),
@@ -107,7 +107,7 @@ for (const wire of ['documented', 'reference']) {
   })
 }
 
-test('a node that goes down is reported, and used again when it is back', async (t) => {
+test('reports a node that goes down, and uses it again when it is back', async (t) => {
   const first = await devnet(t)
   const { call } = await open(t, { algod: { url: first.url } })
   const body = { addresses: [first.dispenser.address] }
@@ -125,7 +125,7 @@ test('a node that goes down is reported, and used again when it is back', async 
   assert.equal((await call('POST', '/latchkey/v1/accounts', body)).status, 200)
 })
 
-test('a node that requires another token is reported, and the token is not revealed', async (t) => {
+test('reports a node that requires another token, and does not reveal the token', async (t) => {
   const node = await devnet(t, { token: 'n'.repeat(64) })
   const { kmd, call } = await open(t, { algod: { url: node.url, token: 'mistaken-token' } })
   const { message } = await ok(call('GET', '/latchkey/v1/node'))
@@ -133,7 +133,7 @@ test('a node that requires another token is reported, and the token is not revea
   assert.doesNotMatch(message + kmd.log() + kmd.output(), /mistaken-token/)
 })
 
-test('without a node the error explains how to set one', async (t) => {
+test('without a node, the error explains how to set one', async (t) => {
   const { call } = await open(t, {})
   const { status, json } = await call('POST', '/latchkey/v1/transactions', { transaction_ids: ['A'.repeat(52)] })
   assert.equal(status, 503)

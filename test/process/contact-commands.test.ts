@@ -1,4 +1,4 @@
-/** `latchkey contact ...`: the address book of the daemon. */
+/** Tests `latchkey contact ...`: the daemon's address book. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ suite('latchkey contact', { timeout: 600_000 }, () => {
     failed(await run('delete', exchange!), 3, /there is no contact/)
   })
 
-  test('reports what is not a label or an address, and prints none of it raw', async () => {
+  test('reports an invalid label or address, and prints neither raw', async () => {
     failed(await run('add', 'shop', 'NOT-AN-ADDRESS'), 2, /is not an address/)
     failed(await run('add', 'shop'), 2, /ADDRESS is missing/)
     const control = await run('add', '\u001b[2Jshop', shop!)
@@ -54,7 +54,7 @@ suite('latchkey contact', { timeout: 600_000 }, () => {
     failed(await run('add', 'SHOP', exchange!), 3, /another address has this label/)
   })
 
-  test('a damaged file is an error that names it, and stays as it is', async () => {
+  test('a damaged file is an error that names it, and stays unchanged', async () => {
     const file = join(kmd.dataDir, 'latchkey_contacts.json')
     writeFileSync(file, '{')
     for (const args of [['list'], ['add', 'new', shop!], ['delete', 'shop']]) {

@@ -11,18 +11,18 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { dataDirectory, type Kmd, sleep, start } from './commands.test.helper.js'
 
 const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 40)
-/** Two data directories, killed side by side. */
+/** Two data directories, killed in parallel. */
 const lanes = 2
 
-/** What a wallet must hold. A change that was requested and not answered may be there or not. */
+/** The expected content of a wallet. A requested change without a response may be there or not. */
 type Expected = {
   id: string
   masterDerivationKey: Buffer
-  /** Addresses that were acknowledged. */
+  /** The acknowledged addresses. */
   keys: Set<string>
   names: Set<string>
   passwords: Set<string>
-  /** Imports that were requested. */
+  /** The requested imports. */
   attempted: Set<string>
   changes: number
 }
@@ -43,13 +43,13 @@ test(`${rounds} kills lose nothing`, { timeout: 120_000 + rounds * 10_000 }, asy
       const kmd = await start(t, { dataDir })
       for (const wallet of wallets) await verify(kmd, wallet)
       assert.equal(await kmd.stop(), 0)
-      // A journal that never came to matter may be left; SQLite removes it with the next change.
+      // An unused journal may be left; SQLite removes it with the next change.
       const rest = readdirSync(join(dataDir, 'sqlite_wallets')).filter((name) => !/\.db(-journal)?$/.test(name))
       assert.deepEqual(rest, [])
     }),
   )
   assert.ok(counts.acknowledged >= rounds, `only ${counts.acknowledged} changes in ${rounds} rounds`)
-  // By chance: in few rounds none may be.
+  // This depends on chance: in few rounds there may be none.
   assert.ok(counts.cutOff >= Math.floor(rounds / 10), `only ${counts.cutOff} changes were cut off`)
   t.diagnostic(`${counts.acknowledged} changes acknowledged, ${counts.cutOff} cut off`)
 })
@@ -68,7 +68,7 @@ async function makeWallet(kmd: Kmd, name: string): Promise<Expected> {
   }
 }
 
-/** Several clients write at once; the kill comes at a moment that differs from round to round. */
+/** Several clients write at once; the moment of the kill varies from round to round. */
 async function writeUntilKilled(
   kmd: Kmd,
   wallets: Expected[],
@@ -100,7 +100,7 @@ async function writeUntilKilled(
       acknowledge()
     }
   }
-  // The last wallet has its password changed, which ends handles; the others are written to by way of one.
+  // The last wallet's password is changed, which ends its handles; the others are written to through one handle.
   const [changing, ...written] = [...wallets].reverse()
   const clients = [passwords(changing!), ...written.map(client)].map((work) =>
     work.catch((error: NodeJS.ErrnoException) => {
@@ -148,7 +148,9 @@ async function changePassword(kmd: Kmd, wallet: Expected): Promise<void> {
   wallet.passwords = new Set([new_wallet_password])
 }
 
-/** Acknowledged changes are present; others are complete or absent. What is found is expected from here on. */
+/**
+ * Acknowledged changes are present; others are complete or absent. Changes that are found are expected from then on.
+ */
 async function verify(kmd: Kmd, wallet: Expected): Promise<void> {
   const name = (await kmd.wallets()).find(({ id }) => id === wallet.id)?.name
   assert.ok(name !== undefined && wallet.names.has(name), `name ${name}, not one of ${[...wallet.names]}`)
@@ -183,7 +185,7 @@ async function unlockByAny(kmd: Kmd, wallet: Expected): Promise<string> {
   assert.fail(`none of ${wallet.passwords.size} passwords opens the wallet`)
 }
 
-/** As another program sees the files that were left behind, journals and all. */
+/** Checks the remaining files as another program sees them, including journals. */
 function checkIntegrity(dataDir: string): void {
   const directory = join(dataDir, 'sqlite_wallets')
   for (const file of readdirSync(directory).filter((name) => name.endsWith('.db'))) {

@@ -1,4 +1,4 @@
-/** The files of a data directory: which are written, with which modes, which are read, and which remain. */
+/** Tests the files of a data directory: which are written, with which modes, which are read, and which remain. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,14 +31,14 @@ suite('files and modes', { concurrency }, () => {
     })
   }
 
-  test('kmd.net is host:port and kmd.pid the pid of the process, neither with a newline', async (t) => {
+  test('kmd.net is host:port and kmd.pid the process id, neither with a newline', async (t) => {
     const kmd = await start(t)
     assert.match(readFileSync(kmd.path('kmd.net'), 'utf8'), /^127\.0\.0\.1:[1-9][0-9]*$/)
     assert.equal(readFileSync(kmd.path('kmd.pid'), 'utf8'), String(kmd.pid))
     assert.equal(readFileSync(kmd.path('kmd.lock'), 'utf8'), '')
   })
 
-  test('a generated token is 64 hexadecimal digits without a newline, and stays over a restart', async (t) => {
+  test('a generated token is 64 hexadecimal digits without a newline, and survives a restart', async (t) => {
     const first = await start(t)
     const token = readFileSync(first.path('kmd.token'), 'utf8')
     assert.match(token, /^[0-9a-f]{64}$/)
@@ -91,7 +91,7 @@ suite('the example configuration', { concurrency }, () => {
 }
 `
 
-  test('is written where there is no configuration, over an older one', async (t) => {
+  test('is written if there is no configuration, over an older one', async (t) => {
     const dataDir = dataDirectory(t, false)
     writeFileSync(join(dataDir, 'kmd_config.json.example'), 'old')
     const kmd = await start(t, { dataDir })
@@ -99,7 +99,7 @@ suite('the example configuration', { concurrency }, () => {
     assert.equal(existsSync(kmd.path('kmd_config.json')), false)
   })
 
-  test('is not written beside a configuration', async (t) => {
+  test('is not written next to a configuration', async (t) => {
     const kmd = await start(t)
     assert.equal(existsSync(kmd.path('kmd_config.json.example')), false)
   })
@@ -119,7 +119,7 @@ suite('the example configuration', { concurrency }, () => {
   })
 
   test('works as a configuration', async (t) => {
-    // The port is the only thing changed: the usual one may be taken on this machine.
+    // Only the port is changed, because the default port may be in use on this machine.
     const dataDir = dataDirectory(t, example.replace('"address": ""', '"address": "127.0.0.1:0"'))
     const kmd = await start(t, { dataDir })
     assert.deepEqual(await kmd.wallets(), [])
@@ -164,7 +164,7 @@ suite('reading the token', { concurrency }, () => {
 })
 
 suite('reading the configuration', { concurrency }, () => {
-  test('names in any case, unknown ones ignored, null for the default', async (t) => {
+  test('accepts names in any case, ignores unknown ones, and takes null for the default', async (t) => {
     const config = {
       ADDRESS: '127.0.0.1:0',
       Drivers: { SQLite: { Allow_Unsafe_Scrypt: true, SCRYPT: { Scrypt_N: 2, scrypt_p: null }, unknown: [1] } },
@@ -197,7 +197,7 @@ suite('reading the configuration', { concurrency }, () => {
     assert.equal(existsSync(kmd.walletPath()), false)
   })
 
-  test('a file in the place of the wallets directory fails the first request that needs it', async (t) => {
+  test('a file in place of the wallets directory fails the first request that needs it', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'sqlite_wallets'), '')
     const kmd = await start(t, { dataDir })
@@ -206,7 +206,7 @@ suite('reading the configuration', { concurrency }, () => {
     assert.ok(json.message.includes(join(dataDir, 'sqlite_wallets')), json.message)
   })
 
-  test('the wire is that of the Go daemon unless the file or --wire says otherwise', async (t) => {
+  test('the wire is that of the Go daemon unless the file or --wire overrides it', async (t) => {
     const versions = async (kmd: Kmd) => (await kmd.call('GET', '/versions')).text
     const reference = '{\n  "versions": [\n    "v1"\n  ]\n}'
     const documented = '{"error":false,"message":"","versions":["v1"]}'
@@ -218,7 +218,7 @@ suite('reading the configuration', { concurrency }, () => {
   })
 })
 
-suite('files after the end', { concurrency }, () => {
+suite('files after the daemon stops', { concurrency }, () => {
   test('after SIGTERM: no kmd.pid and kmd.net; lock, log, token and wallets stay', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
@@ -256,7 +256,7 @@ suite('files after the end', { concurrency }, () => {
     assert.equal(existsSync(first.path('kmd.net')), false)
   })
 
-  test('a stop is orderly even after the files were removed', async (t) => {
+  test('a stop is graceful even after the files were removed', async (t) => {
     const kmd = await start(t)
     for (const name of ['kmd.net', 'kmd.pid', 'kmd.token']) rmSync(kmd.path(name))
     assert.equal(await kmd.stop(), 0)

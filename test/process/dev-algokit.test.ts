@@ -1,11 +1,11 @@
-/** Programs made for AlgoKit's LocalNet, with the environment of `latchkey dev` and nothing else. */
+/** Runs programs made for AlgoKit's LocalNet, with only the environment of `latchkey dev`. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { temporaryDirectory } from './commands.test.helper.js'
 
-/** Finds the dispenser by its status: the first that is not offline and has more than 1,000 Algos. */
+/** Finds the dispenser by its status: the first account that is not offline and has more than 1,000 Algos. */
 const byStatus = 'algokit-utils-9'
 /** Finds the dispenser by its balance. */
 const byBalance = '@algorandfoundation/algokit-utils'
@@ -15,7 +15,7 @@ const { AlgorandClient, algo } = await import(process.env.PACKAGE)
 const { algorandFixture } = await import(process.env.PACKAGE + '/testing')
 const { Config } = await import(process.env.PACKAGE)
 Config.configure({ logger: { verbose() {}, debug() {}, info() {}, warn() {}, error() {} } })
-// Tools find the dispenser in the wallet; with its mnemonic they need not look.
+// Tools find the dispenser in the wallet; with its mnemonic they would not need to look.
 delete process.env.DISPENSER_MNEMONIC
 const algorand = AlgorandClient.fromEnvironment()
 const dispenser = await algorand.account.localNetDispenser()
@@ -40,7 +40,7 @@ console.log(JSON.stringify({
   sameAlice: String(alice.addr) === String(again.addr),
   alice: String(ofAlice.balance.microAlgo),
   test: String(ofTest.balance.microAlgo),
-  // Of the node itself: the forms of the clients differ.
+  // Read from the node itself, because the clients' formats differ.
   created: (await (await fetch(process.env.ALGOD_URL + '/v2/accounts/' + dispenser.addr)).json())['created-assets'].map(({ index }) => index),
   asset: Number(assetId),
   indexed: indexed.transaction.id === sent.txIds[0],
@@ -50,7 +50,7 @@ process.exit(0)
 `
 
 for (const name of [byStatus, byBalance]) {
-  test(`latchkey dev is LocalNet to ${name}`, { timeout: 240_000 }, async (t) => {
+  test(`${name} treats latchkey dev as LocalNet`, { timeout: 240_000 }, async (t) => {
     const env = { ...process.env, TMPDIR: temporaryDirectory(t), PACKAGE: name }
     const program = [process.execPath, '--input-type=module', '-e', script]
     const [stdout, stderr] = await new Promise<string[]>((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * `npm start` as a person sees it, on a terminal of 80 columns and 24 lines: the first start, a second terminal in which
- * nothing was set, and a restart. tmux is the terminal; it tells what has scrolled out of sight.
+ * Shows `npm start` as a person sees it, on a terminal of 80 columns and 24 lines: the first start, a second terminal
+ * without settings, and a restart. tmux is the terminal and reports what has scrolled out of view.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -15,9 +15,9 @@ type Terminal = {
   readonly type: (line: string) => void
   readonly press: (key: string) => void
   readonly screen: () => string
-  /** With the escape sequences of its colours. */
+  /** The screen with its colour escape sequences. */
   readonly colored: () => string
-  /** How many lines have scrolled out of sight. */
+  /** How many lines have scrolled out of view. */
   readonly scrolled: () => number
 }
 
@@ -30,7 +30,7 @@ class Tmux {
     this.#environment = {
       ...{ PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH']}`, HOME: home, PS1: '$ ', ENV: '' },
       ...{ XDG_STATE_HOME: join(home, '.local', 'state'), TERM: 'xterm-256color', LANG: 'C.UTF-8', TMUX_TMPDIR: home },
-      // Of npm itself: no settings of the machine, and no news.
+      // For npm: no settings of the machine, and no update notices.
       ...{ npm_config_userconfig: join(home, 'npmrc'), npm_config_update_notifier: 'false' },
     }
     atEnd(t, () => spawnSync('tmux', ['-L', this.#socket, 'kill-server'], { env: this.#environment }))
@@ -58,7 +58,7 @@ class Tmux {
   }
 }
 
-/** For those who want to look: LATCHKEY_CAPTURES names a file. */
+/** Saves the screens for manual review if LATCHKEY_CAPTURES names a file. */
 function record(title: string, screen: string): void {
   const file = process.env['LATCHKEY_CAPTURES']
   if (file !== undefined) appendFileSync(file, `${`== ${title} `.padEnd(80, '=')}\n${screen}\n`)

@@ -1,4 +1,6 @@
-/** The stack of `latchkey dev` over time: what a restart keeps, who finds it, what it says while it runs. */
+/**
+ * Tests the stack of `latchkey dev` over time: what a restart keeps, who finds it, and what it prints while it runs.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,7 +29,7 @@ type Running = {
   readonly stderr: () => string
 }
 
-/** A home of its own: its state directory is in it. */
+/** A separate home directory that contains the state directory. */
 class Home {
   readonly path: string
   readonly #scope: TestContext
@@ -78,7 +80,7 @@ async function end({ child, exited }: Running, signal: NodeJS.Signals = 'SIGINT'
   await exited
 }
 
-/** Listens on a port until the end of the test. If another program has the port, it is in use all the same. */
+/** Listens on a port until the end of the test. If another program already uses the port, that has the same effect. */
 async function occupy(t: TestContext, port: number): Promise<void> {
   const server = createServer().listen(port, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve).once('error', resolve))
@@ -112,7 +114,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     })
   }
 
-  test('--fresh starts over, and keeps what was there in previous', async (t) => {
+  test('--fresh starts over, and keeps the earlier state in previous', async (t) => {
     const home = new Home(t)
     const first = await home.startJson()
     await end(first)
@@ -123,7 +125,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     await end(second)
   })
 
-  test('--ephemeral runs beside another, is the one that is found while it runs, and leaves nothing', async (t) => {
+  test('--ephemeral runs alongside another stack, is the one found while it runs, and leaves nothing', async (t) => {
     const home = new Home(t)
     const kept = await home.startJson()
     const refused = await home.start('--any-port')
@@ -151,7 +153,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     assert.deepEqual([none.code, none.stderr.includes('no key daemon runs in')], [5, true])
   })
 
-  test('a program around which a stack runs is the only one to find it', async (t) => {
+  test('a stack that runs around a program is found only by that program', async (t) => {
     const home = new Home(t)
     const inside = [process.execPath, '-e', 'console.log("up"); setInterval(() => {}, 1000)']
     const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--', ...inside], {
@@ -166,7 +168,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     assert.equal(existsSync(home.state), false)
   })
 
-  test('a stranger at the address of a stack that was killed gets neither token nor password', async (t) => {
+  test('a stranger at the address of a killed stack gets neither token nor password', async (t) => {
     const home = new Home(t)
     const { facts, child } = await home.startJson()
     const file = join(home.state, 'stacks', `${child.pid}.json`)
@@ -183,7 +185,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     }).listen(Number(port), '127.0.0.1')
     atEnd(t, () => stranger.close())
     await once(stranger, 'listening')
-    // As after a power failure: everything is there but the process. Its id may be another program's by now.
+    // Simulates a power failure: everything is there except the process, whose id may belong to another program by now.
     const reused = JSON.parse(pointer.toString()) as { pid: number }
     writeFileSync(file, JSON.stringify({ ...reused, pid: process.pid }), { mode: 0o600 })
     writeFileSync(join(facts.kmd.dataDir, 'kmd.net'), kmdNet)
@@ -194,7 +196,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     assert.equal(received, '')
   })
 
-  test('each event is a line; --quiet has none', async (t) => {
+  test('prints each event on a line; --quiet prints none', async (t) => {
     const home = new Home(t)
     const stack = await home.start('--any-port')
     const [, url] = /Seller +(\S+)/.exec(stack.stdout())!
@@ -223,7 +225,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     assert.equal(quiet.stderr(), '')
   })
 
-  test('each default port that is in use is named beside the port that is used instead', async (t) => {
+  test('names each default port that is in use with its replacement', async (t) => {
     const defaults = { Seller: 4021, 'Key daemon': 4002, Facilitator: 4022, Devnet: 4001, Indexer: 8980 }
     for (const port of Object.values(defaults)) await occupy(t, port)
     const stack = await new Home(t).start('--ephemeral')
@@ -237,7 +239,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     await end(stack)
   })
 
-  test('the directory of another program is left alone', async (t) => {
+  test('leaves the directory of another program alone', async (t) => {
     const home = new Home(t)
     const path = join(home.path, 'thesis')
     mkdirSync(path)

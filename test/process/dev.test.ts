@@ -1,4 +1,4 @@
-/** The command `latchkey dev`: its output, the stack that it starts, and that it leaves nothing behind. */
+/** Tests the command `latchkey dev`: its output, the stack that it starts, and that it leaves nothing behind. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ type Facts = {
 
 type Running = { child: ChildProcess; exited: Promise<number | null>; stdout: () => string; directory: string }
 
-/** Runs it with a temporary directory of its own, to see what it leaves there. */
+/** Runs the command with a separate temporary directory, to see what it leaves there. */
 async function start(t: TestContext, args: string[]): Promise<Running> {
   const directory = temporaryDirectory(t)
   const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', ...args], {
@@ -70,7 +70,7 @@ suite('latchkey dev', () => {
     await assert.rejects(fetch(url!))
   })
 
-  test('--json prints what other programs need to use the stack', { timeout: 240_000 }, async (t) => {
+  test('--json prints the values that other programs need to use the stack', { timeout: 240_000 }, async (t) => {
     const { child, exited, stdout } = await start(t, ['--json'])
     const facts = JSON.parse(stdout()) as Facts
     const { hostname, port } = new URL(facts.kmd.url)
@@ -91,7 +91,7 @@ suite('latchkey dev', () => {
     assert.equal(existsSync(facts.kmd.dataDir), false)
   })
 
-  test('is LocalNet to its clients: one wallet with three rich keys that are online, and no assets', {
+  test('acts as LocalNet: one wallet with three rich keys that are online, and no assets', {
     timeout: 240_000,
   }, async (t) => {
     const { stdout } = await start(t, ['--json'])
@@ -125,7 +125,7 @@ suite('latchkey dev', () => {
     assert.equal(String(params?.creator), devnet.faucet.address)
   })
 
-  test('refuses what is no origin', async (t) => {
+  test('refuses an invalid origin', async (t) => {
     for (const origin of ['*', 'null', 'dapp.example', 'https://dapp.example/', 'ftp://dapp.example', 'http://a b']) {
       const { code, stderr } = await run(['--allow-origin', origin], temporaryDirectory(t))
       assert.equal(code, 2, origin)
@@ -178,7 +178,7 @@ suite('latchkey dev', () => {
   for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
     test(`leaves no process, port or file behind after ${signal}`, { timeout: 240_000 }, async (t) => {
       const directory = temporaryDirectory(t)
-      // A program that has started another, which ignores SIGTERM.
+      // A program that has started another one, which ignores SIGTERM.
       const stubborn = `process.on('SIGTERM', () => {}); console.log(process.pid + ' ' + process.env.ALGOD_URL); setInterval(() => {}, 1000)`
       const inside = ['sh', '-c', `"${process.execPath}" -e "${stubborn}"; true`]
       const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--', ...inside], {
@@ -204,7 +204,7 @@ suite('latchkey dev', () => {
     })
   }
 
-  test('the program reads stdin and writes stdout of a pipeline', {
+  test('the program reads stdin and writes stdout in a pipeline', {
     skip: missingProgram('bash'),
     timeout: 240_000,
   }, async (t) => {

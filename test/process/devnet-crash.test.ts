@@ -35,7 +35,7 @@ test(`${rounds} kills lose no acknowledged payment`, { timeout: 60_000 + rounds 
     if (round === rounds) devnet.child.kill('SIGTERM')
     assert.equal(await devnet.exited, round === rounds ? 0 : undefined)
   }
-  // How many is a matter of speed; each round has at least one, and some are interrupted by their kill.
+  // The number depends on speed; each round has at least one, and some are interrupted by their kill.
   assert.ok(counts.acknowledged >= rounds, `only ${counts.acknowledged} payments in ${rounds} rounds`)
   assert.ok(counts.interrupted > 0, 'no payment was under way when the devnet was killed')
   t.diagnostic(`${counts.acknowledged} payments acknowledged, ${counts.interrupted} interrupted`)
@@ -48,7 +48,7 @@ async function checkPayments({ url }: DevnetFacts, transactionIds: readonly stri
   }
 }
 
-/** A new devnet that replays the file has the same state. */
+/** Checks that a new devnet that replays the file has the same state. */
 async function checkReplay({ facts }: RunningDevnet, stateFile: string, copy: string): Promise<void> {
   const state = await get(`${facts.url}/devnet/state`)
   copyFileSync(stateFile, copy)

@@ -1,4 +1,4 @@
-/** The command `latchkey devnet`: what it prints, what its options do, and how it ends. */
+/** Tests the command `latchkey devnet`: its output, its options, and how it stops. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -76,7 +76,7 @@ test('latchkey devnet prints a block whose commands work', { skip: missingProgra
   assert.deepEqual(await exited, [0, null])
 })
 
-test('A15 latchkey devnet --genesis-hash reports the hash, and warns that what is signed can be valid elsewhere', async (t) => {
+test('A15 latchkey devnet --genesis-hash reports the hash, and warns that signed transactions can be valid elsewhere', async (t) => {
   const hash = 'SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
   const given = await startDevnet(t, ['--genesis-hash', hash])
   assert.deepEqual([given.facts.genesisHash, given.facts.genesisId], [hash, 'testnet-v1.0'])
@@ -113,7 +113,7 @@ test('latchkey devnet requires its token', async (t) => {
   assert.equal((await fetch(`${facts.url}/v2/status`, { headers })).status, 200)
 })
 
-test('latchkey devnet restores the state file, which one process at a time can use', async (t) => {
+test('latchkey devnet restores the state file, which only one process at a time can use', async (t) => {
   const stateFile = join(temporaryDirectory(t), 'ledger.log')
   const first = await startDevnet(t, ['--state', stateFile])
   const transactionId = await pay(first.facts, 5n)
@@ -156,7 +156,7 @@ test('latchkey devnet writes a dump on exit, and loads one on start', async (t) 
   assert.match(stderr, /dump\.json could not be loaded: /)
 })
 
-/** The hash of a genesis file, by an encoder that is not ours. */
+/** Returns the hash of a genesis file, with a third-party encoder. */
 function hashOf(genesis: string): string {
   const document = algosdk.parseJSON(genesis, { intDecoding: algosdk.IntDecoding.BIGINT }) as {
     alloc: { state: { [name: string]: unknown } }[]
@@ -169,7 +169,7 @@ function hashOf(genesis: string): string {
   return createHash('sha512-256').update('GE').update(algosdk.msgpackRawEncode(document)).digest('base64')
 }
 
-test('latchkey devnet --goal-dir writes what goal reads of the data directory of a node', async (t) => {
+test("latchkey devnet --goal-dir writes the files that goal reads from a node's data directory", async (t) => {
   const directory = join(temporaryDirectory(t), 'new', 'data')
   const read = (name: string): string => readFileSync(join(directory, name), 'utf8')
   const { facts, child, exited } = await startDevnet(t, ['--goal-dir', directory, '--accounts', '2'])
@@ -194,7 +194,7 @@ test('latchkey devnet --goal-dir writes what goal reads of the data directory of
   assert.equal(hashOf(read('genesis.json')), again.facts.genesisHash, 'other accounts, another genesis')
 })
 
-test('latchkey devnet --goal-dir leaves the directory of another node alone', async (t) => {
+test("latchkey devnet --goal-dir leaves another node's directory alone", async (t) => {
   const directory = temporaryDirectory(t)
   writeFileSync(join(directory, 'genesis.json'), '{"id":"v1.0","network":"mainnet"}')
   const { code, stdout, stderr } = await run('--port', '0', '--goal-dir', directory)
@@ -268,7 +268,7 @@ test('latchkey devnet reports a port that is in use', async (t) => {
   )
 })
 
-test('latchkey devnet serves the indexer API on a port of its own', async (t) => {
+test('latchkey devnet serves the indexer API on a separate port', async (t) => {
   const { facts } = await startDevnet(t, ['--indexer-port', '0'])
   const { INDEXER_SERVER: server, INDEXER_PORT: port, INDEXER_URL: url } = facts.environment
   assert.equal(url, facts.indexerUrl)

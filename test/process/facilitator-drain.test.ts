@@ -1,4 +1,4 @@
-/** How `latchkey facilitator` stops: not ready at once, and nothing that it has taken on is lost. */
+/** Tests how `latchkey facilitator` stops: it is immediately not ready, and loses nothing that it has accepted. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -37,7 +37,7 @@ async function start(t: TestContext, devnet: Devnet, args: string[]): Promise<Ru
   return { child, exited, url, log: () => stderr }
 }
 
-/** Blocks are made by the test: a settlement waits until it makes one. */
+/** The test makes the blocks, so a settlement waits until it makes one. */
 async function open(t: TestContext, args: string[]) {
   const devnet = await Devnet.start({ port: 0, blocks: 'manual' })
   atEnd(t, () => devnet.stop())
@@ -68,7 +68,7 @@ async function open(t: TestContext, args: string[]) {
 }
 
 suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, () => {
-  test('is not ready at once, takes payments during the delay, and finishes what waits for a block', async (t) => {
+  test('is immediately not ready, accepts payments during the delay, and finishes settlements that wait for a block', async (t) => {
     const { devnet, facilitator, post, isReady, hasSubmitted } = await open(t, ['--drain-delay', '2'])
     assert.equal(await isReady(), 200)
     facilitator.child.kill('SIGTERM')
@@ -92,7 +92,7 @@ suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, (
     assert.match(facilitator.log(), /stopping: not ready any more, taking payments for another 2 s/)
   })
 
-  test('answers calls that would wait longer than it may with settlement_pending, and ends with 0', async (t) => {
+  test('answers calls that would wait too long with settlement_pending, and exits with 0', async (t) => {
     const { facilitator, post, hasSubmitted } = await open(t, ['--drain-timeout', '2'])
     const settling = post('/settle')
     await until('the payment at the node', hasSubmitted)
@@ -102,7 +102,7 @@ suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, (
     assert.equal(await facilitator.exited, 0)
   })
 
-  test('a second signal ends it at once, with 130', async (t) => {
+  test('a second signal ends it immediately, with 130', async (t) => {
     const { facilitator, isReady } = await open(t, ['--drain-delay', '3000', '--drain-timeout', '3600'])
     facilitator.child.kill('SIGTERM')
     await until('not ready', async () => (await isReady()) === 503)
@@ -110,7 +110,7 @@ suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, (
     assert.equal(await facilitator.exited, 130)
   })
 
-  test('does not wait after Ctrl-C, and without a delay refuses one that leaves no time', async (t) => {
+  test('does not wait after Ctrl-C, and refuses a delay that leaves no time', async (t) => {
     const { facilitator } = await open(t, ['--drain-delay', '3000', '--drain-timeout', '3600'])
     facilitator.child.kill('SIGINT')
     assert.equal(await facilitator.exited, 0)

@@ -1,4 +1,4 @@
-/** `latchkey facilitator` with a key that cannot sign: it does not start, and reports one that it loses. */
+/** Tests `latchkey facilitator` with a key that cannot sign: it does not start, and it reports a key that it loses. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -46,7 +46,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     return Object.entries(given).flat()
   }
 
-  /** Runs it until it ends; with a usable key that is never. */
+  /** Runs the command until it exits, which it never does with a usable key. */
   function run(args: string[], env: { [name: string]: string } = {}): Promise<Outcome> {
     return new Promise((resolve) => {
       const given = { env: { ...environment(), ...env }, timeout: 60_000 }
@@ -62,7 +62,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     assert.deepEqual([found, stdout], [code, ''], stderr)
   }
 
-  test('a wrong, missing or unreadable password ends it with 6', async () => {
+  test('exits with 6 for a wrong, missing or unreadable password', async () => {
     const wrong = join(directory, 'wrong')
     writeFileSync(wrong, 'guess\n')
     await refused(daemonKey({ '--password-file': wrong }), 6, /wrong password/)
@@ -71,22 +71,22 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     await refused(daemonKey({ '--password-file': join(directory, 'none') }), 6, /password/)
   })
 
-  test('a wallet or a key that is not there ends it with 3', async () => {
+  test('exits with 3 for a missing wallet or key', async () => {
     await refused(daemonKey({ '-w': 'purse' }), 3, /wallet.*purse.*latchkey wallet list/s)
     await refused(daemonKey({ '--key': other }), 3, /has no key [A-Z2-7]{58}; latchkey key list/)
   })
 
-  test('a daemon that does not run or does not answer ends it with 5', async () => {
+  test('exits with 5 if the daemon does not run or does not respond', async () => {
     const empty = join(directory, 'empty')
     await refused(daemonKey({ '-d': empty }), 5, /no key daemon runs in .*; latchkey kmd starts one/)
   })
 
-  test('a key from the environment that is damaged ends it with 3', async () => {
+  test('exits with 3 for a damaged key in the environment', async () => {
     await refused([], 3, /mnemonic|word/, { AVM_MNEMONIC: 'abandon '.repeat(25).trim() })
     await refused([], 3, /secret key/, { AVM_PRIVATE_KEY: 'AAAA' })
   })
 
-  test('an account that is rekeyed to another key ends it with 3', async () => {
+  test('exits with 3 for an account rekeyed to another key', async () => {
     const client = new algosdk.Algodv2('', devnet.url)
     const [, , rekeyed] = devnet.accounts
     const { sk, addr } = algosdk.mnemonicToSecretKey(rekeyed!.mnemonic)
@@ -97,7 +97,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     await refused([], 3, /is authorized by another key/, { AVM_MNEMONIC: rekeyed!.mnemonic })
   })
 
-  test('several keys are several fee accounts: one that is not there does not keep the others from starting', async (t) => {
+  test('several keys are several fee accounts, and a missing one does not prevent the start', async (t) => {
     const child = spawn(process.execPath, [...options(), ...daemonKey({ '--key': other }), '--key', fees], {
       env: environment(),
     })
@@ -128,7 +128,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     )
   })
 
-  test('options of several keys are given once, or once for each', async () => {
+  test('accepts options for several keys once, or once per key', async () => {
     const three = ['--key', other, '--key', other, '--password-file', passwordFile]
     await refused([...daemonKey(), ...three], 2, /--password-file is given 2 times, and --key 3 times/)
     const gap = { AVM_MNEMONIC_2: devnet.accounts[0]!.mnemonic }
@@ -137,12 +137,12 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     await refused([], 3, /feePayer names one account twice/, twice)
   })
 
-  test('a seller or an asset that does not exist as such is invalid usage', async () => {
+  test('rejects an invalid seller or asset as invalid usage', async () => {
     await refused(['--pay-to', 'SELLER'], 2, /--pay-to SELLER is not an Algorand address/)
     await refused(['--asset', 'USDC'], 2, /--asset USDC is not the id of an asset/)
   })
 
-  test('one that loses the daemon is unhealthy, and recovers with it', async (t) => {
+  test('is unhealthy without the daemon, and recovers with it', async (t) => {
     const child = spawn(process.execPath, [...options(), ...daemonKey()], { env: environment() })
     atEnd(t, () => child.kill('SIGKILL'))
     let stdout = ''
@@ -171,7 +171,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     assert.match(await metrics(), /^latchkey_facilitator_healthy 0$/m)
     kmd = await start(scope, { dataDir: kmd.dataDir })
     await until('the daemon again', async () => (await health()).status === 200)
-    // A daemon that accepts connections and does not answer.
+    // A daemon that accepts connections and does not respond.
     kmd.signal('SIGSTOP')
     try {
       await until('the stopped daemon', async () => (await health()).status === 503)
@@ -181,7 +181,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     await until('the daemon once more', async () => (await health()).status === 200)
   })
 
-  test('a second signal ends a start that waits for a key daemon that hangs', async (t) => {
+  test('a second signal ends a start that waits for a hanging key daemon', async (t) => {
     const daemon = createServer().listen(0, '127.0.0.1')
     const connected = once(daemon, 'connection')
     await once(daemon, 'listening')
@@ -198,7 +198,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     const exited = once(child, 'close')
     await connected
     child.kill('SIGTERM')
-    // Two of one kind that are not taken yet would count as one.
+    // Two pending signals of the same kind would count as one.
     child.kill('SIGINT')
     assert.deepEqual(await exited, [130, null])
   })

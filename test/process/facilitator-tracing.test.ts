@@ -1,4 +1,6 @@
-/** An operator traces `latchkey facilitator` by a set-up that is loaded before it, as docs/deploying.md says. */
+/**
+ * An operator traces `latchkey facilitator` with a setup module that is loaded first, as docs/deploying.md describes.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +14,7 @@ import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 const require = createRequire(import.meta.url)
 const urlOf = (name: string): string => JSON.stringify(pathToFileURL(require.resolve(name)).href)
 
-test('spans of the command are those of the SDK that was loaded first, wherever that is installed', async (t) => {
+test('spans of the command use the SDK that was loaded first, wherever it is installed', async (t) => {
   const directory = temporaryDirectory(t)
   const { facts } = await startDevnet(t)
   const output = join(directory, 'spans')

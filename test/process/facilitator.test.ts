@@ -1,4 +1,4 @@
-/** The command `latchkey facilitator`: its output, its options and its exit codes. */
+/** Tests the command `latchkey facilitator`: its output, its options and its exit codes. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -51,7 +51,7 @@ async function start(t: TestContext, devnet: Devnet, args: string[], environment
 }
 
 suite('latchkey facilitator', { concurrency: 2 }, () => {
-  test('takes several nodes, and a quorum of as many different ones', async (t) => {
+  test('accepts several nodes, and a quorum of that many different ones', async (t) => {
     const devnet = await startDevnet(t)
     const again = devnet.url.replace('127.0.0.1', 'localhost')
     const refused = await run(['--network', 'local', '--node', devnet.url, '--node', devnet.url, '--quorum', '2'])
@@ -83,7 +83,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal(await running.exited, 0)
   })
 
-  test('names the port that is in use, and an address that this machine does not have', async (t) => {
+  test('names a port that is in use, and an address that this machine does not have', async (t) => {
     const devnet = await startDevnet(t)
     const { port } = new URL(devnet.url)
     const home = { HOME: temporaryDirectory(t) }
@@ -115,7 +115,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal(statSync(store).mode & 0o777, 0o600)
   })
 
-  test('warns of a fee account without funds', async (t) => {
+  test('warns about a fee account without funds', async (t) => {
     const devnet = await startDevnet(t)
     const broke = {
       AVM_PRIVATE_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA==',
@@ -126,7 +126,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal((await fetch(`${url}/health`)).status, 503)
   })
 
-  test('requires an API key if it has some', async (t) => {
+  test('requires an API key if any are configured', async (t) => {
     const devnet = await startDevnet(t)
     const file = join(temporaryDirectory(t), 'keys')
     writeFileSync(file, 'one\ntwo\n')
@@ -138,7 +138,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.notEqual((await fetch(`${url}/verify`, { method: 'POST', body, headers })).status, 401)
   })
 
-  test('limits callers by the address that a proxy names, and names a store that it cannot use', async (t) => {
+  test('limits callers by the address that a proxy reports, and names a store that it cannot use', async (t) => {
     const devnet = await startDevnet(t)
     const running = await start(t, devnet, ['--json', '--caller-rate', '2', '--client-ip-header', 'X-Forwarded-For'])
     const { url } = JSON.parse(running.stdout()) as { url: string }
@@ -148,7 +148,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
       const response = await fetch(`${url}/verify`, { method: 'POST', body, headers })
       return ((await response.json()) as { invalidReason?: string }).invalidReason
     }
-    // A client can send the first elements of the header; the last one is of the proxy.
+    // A client can send the first elements of the header; the last one comes from the proxy.
     const reasons = [await ask('9.9.9.9'), await ask('1.1.1.1, 9.9.9.9'), await ask('2.2.2.2, 9.9.9.9')]
     assert.deepEqual([reasons[1], reasons[2]], ['invalid_exact_avm_invalid_version', 'facilitator_policy_refused'])
     assert.equal(await ask('8.8.8.8'), 'invalid_exact_avm_invalid_version')

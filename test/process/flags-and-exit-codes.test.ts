@@ -1,4 +1,4 @@
-/** The command line and its exit codes, which launchers act on. */
+/** Tests the command line and its exit codes, on which launchers rely. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -58,7 +58,7 @@ suite('flags', { concurrency: 2 }, () => {
 
   const accepted: string[][] = [['-t', '60'], ['-t=60'], ['--timout-secs=60', 'extra']]
   for (const args of accepted) {
-    test(`takes ${args.join(' ')}, serves, and prints nothing`, async (t) => {
+    test(`accepts ${args.join(' ')}, serves, and prints nothing`, async (t) => {
       const kmd = await start(t, { args })
       assert.equal((await kmd.call('GET', '/versions')).status, 200)
       assert.equal(await kmd.stop(), 0)
@@ -66,10 +66,10 @@ suite('flags', { concurrency: 2 }, () => {
     })
   }
 
-  test('takes the data directory in each spelling', async (t) => {
+  test('accepts the data directory in each spelling', async (t) => {
     const spellings = [(dir: string) => ['--data-dir', dir], (dir: string) => [`--data-dir=${dir}`]]
     for (const spell of [...spellings, (dir: string) => [`-d=${dir}`], (dir: string) => [`-d${dir}`]]) {
-      // Two bytes of config are enough to tell that this directory was read.
+      // A configuration of two bytes is enough to show that this directory was read.
       const dataDir = dataDirectory(t, '[]')
       assert.equal((await run(t, spell(dataDir))).code, 3)
       assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), /couldn't start kmd: /)
@@ -78,7 +78,7 @@ suite('flags', { concurrency: 2 }, () => {
 })
 
 suite('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
-  test('because the data directory is missing, which is not created', async (t) => {
+  test('because the data directory is missing; it is not created', async (t) => {
     const missing = join(temporaryDirectory(t), 'missing')
     const { code, stdout, stderr } = await run(t, ['-d', missing])
     assert.equal(code, 2)
@@ -87,7 +87,7 @@ suite('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
     assert.equal(existsSync(missing), false)
   })
 
-  test('because a file is in the place of the data directory', async (t) => {
+  test('because a file is in place of the data directory', async (t) => {
     const file = join(temporaryDirectory(t), 'file')
     writeFileSync(file, '')
     const { code, stderr } = await run(t, ['-d', file])
@@ -95,7 +95,7 @@ suite('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
     assert.match(stderr, /^failed to open log file: /)
   })
 
-  test('because a directory is in the place of the log', async (t) => {
+  test('because a directory is in place of the log', async (t) => {
     const dataDir = temporaryDirectory(t)
     spawnSync('mkdir', [join(dataDir, 'kmd.log')])
     const { code, stderr } = await run(t, ['-d', dataDir])
@@ -138,7 +138,7 @@ suite('exit 3: the configuration', { concurrency: 2 }, () => {
   for (const [title, config, reason] of bad) {
     test(title, async (t) => {
       const dataDir = dataDirectory(t, config)
-      // In this process, to save the time of another; that the command ends with this code is tried below.
+      // Runs in this process to save time; a test below checks that the command exits with this code.
       assert.equal(await exitCodeOf(dataDir), 3)
       assertNotStarted(dataDir, reason)
       assert.equal(existsSync(join(dataDir, 'kmd_config.json.example')), false, 'an example beside a config')
@@ -154,7 +154,7 @@ suite('exit 3: the configuration', { concurrency: 2 }, () => {
     assert.equal(existsSync(join(dataDir, 'a')), false)
   })
 
-  test('a process that cannot read its configuration reports it in the log only', async (t) => {
+  test('a process that cannot read its configuration reports it only in the log', async (t) => {
     await failsToStart(t, dataDirectory(t, '{} x'), /kmd_config\.json is not JSON/)
   })
 
@@ -189,7 +189,7 @@ suite('exit 3: token, address and a blank directory', { concurrency: 2 }, () => 
     await failsToStart(t, dataDirectory(t, { address: `127.0.0.1:${port}` }), /address already in use/)
   })
 
-  test('an address that is not of this machine', async (t) => {
+  test('an address that this machine does not have', async (t) => {
     await failsToStart(t, dataDirectory(t, { address: '192.0.2.1:0' }), /couldn't start kmd: /)
   })
 
@@ -212,7 +212,7 @@ suite('exit 4: the data directory is in use', { concurrency: 2 }, () => {
   const lockedReason =
     /couldn't start kmd: failed to lock kmd\.lock; is an instance of kmd already running in this data directory\?/
 
-  test('a second instance exits and changes nothing of the first', async (t) => {
+  test('a second instance exits and changes no state of the first', async (t) => {
     const kmd = await start(t)
     await kmd.create('first', 'pw')
     // Stopped, because its own timers move read marks in SQLite's shared memory.
@@ -247,7 +247,7 @@ suite('exit 4: the data directory is in use', { concurrency: 2 }, () => {
     assert.equal(await (await start(t, { dataDir })).stop(), 0)
   })
 
-  test('flock(1) finds the lock taken while the daemon runs, and free once it ended', async (t) => {
+  test('flock(1) finds the lock taken while the daemon runs, and free after it exits', async (t) => {
     const kmd = await start(t)
     const tryLock = () => spawnSync('flock', ['-n', kmd.path('kmd.lock'), 'true']).status
     assert.equal(tryLock(), 1)
@@ -285,7 +285,7 @@ function assertNotStarted(dataDir: string, reason: RegExp): void {
   for (const name of ['kmd.net', 'kmd.pid']) assert.equal(existsSync(join(dataDir, name)), false, name)
 }
 
-/** Every file but the log, which a second instance writes to as the reference does. */
+/** Returns every file except the log, which a second instance writes to, like the reference. */
 function snapshot(dataDir: string): unknown {
   return readdirSync(dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name !== 'kmd.log')

@@ -1,4 +1,4 @@
-/** A program that locks the database at the path in its first argument until its stdin ends. */
+/** Locks the database at the path in the first argument until stdin ends. */
 import { DatabaseSync } from '@photostructure/sqlite'
 
 const database = new DatabaseSync(process.argv[2]!)

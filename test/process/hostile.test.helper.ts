@@ -1,4 +1,4 @@
-/** Strangers whose every text tries to take over the terminal: a daemon, a node, a seller, and files. */
+/** Simulates strangers whose every text tries to take over the terminal: a daemon, a node, a seller, and files. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,15 +6,17 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { atEnd, type Scope, temporaryDirectory } from './commands.test.helper.js'
 
-/** Seen on the screen, it shows that a hostile text got there. */
+/** If it is visible on the screen, a hostile text got there. */
 export const marker = 'PWN'
 const clipboard = '\u001b]52;c;ZXZpbA==\u0007'
-/** Sets the clipboard, clears the screen, by C0 and C1, reverses the line, and adds lines of its own. */
+/** Sets the clipboard, clears the screen through C0 and C1, reverses the line, and adds lines. */
 export const hostile = `${marker}${clipboard}\u001b[2J\u009b2J\u009d0;T\u009c\u202e\u2066\u2028\u2029\u200b\u0085\u007f\b\u000b\r\nlatchkey: FAKE\u{e0041}\u001b[31m`
-/** The same for a name, which has at most 64 bytes. */
+/** The same for a name, which is limited to 64 bytes. */
 export const hostileName = `${marker}${clipboard}\u009b2J\u202e\u2028\r\n`
 
-/** A terminal obeys none of these. Variation selectors and the like are no part of what the commands print. */
+/**
+ * Returns the characters that a terminal could obey. The commands print no variation selectors or similar characters.
+ */
 export function unsafeIn(screen: string): string[] {
   // The commands clear their progress line with blanks between two carriage returns.
   const text = screen.replaceAll(/\r +\r/g, '')
@@ -26,7 +28,7 @@ export function unsafeIn(screen: string): string[] {
 
 type Change = (value: string, name: string) => string
 
-/** Every string of a JSON value, changed. */
+/** Changes every string of a JSON value. */
 function changed(value: unknown, change: Change, name = ''): unknown {
   if (typeof value === 'string') return change(value, name)
   if (Array.isArray(value)) return value.map((one) => changed(one, change, name))
@@ -44,7 +46,7 @@ async function listen(scope: Scope, handle: (request: IncomingMessage, response:
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Forwards to an honest server, without what was added to its answers, and changes the strings of its answers. */
+/** Forwards to an honest server, without the additions to its responses, and changes the strings of its responses. */
 function forward(address: string, change: Change) {
   return async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const escaped = JSON.stringify(hostile).slice(1, -1)
@@ -73,13 +75,13 @@ function refuse(status: number) {
   }
 }
 
-/** What a command can show without the rest of it being unreadable. */
+/** Strings that a command can show while the rest of the response stays readable. */
 const shown =
   /^(name|id|address|addresses|path|moved_to|version|message|wallet_name|label|agent_name|claimed_url|claimed_description|description|warnings|reason|rule|text)$/
 
 export type Lies = 'shown' | 'all' | 'errors'
 
-/** The data directory of a daemon that lies. */
+/** Returns the data directory of a daemon that lies. */
 export async function lyingDaemon(
   scope: Scope,
   honest: { address: string; token: string },
@@ -94,7 +96,7 @@ export async function lyingDaemon(
   return dataDir
 }
 
-/** A node that adds to names and messages of an honest one. */
+/** Starts a node that adds to the names and messages of an honest one. */
 export async function lyingNode(scope: Scope, url: string): Promise<string> {
   const add: Change = (value, name) =>
     /^(name|unit-name|url|message|genesis-id|note)$/.test(name) ? value + hostile : value
@@ -109,7 +111,7 @@ const inHeader = (value: unknown): string => Buffer.from(JSON.stringify(value)).
 
 export type Sale = { network: string; asset: string; payTo: string }
 
-/** Paths of a seller that lies in the price, in the receipt, in the body. */
+/** Paths of a seller that lies in the price, in the receipt, or in the body. */
 export const sellerPaths = ['/paid', '/refused', '/unpayable', '/garbage', '/free', '/moved', '/failed'] as const
 
 export async function hostileSeller(scope: Scope, { network, asset, payTo }: Sale): Promise<string> {

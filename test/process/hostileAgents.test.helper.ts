@@ -1,4 +1,4 @@
-/** Agents whose claims try to take over the terminal, and the commands that show them. */
+/** Creates agents whose claims try to take over the terminal, and lists the commands that show them. */
 import assert from 'node:assert/strict'
 import { Address, Transaction } from '@latchkey/algorand'
 import type { Kmd } from './commands.test.helper.js'
@@ -11,7 +11,7 @@ let agents = 0
 
 export type HostileAgent = { readonly agent: string; readonly approval: string; readonly token: string }
 
-/** An agent, with a payment that waits for its owner and for which it claims what it likes. */
+/** Creates an agent with a payment that waits for its owner, and with arbitrary claims about it. */
 export async function hostileAgent(kmd: Kmd, { name, key }: Own): Promise<HostileAgent> {
   const { id: walletId } = (await kmd.wallets()).find((one) => one.name === name)!
   const genesisHash = new Uint8Array(32).fill(1)
@@ -35,7 +35,7 @@ export async function hostileAgent(kmd: Kmd, { name, key }: Own): Promise<Hostil
   return { agent: agent.name, approval: approval.id, token }
 }
 
-/** Runs with an agent of its own each. */
+/** Runs each command with its own agent. */
 type WithAgent = (
   argsOf: (agent: string, approval: string, own: Own) => readonly string[],
 ) => (name: string) => Promise<Run[]>

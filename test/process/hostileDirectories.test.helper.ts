@@ -1,4 +1,7 @@
-/** Directories whose names and files others chose, and the commands of operators and sellers that show them. */
+/**
+ * Creates directories whose names and files others chose, and lists the commands of operators and sellers that show
+ * them.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,12 +14,12 @@ export type Run = {
   args: readonly string[]
   env?: { [name: string]: string }
   typed?: string
-  /** For a command that stays up: what it prints when it is ready, and what is done before it is stopped. */
+  /** For a long-running command: its output when it is ready, and what is done before it is stopped. */
   ready?: string
   meanwhile?: (screen: string) => Promise<unknown>
 }
 
-/** The runs of each command, by its name. */
+/** The runs of each command, by name. */
 export type Table = { [command: string]: (name: string) => Promise<Run[]> }
 
 const stopTimeoutMs = 60_000
@@ -57,7 +60,7 @@ export function operatingCommands(scope: Scope, directory: string, lyingDirector
     return path
   }
 
-  /** A daemon in the background, in a directory with a hostile name; it is stopped in any case. */
+  /** Runs a daemon in the background, in a directory with a hostile name. The daemon is stopped in any case. */
   function background(): { dataDir: string; start: Run; stop: Run } {
     const dataDir = join(hostileDirectory(), 'kmd-v0.5')
     const stop = ['kmd', 'stop', '-d', dataDir]
@@ -65,7 +68,7 @@ export function operatingCommands(scope: Scope, directory: string, lyingDirector
     return { dataDir, start: { args: ['kmd', 'start', '-d', dataDir] }, stop: { args: stop } }
   }
 
-  /** A service manager that refuses everything, and says so at length; and a file that is there already. */
+  /** Simulates a service manager that refuses everything with long messages, and an existing file. */
   function services(existing?: string): { [name: string]: string } {
     const bin = join(directory, `bin${count++}`)
     mkdirSync(bin)
@@ -176,7 +179,7 @@ export function operatingCommands(scope: Scope, directory: string, lyingDirector
   }
 }
 
-/** Everything that buyers and nodes choose. */
+/** Records every value that buyers and nodes choose. */
 function recordHostileSales(path: string): void {
   const claims = new SqliteClaims(path)
   const texts = { payer: hostile, payTo: hostile, assetName: hostile, route: hostile, method: hostile, path: hostile }

@@ -1,11 +1,11 @@
-/** The commands of the MCP server, with daemons, nodes, files and settings that try to take over the terminal. */
+/** Runs the commands of the MCP server with daemons, nodes, files and settings that try to take over the terminal. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hostile } from './hostile.test.helper.js'
 import type { Run, Table } from './hostileDirectories.test.helper.js'
 
 export type McpParts = {
-  /** A file with the token of a new agent. */
+  /** Returns a file with the token of a new agent. */
   readonly tokenFile: () => Promise<string>
   readonly file: (name: string, content: string) => string
   readonly hostileDirectory: () => string

@@ -1,4 +1,4 @@
-/** HTTP of other clients, valid and malformed. */
+/** Tests valid and malformed HTTP of other clients. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import {
@@ -34,7 +34,7 @@ suite('HTTP', { concurrency }, () => {
       head(kmd, 'GET', '/no/such/path', 'Connection: close'),
     ]
     assert.deepEqual(statusesOf(await exchange(t, kmd.port, requests.join(''))), [200, 401, 200, 400, 404])
-    // The same, a byte at a time.
+    // The same, one byte at a time.
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.setNoDelay(true)
     for (const byte of requests.slice(2).join('')) {
@@ -45,7 +45,7 @@ suite('HTTP', { concurrency }, () => {
     assert.deepEqual(statusesOf(received()), [200, 400, 404])
   })
 
-  test('a half-closed client gets its whole response', async (t) => {
+  test('a half-closed client gets its full response', async (t) => {
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.end(head(kmd, 'GET', '/v1/wallets') + head(kmd, 'GET', '/versions') + head(kmd, 'GET', '/v1/nope'))
     await closed
@@ -73,7 +73,7 @@ suite('HTTP', { concurrency }, () => {
     assert.match(received(), /\r\nConnection: keep-alive\r\n/i)
   })
 
-  test('bodies in chunks, with extensions and trailers, in any pieces', async (t) => {
+  test('accepts bodies in chunks, with extensions and trailers, in any pieces', async (t) => {
     const kmd = await start(t)
     const create = (name: string) => `{"wallet_name":"${name}","wallet_driver_name":"sqlite","wallet_password":""}`
     const chunked = (body: string, size: number) => {
@@ -163,7 +163,7 @@ suite('HTTP', { concurrency }, () => {
     assert.equal(statusOf(received()), 400)
   })
 
-  test('random bytes do not stop it', async (t) => {
+  test('random bytes do not stop the daemon', async (t) => {
     let seed = 0x2545f491
     const random = () => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
@@ -182,7 +182,7 @@ suite('HTTP', { concurrency }, () => {
     assert.ok(!kmd.log().includes('level=error'), kmd.log())
   })
 
-  test('a GET with a body, also a late one, is served', async (t) => {
+  test('serves a GET with a body, also a late one', async (t) => {
     assert.equal((await kmd.call('GET', '/v1/wallets', '{}')).status, 200)
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.write(head(kmd, 'GET', '/v1/wallets', 'Content-Length: 2', 'Connection: close'))

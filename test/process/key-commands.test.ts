@@ -1,4 +1,4 @@
-/** `latchkey key ...` in scripts. On a terminal: `prompts.test.ts`. */
+/** Tests `latchkey key ...` in scripts. See `prompts.test.ts` for terminals. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     failed(await run('key list -w empty'), 0, /There is no key in empty yet; latchkey key new generates one/)
   })
 
-  test('suggests the network that a misspelt one is near to', async () => {
+  test('suggests a network for a misspelt name', async () => {
     await kmd.create('misspelt', 'pw')
     const address = (await run('key new -w misspelt')).stdout
     const { code, stdout, stderr } = await run('key list -w misspelt --network mainnet2')
@@ -76,7 +76,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     assert.ok(Number(found.algos) > 0)
   })
 
-  test('lists the addresses and exits with 3 if the node does not answer', async () => {
+  test('lists the addresses and exits with 3 if the node does not respond', async () => {
     const { code, stdout, stderr } = await run('key list -w keys --node http://127.0.0.1:1')
     assert.equal(code, 3)
     assert.equal(stdout.trim().split('\n').length, 4)
@@ -112,7 +112,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     failed(again, 3, new RegExp(`${first.addr} is already in imports; nothing was done`))
   })
 
-  test('rejects what is not a key', async () => {
+  test('rejects an invalid key', async () => {
     const path = join(directory, 'broken')
     const { sk } = algosdk.generateAccount()
     const damaged = Buffer.from(sk)
@@ -162,7 +162,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     }
   })
 
-  test('deletes only with --yes, and says whether the backup restores the key', async () => {
+  test('deletes only with --yes, and reports whether the backup restores the key', async () => {
     const last = await kmd.generate(handle)
     failed(await run(`key delete ${last} -w keys`), 2, /no terminal to ask for confirmation; give --yes/)
     const { code, stdout, stderr } = await run(`key delete ${last} -w keys --yes --json`)
@@ -197,11 +197,11 @@ suite('latchkey key', { timeout: 600_000 }, () => {
   async function untilKeys(daemon: Kmd): Promise<void> {
     const { id } = (await daemon.wallets())[0]!
     const opened = await daemon.unlock(id, '')
-    // The first ones may be on disk before the command has their answers.
+    // The first keys may be on disk before the command has their responses.
     while ((await daemon.keys(opened)).length < 100) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('writes no secret and no password to the log of the daemon', async () => {
+  test("writes no secret and no password to the daemon's log", async () => {
     const words = (await run('wallet backup keys --yes')).stdout.trim()
     const log = kmd.log()
     assert.ok(!log.includes(words) && !log.includes('"pw"'))

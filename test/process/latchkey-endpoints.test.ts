@@ -1,4 +1,4 @@
-/** The paths that the Go daemon does not have: health, metrics, changing a password, removing a wallet. */
+/** Tests the paths that the Go daemon does not have: health, metrics, changing a password, removing a wallet. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -10,7 +10,7 @@ const wrongPassword = 'error decrypting. wrong password?'
 const prefix = '/latchkey/v1'
 
 suite('endpoints of Latchkey', { concurrency: 2 }, () => {
-  test('every path needs the token', async (t) => {
+  test('every path requires the token', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     for (const [method, path] of [
@@ -63,7 +63,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
     assert.ok(samples.get('latchkey_request_seconds_sum{operation="GenerateKey"}')! > 0)
     assert.equal(samples.get('latchkey_open_handles'), 1)
     assert.ok(samples.get('process_resident_memory_bytes')! > 1e7)
-    // What callers send never becomes a name: the number of series stays bounded.
+    // Callers' input never becomes a name, so the number of series stays bounded.
     for (let i = 0; i < 20; i++) await kmd.call('GET', `/v1/nope${i}`)
     const after = parsePrometheus((await kmd.call('GET', `${prefix}/metrics`)).text)
     assert.ok(after.samples.size <= samples.size + 3)
@@ -136,7 +136,7 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
     assert.equal((await kmd.tryUnlock(id, 'pw')).json.message, 'wallet not found')
     assert.equal((await remove('pw')).json.message, 'wallet not found')
 
-    // Its name is free, and its file is not in the way of a new one.
+    // The name is free, and the old file does not block a new one.
     const second = await kmd.create('w', 'pw')
     assert.notEqual(second, id)
     renameSync(moved_to, kmd.walletPath(`w.${id}.db`))
@@ -151,7 +151,7 @@ async function exportKey(kmd: Kmd, handle: string, address: string, wallet_passw
   return (await kmd.ok('POST', '/v1/key/export', body)).private_key
 }
 
-/** The text format 0.0.4, strictly: every sample is of a family that was announced, and no sample is there twice. */
+/** Parses the text format 0.0.4 strictly: every sample belongs to an announced family, and no sample occurs twice. */
 function parsePrometheus(text: string): { samples: Map<string, number>; types: Map<string, string> } {
   const samples = new Map<string, number>()
   const types = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** The command `latchkey`: its output, the files it creates, and its exit codes. */
+/** Tests the command `latchkey`: its output, the files it creates, and its exit codes. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -106,7 +106,7 @@ suite('latchkey', { concurrency: 2 }, () => {
 })
 
 suite('a Node that is too old', () => {
-  /** Runs an entry point with another version of Node than the real one. */
+  /** Runs an entry point with a fake Node version. */
   const runWith = (version: string, path: string): Promise<Outcome> => {
     const entry = new URL(`../../../${path}`, import.meta.url).href
     const script = `Object.defineProperty(process, 'versions', { value: { node: '${version}' } }); import('${entry}')`
@@ -150,7 +150,7 @@ suite('latchkey kmd', { concurrency: 2 }, () => {
     assert.equal(await daemon.exited, 0)
   })
 
-  test('creates its directory and the parents of it, readable by the owner only', async (t) => {
+  test('creates its directory and its parents, readable by the owner only', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     const child = spawn(command, ['kmd', '-t', '1'], { env: { ...process.env, HOME: home }, stdio: 'ignore' })
     assert.deepEqual(await once(child, 'close'), [0, null])
@@ -179,7 +179,7 @@ suite('latchkey kmd', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(await sh(line!)).error, false)
   })
 
-  test('exits with 4 if one is running, with 3 if it cannot start, and warns of a readable directory', async (t) => {
+  test('exits with 4 if a daemon is running, with 3 if it cannot start, and warns about a readable directory', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     await runDaemon(t, home, dataDir)
     const second = await run(['kmd'], home)

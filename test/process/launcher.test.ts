@@ -1,4 +1,4 @@
-/** Starting and stopping the daemon as the Go node's own tools do it, step by step. */
+/** Starts and stops the daemon in the same steps as the Go node's own tools. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { client, kmdCommand } from '../support/daemon.test.helper.js'
 import { atEnd, configure, dataDirectory, sleep, temporaryDirectory } from './commands.test.helper.js'
 
 const pollMs = 100
-/** The launcher has no limit; a test has one. */
+/** The launcher has no limit, but a test needs one. */
 const launchLimitMs = 60_000
 const killAfterMs = 60_000
 
@@ -44,7 +44,7 @@ test('the launcher detects the stale pid of a killed daemon', async (t) => {
   assert.equal(await stop(dataDir), 'stopped')
 })
 
-test('a daemon that cannot start is reported', async (t) => {
+test('reports a daemon that cannot start', async (t) => {
   const dataDir = dataDirectory(t, '{"session_lifetime_secs":-1}')
   await assert.rejects(launch(t, dataDir, 0), /kmd exited before we could contact it \(3\)/)
 })
@@ -71,7 +71,7 @@ async function launch(t: TestContext, dataDir: string, idleSecs: number): Promis
   atEnd(t, () => child.kill('SIGKILL'))
   while (performance.now() - startedAt < launchLimitMs) {
     await sleep(pollMs)
-    // The launcher tells how its child ended before it checks whether the address responds.
+    // The launcher reports how its child exited before it checks whether the address responds.
     if (child.exitCode !== null) {
       if (child.exitCode !== 4) throw new Error(`kmd exited before we could contact it (${child.exitCode})`)
       if (await probe(dataDir)) return { outcome: 'already running' }
@@ -82,7 +82,7 @@ async function launch(t: TestContext, dataDir: string, idleSecs: number): Promis
   throw new Error('the launcher would wait forever')
 }
 
-/** Created private if missing; rejected if others can read it. */
+/** Creates the directory as private if it is missing; rejects it if others can read it. */
 function prepare(dataDir: string): void {
   if (!existsSync(dataDir)) {
     mkdirSync(dataDir, { mode: 0o700 })
@@ -91,7 +91,7 @@ function prepare(dataDir: string): void {
   assert.equal(statSync(dataDir).mode & 0o077, 0, 'kmd data dir not secure')
 }
 
-/** What the Go client sends: a GET with the body `{}` and no content type. */
+/** Sends the Go client's request: a GET with the body `{}` and no content type. */
 async function probe(dataDir: string): Promise<boolean> {
   const token = firstLine(join(dataDir, 'kmd.token'))
   const address = firstLine(join(dataDir, 'kmd.net'))

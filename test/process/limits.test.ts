@@ -1,4 +1,4 @@
-/** Limits on everything that arrives by a socket: sizes, times, connections. */
+/** Tests limits on everything that arrives through a socket: sizes, times, connections. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, suite, type TestContext, test } from 'node:test'
@@ -32,8 +32,8 @@ suite('sizes', { concurrency }, () => {
   const limit = 1024 * 1024
   const tooLarge = 'request body too large, must be <= 1048576 bytes'
 
-  test('a body of 1 MiB is read, one byte more is 413 in the envelope', async () => {
-    // White space before the value counts like anything else.
+  test('a body of 1 MiB is accepted, and one byte more is 413 in the envelope', async () => {
+    // White space before the value counts, too.
     const pad = (bytes: number) => `${' '.repeat(bytes - 2)}{}`
     for (const path of ['/v1/wallet', '/v1/key/list']) {
       const fits = await kmd.call('POST', path, pad(limit))
@@ -62,7 +62,7 @@ suite('sizes', { concurrency }, () => {
     await kmd.ok('GET', '/v1/wallets')
   })
 
-  test('deep nesting is 400, however deep', async () => {
+  test('deep nesting is 400 at any depth', async () => {
     for (const depth of [33, 1_000, 500_000]) {
       for (const body of ['['.repeat(depth), '{"wallet_name":'.repeat(depth), `{"wallet_name":${'['.repeat(depth)}`]) {
         const { status, json } = await kmd.call('POST', '/v1/wallet', body.slice(0, limit))
@@ -91,7 +91,7 @@ suite('sizes', { concurrency }, () => {
     const beforehand = await residentBytes(kmd)
     const { socket, received } = await dial(t, kmd.port)
     socket.pause()
-    // Two hundred megabytes of answers.
+    // Two hundred megabytes of responses.
     socket.write('GET /swagger.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(4_000))
     await sleep(200)
     socket.on('data', () => received().length > 4 * limit && socket.pause())
@@ -102,11 +102,11 @@ suite('sizes', { concurrency }, () => {
   })
 })
 
-/** Whether the server has a connection from that port of this machine open, as the kernel tells. */
+/** Whether the kernel reports an open connection of the server from that port of this machine. */
 function isOpen(serverPort: number, peerPort: number): boolean {
   const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0')
   const rows = readFileSync('/proc/self/net/tcp', 'utf8').split('\n')
-  // A connection that the kernel still winds up, without the program, has the inode 0.
+  // A connection that the kernel is still closing, without the program, has the inode 0.
   return rows.some((row) => {
     const [, local, peer, , , , , , , inode] = row.trim().split(/\s+/)
     return local?.endsWith(`:${hex(serverPort)}`) && peer?.endsWith(`:${hex(peerPort)}`) && inode !== '0'
@@ -114,7 +114,7 @@ function isOpen(serverPort: number, peerPort: number): boolean {
 }
 
 suite('times', { concurrency: 8 }, () => {
-  /** In this process, because the command has no switch for its limits. */
+  /** Runs in this process, because the command has no option for its limits. */
   async function startWithLimits(
     t: TestContext,
     limits: object,
@@ -125,14 +125,14 @@ suite('times', { concurrency: 8 }, () => {
     const token = readFileSync(daemon.tokenFile, 'utf8')
     return { port: Number(daemon.address.split(':')[1]), token, log: `${dataDir}/kmd.log` }
   }
-  /** The answer over a connection of its own; nothing where it was not taken. */
+  /** Returns the response over a new connection; empty if the connection was not accepted. */
   const ask = (t: TestContext, port: number): Promise<string> =>
     exchange(t, port, 'GET /versions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   const limits = { headersMs: 400, requestMs: 800, idleMs: 600 }
 
   /**
-   * Tries with longer and longer limits: a process that gets no time for as long as the limit finds what was sent in time
-   * together with the end of the time, and closes the connection before it has read it.
+   * Retries with longer and longer limits. A process that gets no CPU time for as long as the limit sees the data
+   * together with the timeout, and closes the connection before reading it.
    */
   async function withTime(attempt: (factor: number) => Promise<'done' | 'too slow'>): Promise<void> {
     for (const factor of [1, 4, 16]) if ((await attempt(factor)) === 'done') return
@@ -144,7 +144,7 @@ suite('times', { concurrency: 8 }, () => {
     idleMs: limits.idleMs * factor,
   })
 
-  test('headers that trickle in are cut off', (t) =>
+  test('cuts off headers that trickle in', (t) =>
     withTime(async (factor) => {
       const { port } = await startWithLimits(t, times(factor))
       const { socket, received, closed } = await dial(t, port)
@@ -160,7 +160,7 @@ suite('times', { concurrency: 8 }, () => {
       return 'done'
     }))
 
-  test('a body that trickles in is cut off', (t) =>
+  test('cuts off a body that trickles in', (t) =>
     withTime(async (factor) => {
       const { port, token } = await startWithLimits(t, times(factor))
       const { socket, received, closed } = await dial(t, port)
@@ -212,7 +212,7 @@ suite('times', { concurrency: 8 }, () => {
     await until('the connection to be let go of', () => !isOpen(port, peerPort))
   })
 
-  test('connections are limited: the one with the token that was idle for the longest makes room', async (t) => {
+  test('connections are limited: the longest-idle one with the token makes room', async (t) => {
     const { port, token } = await startWithLimits(t, { ...limits, connections: 5, idleMs: 60_000, headersMs: 60_000 })
     const lines = []
     for (let count = 1; count <= 5; count++) {

@@ -1,4 +1,4 @@
-/** Where the daemon listens, and its warnings. */
+/** Tests where the daemon listens, and its warnings. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
@@ -8,15 +8,15 @@ import { atEnd, dataDirectory, isReachable, start } from './commands.test.helper
 
 const usualPort = 7833
 
-/** An address of this machine that is not the loopback's, if it has one. */
+/** An address of this machine other than loopback, if there is one. */
 const outside = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 
 suite('listening', { concurrency: 2 }, () => {
-  test('without an address and with the default port in use: another port of the loopback interface', async (t) => {
+  test('without an address and with the default port in use, uses another port of the loopback interface', async (t) => {
     const taker = createServer()
-    // If another program has it already, that is as good.
+    // If another program already uses the port, that has the same effect.
     await new Promise<void>((resolve) => {
       taker.once('error', () => resolve())
       taker.listen(usualPort, '127.0.0.1', resolve)
@@ -31,7 +31,7 @@ suite('listening', { concurrency: 2 }, () => {
     }
   })
 
-  test('the port that the address gives', async (t) => {
+  test('uses the port of the address', async (t) => {
     const first = await start(t)
     await first.stop()
     const second = await start(t, { settings: { address: first.address } })
@@ -39,7 +39,7 @@ suite('listening', { concurrency: 2 }, () => {
   })
 
   for (const address of ['localhost:0', '127.0.0.1:0', ':0']) {
-    test(`${address} is 127.0.0.1 and nothing else`, async (t) => {
+    test(`${address} is 127.0.0.1 only`, async (t) => {
       const kmd = await start(t, { settings: { address } })
       assert.match(kmd.address, /^127\.0\.0\.1:[1-9][0-9]*$/)
       assert.equal((await kmd.call('GET', '/versions')).status, 200)
@@ -56,8 +56,8 @@ suite('listening', { concurrency: 2 }, () => {
       for (const host of ['127.0.0.1', '127.0.0.2', '::1', ...(outside === undefined ? [] : [outside])]) {
         assert.equal(await isReachable(t, kmd.port, host), true, host)
       }
-      // What existing clients make of it: Go takes the wildcard for this machine.
-      // Other machines call it by its name, as clients of a container do.
+      // How existing clients reach it: Go treats the wildcard as this machine. Other machines use its name, as clients
+      // of a container do.
       for (const host of [kmd.address, `0.0.0.0:${kmd.port}`, `${hostname().toUpperCase()}:${kmd.port}`]) {
         const response = await kmd.call('GET', '/versions', undefined, { headers: { Host: host } })
         assert.equal(response.status, 200, host)
@@ -67,14 +67,14 @@ suite('listening', { concurrency: 2 }, () => {
     })
   }
 
-  test('[::1]:0 is the loopback of the other family, without a warning', { skip: missingIpv6() }, async (t) => {
+  test('[::1]:0 is the IPv6 loopback, without a warning', { skip: missingIpv6() }, async (t) => {
     const kmd = await start(t, { settings: { address: '[::1]:0' } })
     assert.match(kmd.address, /^\[::1\]:[1-9][0-9]*$/)
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
     assert.ok(!kmd.log().includes('level=warning'), kmd.log())
   })
 
-  test('* in the origins is a warning', async (t) => {
+  test('warns about * in the origins', async (t) => {
     const kmd = await start(t, { settings: { allowed_origins: ['https://example.com', '*'] } })
     assert.match(kmd.log(), /level=warning msg="allowed_origins contains \*/)
     const narrow = await start(t, { settings: { allowed_origins: ['https://example.com'] } })

@@ -1,4 +1,4 @@
-/** The logs of all servers: a line for each request, no secret, and rotation while requests are served. */
+/** Tests the logs of all servers: one line per request, no secret, and rotation while requests are served. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -47,7 +47,7 @@ async function startServer(t: TestContext, args: readonly string[], env: NodeJS.
   return { child, facts: JSON.parse(stdout), stderr: () => stderr }
 }
 
-/** Each of them is a secret in some place of a request. */
+/** Each value is a secret in some part of a request. */
 const planted = {
   token: 'planted0token'.repeat(5),
   password: 'planted-password',
@@ -58,7 +58,7 @@ const planted = {
   payload: 'planted-payload',
 }
 
-/** Sends the secrets in every place that a request has. */
+/** Sends the secrets in every part of a request. */
 async function plant(url: string, paths: readonly string[], body: unknown): Promise<void> {
   const headers = {
     'X-Request-Id': planted.token,
@@ -87,7 +87,7 @@ function assertNoSecret(log: string, secrets: readonly string[]): void {
 
 suite('logs of servers', { concurrency: 2 }, () => {
   for (const format of ['text', 'json'] as const) {
-    test(`the daemon logs a line of ${format} for each request, and no secret`, async (t) => {
+    test(`the daemon logs one line of ${format} per request, and no secret`, async (t) => {
       const daemon = await start(t, { config: { log_format: format } })
       const password = { wallet_password: planted.password }
       const wallet = { wallet_name: 'w', wallet_driver_name: 'sqlite', ...password }
@@ -115,7 +115,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     })
   }
 
-  test('no line is lost or torn by a rotation under load, with rename and SIGHUP', { timeout: 120_000 }, async (t) => {
+  test('rotation under load, with rename and SIGHUP, loses or tears no line', { timeout: 120_000 }, async (t) => {
     const daemon = await start(t, { config: { log_format: 'json' } })
     const path = join(daemon.dir, 'kmd.log')
     let isOver = false
@@ -147,7 +147,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     assert.deepEqual(logged.sort(), sent.sort())
   })
 
-  test('kill -9 leaves whole lines, and the next daemon goes on after them', async (t) => {
+  test('SIGKILL leaves complete lines, and the next daemon appends to them', async (t) => {
     const daemon = await start(t, { config: { log_format: 'json' } })
     for (let i = 0; i < 20; i++) await daemon.call('GET', '/versions')
     const path = join(daemon.dir, 'kmd.log')
@@ -160,7 +160,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     assert.ok(parsed(path).length >= before + 3)
   })
 
-  test('SIGHUP takes over settings, and names those that need a restart', async (t) => {
+  test('SIGHUP applies settings, and names those that need a restart', async (t) => {
     const daemon = await start(t)
     const settings = JSON.parse(readFileSync(join(daemon.dir, 'kmd_config.json'), 'utf8'))
     const file = join(daemon.dir, 'kmd_config.json')
@@ -177,7 +177,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     assert.equal(await daemon.stop(), 0)
   })
 
-  test('the devnet logs JSON to stderr, or to a file that SIGHUP opens again; no secret', async (t) => {
+  test('the devnet logs JSON to stderr, or to a file that SIGHUP reopens; no secret', async (t) => {
     const file = join(temporaryDirectory(t), 'devnet.log')
     const options = ['devnet', '--port', '0', '--indexer-port', '0', '--token', planted.header]
     const plain = await startServer(t, options)
@@ -227,7 +227,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     assert.equal(child.exitCode, null)
   })
 
-  test('the stack of latchkey dev logs its requests in a file of its own', { timeout: 240_000 }, async (t) => {
+  test('the stack of latchkey dev logs its requests to a separate file', { timeout: 240_000 }, async (t) => {
     const directory = temporaryDirectory(t)
     const args = ['dev', '--any-port', '--dir', join(directory, 'stack')]
     const { child, facts } = await startServer(t, args, { TMPDIR: directory, XDG_STATE_HOME: directory })
@@ -235,7 +235,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     await plant(seller.origin, ['/weather'], {})
     const { status, headers } = await fetch(seller, { headers: { 'X-Request-Id': 'mine' } })
     assert.deepEqual([status, headers.get('x-request-id')], [402, 'mine'])
-    // Without a terminal it does not belong to one.
+    // Without a terminal, the process does not belong to one.
     child.kill('SIGHUP')
     const path = join(directory, 'stack', 'requests.log')
     await until('the line', () => linesOf(path).some((line) => line.includes('"mine"')))
@@ -247,7 +247,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     await once(child, 'close')
   })
 
-  test('on a terminal the log is text, and --log-level leaves lines out', {
+  test('on a terminal the log is text, and --log-level filters lines', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const home = temporaryDirectory(t)
@@ -281,7 +281,7 @@ suite('logs of servers', { concurrency: 2 }, () => {
     const stalled = await startServer(t, ['devnet', '--port', '0'])
     stalled.child.stderr!.pause()
     for (const { child, facts } of [closed, stalled]) {
-      // Far more than a pipe holds.
+      // Far more than fits in a pipe.
       for (let i = 0; i < 1_500; i++) assert.equal((await fetch(`${facts.url}/v2/status`)).status, 200)
       const exited = once(child, 'exit')
       child.kill('SIGTERM')

@@ -1,4 +1,6 @@
-/** What the commands print about failures: one line, without control characters, in the words of the command line. */
+/**
+ * Tests how the commands report failures: in one line, without control characters, in the terms of the command line.
+ */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +24,7 @@ async function startHostileNode(t: TestContext, status: number): Promise<string>
 }
 
 suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
-  test('the text of a node cannot write control characters or lines of its own', async (t) => {
+  test("a node's text cannot print control characters or extra lines", async (t) => {
     const env = { AVM_PRIVATE_KEY: secretKey, HOME: temporaryDirectory(t) }
     for (const status of [400, 500]) {
       const node = await startHostileNode(t, status)

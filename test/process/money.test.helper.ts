@@ -1,4 +1,4 @@
-/** A devnet, a key daemon and wallets for the commands that move money. */
+/** Sets up a devnet, a key daemon and wallets for the commands that move money. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,9 @@ export type Secret = { address: string; secretKey: Uint8Array }
 export const password = 'correct horse'
 export const dollar = 31566704
 
-/** Alice's key is the only one in the wallet `spending`; those of bob and carol are in `others`. Dora's is in none. */
+/**
+ * Alice's key is the only one in the wallet `spending`; those of bob and carol are in `others`. Dora's is in no wallet.
+ */
 export class Money {
   readonly home: string
   readonly kmd: Kmd
@@ -57,18 +59,18 @@ export class Money {
     return handle
   }
 
-  /** Without a terminal, with the password of the wallet from a file. */
+  /** Runs without a terminal, with the wallet password from a file. */
   run(args: readonly string[], env: { [name: string]: string } = {}): Promise<Outcome> {
     const file = { KMD_PASSWORD_FILE: join(this.home, 'password') }
     return latchkey(args, { home: this.home, env: { ...this.environment, ...file, ...env } })
   }
 
-  /** In a terminal, with prompts. */
+  /** Runs in a terminal, with prompts. */
   open(t: Scope, args: readonly string[], env: { [name: string]: string } = {}): OpenTerminal {
     return openTerminal(t, [process.execPath, latchkeyCommand, ...args], { env: { ...this.environment, ...env } })
   }
 
-  /** In a terminal, with the password typed. */
+  /** Runs in a terminal, with the password typed. */
   async unlocked(t: Scope, args: readonly string[], wallet = 'spending'): Promise<OpenTerminal> {
     const terminal = this.open(t, [...args, '--wallet', wallet])
     await terminal.sees(`Password of ${wallet}: `)
@@ -80,7 +82,7 @@ export class Money {
     return (await get(`${this.facts.url}/v2/accounts/${address}`))['amount'] as number
   }
 
-  /** In base units; undefined if it is not opted in. */
+  /** Returns the amount in base units; undefined if the account is not opted in. */
   async holding(address: string, assetId: number): Promise<number | undefined> {
     const response = await fetch(`${this.facts.url}/v2/accounts/${address}/assets/${assetId}`)
     return response.status === 404 ? undefined : ((await response.json()) as Json)['asset-holding'].amount
@@ -93,7 +95,7 @@ export class Money {
     return response.json()
   }
 
-  /** Signs with algosdk and submits; returns what the node says of it. */
+  /** Signs with algosdk and submits; returns the node's response. */
   async submit({ secretKey }: Secret, transaction: algosdk.Transaction): Promise<Json> {
     await this.algod.sendRawTransaction(transaction.signTxn(secretKey)).do()
     return get(`${this.facts.url}/v2/transactions/pending/${transaction.txID()}`)
@@ -103,7 +105,7 @@ export class Money {
     return this.algod.getTransactionParams().do()
   }
 
-  /** Creates an asset of dora's, and opts accounts in to it with some of it. */
+  /** Creates an asset of dora's, opts accounts in to it and funds them. */
   async createAsset(unitName: string, holders: readonly Secret[], amount = 500n): Promise<number> {
     const { dora } = this.accounts
     const create = algosdk.makeAssetCreateTxnWithSuggestedParamsFromObject({
@@ -129,10 +131,10 @@ export class Money {
   }
 }
 
-/** A new address that has nothing. */
+/** Returns a new address without funds. */
 export const newAddress = (): string => algosdk.generateAccount().addr.toString()
 
-/** The id that a command printed on stdout. */
+/** Returns the id that a command printed on stdout. */
 export function idOf({ stdout, stderr }: Outcome): string {
   assert.match(stdout, /^[A-Z2-7]{52}\n$/, stderr)
   return stdout.trim()

@@ -1,4 +1,4 @@
-/** The commands that read the ledger or ask the faucet: `latchkey fund`, `latchkey balance`, `latchkey tx`. */
+/** Tests the commands that read the ledger or use the faucet: `latchkey fund`, `latchkey balance`, `latchkey tx`. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -32,7 +32,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(address, dollar), 12_250_000)
   })
 
-  test('fund says where else there is a faucet, or that there is none', async (t) => {
+  test('fund names another faucet, or reports that there is none', async (t) => {
     const address = newAddress()
     const proxy = await withoutFaucet(t, money.facts.url)
     const cases: [args: string[], code: number, says: RegExp][] = [
@@ -64,7 +64,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     assert.equal((await money.run(['fund', 'nonsense'])).code, 2)
   })
 
-  test('balance shows what can be spent, and every asset with its unit', {
+  test('balance shows the spendable amount, and every asset with its unit', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const { alice, bob, carol } = money.accounts
@@ -112,7 +112,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     assert.match(stdout, new RegExp(`^ {2}5 "ALGO" +asset ${assetId}$`, 'm'))
   })
 
-  test('tx says in words what it did, from the node and from an indexer after the node has forgotten', {
+  test('tx describes the transaction, from the node and from an indexer after the node has forgotten it', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const { alice, bob } = money.accounts
@@ -144,7 +144,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
   })
 })
 
-/** An algod that is no devnet: the same node behind a server that does not pass the faucet on. */
+/** Starts an algod that is not a devnet: the same node behind a server that does not forward the faucet. */
 async function withoutFaucet(t: Scope, node: string): Promise<string> {
   const server = createServer(async (request, response) => {
     if (request.url!.startsWith('/devnet')) return void response.writeHead(404).end('{"message":"Not Found"}')

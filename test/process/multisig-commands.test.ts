@@ -1,4 +1,4 @@
-/** `latchkey multisig ...` in scripts. */
+/** Tests `latchkey multisig ...` in scripts. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
@@ -103,7 +103,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
     assert.equal((await run('key list')).stdout.trim(), members[1])
   })
 
-  test('an empty list names the next step', async (t) => {
+  test('names the next step for an empty list', async (t) => {
     const { dataDir } = await start(t)
     await latchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
     const { code, stdout, stderr } = await latchkey(['multisig', 'list', '--no-password'], { dataDir })

@@ -1,4 +1,4 @@
-/** The commands `latchkey opt-in` and `latchkey opt-out`. */
+/** Tests the commands `latchkey opt-in` and `latchkey opt-out`. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import { missingProgram } from '../support/programs.test.helper.js'
@@ -15,7 +15,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assetId = await money.createAsset('GOLD', [money.accounts.bob])
   })
 
-  test('on a terminal: opts in, says what it takes, and out again, with nothing lost', {
+  test('on a terminal: opts in, shows the cost, and opts out again, with nothing lost', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const { alice } = money.accounts
@@ -43,7 +43,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(alice.address, assetId), undefined)
   })
 
-  test('declined, nothing is done', { skip: missingProgram('python3') }, async (t) => {
+  test('does nothing if declined', { skip: missingProgram('python3') }, async (t) => {
     const terminal = await money.unlocked(t, ['opt-in', `${assetId}`])
     await terminal.sees('Send it? [y/N] ')
     terminal.type('n\r')
@@ -51,7 +51,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(money.accounts.alice.address, assetId), undefined)
   })
 
-  test('what needs no transaction sends none', async () => {
+  test('sends no transaction if none is needed', async () => {
     const { alice } = money.accounts
     const already = await money.run(['opt-in', 'USDC', '-w', 'spending', '-y', '--json'])
     assert.equal(already.code, 0, already.stderr)
@@ -62,7 +62,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.match(not.stderr, new RegExp(`${alice.address} is not opted in to GOLD`))
   })
 
-  test('opting out with a balance takes a destination and a typed word', {
+  test('opting out with a balance requires a destination and a typed word', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const { bob, carol } = money.accounts
@@ -97,7 +97,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal((await word.ended).code, 3)
   })
 
-  test('something that arrives after the question is not lost', { skip: missingProgram('python3') }, async (t) => {
+  test('an amount that arrives after the question is not lost', { skip: missingProgram('python3') }, async (t) => {
     const { alice } = money.accounts
     idOf(await money.run(['opt-in', `${assetId}`, '-w', 'spending', '-y']))
     const terminal = await money.unlocked(t, ['opt-out', 'GOLD'])
@@ -109,7 +109,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(alice.address, assetId), 7)
   })
 
-  test('a frozen asset goes back to its creator alone', async () => {
+  test('a frozen asset can only go back to its creator', async () => {
     const { alice, bob, dora } = money.accounts
     const ice = await money.createAsset('ICE', [alice, bob])
     await money.freeze(ice, alice)
@@ -124,7 +124,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(alice.address, ice), undefined)
   })
 
-  test('says what is wrong before it signs', async () => {
+  test('reports problems before signing', async () => {
     const { alice } = money.accounts
     const handle = await money.createWallet('poor', [])
     const poor = await money.kmd.generate(handle)

@@ -1,4 +1,4 @@
-/** `latchkey pay` with an agent's token: the limits of the owner hold, whatever the command is told. */
+/** Tests `latchkey pay` with an agent's token: the owner's limits hold, whatever the command's options. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,7 +38,7 @@ suite('latchkey pay with the token of an agent', { timeout: 600_000 }, () => {
     latchkey(args, { dataDir: facts.kmd.dataDir, home: directory, env: { KMD_PASSWORD_FILE: '/dev/null' } })
 
   let payments = 0
-  /** Each is another request, with a log of its own: none is a repetition of an earlier one. */
+  /** Makes a distinct request with its own log, so none repeats an earlier one. */
   const pay = (args: readonly string[], env: { [name: string]: string } = {}): Promise<Outcome> => {
     const url = `${facts.seller.url}?city=${payments++}`
     const log = join(directory, `payments${payments}.jsonl`)
@@ -57,7 +57,7 @@ suite('latchkey pay with the token of an agent', { timeout: 600_000 }, () => {
     return ((await holding.json()) as Json)['asset-holding'].amount
   }
 
-  test('pays to the limit and not beyond, by file or environment, and the seller has exactly that', async () => {
+  test('pays up to the limit, by file or environment, and the seller receives exactly that', async () => {
     const file = await agent('two-cents', '--limit', '$0.02/day')
     const before = await earned()
     const token = ['--agent-token-file', file, '-d', facts.kmd.dataDir]
@@ -83,7 +83,7 @@ suite('latchkey pay with the token of an agent', { timeout: 600_000 }, () => {
     assert.match(ended.stderr, /the daemon does not know the token of this agent|this agent has ended/)
   })
 
-  test('waits for the owner: approved it pays, denied it does not, and the claim is the URL', async () => {
+  test('waits for the owner: pays if approved, does not if denied, and claims the URL', async () => {
     const file = await agent('asks', '--limit', '$1/day', '--ask-above', '$0.005')
     const token = ['--agent-token-file', file, '-d', facts.kmd.dataDir]
     const open = async (): Promise<Json> =>
@@ -108,7 +108,7 @@ suite('latchkey pay with the token of an agent', { timeout: 600_000 }, () => {
     assert.equal((await earned()) - before, 10_000)
   })
 
-  test('a payee outside of the list is not paid, and the token of the owner is none of an agent', async () => {
+  test("a payee outside the list is not paid, and the owner's token is not an agent's", async () => {
     const other = `${'A'.repeat(52)}Y5HFKQ`
     const file = await agent('elsewhere', '--limit', '$1/day', '--pay-to', other)
     const before = await earned()

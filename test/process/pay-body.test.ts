@@ -1,4 +1,4 @@
-/** The body that `latchkey pay` prints: as it arrives, with limits, to stdout or a file. */
+/** Tests the body that `latchkey pay` prints: as it arrives, with limits, to stdout or a file. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { temporaryDirectory, until } from './commands.test.helper.js'
 
 const timeout = 120_000
 
-/** A free resource: what it costs makes no difference to its body. */
+/** Serves a free resource, because the price makes no difference to the body. */
 async function open(t: TestContext, respond: (response: ServerResponse) => void) {
   const devnet = await Devnet.start({ port: 0 })
   const server = createServer((_, response) => respond(response)).listen(0, '127.0.0.1')
@@ -54,7 +54,7 @@ test('M latchkey pay prints the body while it arrives', { timeout }, async (t) =
   assert.deepEqual([code, stdout], [0, 'first,second'])
 })
 
-test('M latchkey pay passes on more than fits into memory, as fast as it is read', { timeout }, async (t) => {
+test('M latchkey pay streams more than fits into memory, as fast as it is read', { timeout }, async (t) => {
   const piece = Buffer.alloc(1024 * 1024, 'x')
   let written = 0
   const { command, env } = await open(t, (response) => {
@@ -68,7 +68,7 @@ test('M latchkey pay passes on more than fits into memory, as fast as it is read
   })
   const child = spawn(process.execPath, [latchkeyCommand, ...command], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   t.after(() => child.kill('SIGKILL'))
-  // Nothing is read from the pipe: the server has to wait, too.
+  // Nothing is read from the pipe, so the server has to wait, too.
   let before = -1
   await until('a standstill', async () => {
     const isStill = written > 0 && written === before
@@ -79,7 +79,7 @@ test('M latchkey pay passes on more than fits into memory, as fast as it is read
   assert.ok(written < 100 * 1024 * 1024, `${written} bytes`)
 })
 
-test('M latchkey pay gives up on a server that sends nothing more', { timeout }, async (t) => {
+test('M latchkey pay gives up on a server that stops sending', { timeout }, async (t) => {
   const silent = await open(t, () => {})
   const nothing = await silent.run('--timeout', '1')
   assert.deepEqual([nothing.code, nothing.stdout], [3, ''])
@@ -108,7 +108,7 @@ test('M latchkey pay receives no more than --max-bytes', { timeout }, async (t) 
   )
 })
 
-test('latchkey pay --output writes a new file, whole or not at all', { timeout }, async (t) => {
+test('latchkey pay --output writes a new file, complete or not at all', { timeout }, async (t) => {
   const { run, directory } = await open(t, (response) => void response.end('0123456789'))
   const file = join(directory, 'goods')
   const { code, stdout } = await run('--output', file)
@@ -125,7 +125,7 @@ test('latchkey pay --output writes a new file, whole or not at all', { timeout }
   assert.match(nowhere.stderr, /cannot be written: ENOTDIR/)
 })
 
-test('latchkey pay reports a disk without room for stdout in one line', { timeout }, async (t) => {
+test('latchkey pay reports a full disk for stdout in one line', { timeout }, async (t) => {
   const { command, env } = await open(t, (response) => void response.end('0123456789'))
   const child = spawn('sh', ['-c', 'exec "$0" "$@" > /dev/full', process.execPath, latchkeyCommand, ...command], {
     env,

@@ -1,4 +1,4 @@
-/** The command `latchkey pay`: the price, the confirmation, the payment and the output. */
+/** Tests the command `latchkey pay`: the price, the confirmation, the payment and the output. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -64,7 +64,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     })
   }
 
-  test('shows the price, pays, and prints the body alone on stdout', async () => {
+  test('shows the price, pays, and prints only the body on stdout', async () => {
     const { code, stdout, stderr } = await run([facts.seller.url, '--yes', ...options()], words())
     assert.equal(code, 0)
     assert.deepEqual(Object.keys(JSON.parse(stdout)), ['report'])
@@ -97,7 +97,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.match(stderr, /\nPaid \$0\.01 /)
   })
 
-  test('asks for confirmation, and anything but yes is no', { skip: missingProgram('python3') }, async () => {
+  test('asks for confirmation, and pays only on yes', { skip: missingProgram('python3') }, async () => {
     const command = [process.execPath, latchkeyCommand, 'pay', facts.seller.url, ...options()]
     const inTerminal = (reply: string): Promise<Outcome> => {
       const script = `import pty, sys, os\nstatus = pty.spawn(${JSON.stringify(command)})\nsys.exit(os.waitstatus_to_exitcode(status))`
@@ -142,7 +142,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     )
   })
 
-  test('names the next step where the daemon does not sign', async () => {
+  test('names the next step if the daemon does not sign', async () => {
     const { kmd, buyer, seller } = facts
     const withKey = (dataDir: string, wallet: string): string[] => [
       seller.url,
@@ -168,7 +168,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.ok(stopped.stderr.endsWith(`\nlatchkey pay: no key daemon runs in ${none}; latchkey kmd starts one\n`))
   })
 
-  test('replaces control characters in the description of the seller', async (t) => {
+  test("replaces control characters in the seller's description", async (t) => {
     const header = (await fetch(facts.seller.url)).headers.get('payment-required')!
     const required = JSON.parse(Buffer.from(header, 'base64').toString('utf8'))
     const server = createServer((request, response) => {
@@ -184,7 +184,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.match(stderr, /^The seller describes it as "Free\\u001b\[2J\? money"\.\nThe request costs \$0\.01 /)
   })
 
-  test('says that nothing listens there', async () => {
+  test('reports that nothing listens there', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
@@ -196,7 +196,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     })
   })
 
-  test('prints a response that costs nothing', async () => {
+  test('prints a response that is free', async () => {
     const { code, stdout, stderr } = await run([`${facts.devnet.url}/health`, ...options()], words())
     assert.deepEqual([code, stdout], [0, 'null\n'])
     assert.match(stderr, /Nothing was paid \(response status: 200\)/)

@@ -1,4 +1,4 @@
-/** Prompts of `latchkey` in a pseudo terminal. */
+/** Tests prompts of `latchkey` in a pseudo terminal. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     await kmd.unlock(id, 'open sesame')
   })
 
-  test('asks again while the two differ', async (t) => {
+  test('asks again if the two differ', async (t) => {
     const terminal = await latchkey(t, 'wallet', 'new', 'differ')
     for (let round = 0; round < 7; round++) {
       await terminal.sees('Password: ')
@@ -71,7 +71,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     terminal.type('wrong\u0015grünx\u007f\u001b[D\u001bOA\u001b[3~ 鍵🔑')
     terminal.type('\r')
     await terminal.sees('Repeat it: ')
-    // A character of two bytes that arrives in two chunks.
+    // A two-byte character that arrives in two chunks.
     const bytes = Buffer.from('grün 鍵🔑')
     terminal.type(bytes.subarray(0, 3))
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -124,7 +124,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     }
   })
 
-  test('Ctrl-C at a confirmation exits with 130, and any other answer than the right one with 1', async (t) => {
+  test('Ctrl-C at a confirmation exits with 130, and a wrong answer with 1', async (t) => {
     const kmd = await starting
     await kmd.create('kept', '')
     for (const [keys, code] of [
@@ -156,7 +156,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     assert.ok((await kmd.walletNames()).includes('gone soon'))
   })
 
-  test('reads a mnemonic over several lines without echo, and asks again for a misspelt word alone', async (t) => {
+  test('reads a mnemonic over several lines without echo, and asks again only for a misspelt word', async (t) => {
     const kmd = await starting
     const words = `${'abandon '.repeat(24)}invest`.split(' ')
     const typed = words.with(6, 'abadnon')
@@ -223,7 +223,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     assert.match(readFileSync(join(directory, 'words.txt'), 'utf8'), /^([a-z]+ ){24}[a-z]+\n$/)
   })
 
-  test('deletes a key only after the last six characters of its address', async (t) => {
+  test('deletes a key only after the last six characters of its address are typed', async (t) => {
     const kmd = await starting
     const handle = await kmd.unlock(await kmd.create('six', 'pw'), 'pw')
     const address = await kmd.generate(handle)

@@ -1,4 +1,4 @@
-/** `latchkey sales`: what a shop earned, from its file, while it runs. */
+/** Tests `latchkey sales`: the revenue of a shop, from its file, while it runs. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ function run(args: readonly string[]): Promise<Outcome> {
   })
 }
 
-test('shows revenue by route and the latest payments, in words, as JSON and as CSV', async (t) => {
+test('shows revenue by route and the latest payments, as text, JSON and CSV', async (t) => {
   const file = join(temporaryDirectory(t), 'claims.db')
   const claims = new SqliteClaims(file)
   t.after(() => claims.close())
@@ -71,7 +71,7 @@ test('shows revenue by route and the latest payments, in words, as JSON and as C
   )
 })
 
-test('a file that is missing, empty or something else is an error that names it, and nothing is created', async (t) => {
+test('a missing, empty or invalid file is an error that names it, and nothing is created', async (t) => {
   const directory = temporaryDirectory(t)
   const missing = join(directory, 'missing.db')
   const absent = await run(['sales', missing])
@@ -97,7 +97,7 @@ test('a file that is missing, empty or something else is an error that names it,
   }
 })
 
-test('a shop without sales says so', async (t) => {
+test('reports a shop without sales', async (t) => {
   const file = join(temporaryDirectory(t), 'claims.db')
   new SqliteClaims(file).close()
   const { code, stdout, stderr } = await run(['sales', file])

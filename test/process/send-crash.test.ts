@@ -1,6 +1,6 @@
 /**
- * Kills `latchkey send` at any moment and runs the same command again: it ends, and its sum is paid once. The seed of the
- * moments is that of all random cases; LATCHKEY_CRASH_ROUNDS sets the number of kills.
+ * Kills `latchkey send` at any moment and runs the same command again: it completes, and its amount is paid once. The
+ * moments use the seed of all random cases; LATCHKEY_CRASH_ROUNDS sets the number of kills.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -14,7 +14,7 @@ import { suiteScope } from './commands.test.helper.js'
 import { Money } from './money.test.helper.js'
 
 const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 20)
-/** When a command is killed: a time after its start, or when it has printed the id, which it does before it sends. */
+/** When a command is killed: a time after its start, or when it has printed the id, which it does before sending. */
 type Moment = number | 'id'
 const moments = fc.sample(fc.oneof(fc.constant<Moment>('id'), fc.integer({ min: 50, max: 900 })), {
   numRuns: rounds,
@@ -42,7 +42,7 @@ suite('latchkey send, killed', { timeout: 900_000 }, () => {
     return text.split('\n').map((line) => JSON.parse(line) as Record)
   }
 
-  /** @returns whether it has told the outcome, and closed its record */
+  /** @returns whether the command has reported the outcome and closed its record */
   const killAt = async (moment: Moment, amount: string): Promise<boolean> => {
     const child = spawn(process.execPath, [latchkeyCommand, ...commandFor(amount)], {
       env: { ...money.environment, KMD_PASSWORD_FILE: join(money.home, 'password') },
@@ -70,7 +70,7 @@ suite('latchkey send, killed', { timeout: 900_000 }, () => {
       }
       assert.equal((await money.microAlgos(bob.address)) - before, (index + 1.5) * 1_000_000)
       assert.ok(records().every(({ isOpen }) => !isOpen))
-      // What was seen is over: the same command is another payment now.
+      // A reported outcome is final: the same command is a new payment now.
       assert.equal(new Set(records().map(({ id }) => id)).size, records().length)
     })
   }

@@ -1,4 +1,4 @@
-/** The command `latchkey send` when its outcome is not seen: the same command never pays twice. */
+/** Tests `latchkey send` when its outcome is not seen: the same command never pays twice. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,14 +21,14 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
   const send = (on: Money, amount: string, ...more: string[]) =>
     on.run(['send', amount, on.accounts.bob.address, '-w', 'spending', '--yes', ...more])
 
-  /** With its result printed to a file. */
+  /** Prints the result to a file. */
   const sendTo = (on: Money, amount: string, file: string) => {
     const env = { ...on.environment, KMD_PASSWORD_FILE: join(on.home, 'password') }
     const line = `latchkey send '${amount}' ${on.accounts.bob.address} -w spending --yes --json > ${file}`
     return shell(line, { home: on.home, env })
   }
 
-  test('a node that takes it and does not answer is asked what became of it', async () => {
+  test('asks a node that accepted the transaction without a response for its status', async () => {
     const before = await money.microAlgos(money.accounts.bob.address)
     await money.devnet('/faults', { type: 'drop', count: 1 })
     const paid = await send(money, '1.5 ALGO')
@@ -37,7 +37,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal((await money.microAlgos(money.accounts.bob.address)) - before, 1_500_000)
   })
 
-  test('an outcome that cannot be seen is pending, and the same command sends the same transaction', async () => {
+  test('an unknown outcome is pending, and the same command resends the same transaction', async () => {
     const { bob } = money.accounts
     const before = await money.microAlgos(bob.address)
     await money.devnet('/faults', { type: 'drop', count: 1 })
@@ -53,7 +53,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
       told.stdout,
       /^It was confirmed in round [0-9]+, at [0-9T:.Z-]+, on the local network\.\n {2}Pays 1\.25 ALGO/,
     )
-    // Now the outcome was seen: another one is another payment.
+    // The outcome was seen, so another command is another payment.
     const second = await send(money, '1.25 ALGO')
     assert.notEqual(idOf(second), id)
     assert.equal((await money.microAlgos(bob.address)) - before, 2_500_000)
@@ -73,7 +73,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal((await money.microAlgos(bob.address)) - before, 1_750_000)
   })
 
-  test('an outcome that could not be printed counts as one that was not seen', async () => {
+  test('an outcome that could not be printed counts as unseen', async () => {
     const { bob } = money.accounts
     const before = await money.microAlgos(bob.address)
     const first = await sendTo(money, '1.6 ALGO', '/dev/full')
@@ -84,7 +84,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     const third = await sendTo(money, '1.6 ALGO', '/dev/null')
     assert.equal(third.code, 0, third.stderr)
     assert.equal((await money.microAlgos(bob.address)) - before, 3_200_000)
-    // What tells the outcome later is held to the same.
+    // The same applies to a command that reports the outcome later.
     await money.devnet('/faults', { type: 'lose', count: 100_000 })
     const id = idOf(await send(money, '1.65 ALGO', '--timeout', '0'))
     await money.devnet('/faults', {}, 'DELETE')
@@ -92,7 +92,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal(idOf(await send(money, '1.65 ALGO')), id)
   })
 
-  test('a rejection is not a payment under way', async () => {
+  test('a rejection is not a pending payment', async () => {
     await money.devnet('/faults', { type: 'fail', status: 400, message: 'overspend', count: 1 })
     const refused = await send(money, '1.1 ALGO')
     assert.equal(refused.code, 3)
@@ -100,7 +100,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.notEqual(idOf(await send(money, '1.1 ALGO')), refused.stdout.trim())
   })
 
-  test('Ctrl-C while it waits names the id, and the next run goes on with it', {
+  test('Ctrl-C during the wait names the id, and the next run continues with it', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const { bob } = manual.accounts
@@ -131,7 +131,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal((await manual.microAlgos(bob.address)) - before, 2_000_000)
   })
 
-  test('commands at the same time send one transaction; --again sends another', async () => {
+  test('concurrent commands send one transaction; --again sends another', async () => {
     const { bob } = manual.accounts
     const before = await manual.microAlgos(bob.address)
     const running = await Promise.all([1, 2, 3].map(() => send(manual, '3 ALGO', '--timeout', '0')))
@@ -145,10 +145,10 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     for (const id of [...ids, other]) assert.equal(record.split(id).length, 2)
   })
 
-  test('one that expired is told, and the same command makes a new one', async () => {
+  test('reports an expired transaction, and the same command makes a new one', async () => {
     const { bob } = manual.accounts
     const before = await manual.microAlgos(bob.address)
-    // Taken by no ledger: the record of what was sent is all that is left of it.
+    // No ledger has the transaction: only the record of what was sent remains.
     await manual.devnet('/snapshot').then(async ({ snapshot }) => {
       idOf(await send(manual, '4 ALGO', '--timeout', '0'))
       await manual.devnet('/revert', { snapshot })
@@ -169,7 +169,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal((await manual.microAlgos(bob.address)) - before, 4_000_000)
   })
 
-  test('a record that is damaged stops it', async () => {
+  test('stops at a damaged record', async () => {
     const before = await money.microAlgos(money.accounts.bob.address)
     const log = join(money.home, 'password')
     const refused = await send(money, '1 ALGO', '--log', log)

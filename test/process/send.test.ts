@@ -1,4 +1,4 @@
-/** The command `latchkey send`: what it says, asks, pays and refuses. */
+/** Tests the command `latchkey send`: its output, prompts, payments and refusals. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     money = await Money.start(scope)
   })
 
-  test('on a terminal: says what it will do, asks, signs, sends and prints the id', {
+  test('on a terminal: describes the transfer, asks, signs, sends and prints the id', {
     skip: missingProgram('python3'),
   }, async (t) => {
     const { alice, bob } = money.accounts
@@ -46,7 +46,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.equal((await money.microAlgos(bob.address)) - before, 2_500_000)
   })
 
-  test('anything but yes, and Ctrl-C at a prompt, send nothing', { skip: missingProgram('python3') }, async (t) => {
+  test('sends nothing on Ctrl-C or on any answer except yes', { skip: missingProgram('python3') }, async (t) => {
     const { alice, bob } = money.accounts
     const before = await money.microAlgos(alice.address)
     for (const [typed, code] of [
@@ -62,7 +62,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.equal(await money.microAlgos(alice.address), before)
   })
 
-  test('without a terminal it needs --yes, and a right password', async () => {
+  test('without a terminal, requires --yes and a correct password', async () => {
     const { bob } = money.accounts
     const refused = await money.run(['send', '1 ALGO', bob.address, '-w', 'spending'])
     assert.deepEqual([refused.code, refused.stdout], [2, ''])
@@ -113,7 +113,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.match(near.stderr, /did you mean Best friend\?/)
   })
 
-  test('says what is missing before it signs, and which command helps', async () => {
+  test('reports what is missing before signing, and which command helps', async () => {
     const { alice, bob, dora } = money.accounts
     const stranger = newAddress()
     const cent = await money.createAsset('RARE', [alice])
@@ -189,7 +189,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.equal(await money.microAlgos(alice.address), before)
   })
 
-  test('MainNet takes an explicit word, whatever node is given', async (t) => {
+  test('MainNet requires an explicit word, whatever node is given', async (t) => {
     const { bob } = money.accounts
     const { facts } = await startDevnet(t, ['--genesis-hash', 'wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8='])
     const node = { ALGOD_URL: facts.url }
@@ -206,7 +206,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     )
   })
 
-  test('a rekeyed account is signed for by the key that it is rekeyed to, if the wallet has it', async () => {
+  test('signs for a rekeyed account with its new key, if the wallet has it', async () => {
     const { bob, carol, dora } = money.accounts
     const rekey = algosdk.makePaymentTxnWithSuggestedParamsFromObject({
       ...{ sender: dora.address, receiver: dora.address, amount: 0n, rekeyTo: carol.address },
@@ -230,7 +230,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     await money.algod.sendRawTransaction(back.signTxn(carol.secretKey)).do()
   })
 
-  test('a multisig account is named for what it is', async () => {
+  test('identifies a multisig account', async () => {
     const { alice, bob, carol } = money.accounts
     const addrs = [bob.address, carol.address]
     const multisig = algosdk.multisigAddress({ version: 1, threshold: 2, addrs }).toString()

@@ -1,4 +1,4 @@
-/** `latchkey service`, with a stand-in for systemctl: there is no session of systemd in a test. */
+/** Tests `latchkey service` with a stand-in for systemctl, because a test has no systemd session. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ function prepare(t: TestContext, systemctl: string | undefined) {
   return { home, run, unit: join(home, '.config', 'systemd', 'user', 'latchkey-kmd.service') }
 }
 
-test('a service is installed, shown and removed, and what is written is printed', {
+test('installs, shows and removes a service, and prints what it writes', {
   skip: process.platform !== 'linux',
 }, async (t) => {
   const { home, run, unit } = prepare(
@@ -48,7 +48,7 @@ test('a service is installed, shown and removed, and what is written is printed'
   assert.equal((await run('status')).code, 5)
 })
 
-test('a file of another is neither replaced nor removed', { skip: process.platform !== 'linux' }, async (t) => {
+test('neither replaces nor removes a file of another program', { skip: process.platform !== 'linux' }, async (t) => {
   const { run, unit } = prepare(t, '#!/bin/sh\nexit 0\n')
   mkdirSync(join(unit, '..'), { recursive: true })
   writeFileSync(unit, '[Service]\n')
@@ -57,7 +57,7 @@ test('a file of another is neither replaced nor removed', { skip: process.platfo
   assert.equal((await run('install', '--force')).code, 0)
 })
 
-test('without systemd it says what to do', { skip: process.platform !== 'linux' }, async (t) => {
+test('without systemd, explains what to do', { skip: process.platform !== 'linux' }, async (t) => {
   const { run, unit } = prepare(t, undefined)
   const { code, stderr } = await run('install')
   assert.equal(code, 3)
@@ -68,7 +68,7 @@ test('without systemd it says what to do', { skip: process.platform !== 'linux' 
   assert.ok(existsSync(unit))
 })
 
-test('a service of the machine is written below a directory, and refused for programs of a user', {
+test('writes a machine service below a directory, and refuses it for programs of a user', {
   skip: process.platform !== 'linux',
 }, async (t) => {
   const { home, run } = prepare(t, '#!/bin/sh\necho "$@" >> "$HOME/calls"\nexit 0\n')

@@ -1,4 +1,7 @@
-/** `latchkey sign --submit`: what is signed is sent, waited for and reported; what cannot be sent is not signed. */
+/**
+ * Tests `latchkey sign --submit`: signed transactions are sent, awaited and reported; transactions that cannot be sent
+ * are not signed.
+ */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -48,7 +51,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.ok(await isKnown(transaction))
   })
 
-  test('declined, nothing is sent', { skip: missingProgram('python3') }, async (t) => {
+  test('sends nothing if declined', { skip: missingProgram('python3') }, async (t) => {
     const transaction = await payment(money.accounts.alice)
     const terminal = await money.unlocked(t, ['sign', write(transaction), '--submit'])
     await terminal.sees('Sign and send? [y/N] ')
@@ -57,7 +60,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.ok(!(await isKnown(transaction)))
   })
 
-  test('amounts of assets have their unit, and the file is written beside', async () => {
+  test('shows asset amounts with their unit, and also writes the file', async () => {
     const { alice, bob } = money.accounts
     const assetId = await money.createAsset('CENT', [alice, bob])
     const transfer = algosdk.makeAssetTransferTxnWithSuggestedParamsFromObject({
@@ -72,7 +75,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(bob.address, assetId), 625)
   })
 
-  test('a group is sent as one, with an id for each; the same file again sends nothing more', async () => {
+  test('sends a group as one, with an id for each; the same file again sends nothing more', async () => {
     const { alice } = money.accounts
     const group = algosdk.assignGroupID([await payment(alice), await payment(alice)])
     const file = write(...group)
@@ -88,7 +91,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.equal(await money.microAlgos(alice.address), before)
   })
 
-  test('what cannot be sent is not signed', async () => {
+  test('does not sign what cannot be sent', async () => {
     const { alice, bob } = money.accounts
     const params = await money.params()
     const now = BigInt(params.firstValid)
@@ -146,7 +149,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.equal((await sign('--program', program, '--key', alice.address)).code, 2)
   })
 
-  test('a multisig is sent by its last member', async () => {
+  test('the last member sends a multisig', async () => {
     const { bob, carol } = money.accounts
     const addrs = [bob.address, carol.address]
     const account = algosdk.multisigAddress({ version: 1, threshold: 2, addrs }).toString()
@@ -168,7 +171,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.equal(idOf(done), transaction.txID())
   })
 
-  test('a file that is signed already is sent', async () => {
+  test('sends a file that is already signed', async () => {
     const { dora } = money.accounts
     const transaction = await payment(dora)
     const path = join(money.home, 'signed.stxn')
@@ -177,7 +180,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     assert.ok(await isKnown(transaction))
   })
 
-  test('an outcome that is not seen is pending', async () => {
+  test('an unknown outcome is pending', async () => {
     const transaction = await payment(money.accounts.alice)
     const file = write(transaction)
     await money.devnet('/faults', { type: 'drop', count: 1 })

@@ -1,4 +1,4 @@
-/** The command `latchkey sign`: description, confirmation and signature, checked with algosdk and a ledger. */
+/** Tests the command `latchkey sign`: description, confirmation and signature, checked with algosdk and a ledger. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { type Kmd, start, suiteScope, temporaryDirectory } from './commands.test
 type Outcome = { code: number | null; stdout: Buffer; stderr: string }
 type Secret = { address: string; secretKey: Uint8Array }
 
-/** Long enough for an overloaded machine; a command that waits longer shows another prompt than expected. */
+/** Long enough for an overloaded machine; a command that waits longer shows a different prompt than expected. */
 const timeoutMs = 60_000
 
 suite('latchkey sign', { timeout: 600_000 }, () => {
@@ -51,7 +51,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
   const common = (wallet = 'one'): string[] => ['-d', kmd.dataDir, '-w', wallet, '--password-file', passwordFile]
   const environment = { PATH: process.env['PATH'] ?? '', HOME: directory }
 
-  /** Runs it without a terminal, even if the tests run in one. */
+  /** Runs the command without a terminal, even if the tests run in one. */
   async function run(args: string[], input: Uint8Array | string = ''): Promise<Outcome> {
     const child = spawn(process.execPath, [latchkeyCommand, 'sign', ...args], { detached: true, env: environment })
     const parts: Buffer[] = []
@@ -66,7 +66,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     return { code: code as number | null, stdout: Buffer.concat(parts), stderr }
   }
 
-  /** Runs it in a terminal and types `reply` at the prompt. */
+  /** Runs the command in a terminal and types `reply` at the prompt. */
   async function inTerminal(args: string[], prompt: RegExp, reply: string): Promise<{ code: number; text: string }> {
     const command = [process.execPath, latchkeyCommand, 'sign', ...args]
     const script = `import pty, sys, os\nstatus = pty.spawn(${JSON.stringify(command)})\nsys.exit(os.waitstatus_to_exitcode(status))`
@@ -79,7 +79,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
       hasReplied = true
       child.stdin.write(reply)
     })
-    // Ending it closes the terminal, which ends the command.
+    // Killing the child closes the terminal, which ends the command.
     const giveUp = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
     const [code] = await once(child, 'close')
     clearTimeout(giveUp)
@@ -111,7 +111,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     assert.ok(pending['confirmed-round'] > 0, 'the ledger has it')
     return pending
   }
-  /** The number of signing requests to the daemon. */
+  /** Returns the number of signing requests to the daemon. */
   const signings = async (): Promise<number> => {
     const { text } = await kmd.call('GET', '/latchkey/v1/metrics')
     return [...text.matchAll(/operation="Sign[^\n]* ([0-9]+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0)
@@ -192,7 +192,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     })
   })
 
-  test('signs its own part of a group and passes the rest on', async () => {
+  test('signs its own part of a group and passes on the rest', async () => {
     const group = algosdk.assignGroupID([payment(alice), payment(bob), payment(dora)])
     const first = await run(['-y', ...common('one')], encode(...group))
     assert.equal(first.code, 0, first.stderr)
@@ -207,14 +207,14 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     await confirmed(second.stdout)
   })
 
-  test('warns of an incomplete group', async () => {
+  test('warns about an incomplete group', async () => {
     const [one] = algosdk.assignGroupID([payment(alice), payment(bob)])
     const { code, stderr } = await run(['-y', ...common()], encode(one!))
     assert.equal(code, 0)
     assert.match(stderr, /Warning: This is not the complete group/)
   })
 
-  test('describes the transaction before it asks, and anything but yes is no', {
+  test('describes the transaction before asking, and signs only on yes', {
     skip: missingProgram('python3'),
   }, async () => {
     const path = file(encode(payment(alice, {}, 1_234_567n)))
@@ -264,7 +264,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     assert.deepEqual(both.stdout, readFileSync(out))
     await confirmed(both.stdout)
 
-    // From now on alice's key signs for dora.
+    // From here on, alice's key signs for dora.
     const after = payment(dora)
     const { code, stdout, stderr } = await run(['-y', '--key', alice.address, ...common()], encode(after))
     assert.equal(code, 0, stderr)
@@ -273,7 +273,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     await confirmed(stdout)
   })
 
-  test('requires the typed word for a closed account, but only if it signs for it', async () => {
+  test('requires the typed word to close an account, but only if it signs for it', async () => {
     const closing = payment(bob, { closeRemainderTo: carol.address })
     const refused = await run(['-y', ...common('two')], encode(closing))
     assert.equal(refused.code, 2)
@@ -299,7 +299,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const first = await signFor('one', alice.address, '--out', path)
     assert.equal(first.code, 0, first.stderr)
     assert.match(first.stderr, /Transaction needs 1 more signature\./)
-    // The wallet `two` does not have the multisig; the file has all that is needed.
+    // The wallet `two` does not have the multisig; the file contains everything that is needed.
     const second = await signFor('two', bob.address, '--out', path, '--json')
     assert.equal(second.code, 0, second.stderr)
     assert.doesNotMatch(second.stderr, /needs/)
@@ -329,7 +329,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     assert.match(stderr, /existing signature of [A-Z2-7]{58} is wrong; nothing was written/)
   })
 
-  test('signs a program, with the confirmation of what cannot be undone', async () => {
+  test('signs a program after confirming that this cannot be undone', async () => {
     const program = Buffer.from('0a8101', 'hex')
     const args = ['--program', file(program), '--key', alice.address, ...common()]
     const refused = await run([...args, '-y'])
@@ -379,5 +379,5 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
   })
 })
 
-/** Untyped: the assertions check it. */
+/** Untyped, because the assertions check it. */
 type Json = ReturnType<typeof JSON.parse>

@@ -1,4 +1,4 @@
-/** How the daemon stops: by signals, whatever its connections are doing, and after the idle timeout. */
+/** Tests how the daemon stops: by signals, whatever its connections are doing, and after the idle timeout. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -49,14 +49,14 @@ suite('signals', { concurrency: 3 }, () => {
   test('connections without a request do not delay it', async (t) => {
     const kmd = await start(t)
     await dial(t, kmd.port)
-    // Lets the daemon take the connection.
+    // Lets the daemon accept the connection.
     await kmd.ok('GET', '/versions')
     const { result, elapsedMs } = await timed(kmd.stop())
     assert.equal(result, 0)
     assert.ok(elapsedMs < promptMs, `took ${elapsedMs} ms`)
   })
 
-  test('a request under way is finished and answered, new ones are rejected', async (t) => {
+  test('a request in progress is finished and answered, and new ones are rejected', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('held', 'pw')
     const release = await holdDatabase(t, kmd.walletPath(`held.${id}.db`))
@@ -72,10 +72,10 @@ suite('signals', { concurrency: 3 }, () => {
     assert.equal(await kmd.exited, 0)
   })
 
-  test('a response under way is sent in full', async (t) => {
+  test('a response in progress is sent in full', async (t) => {
     const kmd = await start(t)
     const { socket, received, closed } = await dial(t, kmd.port)
-    // More than the system's buffers take, by a peer that reads late.
+    // More than fits in the system's buffers, to a peer that reads late.
     socket.once('data', () => socket.pause())
     socket.write('GET /swagger.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(400))
     await until('the beginning of a response', () => received() !== '')
@@ -92,13 +92,13 @@ suite('signals', { concurrency: 3 }, () => {
     assert.equal(await kmd.exited, 0)
   })
 
-  test('a signal during the start causes an orderly stop', async (t) => {
+  test('a signal during the start causes a graceful stop', async (t) => {
     for (const signals of [['SIGTERM'], ['SIGHUP', 'SIGINT']] as const) {
       const dataDir = dataDirectory(t)
       const child = spawn(kmdCommand, ['-d', dataDir], { stdio: 'ignore' })
       const exited = once(child, 'close')
       atEnd(t, () => child.kill('SIGKILL'))
-      // The lock is taken half-way through the start.
+      // The lock is taken halfway through the start.
       await until('the lock', () => existsSync(join(dataDir, 'kmd.lock')))
       for (const signal of signals) child.kill(signal)
       assert.deepEqual(await exited, [0, null], signals.join())
@@ -129,7 +129,7 @@ suite('signals', { concurrency: 3 }, () => {
 })
 
 suite('idle timeout', { concurrency: 6 }, () => {
-  test('stops the daemon after the time, orderly', async (t) => {
+  test('stops the daemon gracefully after the time', async (t) => {
     const startedAt = performance.now()
     const kmd = await start(t, { args: ['-t', '1'] })
     assert.equal(await kmd.exited, 0)
@@ -153,7 +153,7 @@ suite('idle timeout', { concurrency: 6 }, () => {
     test(`is restarted by ${title}`, async (t) => {
       const kmd = await start(t, { args: ['-t', '3'] })
       const lastUsedAt = await useFor(kmd, 4_500, async () => assert.equal(await use(kmd), status))
-      // Alive long after three seconds, because it was used; gone three seconds after that.
+      // The daemon was used, so it runs well beyond three seconds and exits three seconds after the last use.
       assert.equal(await kmd.exited, 0)
       const elapsedMs = performance.now() - lastUsedAt
       assert.ok(elapsedMs >= 3_000 - timerSlackMs, `only ${elapsedMs} ms after its last use`)
@@ -190,7 +190,7 @@ suite('idle timeout', { concurrency: 6 }, () => {
   })
 })
 
-/** The daemon reads requests in their order: what it was sent before these has arrived when they are answered. */
+/** The daemon reads requests in order: once these are answered, everything sent before has arrived. */
 async function hasArrived(kmd: Kmd): Promise<void> {
   for (let request = 1; request <= 3; request++) await kmd.ok('GET', '/versions')
 }
@@ -204,7 +204,7 @@ async function portClosed(kmd: Kmd): Promise<void> {
   )
 }
 
-/** Uses the daemon again and again; returns when the last use began. */
+/** Uses the daemon repeatedly; returns when the last use began. */
 async function useFor(kmd: Kmd, ms: number, use: () => Promise<void>): Promise<number> {
   const endAt = performance.now() + ms
   let lastUsedAt = 0

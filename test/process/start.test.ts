@@ -1,4 +1,4 @@
-/** What a command loads when it starts: the bundle, unless a checkout was compiled after it was made, and little else. */
+/** Tests what a command loads when it starts: the bundle, unless the checkout was compiled later, and little else. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import {
@@ -22,7 +22,7 @@ import { makeDataDir, removeDataDir, root, startDaemon } from '../support/daemon
 const run = promisify(execFile)
 const timeout = 60_000
 
-/** The scripts in `bin` beside a bundle and a compiled command that print which of them runs. */
+/** Creates the scripts in `bin` with a bundle and a compiled command that print which of them runs. */
 function fakeCheckout(t: TestContext): { directory: string; write: (path: string, text: string) => void } {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-checkout-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
@@ -37,7 +37,7 @@ function fakeCheckout(t: TestContext): { directory: string; write: (path: string
   return { directory, write }
 }
 
-/** With the script that makes the bundles, and what it takes beside the command itself. */
+/** Adds the script that builds the bundles, and its inputs besides the command itself. */
 function makeBuildable(directory: string, write: (path: string, text: string) => void): void {
   cpSync(join(root, 'scripts/build-commands.mjs'), join(directory, 'scripts/build-commands.mjs'))
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
@@ -45,7 +45,7 @@ function makeBuildable(directory: string, write: (path: string, text: string) =>
   write('packages/cli/tsconfig.json', '{}')
   write('package-lock.json', '{}')
   const others = ['cli/dist/latchkey.js', 'cli/dist/dev/cleanup.js', 'kmd/dist/derivation/worker.js']
-  // Long, so that a build is under way for a while after the first bundle.
+  // Long, so a build takes a while after the first bundle.
   const text = Array.from({ length: 5_000 }, (_, index) => `export const value${index} = () => ${index}\n`).join('')
   for (const path of others) write(`packages/${path}`, text)
   write('packages/kmd/dist/derivation/romix.wasm', '')
@@ -88,7 +88,7 @@ suite('a command', { concurrency: 2, timeout: 4 * timeout }, () => {
     assert.deepEqual(await runKmd(directory), compiled, 'with a bundle of before')
   })
 
-  test('runs what was compiled last, even if that was during a build', async (t) => {
+  test('runs the latest compiled modules, even if they were compiled during a build', async (t) => {
     const { directory, write } = fakeCheckout(t)
     const compile = (text: string): void => {
       write('packages/cli/dist/kmd.js', `export const main = async () => { console.log('${text}'); return 7 }`)
@@ -117,12 +117,12 @@ suite('a command', { concurrency: 2, timeout: 4 * timeout }, () => {
 
   test('loads neither libsodium nor SQLite nor HTTP to print its help', async () => {
     for (const name of ['kmd', 'latchkey']) assert.deepEqual(await loadedBy(name, ['--help']), [], name)
-    // Its client of the daemon needs one of them.
+    // The daemon client needs one of them.
     assert.deepEqual(await loadedBy('latchkey', ['wallet', 'list', '--help']), ['NativeModule http'])
   })
 })
 
-/** The native libraries and the slow modules of Node that are loaded when the command ends. */
+/** Returns the native libraries and the slow Node modules that are loaded when the command exits. */
 async function loadedBy(name: string, args: readonly string[]): Promise<string[]> {
   const report = `process.on('exit', () => {
     const slow = ['http', 'https', 'internal/deps/undici/undici', 'v8'].map((name) => 'NativeModule ' + name)
@@ -140,7 +140,7 @@ async function loadedBy(name: string, args: readonly string[]): Promise<string[]
   }
 }
 
-test('a daemon from a bundle loads the console when it is asked for', { timeout }, async (t) => {
+test('a daemon from a bundle loads the console on demand', { timeout }, async (t) => {
   const daemon = await startDaemon()
   t.after(() => daemon.stop())
   const page = await daemon.call('GET', '/console/', undefined, { token: null })

@@ -1,6 +1,6 @@
 /**
- * Every command, run in a terminal with strangers who lie: what they say is shown, and nothing of it is obeyed. A command
- * that is not in the table fails the test.
+ * Runs every command in a terminal with strangers who lie: their text is shown, and the terminal obeys none of it. A
+ * command that is missing from the table fails the test.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ const { registry } = (await import(registryUrl)) as { registry: Registry }
 /** A wallet of the honest daemon with a hostile name, for one run. */
 type Fixture = { name: string; key: string; multisig: string; dataDir: string; isLying: boolean }
 
-/** Long enough for an overloaded machine: a command that takes longer waits for something that does not come. */
+/** Long enough for an overloaded machine; a command that takes longer waits for something that never happens. */
 const runTimeoutMs = 60_000
 
 const seed = (fill: number): Uint8Array => new Uint8Array(32).fill(fill)
@@ -83,7 +83,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     return { name, key, multisig, dataDir, isLying: dataDir !== kmd.dataDir }
   }
 
-  /** The commands that use the daemon: each with an honest one that has hostile names, and with lying ones. */
+  /** The commands that use the daemon: each with an honest daemon that has hostile names, and with lying ones. */
   const withDaemon =
     (argsOf: (fixture: Fixture) => readonly string[]) =>
     async (name: string): Promise<Run[]> => {
@@ -126,7 +126,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     return file(`${count++}.txn`, Transaction.encode({ type: 'acfg', ...common, apar } as Transaction.Transaction))
   }
 
-  /** A wallet whose key has ALGO and dollars. */
+  /** Creates a wallet whose key has ALGO and dollars. */
   async function funded(): Promise<Fixture> {
     const own = await fixture(kmd.dataDir)
     const body = JSON.stringify({ address: own.key, algos: 10, dollars: 5 })
@@ -421,7 +421,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     ],
   }
 
-  /** Nothing of a stranger is in what they print. */
+  /** Commands whose output contains no text of strangers. */
   const withoutStrangers = ['completions']
 
   async function runIn(t: TestContext, program: string, run: Run): Promise<string> {
@@ -439,13 +439,13 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     assert.notEqual(code, 128 + 9, `it did not end: ${run.args.join(' ')}`)
     const screen = terminal.screen()
     assert.deepEqual(unsafeIn(screen), [], run.args.join(' ').slice(0, 300))
-    // A line of its own would pass for one of the command's. Only the body of a paid response has lines of others.
+    // A separate line would pass for one of the command's. Only the body of a paid response contains lines of others.
     if (run.args[0] !== 'pay') assert.doesNotMatch(screen, /^latchkey: FAKE/m, run.args.join(' ').slice(0, 300))
     return screen
   }
 
   for (const { name } of registry) {
-    test(`A13 ${name} shows what strangers say, and the terminal obeys none of it`, {
+    test(`A13 ${name} shows untrusted text, and the terminal obeys none of it`, {
       skip: missingProgram('python3'),
     }, async (t) => {
       const runs = await table[name]?.(name)

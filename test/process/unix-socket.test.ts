@@ -1,4 +1,4 @@
-/** `latchkey kmd start --unix-socket`, an agent over the socket, and what `latchkey doctor` says of it. */
+/** Tests `latchkey kmd start --unix-socket`, an agent over the socket, and the report of `latchkey doctor`. */
 import assert from 'node:assert/strict'
 import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { atEnd, dataDirectory, temporaryDirectory, until } from './commands.test
 const timeout = 120_000
 const skip = process.platform === 'linux' ? false : 'only Linux tells the user of a peer'
 
-test('an agent over a Unix socket is served, and doctor says that its user is the daemon’s', {
+test('an agent is served over a Unix socket, and doctor reports that its user is the daemon’s', {
   timeout,
   skip,
 }, async (t) => {
@@ -42,7 +42,7 @@ test('an agent over a Unix socket is served, and doctor says that its user is th
   assert.equal(existsSync(path), false)
 })
 
-test('a socket in a directory that others can write to keeps the daemon from starting', {
+test('a socket in a directory that others can write to prevents the start of the daemon', {
   timeout,
   skip,
 }, async (t) => {

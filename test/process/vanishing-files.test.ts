@@ -1,4 +1,4 @@
-/** Wallet files that are added, removed, changed and locked by other programs while the daemon runs. */
+/** Tests wallet files that other programs add, remove, change and lock while the daemon runs. */
 import assert from 'node:assert/strict'
 import {
   copyFileSync,
@@ -14,7 +14,7 @@ import { suite, test } from 'node:test'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { holdDatabase, type Kmd, sleep, start, timed } from './commands.test.helper.js'
 
-/** One of these tests waits five seconds for a lock; the others need not wait for it. */
+/** One of these tests waits five seconds for a lock; the others run meanwhile. */
 const concurrency = 4
 
 async function walletWithKey(kmd: Kmd, name: string) {
@@ -26,7 +26,7 @@ async function walletWithKey(kmd: Kmd, name: string) {
 
 suite('vanishing files', { concurrency }, () => {
   suite('a wallet file under an open handle', { concurrency: 2 }, () => {
-    test('that is gone is an error and is not created again; put back, it works again', async (t) => {
+    test('that is removed is an error and is not created again; once restored, it works again', async (t) => {
       const kmd = await start(t)
       const { id, handle, address, file } = await walletWithKey(kmd, 'w')
       renameSync(file, kmd.path('aside'))
@@ -50,7 +50,7 @@ suite('vanishing files', { concurrency }, () => {
       await kmd.unlock(id, 'pw')
     })
 
-    test('that was replaced by another wallet is rejected', async (t) => {
+    test('that is replaced by another wallet is rejected', async (t) => {
       const kmd = await start(t)
       const [one, two] = [await walletWithKey(kmd, 'one'), await walletWithKey(kmd, 'two')]
       renameSync(one.file, kmd.path('aside'))
@@ -64,7 +64,7 @@ suite('vanishing files', { concurrency }, () => {
       assert.deepEqual(await kmd.keys(one.handle), [one.address])
     })
 
-    test('that became garbage, or empty, is an error; put back, it works again', async (t) => {
+    test('that becomes garbage, or empty, is an error; once restored, it works again', async (t) => {
       const kmd = await start(t)
       const { handle, address, file } = await walletWithKey(kmd, 'w')
       renameSync(file, kmd.path('aside'))
@@ -78,7 +78,7 @@ suite('vanishing files', { concurrency }, () => {
       assert.deepEqual(await kmd.keys(handle), [address])
     })
 
-    test('that was restored from a copy without a key no longer signs with it', async (t) => {
+    test('that is restored from a copy without a key no longer signs with it', async (t) => {
       const kmd = await start(t)
       const { handle, address, file } = await walletWithKey(kmd, 'w')
       const exportKey = () =>
@@ -87,7 +87,7 @@ suite('vanishing files', { concurrency }, () => {
       copyFileSync(file, withKey)
       await kmd.ok('DELETE', '/v1/key', { wallet_handle_token: handle, address, wallet_password: 'pw' })
       copyFileSync(file, without)
-      // Copies of long ago, so that nothing about their age is in doubt.
+      // Old copies, so their age is not in doubt.
       for (const path of [withKey, without]) utimesSync(path, 1_700_000_000, 1_700_000_000)
       for (const [copy, status] of [
         [withKey, 200],
@@ -103,7 +103,7 @@ suite('vanishing files', { concurrency }, () => {
     })
   })
 
-  suite('a database that another program holds', { concurrency: 2 }, () => {
+  suite('a database that another program has locked', { concurrency: 2 }, () => {
     test('is waited for', async (t) => {
       const kmd = await start(t)
       const { id, handle, address, file } = await walletWithKey(kmd, 'w')
@@ -148,7 +148,7 @@ suite('vanishing files', { concurrency }, () => {
         [500, 500, 401, 400].map((status) => [status, 'error connecting to database']),
       )
       for (const { elapsedMs } of all) assert.ok(elapsedMs > 4_500, `${elapsedMs} ms`)
-      // It is locked, not missing.
+      // The database is locked, not missing.
       assert.deepEqual(await kmd.walletNames(), ['other', 'w'])
       await release()
       assert.deepEqual(await kmd.keys(handle), [address])
@@ -233,7 +233,7 @@ suite('vanishing files', { concurrency }, () => {
       assert.equal(existsSync(kmd.walletPath('empty.db')), true)
     })
 
-    test('that is gone is 500 with the text of the system; back again, everything works', async (t) => {
+    test("that is removed is 500 with the system's message; once restored, everything works", async (t) => {
       const kmd = await start(t)
       const { id, handle, address } = await walletWithKey(kmd, 'w')
       renameSync(kmd.walletPath(), kmd.path('moved'))

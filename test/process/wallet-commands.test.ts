@@ -1,4 +1,4 @@
-/** `latchkey wallet ...` in scripts. On a terminal: `prompts.test.ts`. */
+/** Tests `latchkey wallet ...` in scripts. See `prompts.test.ts` for terminals. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -167,7 +167,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     failed(outcome, 3, /no wallet named "no \?\[31m"/)
   })
 
-  test('selects the only wallet, the one of the environment, or one by its id', async (t) => {
+  test('selects the only wallet, the one in the environment, or one by its id', async (t) => {
     const { dataDir } = await start(t)
     failed(await run('key list', { dataDir }), 3, /there is no wallet yet; latchkey wallet new NAME creates one/)
     const { stdout: id } = await run('wallet new one --no-password', { dataDir })

@@ -1,11 +1,11 @@
-/** Wrong passwords: a wait that grows with each one, for that wallet only. */
+/** Tests wrong passwords: the wait grows with each one, for that wallet only. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { type Kmd, sleep, start, type TestResponse, timed, until } from './commands.test.helper.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
-/** Waits are a quarter of a second and its doubles; whatever is not waited for is far quicker than the first. */
+/** Waits are a quarter of a second and its doublings; anything without a wait is far quicker than the first. */
 const atOnceMs = 200
 const timerSlackMs = 20
 
@@ -16,7 +16,10 @@ async function guess(kmd: Kmd, id: string): Promise<number> {
   return elapsedMs
 }
 
-/** That it is done without a wait. A busy machine may need a few tries to show it; a wait would be there each time. */
+/**
+ * Checks that the work completes without a wait. A busy machine may need a few tries to show it; a wait would occur
+ * every time.
+ */
 async function assertAtOnce(work: () => Promise<unknown>, what: string): Promise<void> {
   const tries: number[] = []
   while (tries.length < 5) {
@@ -29,7 +32,7 @@ async function assertAtOnce(work: () => Promise<unknown>, what: string): Promise
 
 type Attempt = () => Promise<TestResponse>
 
-/** Makes five wrong attempts: the last two have to wait. Returns when the third was made. */
+/** Makes five wrong attempts, of which the last two have to wait. Returns when the third was made. */
 async function threeFreeThenWaits(attempts: readonly Attempt[]): Promise<number> {
   let thirdAt = 0
   for (const [index, attempt] of attempts.entries()) {
@@ -43,15 +46,16 @@ async function threeFreeThenWaits(attempts: readonly Attempt[]): Promise<number>
 
 suite('wrong passwords', { concurrency: 2 }, () => {
   test('wrong passwords for one wallet', { concurrency: true }, async (t) => {
-    // One daemon for all: counts are kept by wallet, and starting others would take the time that is measured here.
+    // One daemon for all tests: counts are kept by wallet, and starting other daemons would take the time that is
+    // measured here.
     const kmd = await start(t)
 
     const doubling = t.test(
-      'the first three are free, then each one doubles the wait; the right one ends it',
+      'the first three are free, then each one doubles the wait; the right one resets it',
       async () => {
         const [id, other] = [await kmd.create('guessed', 'pw'), await kmd.create('other', 'pw')]
         let thirdAt = 0
-        /** How long the slowest of three guesses after the right password took. */
+        /** Returns how long the slowest of three guesses after the right password took. */
         const threeGuesses = async () => {
           await kmd.unlock(id, 'pw')
           const took = [await guess(kmd, id), await guess(kmd, id)]
@@ -60,14 +64,14 @@ suite('wrong passwords', { concurrency: 2 }, () => {
         }
         let tries = 0
         while ((await threeGuesses()) >= atOnceMs) assert.ok(++tries < 3, 'the first three have to wait')
-        // Waits count from the guess before, so they add up from the third, however late its answer came.
+        // Waits count from the previous guess, so they add up from the third, however late its response arrives.
         for (const leastMs of [250, 750, 1_750]) {
           await guess(kmd, id)
           const sinceMs = performance.now() - thirdAt
           assert.ok(sinceMs > leastMs - timerSlackMs, `${sinceMs} ms after the third, not ${leastMs}`)
         }
         const right = kmd.unlock(id, 'pw')
-        // Other wallets are not kept waiting, neither are requests without a password.
+        // Other wallets do not wait, and neither do requests without a password.
         await assertAtOnce(() => kmd.unlock(other, 'pw'), 'unlocking another wallet')
         await assertAtOnce(() => kmd.wallets(), 'a listing')
         await right
@@ -79,7 +83,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     )
 
     const doorwise = t.test(
-      'count for a wallet in every operation by its id, and for a handle on that handle',
+      'count per wallet in every operation by its id, and per handle on that handle',
       async () => {
         const id = await kmd.create('behind attempts', 'pw')
         const handle = await kmd.unlock(id, 'pw')
@@ -101,7 +105,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
           () => kmd.call('POST', '/latchkey/v1/wallet/password', byId),
         ]
         const thirdAt = await threeFreeThenWaits(onHandle)
-        // What needs no password goes on; what does, waits even with the right one.
+        // Operations without a password continue; the others wait even with the right one.
         await assertAtOnce(() => kmd.keys(handle), 'a listing')
         const right = { ...key, wallet_password: 'pw' }
         await kmd.ok('POST', '/v1/key/export', right)
@@ -112,19 +116,19 @@ suite('wrong passwords', { concurrency: 2 }, () => {
       },
     )
 
-    const parallel = t.test('many at once do not get more guesses than one after the other', async () => {
+    const parallel = t.test('concurrent guesses get no more attempts than sequential guesses', async () => {
       const id = await kmd.create('stormed', 'pw')
       await kmd.wallets()
       const responses: TestResponse[] = []
       const startedMs = performance.now()
       for (let i = 0; i < 100; i++) {
-        // Those that wait their turn do so longer than this test; they end with the daemon.
+        // Queued requests wait longer than this test; they end with the daemon.
         kmd.tryUnlock(id, 'guess').then(
           (response) => responses.push(response),
           () => undefined,
         )
       }
-      // 64 wait or are looked at. The others are sent away: as busy before the first was wrong, as guesses after it.
+      // 64 are queued or checked. The others are turned away: as busy before the first was wrong, as guesses after it.
       const sentAway = (): TestResponse[] => responses.filter(({ status }) => status === 429 || status === 503)
       await until('guesses to be sent away', () => sentAway().length >= 36)
       const lookedAt = (): number => responses.filter(({ status }) => status === 401).length
@@ -132,7 +136,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
       await sleep(1_000)
       const looked = lookedAt()
       const elapsedMs = performance.now() - startedMs
-      // Three for free, and one for each wait that can have passed: 250 ms, 500 ms, 1 s and so on.
+      // Three are free, plus one for each wait that can have passed: 250 ms, 500 ms, 1 s and so on.
       const waits = Math.floor(Math.log2(elapsedMs / 250 + 1))
       assert.ok(looked <= 3 + waits, `${looked} guesses were looked at in ${elapsedMs} ms`)
       for (const { headers } of sentAway()) assert.ok(Number(headers['retry-after']) >= 1)
@@ -151,20 +155,20 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     const kept = JSON.parse(readFileSync(file, 'utf8'))
     assert.deepEqual(Object.keys(kept), [id])
     const second = await start(t, { dataDir: first.dataDir })
-    // The next is the sixth, not the first: it is looked at a second after the last one, and counted with them.
+    // The next attempt is the sixth, not the first: it is checked a second after the last one, and counted with them.
     await guess(second, id)
     assert.ok(Date.now() - kept[id].lastFailureMs > 950)
     assert.equal(JSON.parse(readFileSync(file, 'utf8'))[id].streak, 6)
   })
 
-  test('waits above ten seconds are 429 with Retry-After at once, also for the correct password', async (t) => {
+  test('waits above ten seconds are 429 with Retry-After immediately, also for the correct password', async (t) => {
     const first = await start(t)
     const [id, other] = [await first.create('w', 'pw'), await first.create('other', 'pw')]
     const handle = await first.unlock(id, 'pw')
     assert.equal((await first.call('POST', '/v1/key/export', { wallet_handle_token: handle })).status, 400)
     await guess(first, id)
     await first.stop()
-    // A real streak of that length takes too long: the file is written to say so.
+    // A real streak of that length takes too long, so the test writes the file.
     const file = first.path('latchkey_failures.json')
     const kept = JSON.parse(readFileSync(file, 'utf8'))
     assert.equal(kept[id].streak, 1)

@@ -1,4 +1,7 @@
-/** Debian's Prometheus scrapes every server with the files in deploy/, loads the rules, and runs what the board asks. */
+/**
+ * Debian's Prometheus scrapes every server with the files in deploy/, loads the rules, and runs the dashboard's
+ * queries.
+ */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -52,7 +55,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
     ])
     assert.equal(created.status, 0, String(created.stderr))
     token = readFileSync(tokenFile, 'utf8')
-    // Something to count.
+    // Generates events to count.
     const [headers, body] = [{ 'Content-Type': 'application/json' }, '{"paymentPayload":{},"paymentRequirements":{}}']
     for (const path of ['verify', 'settle']) await fetch(`${facilitator}/${path}`, { method: 'POST', headers, body })
     await kmd.unlock(await kmd.create('one', 'secret'), 'secret')
@@ -73,7 +76,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
     return (JSON.parse(output) as { url: string }).url
   }
 
-  /** With the configuration of the repository, and the addresses of this test. */
+  /** Starts Prometheus with the configuration of the repository and the addresses of this test. */
   async function startPrometheus(): Promise<(path: string) => Promise<unknown>> {
     const host = (url: string): string => new URL(url).host
     const config = read('prometheus', 'prometheus.yml')
@@ -129,7 +132,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
     }
   })
 
-  test('the metrics token opens nothing else, and is sent as a bearer only', async () => {
+  test('the metrics token opens nothing else, and is accepted only as a bearer token', async () => {
     const paths = ['/v1/wallets', '/latchkey/v1/health', '/latchkey/v1/signings', '/latchkey/v1/console/link']
     const url = (path: string): string => `http://127.0.0.1:${kmd.port}${path}`
     for (const path of paths) {
@@ -163,7 +166,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
     }
   })
 
-  test('the board loads: every query runs, on metrics that are scraped', async () => {
+  test('the dashboard loads: every query runs, on metrics that are scraped', async () => {
     const board = JSON.parse(read('grafana', 'latchkey.json')) as { uid: string; panels: Panel[] }
     const { panels } = board
     assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length, 'panels have ids of their own')
@@ -177,7 +180,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
       const found = new Set((await api('label/__name__/values')) as string[])
       return ['up', 'latchkey_requests_total', 'latchkey_facilitator_healthy'].every((name) => found.has(name)) && found
     })
-    // Those of replicas on PostgreSQL have no value here.
+    // The metrics of replicas on PostgreSQL have no value here.
     const described = await (await fetch(`${facilitator}/metrics`)).text()
     for (const expression of expressions) {
       const query = expression.replaceAll('$__rate_interval', '1m')
@@ -190,7 +193,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
     }
   })
 
-  test('a token that was deleted no longer works', async () => {
+  test('a deleted token no longer works', async () => {
     const url = `http://127.0.0.1:${kmd.port}/latchkey/v1/metrics`
     const scrape = async (): Promise<number> =>
       (await fetch(url, { headers: { Authorization: `Bearer ${token}` } })).status
@@ -200,7 +203,7 @@ suite('Prometheus', { timeout: 600_000 }, () => {
     assert.equal(await scrape(), 401)
   })
 
-  test('the alert for passwords counts the status that a wrong password has', async () => {
+  test('the password alert counts the status of a wrong password', async () => {
     const id = await kmd.create('guessed', 'secret')
     const { status } = await kmd.tryUnlock(id, 'guess')
     const [, statuses] = /InitWalletHandleToken",status=~"([^"]+)"/.exec(read('prometheus', 'latchkey.rules.yml'))!

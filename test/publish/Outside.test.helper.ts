@@ -1,4 +1,4 @@
-/** A folder outside of the clone, where packages come from the tarballs and from the registry. */
+/** Manages a folder outside the clone, with packages from the tarballs and from the registry. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -7,7 +7,7 @@ import type { Place } from '../docs/Shell.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
 import type { Tarball } from './Tarballs.test.helper.js'
 
-/** Where a page says `npm install NAME`, this version: the one that all other tests run with. */
+/** The version for each `npm install NAME` of a page: the one that all other tests use. */
 const versions: { readonly [name: string]: string } = {
   '@photostructure/sqlite': versionOf('@photostructure/sqlite'),
   algosdk: versionOf('algosdk'),
@@ -16,7 +16,7 @@ const versions: { readonly [name: string]: string } = {
   vitest: '4.1.12',
 }
 
-/** The newest of these lacks a binary on some mirrors. */
+/** The newest version lacks a binary on some mirrors. */
 const overrides = { rolldown: '1.2.15' }
 
 function versionOf(name: string): string {
@@ -26,7 +26,7 @@ function versionOf(name: string): string {
   return lock.packages[`node_modules/${name}`]!.version
 }
 
-/** What `npm install` has to be given so that a package and its siblings come from the tarballs. */
+/** Returns the arguments of `npm install` that take a package and its siblings from the tarballs. */
 export function tarballsOf(tarballs: readonly Tarball[], name: string): string[] {
   const byName = new Map(tarballs.map((one) => [one.name, one]))
   const found = new Set<Tarball>()
@@ -57,7 +57,7 @@ export function outside(tarballs: readonly Tarball[]): Place {
       ...networkEnvironment(),
       NO_COLOR: '1',
       npm_config_update_notifier: 'false',
-      // Whatever is not installed is not to be fetched behind the page's back.
+      // A missing package must not be downloaded without the page's knowledge.
       npm_config_yes: 'false',
     }),
     rewrites: [
@@ -68,7 +68,7 @@ export function outside(tarballs: readonly Tarball[]): Place {
   }
 }
 
-/** Of the person who runs the tests: how the registry is reached, and what was fetched before. */
+/** Returns the settings of the person running the tests for reaching the registry, and the npm cache. */
 function networkEnvironment(): { [name: string]: string } {
   const passed =
     /^(https?_proxy|no_proxy|node_extra_ca_certs|ssl_cert_file|npm_config_(registry|cafile|proxy|https_proxy))$/i
@@ -80,7 +80,7 @@ function networkEnvironment(): { [name: string]: string } {
   }
 }
 
-/** Without the registry, nothing outside of a clone can be installed. */
+/** Without the registry, nothing outside a clone can be installed. */
 export function isRegistryReachable(): boolean {
   const { status } = spawnSync('npm', ['view', 'express', 'version', '--fetch-retries=0', '--fetch-timeout=15000'], {
     stdio: 'ignore',

@@ -1,4 +1,4 @@
-/** The tarballs of all packages, as they would be published. */
+/** Packs the tarballs of all packages, as they would be published. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ export type Tarball = {
 type Report = Omit<Tarball, 'path' | 'dependencies'> & { readonly filename: string }
 type Package = { readonly manifest: { readonly name: string; readonly dependencies?: Tarball['dependencies'] } }
 
-/** Packs everything into a folder that is gone after the tests of this file. */
+/** Packs everything into a folder that is removed after the tests of this file. */
 export async function packAll(): Promise<Tarball[]> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tarballs-'))
   after(() => rmSync(folder, { recursive: true, force: true }))

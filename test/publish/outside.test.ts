@@ -1,6 +1,6 @@
 /**
- * The pages for people outside of a clone, followed from top to bottom in an empty folder: their packages come from the
- * tarballs, their files are written, their commands run, and what they show is compared with what was printed.
+ * Follows the pages for people outside a clone from top to bottom in an empty folder: packages come from the tarballs,
+ * files are written, commands run, and the shown output is compared with the actual output.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -40,7 +40,7 @@ test('docs/selling.md: a shop in an empty folder', { timeout, skip }, async (t) 
   for (const block of shop) printed = (await follow(shell, block, printed)) ?? printed
 })
 
-/** What was printed by the last command, if the block has one. */
+/** Returns the output of the last command, if the block has one. */
 async function follow(shell: Shell, block: Block, printed: string): Promise<string | undefined> {
   if (block.language === 'js') {
     assert.match(block.about, /^[\w./-]+$/, `${nameOf(block)} names no file`)
@@ -68,19 +68,19 @@ async function runAll(shell: Shell, commands: string): Promise<string> {
   return shell.asOnPage(ran.at(-1)!.output)
 }
 
-/** The steps of the workflow that are commands, in the folder that the page has made. */
+/** Runs the workflow steps that are commands, in the folder that the page has created. */
 async function followWorkflow(shell: Shell): Promise<void> {
   const steps = [...readFileSync(join(root, workflow), 'utf8').matchAll(/^ +- run: (.*)$/gm)].map(([, step]) => step!)
   assert.ok(steps.length >= 3)
   for (const step of steps) await runAll(shell, step)
 }
 
-/** What buyers and sellers install has nothing native in it, and nothing that runs when it is installed. */
+/** Checks that the packages for buyers and sellers contain no native code and no install scripts. */
 function checkLight(directory: string): void {
   const lock = JSON.parse(readFileSync(join(directory, 'package-lock.json'), 'utf8')) as {
     packages: { [path: string]: { dev?: boolean; devOptional?: boolean; hasInstallScript?: boolean } }
   }
-  // What is there for `latchkey` alone is not counted, nor is an optional peer that is there for its sake.
+  // Packages that only `latchkey` needs do not count, nor does an optional peer that is there for it.
   const installed = Object.entries(lock.packages).filter(
     ([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true,
   )

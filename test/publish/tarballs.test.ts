@@ -1,4 +1,4 @@
-/** What would be published is complete, holds nothing else, and is understood by Node, TypeScript and bundlers. */
+/** Published packages are complete, contain nothing else, and work with Node, TypeScript and bundlers. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -29,7 +29,7 @@ type Manifest = {
 
 type SourceMap = { readonly sources: readonly string[]; readonly sourcesContent?: readonly string[] }
 
-/** The packages that a bundle requires or imports. */
+/** Returns the packages that a bundle requires or imports. */
 function packagesIn(code: string): string[] {
   const names = [...code.matchAll(/\b(?:require\w*(?:\$\d+)?|requireHere|import)\("((?:@[\w-]+\/)?[\w-]+)[^"]*"\)/g)]
   return names.map(([, name]) => name!).filter((name) => name !== 'node' && name !== 'url')
@@ -56,14 +56,14 @@ for (const tarball of tarballs) {
       assert.deepEqual(manifest.scripts ?? {}, {})
     })
 
-    await t.test('holds no tests and nothing that only the build needs', () => {
+    await t.test('contains no tests and nothing that only the build needs', () => {
       const unwanted = paths.filter((path) =>
         /\.test\.|tsbuildinfo|\/testing\/|\.support\.|\/\.|golden|fixture|testdata/i.test(path),
       )
       assert.deepEqual(unwanted, [])
     })
 
-    await t.test('has the sources that its source maps name, and compiled files for no others', () => {
+    await t.test('has the sources that its source maps name, and compiled files only for them', () => {
       for (const path of paths.filter((one) => one.endsWith('.js.map'))) {
         const { sources, sourcesContent } = JSON.parse(readFileSync(join(unpacked, path), 'utf8')) as SourceMap
         for (const [index, source] of sources.entries()) {
@@ -73,12 +73,12 @@ for (const tarball of tarballs) {
       }
     })
 
-    await t.test('bundles nothing of others, and imports only what it depends on', () => {
+    await t.test('bundles no third-party code, and imports only its dependencies', () => {
       for (const path of paths.filter((one) => /^bundle\/.*\.js$/.test(one))) {
         for (const name of packagesIn(readFileSync(join(unpacked, path), 'utf8'))) {
           assert.ok(Object.hasOwn(manifest.dependencies ?? {}, name), `${path} imports ${name}`)
         }
-        // A file that only passes on what others export has none.
+        // A file that only re-exports has no map.
         if (!paths.includes(`${path}.map`)) continue
         const { sources } = JSON.parse(readFileSync(join(unpacked, `${path}.map`), 'utf8')) as SourceMap
         for (const source of sources) assert.match(source, /^(?:\.\.\/)?\.\.\/(?:[\w-]+\/)?src\/[\w./-]+\.ts$/)
@@ -97,7 +97,7 @@ for (const tarball of tarballs) {
       })
     }
 
-    await t.test('depends on exact versions, and on its siblings at its own', () => {
+    await t.test('depends on exact versions, and on its siblings at its own version', () => {
       const siblings = new Set(tarballs.map(({ name }) => name))
       for (const [name, range] of Object.entries(manifest.dependencies ?? {})) {
         assert.match(range, /^\d/, `${name}@${range}`)
@@ -105,7 +105,7 @@ for (const tarball of tarballs) {
       }
     })
 
-    await t.test('has nothing that publint objects to', async () => {
+    await t.test('passes publint', async () => {
       const { messages, pkg } = await publint({ pkgDir: unpacked, pack: false, strict: true })
       assert.deepEqual(
         messages.map((message) => formatMessage(message, pkg)),
@@ -115,11 +115,11 @@ for (const tarball of tarballs) {
 
     // The package of the commands exports nothing.
     if (manifest.exports === undefined) return
-    await t.test('has types that resolve as its code does', () => typesResolve(tarball))
+    await t.test('has types that resolve like its code', () => typesResolve(tarball))
   })
 }
 
-/** The packages are ES modules alone: what CommonJS and old resolvers would see does not count. */
+/** The packages are ES modules only, so CommonJS and old resolvers do not matter. */
 async function typesResolve({ path }: Tarball): Promise<void> {
   const attw = join(root, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js')
   const args = [attw, path, '--profile', 'esm-only', '--no-color', '--no-emoji', '--format', 'ascii']

@@ -1,4 +1,4 @@
-/** Claims and rates while connections break, the server is killed, and its settings are not as they should be. */
+/** Tests claims and rates while connections break, the server is killed, and its settings are wrong. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { MemorySettlements, type SettlementStore } from '@latchkey/x402/facilitator'
@@ -34,7 +34,7 @@ lostResponses('RedisClaims', async (t) => {
   return { store, direct, proxy }
 })
 
-test('RedisClaims: a server that writes every change keeps the claims when it is killed', async (t) => {
+test('RedisClaims: a server that persists every change keeps the claims when it is killed', async (t) => {
   const own = await RedisServer.start(t, { settings: { appendonly: 'yes', appendfsync: 'always' } })
   const store = await RedisClaims.open({ address: own.url, retryMs: 60_000 })
   t.after(() => store.close())
@@ -66,7 +66,7 @@ test('RedisClaims: a server that writes every change keeps the claims when it is
   assert.equal(store.id, id)
 })
 
-test('RedisClaims: a claim that cannot be made is an error, which names the server and no password', async (t) => {
+test('RedisClaims: a claim that cannot be made is an error that names the server but no password', async (t) => {
   const own = await RedisServer.start(t)
   const store = await RedisClaims.open({ address: own.url.replace('//', '//default:hunter2@'), retryMs: 100 }).catch(
     () => RedisClaims.open({ address: own.url, retryMs: 100 }),
@@ -81,7 +81,7 @@ test('RedisClaims: a claim that cannot be made is an error, which names the serv
   store.close()
 })
 
-test('RedisClaims: a server that stands still is given up after the time limit of a command', async (t) => {
+test('RedisClaims: gives up on a hanging server after the time limit of a command', async (t) => {
   const own = await RedisServer.start(t)
   const store = await RedisClaims.open({ address: own.url, commandTimeoutMs: 1_500, retryMs: 2_000 })
   t.after(() => store.close())
@@ -94,7 +94,7 @@ test('RedisClaims: a server that stands still is given up after the time limit o
   })
 })
 
-test('RedisClaims: every key expires, and scripts that the server has forgotten are sent again', async () => {
+test('RedisClaims: every key expires, and scripts that the server has forgotten are resent', async () => {
   const prefix = `faults-${++stores}`
   const store = await RedisClaims.open({ address: server.url, prefix })
   const client = new Redis(server.url)
@@ -111,7 +111,7 @@ test('RedisClaims: every key expires, and scripts that the server has forgotten 
   store.close()
 })
 
-test('RedisClaims: warns of a server that deletes keys when its memory is full, and of none that does not', async (t) => {
+test('RedisClaims: warns only about a server that evicts keys when its memory is full', async (t) => {
   const own = await RedisServer.start(t, { settings: { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' } })
   const warnings: string[] = []
   const onWarning = (text: string): void => void warnings.push(text)
@@ -134,13 +134,13 @@ test('RedisClaims: a full memory is an error, and no claim is made', async (t) =
   assert.equal(await store.has(idOf(1)), false)
 })
 
-test('RedisRates: counts the requests of a minute over all replicas, each caller by itself', async (t) => {
+test('RedisRates: counts the requests of a minute across all replicas, per caller', async (t) => {
   const rates = await Promise.all([1, 2].map(() => RedisRates.open({ address: server.url, prefix: 'rates' })))
   t.after(() => {
     for (const one of rates) one.close()
   })
   const counts = await Promise.all(Array.from({ length: 64 }, (_, index) => rates[index % 2]!.countCaller('a')))
-  // A minute may have ended meanwhile.
+  // The minute may have ended meanwhile.
   const highest = Math.max(...counts)
   assert.ok(highest >= 32 && highest <= 64)
   if (highest === 64) assert.equal(new Set(counts).size, 64)

@@ -1,4 +1,4 @@
-/** Keys of the version before, which has no renewed leases, and replicas of that version that still use them. */
+/** Tests keys of the previous version, without renewed leases, and replicas of that version that still use them. */
 import { after } from 'node:test'
 import { RedisClaims } from '@latchkey/x402/redis'
 import { Redis } from 'ioredis'
@@ -8,7 +8,7 @@ import { RedisServer } from '../support/redis.test.helper.js'
 const server = await RedisServer.start({ after })
 let stores = 0
 
-/** The decision and the changes of the version before, for a buyer without a secret. */
+/** The decision and the changes of the previous version, for a buyer without a secret. */
 const claimBefore = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -7,7 +7,7 @@ import { RedisServer } from '../support/redis.test.helper.js'
 const server = await RedisServer.start({ after })
 let stores = 0
 
-/** Moves all times of a store back, which is as if so much time had passed. */
+/** Moves all times of a store back, which simulates the passing of that much time. */
 const ageScript = `
 local by = tonumber(ARGV[1])
 for _, key in ipairs(redis.call('KEYS', ARGV[2] .. '*')) do

@@ -1,6 +1,6 @@
 /**
- * What a failover without persistence loses: the server is killed and starts empty, or has lost some claims. The facilitator
- * has bound the payment to the claims that were lost, so that it opens one answer all the same.
+ * Tests a failover without persistence: the server is killed and starts empty, or has lost some claims. The facilitator
+ * has bound the payment to the lost claims, so the payment still opens only one answer.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ const cent = 10_000n
 
 type Replica = { readonly url: string; readonly handled: () => number; readonly claims: RedisClaims }
 
-/** A replica whose handler waits for `until`. */
+/** Opens a replica whose handler waits for `until`. */
 async function openReplica(
   t: TestContext,
   market: Market,
@@ -63,7 +63,7 @@ function gateOf<T>() {
   return { open, opened }
 }
 
-/** Sends it until it is refused for good, or answered: at first the replica may not be connected again. */
+/** Sends the payment until it is answered or finally refused, because the replica may not have reconnected yet. */
 async function sendUntilDecided(replica: Replica, header: string): Promise<number> {
   for (let tries = 0; tries < 20; tries++) {
     const { status } = await send(replica, header)
@@ -72,7 +72,7 @@ async function sendUntilDecided(replica: Replica, header: string): Promise<numbe
   return 503
 }
 
-test('a payment that was answered is refused after the server has lost all claims', async (t) => {
+test('an answered payment is refused after the server has lost all claims', async (t) => {
   const server = await RedisServer.start(t)
   const market = await openMarket(t)
   const [first, second] = [await openReplica(t, market, server.url), await openReplica(t, market, server.url)]
@@ -85,7 +85,7 @@ test('a payment that was answered is refused after the server has lost all claim
   assert.notEqual(first.claims.id, id)
   assert.equal(first.claims.id, second.claims.id)
   assert.deepEqual([first.handled(), second.handled(), await market.dollars()], [1, 0, cent])
-  // What is bought afterwards is sold as before.
+  // Later purchases work as before.
   const next = await market.payment(await fetch(second.url))
   assert.equal((await send(second, next)).status, 200)
 })
@@ -110,7 +110,7 @@ for (const paymentFlow of [undefined, 'upfront'] as const) {
   })
 }
 
-test('a claim that alone is lost, as the last one before a failover, opens one answer', async (t) => {
+test('losing a single claim, such as the last before a failover, opens one answer', async (t) => {
   const server = await RedisServer.start(t)
   const market = await openMarket(t)
   const { open, opened } = gateOf<void>()
@@ -124,14 +124,14 @@ test('a claim that alone is lost, as the last one before a failover, opens one a
   const lost = await client.keys('{latchkey}:c:*')
   assert.equal(lost.length, 1)
   await client.del(...lost)
-  // The facilitator has it for the same claims, which know nothing of it any more: another handler runs.
+  // The facilitator has bound the payment to the same claims, which no longer know it, so another handler runs.
   assert.equal((await send(second, header)).status, 200)
   open()
   assert.equal((await answer).status, 503, 'what was made by a claim that is lost is neither charged nor sent')
   assert.deepEqual([first.handled(), second.handled(), await market.dollars()], [1, 1, cent])
 })
 
-test('two gates with servers of their own, which do not know of each other, open one answer', async (t) => {
+test('two gates with independent servers open one answer', async (t) => {
   const market = await openMarket(t)
   const servers = [await RedisServer.start(t), await RedisServer.start(t)]
   const replicas = await Promise.all(servers.map(({ url }) => openReplica(t, market, url)))

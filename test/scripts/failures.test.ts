@@ -1,4 +1,4 @@
-/** How a failed test is reported: with the lines of the sources, although Node runs the compiled modules without maps. */
+/** Tests how a failed test is reported: with source lines, although Node runs the compiled modules without maps. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ function directoryFor(t: TestContext): string {
   return directory
 }
 
-test('a place in a compiled module becomes the place in its source, as a path or as an address', (t) => {
+test('maps a position in a compiled module to its source, as a path or as a URL', (t) => {
   const directory = directoryFor(t)
   writeFileSync(join(directory, 'made.js.map'), JSON.stringify(map))
   const source = join(directory, '..', 'src', 'made.ts')
@@ -28,7 +28,7 @@ test('a place in a compiled module becomes the place in its source, as a path or
   assert.equal(withSources(stack), `Error: no\n    at fail (${source}:12:1)\n    at ${source}:13:1`)
 })
 
-test('places without a map, or with one that cannot be read, stay as they are', (t) => {
+test('positions without a readable map stay unchanged', (t) => {
   const directory = directoryFor(t)
   writeFileSync(join(directory, 'broken.js.map'), '{')
   for (const name of ['broken.js', 'plain.js', 'no%ZZ.mjs']) {
@@ -70,7 +70,7 @@ test('only tests that download run with the extra certificates of the machine', 
   assert.deepEqual(await namesFor('test/dist/publish/outside.test.js'), ['certificates: /dev/null'])
 })
 
-/** Nothing of the runner of this test reaches the process that it starts. */
+/** Isolates the started process from the runner of this test. */
 const environment = { NODE_TEST_CONTEXT: undefined }
 
 function runOne(path: string, file = path) {

@@ -1,4 +1,4 @@
-/** Both commands of the README on machines that differ from this one: a few of those that `scripts/machines.mjs` makes. */
+/** Runs both commands of the README on machines that differ from this one: a few of those in `scripts/machines.mjs`. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

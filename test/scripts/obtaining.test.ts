@@ -1,6 +1,6 @@
 /**
- * How the system tests obtain other people's programs, with stand-ins for apt and Python: whatever a machine lacks, the
- * result names the problem and is never an exception.
+ * Tests how the system tests obtain third-party programs, with stand-ins for apt and Python: whatever a machine lacks,
+ * the result names the problem and is never an exception.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -23,18 +23,18 @@ import { promisify } from 'node:util'
 const scripts = fileURLToPath(new URL('../../../scripts/', import.meta.url))
 const timeout = 120_000
 
-/** What the stand-in for apt does. */
+/** The behaviour of the stand-in for apt. */
 type Apt = {
-  /** Packages that it knows, with the packages that they depend on. */
+  /** The known packages, with their dependencies. */
   readonly packages?: { readonly [name: string]: readonly string[] }
   /** The files of each package. */
   readonly files?: { readonly [name: string]: readonly string[] }
   readonly isOffline?: boolean
-  /** `apt-get update` has to run before it knows any package. */
+  /** `apt-get update` has to run before any package is known. */
   readonly needsUpdate?: boolean
 }
 
-/** One program for all stand-ins: it is called with its name and its arguments. */
+/** One program for all stand-ins, called with its name and its arguments. */
 const standIn = `
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -87,7 +87,7 @@ class Machine {
     chmodSync(path, 0o755)
   }
 
-  /** The value that an expression has there, after these imports, for a user. */
+  /** Returns the value of an expression on that machine, after these imports, as a user. */
   async evaluate(imports: string, expression: string, uid = 0): Promise<unknown> {
     const program = `process.getuid = () => ${uid}\n${imports}\nconsole.log(JSON.stringify(${expression}))`
     const environment = {
@@ -120,7 +120,7 @@ const apt = ['apt-get', 'dpkg-deb']
 const meter = { name: 'Meter', packages: ['meter'], programs: ['meterd'], variable: 'METER_BIN' }
 const meterPackage: Apt = { packages: { meter: [] }, files: { meter: ['usr/bin/meterd'] } }
 
-test('a package without libraries of its own is used as it is', { timeout }, async (t) => {
+test('a package without its own libraries is used unchanged', { timeout }, async (t) => {
   const machine = new Machine(t, apt, meterPackage)
   const imports = "import { librariesOf, obtainPrograms } from './obtain/debian.mjs'"
   const wanted = JSON.stringify(meter)
@@ -139,21 +139,21 @@ test('libraries of any processor are found', { timeout }, async (t) => {
   }
 })
 
-test('a package that the release does not have is named', { timeout }, async (t) => {
+test('names a package that the release does not have', { timeout }, async (t) => {
   const machine = new Machine(t, apt, { packages: {} })
   assert.deepEqual(await machine.obtain(meter), {
     problem: 'apt-get could not download meter: E: Unable to locate package meter',
   })
 })
 
-test('a package without the program is named', { timeout }, async (t) => {
+test('names a package without the program', { timeout }, async (t) => {
   const machine = new Machine(t, apt, { packages: { meter: [] }, files: { meter: ['usr/share/doc/meter/README'] } })
   assert.deepEqual(await machine.obtain(meter), {
     problem: 'the packages meter of this release do not contain it',
   })
 })
 
-test('without a network the problem is named, nothing is left behind, and the next try succeeds', {
+test('without a network, the problem is named, nothing is left behind, and the next try succeeds', {
   timeout,
 }, async (t) => {
   const machine = new Machine(t, apt, { ...meterPackage, isOffline: true })
@@ -163,14 +163,14 @@ test('without a network the problem is named, nothing is left behind, and the ne
   assert.deepEqual(await machine.obtain(meter), { directory: join(machine.cache, 'latchkey-meter', 'usr', 'bin') })
 })
 
-test('root updates the lists of packages; another user is told what is missing', { timeout }, async (t) => {
+test('root updates the package lists; another user is told what is missing', { timeout }, async (t) => {
   const machine = new Machine(t, apt, { ...meterPackage, needsUpdate: true })
   assert.match(JSON.stringify(await machine.obtain(meter, 1000)), /Unable to locate package meter/)
   assert.doesNotMatch(machine.calls, /update/)
   assert.deepEqual(await machine.obtain(meter, 0), { directory: join(machine.cache, 'latchkey-meter', 'usr', 'bin') })
 })
 
-test('a machine without apt is told so', { timeout }, async (t) => {
+test('reports a machine without apt', { timeout }, async (t) => {
   const machine = new Machine(t, [])
   assert.deepEqual(await machine.obtain(meter), { problem: 'this machine has no apt to download it with' })
 })
@@ -182,7 +182,7 @@ test('the database server of every release is found', { timeout }, async (t) => 
     const machine = new Machine(t, apt, { packages: { postgresql: [server], [server]: [] }, files })
     const imports =
       "import { obtainPrograms } from './obtain/debian.mjs'\nimport { postgres } from './obtain/programs.mjs'"
-    // Other names, since this machine may have the real ones.
+    // Uses other names, because this machine may have the real ones.
     const wanted = "{ ...postgres, name: 'database', variable: 'NO_BIN', programs: ['initdb-x', 'postgres-x'] }"
     assert.deepEqual(await machine.evaluate(imports, `obtainPrograms(${wanted})`), {
       directory: join(machine.cache, 'latchkey-database', 'usr', 'lib', 'postgresql', version, 'bin'),
@@ -190,14 +190,14 @@ test('the database server of every release is found', { timeout }, async (t) => 
   }
 })
 
-test('processes that need the same program at once download it once', { timeout }, async (t) => {
+test('concurrent processes that need the same program download it once', { timeout }, async (t) => {
   const machine = new Machine(t, apt, meterPackage)
   const found = await Promise.all(Array.from({ length: 5 }, () => machine.obtain(meter)))
   for (const one of found) assert.deepEqual(one, { directory: join(machine.cache, 'latchkey-meter', 'usr', 'bin') })
   assert.equal(machine.calls.match(/ download /g)?.length, 1)
 })
 
-test('a build that was interrupted is started over', { timeout }, async (t) => {
+test('an interrupted build starts over', { timeout }, async (t) => {
   const machine = new Machine(t, apt, meterPackage)
   mkdirSync(join(machine.cache, 'latchkey-meter.partial', 'usr', 'bin'), { recursive: true })
   mkdirSync(join(machine.cache, 'latchkey-meter', 'usr'), { recursive: true })
@@ -207,7 +207,7 @@ test('a build that was interrupted is started over', { timeout }, async (t) => {
   assert.deepEqual(machine.cached, ['latchkey-meter'])
 })
 
-test('an unexpected error of one program leaves the others alone', { timeout }, async (t) => {
+test('an unexpected error of one program does not affect the others', { timeout }, async (t) => {
   const machine = new Machine(t, apt, meterPackage)
   // The cache cannot be created below a file.
   writeFileSync(machine.cache, '')
@@ -218,7 +218,7 @@ test('an unexpected error of one program leaves the others alone', { timeout }, 
     1000,
   )
   const problems = Object.fromEntries(missing as [string, string][])
-  // Where a machine has the programs they are found, and there is no problem to name.
+  // If the machine has the programs, they are found, and there is no problem to report.
   if (problems['Prometheus'] !== undefined) assert.match(problems['Prometheus'], /ENOTDIR|EEXIST/)
   assert.equal(problems['Chromium'], 'only root may install it')
 })
@@ -235,7 +235,7 @@ for (const [what, prepare, problem] of [
     /^a virtual environment could not be made: No module named venv$/,
   ],
 ] as const) {
-  test(`a machine with ${what} is told so`, { timeout }, async (t) => {
+  test(`reports a machine with ${what}`, { timeout }, async (t) => {
     const machine = new Machine(t, [])
     prepare(machine)
     const found = (await machine.evaluate(python, "obtainPython('requirements-avm.txt')")) as { problem: string }

@@ -1,4 +1,7 @@
-/** Which commands run which tests: each test file belongs to a tier, and a run of a tier has each of its files once. */
+/**
+ * Tests which commands run which tests: each test file belongs to a tier, and a run of a tier contains each of its
+ * files once.
+ */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +17,7 @@ const { modulesOf, needsBrowser, tiers } = await import(new URL('tiers.mjs', tes
 const { testFiles } = await import(new URL('files.mjs', testing).href)
 const files: readonly string[] = testFiles(['packages', 'test'])
 
-/** The modules of a tier, with their batches in a directory of the test. */
+/** Returns the modules of a tier, with their batches in a directory of the test. */
 function modulesFor(t: TestContext, tier: string): Module[] {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-tiers-'))
   const before = process.env['LATCHKEY_CACHE']
@@ -52,7 +55,7 @@ for (const tier of ['node', 'system', 'unit']) {
   })
 }
 
-test('two tiers that run at once write no batch of the same name', (t) => {
+test('two tiers that run at once write no batch with the same name', (t) => {
   const names = (tier: string): string[] =>
     modulesFor(t, tier)
       .filter((module) => module.files.length > 1)

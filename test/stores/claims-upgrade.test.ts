@@ -1,4 +1,4 @@
-/** A file of version 3, from before leases were renewed, and a process of that version that still has it open. */
+/** Tests a file of version 3, from before leases were renewed, and a process of that version that still has it open. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { type ClaimLease, decideClaim, type StoredClaim } from '@latchkey/x402/s
 import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { claimsUpgrade, longLeaseMs, type VersionBefore } from '../support/claimsUpgrade.test.helper.js'
 
-/** The newer columns are taken away again, which leaves the file as version 3 wrote it. */
+/** Removes the newer columns, which leaves the file as version 3 wrote it. */
 function fileOfVersion3(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'claims-upgrade-'))
   t.after(() => rmSync(directory, { recursive: true }))
@@ -70,7 +70,7 @@ claimsUpgrade('SqliteClaims', async (t, prepare) => {
   return { store, before, pass, nowMs }
 })
 
-test('SqliteClaims: a file of version 3 keeps its id, and has a version that the one before refuses', (t) => {
+test('SqliteClaims: a file of version 3 keeps its id, and gets a version that version 3 refuses', (t) => {
   const path = fileOfVersion3(t)
   const database = Sqlite.open(path)
   t.after(() => database.close())

@@ -5,7 +5,7 @@ import { MemoryClaims } from '@latchkey/x402/server'
 import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { type ClaimsKind, claimsConformance } from '../support/claimsConformance.test.helper.js'
 
-/** A clock that the tests set: the stores go by the time that they are given. */
+/** A clock that the tests set; the stores use the time that they are given. */
 function clock() {
   let offsetMs = 0
   return {

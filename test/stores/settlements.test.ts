@@ -1,4 +1,4 @@
-/** The stores of settlements of one machine, held to what every store does. */
+/** Runs the conformance tests on the settlement stores for a single machine. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** No source file imports itself, by however many others. */
+/** Checks that no source file imports itself through any chain of imports. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { importsOf, isTest, root, sources } from './sources.test.helper.js'
 
 const files = ['packages', 'examples', 'bench'].flatMap(sources).filter((file) => !isTest(file))
 
-/** The source that a relative import of another means. */
+/** Returns the source file of a relative import. */
 function targetOf(file: string, path: string): string | undefined {
   const plain = join(file, '..', path).replace(/\.js$/, '')
   return [`${plain}.ts`, `${plain}.tsx`, plain].find((one) => /\.tsx?$/.test(one) && existsSync(join(root, one)))
@@ -23,7 +23,7 @@ const graph = new Map(
   ]),
 )
 
-/** The first circle that a walk in depth meets, as the files on it. */
+/** Returns the files of the first cycle in depth-first order. */
 function findCircle(edges: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
   const done = new Set<string>()
   const path: string[] = []
@@ -46,7 +46,7 @@ function findCircle(edges: ReadonlyMap<string, readonly string[]>): readonly str
   return undefined
 }
 
-test('a circle is found', () => {
+test('finds a cycle', () => {
   const edges = new Map([
     ['a', ['b']],
     ['b', ['c']],
@@ -55,7 +55,7 @@ test('a circle is found', () => {
   assert.deepEqual(findCircle(edges), ['b', 'c', 'b'])
 })
 
-test('imports among source files form no circle, those of types included', () => {
+test('imports among source files form no cycle, including type imports', () => {
   assert.ok(files.length > 300)
   assert.deepEqual(findCircle(graph)?.join('\n  imports ') ?? '', '')
 })

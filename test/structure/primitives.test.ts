@@ -1,11 +1,11 @@
-/** What several packages need exists once. */
+/** Checks that primitives shared by several packages exist once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isTest, read, sources } from './sources.test.helper.js'
 
 const files = sources('packages').filter((file) => !isTest(file))
 
-/** A part, what gives a copy of it away, and where it is. */
+/** The name of a primitive, a pattern that reveals a copy of it, and its home. */
 const primitives: readonly (readonly [name: string, trace: RegExp, home: string])[] = [
   ['the check for an object', /function isObject\b|const isObject =/, 'packages/algorand/src/Json.ts'],
   ['base32', /ABCDEFGHIJKLMNOPQRSTUVWXYZ234567/, 'packages/algorand/src/internal/Base32.ts'],
@@ -31,7 +31,7 @@ for (const [name, trace, home] of primitives) {
 }
 
 test('errors extend the one base', () => {
-  // The HTTP host imports nothing of ours, and the pages are programs of their own.
+  // The HTTP host imports none of our packages, and the pages are separate programs.
   const others = files.filter((file) => !/^packages\/(?:http|pages)\//.test(file))
   assert.deepEqual(
     others.filter((file) => /class \w+(?:<.*>)? extends (?:Type|Range)?Error\b/.test(read(file))),
@@ -39,8 +39,8 @@ test('errors extend the one base', () => {
   )
 })
 
-test('only VisibleText decides which characters cannot be seen', () => {
-  // Whole labels are refused, and cells of a spreadsheet are quoted: neither replaces characters.
+test('only VisibleText decides which characters are invisible', () => {
+  // Whole labels are refused, and spreadsheet cells are quoted: neither replaces characters.
   const own = ['algorand/src/VisibleText.ts', 'kmd/src/contacts/Label.ts', 'x402/src/server/salesCsv.ts']
   const found = files
     .filter((file) => !own.some((one) => file.endsWith(one)))

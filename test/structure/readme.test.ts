@@ -1,4 +1,4 @@
-/** What the README promises to work with is what the tests run against. */
+/** Checks that the README's compatibility promises match the versions under test. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'u
 
 const versionOf = (name: string): string | undefined => packages[`node_modules/${name}`]?.version
 
-test('the versions in the table of what works with what are those that are installed', () => {
+test('the versions in the compatibility table are the installed ones', () => {
   const [, table] = /## Compatibility\n\n.*?\n\n((?:\|.*\n)+)/s.exec(readme)!
   const rows = table!
     .split('\n')
@@ -35,7 +35,7 @@ test('the versions in the table of what works with what are those that are insta
   assert.equal(checked, 16)
 })
 
-test('links lead to files that are there', () => {
+test('links lead to existing files', () => {
   const pages = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/README.md']
   for (const page of pages) {
     const text = readFileSync(join(root, page), 'utf8')

@@ -1,11 +1,11 @@
-/** The TypeScript sources of the repository, and what they import. */
+/** Lists the TypeScript sources of the repository and their imports. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** Every source below a directory, as paths from the root. */
+/** Returns every source below a directory, as paths from the root. */
 export function sources(directory: string): string[] {
   return readdirSync(join(root, directory), { recursive: true, encoding: 'utf8' })
     .filter(
@@ -18,7 +18,7 @@ export function read(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** What a file imports or exports from, as it is written. */
+/** Returns the import and export specifiers of a file, as written. */
 export function importsOf(file: string): string[] {
   const text = read(file)
   const from = /^\s*(?:import|export)\b[^'"]*?\bfrom\s+'([^']+)'/gm
@@ -26,10 +26,10 @@ export function importsOf(file: string): string[] {
   return [...text.matchAll(from), ...text.matchAll(bare)].map(([, path]) => path!)
 }
 
-/** Tests, and what only tests use. */
+/** Tests, and files that only tests use. */
 export const isTest = (file: string): boolean => /\.test\./.test(file)
 
-/** The code alone: comments, texts and patterns are left out. */
+/** Returns only the code, without comments, strings and patterns. */
 export function codeOf(file: string): string {
   return read(file)
     .replaceAll(/\/\*.*?\*\//gs, '')
@@ -38,7 +38,7 @@ export function codeOf(file: string): string {
     .replaceAll(/`(?:[^`\\]|\\.)*`/gs, '``')
 }
 
-/** The comments alone. */
+/** Returns only the comments. */
 export function commentsOf(file: string): string {
   return [...read(file).matchAll(/\/\*.*?\*\/|(?<=^|\s)\/\/.*$/gms)].map(([comment]) => comment).join('\n')
 }

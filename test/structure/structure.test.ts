@@ -1,10 +1,10 @@
-/** The rules of CONTRIBUTING.md that a program can check. */
+/** Checks the rules of CONTRIBUTING.md that a program can check. */
 import assert from 'node:assert/strict'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { importsOf, isTest, read, root, sources } from './sources.test.helper.js'
 
-/** Which of our packages each may import, by the face it shows. Tests may import more. */
+/** Which of our packages each may import, by entry. Tests may import more. */
 const allowed: { [directory: string]: readonly string[] } = {
   'packages/algorand': [],
   'packages/http': [],
@@ -54,13 +54,13 @@ const allowed: { [directory: string]: readonly string[] } = {
   ],
 }
 
-/** Whether an import is of an allowed package, by its main entry or one of its others. */
+/** Whether an import is an allowed package, through its main or another entry. */
 function mayImport(allowedPaths: readonly string[], path: string): boolean {
   return allowedPaths.some((allowedPath) => path === allowedPath || path.startsWith(`${allowedPath}/`))
 }
 
 for (const [directory, allowedPaths] of Object.entries(allowed)) {
-  test(`${directory} imports only what stands below it`, () => {
+  test(`${directory} imports only packages below it`, () => {
     const files = sources(directory).filter((file) => !isTest(file))
     assert.ok(files.length > 0)
     for (const file of files) {
@@ -90,8 +90,8 @@ test('nothing imports the command line', () => {
   }
 })
 
-test('importing a module changes nothing outside of it', () => {
-  // Programs, which are started and not imported.
+test('importing a module has no side effects', () => {
+  // Programs, which are started rather than imported.
   const started = /packages\/pages\/(?:console|paywall)\/|cleanup\.ts$|worker/i
   const statement = /^(?:await |void |process\.|globalThis\.|v8\.|console\.|setFlagsFromString)/m
   const files = sources('packages').filter((file) => !isTest(file) && !started.test(file))

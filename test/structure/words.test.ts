@@ -1,17 +1,17 @@
-/** One word for one thing: CONTRIBUTING.md has the rules. */
+/** Checks that each concept has one word; see CONTRIBUTING.md for the rules. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { codeOf, commentsOf, isTest, read, sources } from './sources.test.helper.js'
 
 const files = ['packages', 'examples', 'bench', 'test'].flatMap(sources).filter((file) => !file.includes('structure/'))
 
-/** Names that were replaced by those of the field. */
+/** Names that were replaced by standard terms. */
 const oldNames =
   /\b(?:Doors|Tale|Estate|entrust\w*|caretaker\w*|holdBack|maxInAll|Selling|Facilitating|Signings|Asked|Kept|Lot|Refusal|Trouble|slowly|hush|expectLeave|fate)\b/
 
 const oldPhrases = /\b(?:nobody|whoever|somebody|anew|unless told|overhears)\b/i
 
-test('identifiers are the words of the field', () => {
+test('identifiers use standard terms', () => {
   const found = files.flatMap((file) =>
     [...codeOf(file).matchAll(new RegExp(oldNames, 'g'))].map(([word]) => `${file}: ${word}`),
   )
@@ -36,13 +36,13 @@ test('helpers of tests end with .test.helper.ts', () => {
     helpers.filter((file) => !file.endsWith('.test.helper.ts')),
     [],
   )
-  // A program that runs on any algod, and not only under the test runner.
+  // A program that runs on any algod, not only under the test runner.
   const isProgram = (file: string): boolean => file === 'test/devnet/scenario.ts'
   assert.deepEqual(
     files.filter((file) => file.startsWith('test/') && !isTest(file) && !isProgram(file)),
     [],
   )
-  // What imports the test runner is a test or a helper of one.
+  // A file that imports the test runner is a test or a test helper.
   const using = files.filter((file) => /from 'node:test'/.test(read(file)) && file.startsWith('packages/'))
   assert.deepEqual(
     using.filter((file) => !isTest(file)),

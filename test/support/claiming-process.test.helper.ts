@@ -1,4 +1,4 @@
-/** Claims the same payments as other processes do, from the same moment on, 32 at a time, and tells how many it got. */
+/** Claims the same payments as other processes from the same moment on, 32 at a time, and reports how many it got. */
 import { once } from 'node:events'
 import { PostgresClaims } from '@latchkey/x402/postgres'
 import { RedisClaims } from '@latchkey/x402/redis'

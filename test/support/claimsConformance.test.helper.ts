@@ -1,7 +1,4 @@
-/**
- * What every store of claims does, whatever it is made of: called for memory, SQLite, PostgreSQL and Redis. A store of yours
- * can be passed too.
- */
+/** Conformance tests for every claim store: memory, SQLite, PostgreSQL and Redis. You can also pass your own store. */
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import {
@@ -22,27 +19,27 @@ import { unnumbered } from './unnumbered.test.helper.js'
 
 export type StoreOptions = { readonly maxHeldBytes?: number; readonly maxSales?: number }
 
-/** How the suite gets at stores of one kind. */
+/** How the suite opens stores of one kind. */
 export type ClaimsKind = {
   readonly name: string
-  /** A store without claims, of which `others` are further connections. It closes them at the end of the test. */
+  /** Opens a store without claims; `others` are further connections to it. Closes them at the end of the test. */
   readonly open: (t: TestContext, options?: StoreOptions) => Promise<OpenClaims>
-  /** Whether the clock of its database decides, and not that of the process. */
+  /** Whether the clock of the database decides rather than that of the process. */
   readonly hasOwnClock: boolean
   readonly hasSales: boolean
 }
 
 export type OpenClaims = {
   readonly store: ClaimStore
-  /** The same claims by other connections; itself if there are none. */
+  /** Other connections to the same claims; the store itself if there are none. */
   readonly others: readonly ClaimStore[]
   /** The time of the process, for leases. */
   readonly nowMs: () => number
-  /** Lets so much time pass for the store. */
+  /** Lets this much time pass for the store. */
   readonly pass: (ms: number) => Promise<void>
 }
 
-/** As keepServedMs of the stores. */
+/** Equals keepServedMs of the stores. */
 const keepServedMs = 5 * 60_000
 const leaseMs = 60_000
 const minute = 60_000
@@ -62,7 +59,7 @@ function leaseOf(opened: OpenClaims, change: Partial<ClaimLease> = {}): ClaimLea
   return { ...bound, nowMs: opened.nowMs(), leaseMs, network: 'n', round: 10n, forgetRound: 20n, ...change }
 }
 
-/** The whole suite, as tests of the caller's file. */
+/** Registers the whole suite as tests of the caller's file. */
 export function claimsConformance(kind: ClaimsKind): void {
   decisions(kind)
   parallelClaims(kind)
@@ -92,7 +89,7 @@ const known: readonly (StoredClaim | undefined)[] = [
 ]
 
 function decisions(kind: ClaimsKind): void {
-  test(`${kind.name}: decides about every kind of claim as decideClaim does`, async (t) => {
+  test(`${kind.name}: decides every kind of claim as decideClaim does`, async (t) => {
     const opened = await kind.open(t, { maxHeldBytes: 10_000 })
     const { store } = opened
     const lease = (change: Partial<ClaimLease>): ClaimLease => leaseOf(opened, change)
@@ -114,7 +111,7 @@ function decisions(kind: ClaimsKind): void {
       const text = JSON.stringify({ one, binding, proof })
       assert.equal(found.type, expected, text)
       if (found.type === 'held') assert.deepEqual(found.answer, one!.hasAnswer ? answer : undefined, text)
-      // What was claimed belongs to the second now; what was not, to the first.
+      // Claimed payments now belong to the second owner; the others, to the first.
       const owner = expected === 'busy' || expected === 'taken' ? 'first' : 'second'
       await store.finish(idOf(index), owner === 'first' ? 'second' : 'first', 'forgotten', opened.nowMs())
       assert.equal(await store.has(idOf(index)), true, text)
@@ -125,7 +122,7 @@ function decisions(kind: ClaimsKind): void {
 }
 
 function parallelClaims(kind: ClaimsKind): void {
-  test(`${kind.name}: of 64 parallel claimants one claims a payment`, async (t) => {
+  test(`${kind.name}: one of 64 parallel claimants claims a payment`, async (t) => {
     const opened = await kind.open(t)
     const stores = [opened.store, ...opened.others]
     for (let payment = 0; payment < 10; payment++) {
@@ -140,7 +137,7 @@ function parallelClaims(kind: ClaimsKind): void {
     }
   })
 
-  test(`${kind.name}: of 64 parallel claimants one takes over what a process left, and one gets what is open`, async (t) => {
+  test(`${kind.name}: one of 64 parallel claimants takes over an abandoned claim, and one gets an open one`, async (t) => {
     const opened = await kind.open(t)
     const stores = [opened.store, ...opened.others]
     const race = async (round: string, payment: number): Promise<string[]> => {
@@ -165,7 +162,7 @@ function parallelClaims(kind: ClaimsKind): void {
     }
   })
 
-  test(`${kind.name}: stores that share claims have one id`, async (t) => {
+  test(`${kind.name}: stores that share claims have the same id`, async (t) => {
     const opened = await kind.open(t)
     for (const other of opened.others) assert.equal(other.id, opened.store.id)
     assert.match(opened.store.id, /^[0-9a-f]{32}$/)
@@ -174,7 +171,7 @@ function parallelClaims(kind: ClaimsKind): void {
 }
 
 function leases(kind: ClaimsKind): void {
-  test(`${kind.name}: a lease that has ended is taken over, and its process has no say any more`, async (t) => {
+  test(`${kind.name}: an expired lease is taken over, and its process loses all rights`, async (t) => {
     const opened = await kind.open(t)
     const { store } = opened
     const claim = async (owner: string): Promise<string> =>
@@ -193,7 +190,7 @@ function leases(kind: ClaimsKind): void {
 }
 
 function answers(kind: ClaimsKind): void {
-  test(`${kind.name}: an answer is held until it was served, byte for byte, and then for its proven buyer only`, async (t) => {
+  test(`${kind.name}: an answer is held until it was served, byte for byte, and then only for its proven buyer`, async (t) => {
     const opened = await kind.open(t)
     const { store } = opened
     const claim = (owner: string, proof: ClaimLease['proof'] = 'none'): Promise<ClaimResult> =>
@@ -221,7 +218,7 @@ function answers(kind: ClaimsKind): void {
     assert.deepEqual(await claim('g', 'secret'), { type: 'taken' })
   })
 
-  test(`${kind.name}: an answer is the same however often it is held, and a large one is whole`, async (t) => {
+  test(`${kind.name}: an answer stays the same however often it is held, and a large one is complete`, async (t) => {
     const opened = await kind.open(t)
     const { store } = opened
     const large = { ...answer, body: new Uint8Array(300_000).map((_, index) => (index * 7919) % 256) }
@@ -249,7 +246,7 @@ function answers(kind: ClaimsKind): void {
 }
 
 function limits(kind: ClaimsKind): void {
-  test(`${kind.name}: answers are bounded in bytes over all replicas, served ones make room, and what has none is done`, async (t) => {
+  test(`${kind.name}: answers are bounded in bytes across all replicas, served ones make room, and a claim without room is held without its answer`, async (t) => {
     const opened = await kind.open(t, { maxHeldBytes: 100 })
     const stores = [opened.store, ...opened.others]
     let turn = 0
@@ -284,14 +281,14 @@ function limits(kind: ClaimsKind): void {
     await next().finish(idOf(2), 'a', 'forgotten', opened.nowMs())
     await serve(6, 'open')
     assert.equal(await isHeld(6), true, 'a forgotten one makes room')
-    // Held again, it takes its room once; served ones expire.
+    // Holding an answer again uses its room only once; served answers expire.
     for (let times = 0; times < 5; times++) await serve(6, 'served')
     await opened.pass(keepServedMs + 1_000)
     await serve(7, 'open', of(60))
     assert.deepEqual([await isHeld(3), await isHeld(7)], [true, true])
   })
 
-  test(`${kind.name}: 64 answers that are held at the same time exceed the limit by no more than those in flight`, async (t) => {
+  test(`${kind.name}: 64 answers held at the same time exceed the limit by at most those in flight`, async (t) => {
     const opened = await kind.open(t, { maxHeldBytes: 1_000 })
     const stores = [opened.store, ...opened.others]
     const owner = 'a'
@@ -322,7 +319,7 @@ function forgetting(kind: ClaimsKind): void {
     await store.finish(idOf(1), 'a', 'served', opened.nowMs())
     await opened.pass(60 * minute)
     let count = 100
-    /** Cleaning is done now and then. */
+    /** Cleaning runs only occasionally. */
     const others = async (round: bigint, network: string): Promise<void> => {
       const lease = leaseOf(opened, { owner: 'o', network, round, forgetRound: round + 1_000n })
       await Promise.all(Array.from({ length: 100 }, async () => store.claim(idOf(count++), lease)))

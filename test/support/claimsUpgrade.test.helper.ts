@@ -1,31 +1,31 @@
-/** What holds while replicas of the version before, which has no renewed leases, share claims with this one. */
+/** Conformance tests for replicas of the previous version, without renewed leases, that share claims with this one. */
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { ClaimEnd, ClaimLease, ClaimStore, HeldAnswer } from '@latchkey/x402/server'
 import { idOf } from './paymentIds.test.helper.js'
 import { unnumbered } from './unnumbered.test.helper.js'
 
-/** What the version before does with a claim: its own statements, on the same data. */
+/** The claim operations of the previous version: its own statements, on the same data. */
 export type VersionBefore = {
   readonly claim: (transactionId: string, owner: string) => Promise<string>
   readonly finish: (transactionId: string, owner: string, end: ClaimEnd) => Promise<void>
 }
 
 export type UpgradedClaims = {
-  /** What the version before left is there when it is opened. */
+  /** Opened with the data that the previous version left. */
   readonly store: ClaimStore
   readonly before: VersionBefore
-  /** Lets so much time pass for the store. */
+  /** Lets this much time pass for the store. */
   readonly pass: (ms: number) => Promise<void>
   readonly nowMs: () => number
 }
 
-/** The longest lease of the version before. */
+/** The longest lease of the previous version. */
 export const longLeaseMs = 600_000
 const leaseMs = 30_000
 const answer: HeldAnswer = { status: 200, headers: [], body: new Uint8Array([7]) }
 
-/** `open` lets `prepare` run at the data of the version before, and opens it with this one then. */
+/** `open` lets `prepare` run on the data of the previous version, and then opens it with this one. */
 export function claimsUpgrade(
   name: string,
   open: (t: TestContext, prepare: (before: VersionBefore) => Promise<void>) => Promise<UpgradedClaims>,
@@ -37,7 +37,7 @@ export function claimsUpgrade(
   const claim = (opened: UpgradedClaims, id: number, owner: string) =>
     unnumbered(opened.store.claim(idOf(id), lease(opened, owner)))
 
-  test(`${name}: claims of the version before are read, and what it may have begun is not run again`, async (t) => {
+  test(`${name}: claims of the previous version are read, and orders that it may have begun are not run again`, async (t) => {
     const opened = await open(t, async ({ claim, finish }) => {
       for (const id of [1, 2, 3, 4]) await claim(idOf(id), 'old')
       await finish(idOf(1), 'old', 'open')
@@ -55,7 +55,7 @@ export function claimsUpgrade(
     assert.deepEqual(await claim(opened, 4, 'b'), { type: 'held', answer: undefined })
   })
 
-  test(`${name}: the version before does not run an order that has begun here`, async (t) => {
+  test(`${name}: the previous version does not run an order that has begun here`, async (t) => {
     const opened = await open(t, async () => {})
     const { fence } = (await opened.store.claim(idOf(1), lease(opened, 'a'))) as { fence: number }
     assert.equal(await opened.store.renewals!.begin({ transactionId: idOf(1), owner: 'a', fence }), true)
@@ -66,7 +66,7 @@ export function claimsUpgrade(
     assert.deepEqual(await claim(opened, 1, 'b'), { type: 'held', answer: undefined })
   })
 
-  test(`${name}: neither version ends what the other has taken over`, async (t) => {
+  test(`${name}: neither version ends a claim that the other has taken over`, async (t) => {
     const opened = await open(t, async () => {})
     const { store, before, nowMs } = opened
     const { fence } = (await store.claim(idOf(1), lease(opened, 'a'))) as { fence: number }

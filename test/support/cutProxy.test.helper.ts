@@ -1,4 +1,4 @@
-/** A proxy that loses the response to a command: the server has got it, and the client is not told. */
+/** A proxy that loses the response to a command: the server receives the command, and the client gets no response. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -6,7 +6,7 @@ type Scope = { after: (work: () => unknown) => void }
 
 export type CutProxy = {
   readonly port: number
-  /** Loses the response to the next command that contains the text, after `isDone` says that it was carried out. */
+  /** Loses the response to the next command that contains the text, after `isDone` reports that it was executed. */
   readonly loseResponse: (text: string, isDone: () => Promise<boolean>) => void
   /** How many responses were lost. */
   readonly lost: () => number

@@ -50,7 +50,7 @@ export type CallOptions = {
   timeoutMs?: number
 }
 
-/** Untyped on purpose: a test checks the body, and a type would claim what is to be checked. */
+/** Untyped on purpose: a test checks the body, and a type would assert what is to be checked. */
 export type Json = ReturnType<typeof JSON.parse>
 
 export type TestResponse = {
@@ -58,7 +58,7 @@ export type TestResponse = {
   headers: http.IncomingHttpHeaders
   body: Buffer
   text: string
-  /** Undefined when the body is not JSON. */
+  /** Undefined if the body is not JSON. */
   json: Json
 }
 
@@ -70,11 +70,11 @@ export type TestDaemon = {
   token: string
   pid: number
   child: ChildProcess
-  /** Exit code, or signal, once the process has ended. */
+  /** The exit code or signal, once the process has exited. */
   exited: Promise<number | NodeJS.Signals>
-  /** What the process has written to stdout and stderr. */
+  /** Returns the output of the process on stdout and stderr. */
   output: () => string
-  /** A string or Buffer is sent as it is, anything else as JSON. */
+  /** A string or Buffer is sent unchanged, anything else as JSON. */
   call: (method: string, path: string, body?: unknown, options?: CallOptions) => Promise<TestResponse>
   /** Sends SIGTERM, waits for the exit, cleans up, and returns the exit code. */
   stop: () => Promise<number | NodeJS.Signals>
@@ -203,7 +203,7 @@ type Starting = {
   timeoutMs: number
 }
 
-/** kmd.pid is written after kmd.net, so a pid of this process means that both files are of this process. */
+/** kmd.pid is written after kmd.net, so the pid of this process means that both files belong to it. */
 async function untilListening({ child, dir, output, exited, timeoutMs }: Starting): Promise<string> {
   let end: number | NodeJS.Signals | undefined
   exited.then(

@@ -51,7 +51,7 @@ export async function startDevnet(t: Scope, args: readonly string[] = []): Promi
 
 export type Payment = { from: string; to: string; microAlgos: bigint; round: bigint; note: string }
 
-/** A payment signed with the mnemonic of its sender. */
+/** Returns a payment signed with the mnemonic of its sender. */
 export function signPayment(facts: DevnetFacts, { from, to, microAlgos, round, note }: Payment): Uint8Array {
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(Mnemonic.decode(from))
   const txn: Transaction.Transaction = {
@@ -70,7 +70,7 @@ export function signPayment(facts: DevnetFacts, { from, to, microAlgos, round, n
   return Submission.encode({ sig, txn })
 }
 
-/** Returns the id of the transaction; throws with the text of an error response. */
+/** Returns the transaction id; throws with the text of an error response. */
 export async function submit(url: string, signed: Uint8Array): Promise<string> {
   const response = await fetch(`${url}/v2/transactions`, { method: 'POST', body: Buffer.from(signed) })
   if (response.status !== 200) throw new Error(await response.text())

@@ -1,4 +1,4 @@
-/** Recordings of the Go daemon, read from the source directory. */
+/** Reads recordings of the Go daemon from the source directory. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './daemon.test.helper.js'
@@ -9,7 +9,7 @@ export function readGolden<T>(name: string): T {
   return JSON.parse(readFileSync(join(goldenDir, name), 'utf8')) as T
 }
 
-/** The master derivation key 00 01 02 ... 1f that the recordings use, and the first addresses that are derived from it. */
+/** The master derivation key 00 01 02 ... 1f that the recordings use, and the first addresses derived from it. */
 export const masterKey = Buffer.from(Array.from({ length: 32 }, (_, i) => i))
 
 export const derived = [

@@ -20,7 +20,7 @@ export type RunOptions = {
 /** Long enough for an overloaded machine. */
 const timeoutMs = 60_000
 
-/** Detached, in a session of its own: even if the tests run in a terminal, the command has none. */
+/** Runs detached, in a separate session: even if the tests run in a terminal, the command has none. */
 export async function latchkey(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   const { stdin = '', descriptors = [] } = options
   const child = spawn(process.execPath, [latchkeyCommand, ...args], {
@@ -32,7 +32,7 @@ export async function latchkey(args: readonly string[], options: RunOptions = {}
   for (const [index, content] of [stdin, '', '', ...descriptors].entries()) {
     if (index === 1 || index === 2) continue
     const stream = child.stdio[index] as Writable
-    // A command that fails early closes it without reading.
+    // A command that fails early closes the stream without reading.
     stream.on('error', () => {})
     stream.end(content)
   }
@@ -51,7 +51,7 @@ export function shell(line: string, options: RunOptions = {}): Promise<Outcome> 
   return collect(child)
 }
 
-/** Nothing of the environment of the tests: it could provide a wallet or a password. */
+/** Passes on nothing of the tests' environment, which could provide a wallet or a password. */
 function environment({ dataDir, home = '/nonexistent', env = {} }: RunOptions): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], HOME: home, ...(dataDir === undefined ? {} : { KMD_DATA_DIR: dataDir }), ...env }
 }

@@ -1,4 +1,4 @@
-/** What a store does when the response to a change is lost: it looks up what became of it, and never guesses. */
+/** Conformance tests for lost responses: a store looks up the outcome of a change, and never guesses. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { ClaimLease, ClaimResult, ClaimStore, HeldAnswer } from '@latchkey/x402/server'
@@ -7,9 +7,9 @@ import { idOf } from './paymentIds.test.helper.js'
 import { unnumbered } from './unnumbered.test.helper.js'
 
 export type LossyStore = {
-  /** By a proxy that loses responses. */
+  /** Connected through a proxy that loses responses. */
   readonly store: ClaimStore
-  /** Past the proxy. */
+  /** Connected without the proxy. */
   readonly direct: ClaimStore
   readonly proxy: CutProxy
 }
@@ -26,7 +26,7 @@ const lease: ClaimLease = {
 }
 const answer: HeldAnswer = { status: 200, headers: [['a', 'b']], body: new Uint8Array([1, 2, 3]) }
 
-/** A first use is more than one command, where the server does not have a script yet. */
+/** A first use takes more than one command if the server does not have a script yet. */
 async function warmUp({ direct }: LossyStore): Promise<void> {
   const nowMs = Math.floor(Date.now() / 1000) * 1000
   const { fence = 0 } = (await direct.claim(idOf(9), lease)) as { fence?: number }
@@ -47,17 +47,17 @@ export function lostResponses(name: string, openLossy: (t: TestContext) => Promi
     return opened
   }
 
-  test(`${name}: a claim whose response was lost is looked up by its owner, whatever it was`, async (t) => {
+  test(`${name}: a claim whose response was lost is looked up by its owner, whatever the outcome`, async (t) => {
     const { store, direct, proxy } = await open(t)
     proxy.loseResponse(idOf(1), async () => direct.has(idOf(1)))
     assert.deepEqual(await unnumbered(store.claim(idOf(1), lease)), { type: 'new' })
     assert.equal((await direct.claim(idOf(1), { ...lease, owner: 'x' })).type, 'busy')
     await store.finish(idOf(1), 'a', 'open', Date.now())
     let tries = 0
-    // The other one may come first: then the claim of the store is refused, and its response is lost too.
+    // The other owner may come first; then the claim of the store is refused, and that response is lost too.
     const isClaimed = async (): Promise<boolean> =>
       (await direct.claim(idOf(1), { ...lease, owner: 'x' })).type === 'busy' || ++tries > 20
-    // The claim of another one is not taken for its own.
+    // Another owner's claim is not mistaken for its own.
     proxy.loseResponse(idOf(1), isClaimed)
     const second = await store.claim(idOf(1), { ...lease, owner: 'b' })
     assert.ok(['again', 'busy'].includes(second.type))
@@ -95,7 +95,7 @@ export function lostResponses(name: string, openLossy: (t: TestContext) => Promi
     assert.equal(proxy.lost(), 4)
   })
 
-  test(`${name}: a renewal whose response was lost is made, and a handler begins once however often it is recorded`, async (t) => {
+  test(`${name}: a renewal whose response was lost takes effect, and a handler begins once however often it is recorded`, async (t) => {
     const { store, direct, proxy } = await open(t)
     const { fence } = (await store.claim(idOf(1), lease)) as { fence: number }
     const held = { transactionId: idOf(1), owner: 'a', fence }
@@ -105,13 +105,13 @@ export function lostResponses(name: string, openLossy: (t: TestContext) => Promi
     waits = 0
     proxy.loseResponse(idOf(1), async () => ++waits > 20)
     assert.equal(await store.renewals!.begin(held), true)
-    // It failed, and may run again.
+    // The handler failed, and may run again.
     await store.finish(idOf(1), 'a', 'open', Date.now(), fence)
     assert.equal((await direct.claim(idOf(1), { ...lease, owner: 'b' })).type, 'again')
     assert.equal(proxy.lost(), 2)
   })
 
-  test(`${name}: a request of a pass is counted once although the response was lost`, async (t) => {
+  test(`${name}: a request of a pass is counted once even if the response was lost`, async (t) => {
     const { store, direct, proxy } = await open(t)
     const nowMs = Math.floor(Date.now() / 1000) * 1000
     const issue = { nowMs, untilMs: nowMs + 600_000, requests: 3 }

@@ -1,6 +1,6 @@
 /**
- * A msgpack reader that keeps what the bytes were: text or binary, and how long a header was used. It knows the types
- * that wallet files and signatures are made of and refuses every other, and every header longer than it need be.
+ * A msgpack reader that preserves the encoding: text or binary, and the length of each header. The reader supports only
+ * the types used in wallet files and signatures, and refuses every header that is longer than necessary.
  */
 import assert from 'node:assert/strict'
 
@@ -12,7 +12,7 @@ export type Node =
   | { type: 'uint'; value: bigint }
   | { type: 'bool'; value: boolean }
 
-/** One value that fills all of the bytes. */
+/** Parses one value that fills all of the bytes. */
 export function parse(bytes: Uint8Array): Node {
   const reader = new Reader(Buffer.from(bytes))
   const node = reader.node()
@@ -109,7 +109,7 @@ class Reader {
     return this.#take(size).readUIntBE(0, size)
   }
 
-  /** A value that would have fitted a shorter header is not in the form the Go daemon writes. */
+  /** A value that fits a shorter header is not in the form that the Go daemon writes. */
   #atLeast(smallest: number, size: number): number {
     const value = this.#uint(size)
     assert.ok(value >= smallest, `${value} in ${size} bytes is not the shortest form`)

@@ -1,4 +1,4 @@
-/** The documented API, copied from its tables: the 23 operations, their fields and types. */
+/** Lists the documented API, copied from its tables: the 23 operations, their fields and types. */
 import assert from 'node:assert/strict'
 import type { Json } from './daemon.test.helper.js'
 
@@ -12,7 +12,7 @@ export type Operation = {
   id: string
   method: 'GET' | 'POST' | 'DELETE'
   path: string
-  /** Undefined where no body is needed. */
+  /** Undefined if no body is needed. */
   request?: Fields
   response: Fields
 }
@@ -194,13 +194,13 @@ export function operation(id: string): Operation {
   return found
 }
 
-/** Exactly the fields of the table, no more and no fewer, beside the envelope's two. */
+/** Checks for exactly the fields of the table, in addition to the two of the envelope. */
 export function assertDocumentedResponse({ id, response }: Operation, json: Json): void {
   assertFields({ error: 'boolean', message: 'string', ...response }, json, id)
   assert.deepEqual([json.error, json.message], [false, ''], id)
 }
 
-/** A request with every field of the table and no other. */
+/** Checks for a request with every field of the table and no other. */
 export function assertDocumentedRequest({ id, request }: Operation, body: Json): void {
   assert.deepEqual(Object.keys(body ?? {}).sort(), Object.keys(request ?? {}).sort(), `${id} uses every field`)
 }

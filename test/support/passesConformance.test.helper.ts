@@ -1,4 +1,4 @@
-/** What every store of passes does. */
+/** Conformance tests for every store of passes. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { PassStore } from '@latchkey/x402/server'
@@ -7,7 +7,7 @@ import { idOf } from './paymentIds.test.helper.js'
 
 const hourMs = 3_600_000
 
-/** The gate issues them with whole seconds. */
+/** Creates a pass; the gate issues passes with whole seconds. */
 function newPass({ nowMs }: OpenClaims, requests: number | undefined, lengthMs = hourMs) {
   const now = Math.floor(nowMs() / 1000) * 1000
   return { nowMs: now, untilMs: now + lengthMs, requests }
@@ -33,7 +33,7 @@ export function passesConformance(kind: ClaimsKind): void {
     assert.deepEqual(again, { untilMs: issued.untilMs, requestsLeft: 2 })
   })
 
-  test(`${kind.name}: 64 parallel requests take exactly those that a pass has`, async (t) => {
+  test(`${kind.name}: 64 parallel requests use exactly the requests of a pass`, async (t) => {
     const opened = await open(t)
     await opened.passes[0]!.issue(idOf(1), newPass(opened, 20))
     const take = async (_: unknown, index: number): Promise<string> =>
@@ -45,7 +45,7 @@ export function passesConformance(kind: ClaimsKind): void {
     assert.deepEqual(await opened.passes[0]!.take(idOf(1), opened.nowMs()), { type: 'taken', requestsLeft: 0 })
   })
 
-  test(`${kind.name}: no more requests are given back than were taken, also of a pass of many`, async (t) => {
+  test(`${kind.name}: no more requests are returned than were used, also for a pass of many`, async (t) => {
     const opened = await open(t)
     const [passes] = opened.passes
     await passes!.issue(idOf(1), newPass(opened, 300))
@@ -56,7 +56,7 @@ export function passesConformance(kind: ClaimsKind): void {
     assert.deepEqual(await passes!.take(idOf(1), opened.nowMs()), { type: 'taken', requestsLeft: 299 })
   })
 
-  test(`${kind.name}: a pass that has ended, is not counted or was never issued has no requests to take`, async (t) => {
+  test(`${kind.name}: an expired, uncounted or unknown pass has no requests to use`, async (t) => {
     const opened = await open(t)
     const [passes] = opened.passes
     await passes!.issue(idOf(1), newPass(opened, 2))
@@ -69,7 +69,7 @@ export function passesConformance(kind: ClaimsKind): void {
     assert.deepEqual(await passes!.take(idOf(1), opened.nowMs()), { type: 'unknown' })
   })
 
-  test(`${kind.name}: the record of an ended pass is kept as long as its payment can be sent again`, async (t) => {
+  test(`${kind.name}: the record of an expired pass is kept as long as its payment can be resent`, async (t) => {
     const opened = await open(t)
     const { store } = opened
     const lease = { owner: 'a', binding: 'b', proof: 'none', leaseMs: 1_000, network: 'n' } as const
@@ -85,7 +85,7 @@ export function passesConformance(kind: ClaimsKind): void {
   })
 
   if (!kind.hasOwnClock) return
-  test(`${kind.name}: a replica whose clock is off by a minute sees a pass end when the others do`, async (t) => {
+  test(`${kind.name}: a replica whose clock is off by a minute sees a pass expire when the others do`, async (t) => {
     const opened = await open(t)
     for (const [index, skewMs] of [60_000, -60_000].entries()) {
       const skewed = { ...opened, nowMs: () => opened.nowMs() + skewMs }

@@ -1,4 +1,4 @@
-/** PostgreSQL servers of a test's own: a fresh data directory, on a free port of loopback. */
+/** Runs PostgreSQL servers for a test: a fresh data directory, on a free loopback port. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,30 +9,30 @@ import { Client } from 'pg'
 import { freePort } from './freePort.test.helper.js'
 
 const run = promisify(execFile)
-/** Starting on an overloaded machine. */
+/** Long enough for a start on an overloaded machine. */
 const startMs = 120_000
-/** The programs refuse to run as root. Debian keeps this id for those that own no file. */
+/** The programs refuse to run as root. Debian reserves this id for users that own no file. */
 const unprivilegedId = 65_534
 
 type Scope = { after: (work: () => unknown) => void }
 
 export type PostgresServerOptions = {
-  /** @default a free one */
+  /** @default a free port */
   readonly port?: number | undefined
   /** @default '127.0.0.1' */
   readonly host?: string | undefined
-  /** Further settings of the server, like `{ max_connections: '20' }`. */
+  /** Additional settings of the server, like `{ max_connections: '20' }`. */
   readonly settings?: { readonly [name: string]: string } | undefined
-  /** A command that the server is started by, like `['ip', 'netns', 'exec', 'name']`. */
+  /** A command that starts the server, like `['ip', 'netns', 'exec', 'name']`. */
   readonly prefix?: readonly string[] | undefined
-  /** Further variables of the server's environment, and of no command that starts it. */
+  /** Additional environment variables of the server, not passed to the command that starts it. */
   readonly environment?: { readonly [name: string]: string } | undefined
 }
 
 /** Whether this machine has the programs. */
 export const hasPostgres = (): boolean => existsSync(join(binDirectory(), 'initdb'))
 
-/** A server that can be killed and started again on the same data. Its superuser is `postgres`, without a password. */
+/** A server that can be killed and restarted on the same data. Its superuser is `postgres`, without a password. */
 export class PostgresServer {
   readonly directory: string
   readonly port: number
@@ -47,7 +47,7 @@ export class PostgresServer {
     this.#options = options
   }
 
-  /** Creates the data and starts the server; both end with the test. */
+  /** Creates the data and starts the server; both are removed with the test. */
   static async start(t: Scope, options: PostgresServerOptions = {}): Promise<PostgresServer> {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-postgres-'))
     const server = new PostgresServer(directory, options.port ?? (await freePort()), options)
@@ -67,12 +67,12 @@ export class PostgresServer {
     return server
   }
 
-  /** An address for clients, of a database and a role. */
+  /** Returns a client URL for a database and a role. */
   url(database = 'postgres', role = 'postgres'): string {
     return `postgres://${role}@${this.host}:${this.port}/${database}`
   }
 
-  /** Starts the server again, after `kill` or a crash. */
+  /** Restarts the server after `kill` or a crash. */
   async restart(): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
@@ -111,17 +111,19 @@ export class PostgresServer {
     await ready(child)
   }
 
-  /** Whether its process runs. */
+  /** Whether the process is running. */
   get isRunning(): boolean {
     return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
   }
 
-  /** Ends it at once (`SIGKILL`, all of its processes), or as `SIGINT` does: connections are closed, nothing is lost. */
+  /**
+   * Kills all processes immediately (`SIGKILL`), or stops like `SIGINT`: connections are closed, and nothing is lost.
+   */
   async kill(signal: 'SIGKILL' | 'SIGINT' = 'SIGKILL'): Promise<void> {
     const child = this.#process
     if (child === undefined || !this.isRunning) return
     const ended = new Promise((resolve) => child.once('exit', resolve))
-    // The postmaster writes its process id first; a prefix command may stand between it and this process.
+    // The postmaster writes its process id first; a prefix command may be between it and this process.
     process.kill(postmasterPid(join(this.directory, 'data')) ?? child.pid!, signal)
     await ended
   }
@@ -129,7 +131,7 @@ export class PostgresServer {
 
 let count = 0
 
-/** The address of a new, empty database in a server. */
+/** Returns the URL of a new, empty database in a server. */
 export async function emptyDatabase(server: PostgresServer): Promise<string> {
   const name = `test_${process.pid}_${++count}`
   const client = new Client({ connectionString: server.url() })
@@ -157,13 +159,13 @@ function environment(): NodeJS.ProcessEnv {
 const isRoot = (): boolean => process.getuid?.() === 0
 const identity = (): { uid?: number; gid?: number } => (isRoot() ? { uid: unprivilegedId, gid: unprivilegedId } : {})
 
-/** The same for a program that another one starts. */
+/** Does the same for a program that another one starts. */
 function asUser(program: readonly string[]): readonly string[] {
   if (!isRoot()) return program
   return ['setpriv', `--reuid=${unprivilegedId}`, `--regid=${unprivilegedId}`, '--clear-groups', ...program]
 }
 
-/** Resolves once it accepts connections. @throws with what it printed if it ends before */
+/** Resolves once the server accepts connections. @throws with its output if it exits before */
 function ready(child: ChildProcess): Promise<void> {
   let text = ''
   return new Promise((resolve, reject) => {

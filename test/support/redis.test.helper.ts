@@ -1,27 +1,27 @@
-/** Redis servers of a test's own, on a free port of loopback, without persistence unless a test asks for it. */
+/** Runs Redis servers for a test on a free loopback port, without persistence unless a test asks for it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './freePort.test.helper.js'
 
-/** Starting on an overloaded machine. */
+/** Long enough for a start on an overloaded machine. */
 const startMs = 60_000
 
 type Scope = { after: (work: () => unknown) => void }
 
 export type RedisServerOptions = {
-  /** @default a free one */
+  /** @default a free port */
   readonly port?: number | undefined
   /** @default '127.0.0.1' */
   readonly host?: string | undefined
-  /** Further settings of the server, like `{ appendonly: 'yes' }`. */
+  /** Additional settings of the server, like `{ appendonly: 'yes' }`. */
   readonly settings?: { readonly [name: string]: string } | undefined
-  /** A command that the server is started by, like `['ip', 'netns', 'exec', 'name']`. */
+  /** A command that starts the server, like `['ip', 'netns', 'exec', 'name']`. */
   readonly prefix?: readonly string[] | undefined
 }
 
-/** A server that can be killed and started again. */
+/** A server that can be killed and restarted. */
 export class RedisServer {
   readonly port: number
   readonly host: string
@@ -36,7 +36,7 @@ export class RedisServer {
     this.#options = options
   }
 
-  /** Starts a server, which ends with the test. */
+  /** Starts a server, which stops with the test. */
   static async start(t: Scope, options: RedisServerOptions = {}): Promise<RedisServer> {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-redis-'))
     const server = new RedisServer(directory, options.port ?? (await freePort()), options)
@@ -52,7 +52,7 @@ export class RedisServer {
     return `redis://${this.host}:${this.port}`
   }
 
-  /** Starts the server again, after `kill` or a crash: empty, unless a setting made it write its data. */
+  /** Restarts the server after `kill` or a crash: empty, unless a setting makes it persist its data. */
   async restart(): Promise<void> {
     const settings = {
       bind: this.host,
@@ -72,7 +72,7 @@ export class RedisServer {
     await ready(child)
   }
 
-  /** Whether its process runs. */
+  /** Whether the process is running. */
   get isRunning(): boolean {
     return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
   }
@@ -90,7 +90,7 @@ function binDirectory(): string {
   return process.env['REDIS_BIN'] ?? (existsSync('/usr/bin/redis-server') ? '/usr/bin' : '/usr/local/bin')
 }
 
-/** Resolves once it accepts connections. @throws with what it printed if it ends before */
+/** Resolves once the server accepts connections. @throws with its output if it exits before */
 function ready(child: ChildProcess): Promise<void> {
   let text = ''
   return new Promise((resolve, reject) => {

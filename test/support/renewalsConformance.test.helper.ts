@@ -1,4 +1,4 @@
-/** What every store of claims does with leases that gates renew: called by the suite of claims for each of them. */
+/** Conformance tests for leases that gates renew; the claim suite calls them for each store. */
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { ClaimLease, ClaimResult, ClaimStore, HeldAnswer, HeldClaim } from '@latchkey/x402/server'
@@ -30,7 +30,7 @@ async function setUp(t: TestContext, kind: ClaimsKind, maxHeldBytes = 10_000) {
   return { opened, store, claim, held, renew, finish }
 }
 
-/** All of it, as tests of the caller's file. */
+/** Registers the whole suite as tests of the caller's file. */
 export function renewalsConformance(kind: ClaimsKind): void {
   renewing(kind)
   fencing(kind)
@@ -38,7 +38,7 @@ export function renewalsConformance(kind: ClaimsKind): void {
 }
 
 function renewing(kind: ClaimsKind): void {
-  test(`${kind.name}: a lease that is renewed is not taken over, and one that is not renewed is`, async (t) => {
+  test(`${kind.name}: a renewed lease is not taken over, and an unrenewed one is`, async (t) => {
     const { opened, claim, held, renew } = await setUp(t, kind)
     const first = await held('a')
     for (let times = 0; times < 5; times++) {
@@ -51,7 +51,7 @@ function renewing(kind: ClaimsKind): void {
     assert.deepEqual(await renew(first), [])
   })
 
-  test(`${kind.name}: one batch renews what is held, and leaves out what was taken over, has ended or never was`, async (t) => {
+  test(`${kind.name}: one batch renews held claims, and leaves out taken over, ended and unknown ones`, async (t) => {
     const { opened, claim, held, renew, finish } = await setUp(t, kind)
     const claims = await Promise.all([1, 2, 3, 4].map((payment) => held(`o${payment}`, payment)))
     await opened.pass(leaseMs + 1_000)
@@ -65,7 +65,7 @@ function renewing(kind: ClaimsKind): void {
     assert.equal((await claim('late', 4)).type, 'busy')
   })
 
-  test(`${kind.name}: a lease that has ended is held until another request claims the payment`, async (t) => {
+  test(`${kind.name}: an expired lease is held until another request claims the payment`, async (t) => {
     const { opened, store, held, renew, finish } = await setUp(t, kind)
     const [one, two, three] = [await held('a', 1), await held('b', 2), await held('c', 3)]
     await opened.pass(leaseMs + 1_000)
@@ -75,7 +75,7 @@ function renewing(kind: ClaimsKind): void {
     assert.equal(await finish(three, 'served'), true)
   })
 
-  test(`${kind.name}: a lease is either renewed or taken over, whichever comes first`, async (t) => {
+  test(`${kind.name}: a lease is either renewed or taken over, depending on which comes first`, async (t) => {
     const { opened, store, claim, held, renew } = await setUp(t, kind)
     const stores = [store, ...opened.others]
     for (let payment = 1; payment <= 8; payment++) {
@@ -92,7 +92,7 @@ function renewing(kind: ClaimsKind): void {
 }
 
 function fencing(kind: ClaimsKind): void {
-  test(`${kind.name}: every claim gets a higher number than all before it, over all connections`, async (t) => {
+  test(`${kind.name}: every claim gets a higher number than all earlier ones, across all connections`, async (t) => {
     const { opened, store, claim, finish } = await setUp(t, kind)
     const stores = [store, ...opened.others]
     let last = 0
@@ -112,14 +112,14 @@ function fencing(kind: ClaimsKind): void {
     const { fence } = await claim('b')
     assert.deepEqual(await renew(stale), [])
     assert.equal(await store.renewals!.begin(stale), false)
-    // Redis: its lease has not ended by the clock of this process, so that the claim counts as lost by the server.
+    // Redis: the lease has not ended by the clock of this process, so the claim counts as lost by the server.
     assert.notEqual(await Promise.resolve(store.hold(idOf(1), 'a', answer, stale.fence)).catch(() => false), true)
     for (const end of ['open', 'served', 'forgotten'] as const) assert.equal(await finish(stale, end), false)
     assert.equal((await claim('c')).type, 'busy')
     assert.equal(await store.renewals!.begin({ transactionId: idOf(1), owner: 'b', fence }), true)
   })
 
-  test(`${kind.name}: the number decides, also for an owner of the same name`, async (t) => {
+  test(`${kind.name}: the number decides, even for an owner with the same name`, async (t) => {
     const { store, held, renew, finish } = await setUp(t, kind)
     const one = await held('a')
     for (const fence of [one.fence - 1, one.fence + 1]) {
@@ -137,10 +137,10 @@ function fencing(kind: ClaimsKind): void {
 }
 
 function beginning(kind: ClaimsKind): void {
-  test(`${kind.name}: a handler that began, and whose gate was killed, never runs again`, async (t) => {
+  test(`${kind.name}: a handler that began never runs again after its gate was killed`, async (t) => {
     const { opened, store, claim, held, finish } = await setUp(t, kind)
     const first = await held('a')
-    // A response that was lost is asked for again.
+    // A lost response is requested again.
     for (let times = 0; times < 2; times++) assert.equal(await store.renewals!.begin(first), true)
     assert.equal((await claim('b')).type, 'busy')
     await opened.pass(leaseMs + 1_000)
@@ -166,7 +166,7 @@ function beginning(kind: ClaimsKind): void {
     assert.equal((await claim('c')).type, 'again')
   })
 
-  test(`${kind.name}: an answer takes the place of the record that its handler began, with and without room`, async (t) => {
+  test(`${kind.name}: an answer replaces the record that its handler began, with and without room`, async (t) => {
     const { store, claim, held, finish } = await setUp(t, kind, 100)
     const large = { ...answer, body: new Uint8Array(101) }
     for (const [payment, given, kept] of [

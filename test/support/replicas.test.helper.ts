@@ -1,4 +1,7 @@
-/** Two replicas of a shop on one store of claims: with a ledger and a facilitator, in processes of their own. */
+/**
+ * Conformance tests for two replicas of a shop on one claim store, with a ledger and a facilitator, in separate
+ * processes.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -37,13 +40,13 @@ async function openShop(t: Scope, settings: ShopSettings): Promise<Shop> {
   return { url, child, handled: () => handled }
 }
 
-/** The tests of a store, by its address. */
+/** Registers the tests of a store, given its address. */
 export function replicasConformance(name: string, addressOf: () => Promise<string>): void {
-  test(`${name}: a buyer whose replica is killed between handler and answer gets that answer from another one`, async (t) => {
+  test(`${name}: a buyer whose replica is killed between handler and answer gets that answer from another`, async (t) => {
     const market = await openMarket(t)
     const shops = await openShops(t, market, await addressOf(), [true, false])
     const exited = once(shops[0]!.child, 'exit')
-    /** To the first replica while it runs, as a balancer would. */
+    /** Sends requests to the first replica while it runs, as a balancer would. */
     const balanced: typeof fetch = async (input, init) => {
       const { pathname } = new URL(input instanceof Request ? input.url : input)
       const isThere = shops[0]!.child.exitCode === null && shops[0]!.child.signalCode === null

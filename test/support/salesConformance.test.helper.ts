@@ -1,4 +1,4 @@
-/** What every store of sales does. */
+/** Conformance tests for every store of sales. */
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -52,7 +52,7 @@ export function salesConformance(kind: ClaimsKind): void {
     return [store, ...others].map(({ sales }) => sales!)
   }
 
-  test(`${kind.name}: becomes of every sale what nextSale says, and the sums are those`, async (t) => {
+  test(`${kind.name}: every sale changes as nextSale defines, and the sums match`, async (t) => {
     const [store] = await open(t)
     const kinds = outcomes.flatMap((outcome) =>
       ['', 'x', 'payment_already_used'].flatMap((code) => [undefined, 9].map((round) => ({ outcome, code, round }))),
@@ -86,7 +86,7 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.equal(amount, BigInt(sums.settled) * 10_000n)
   })
 
-  test(`${kind.name}: a sale that 64 parallel calls record, in several orders, is counted once`, async (t) => {
+  test(`${kind.name}: a sale recorded by 64 parallel calls, in several orders, is counted once`, async (t) => {
     const stores = await open(t)
     const sales = Array.from({ length: 10 }, (_, index) => saleOf(idOf(index), { route: `r${index % 3}` }))
     await Promise.all(
@@ -121,7 +121,7 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.equal((await store!.revenue({ sinceDay: 20_001 })).length, 1)
   })
 
-  test(`${kind.name}: pages have every sale once, also those of one moment, and nonsense is the first page`, async (t) => {
+  test(`${kind.name}: pages contain every sale once, also those of one moment, and an invalid cursor is the first page`, async (t) => {
     const [store] = await open(t)
     await store!.record(Array.from({ length: 25 }, (_, index) => saleOf(idOf(index), { timeMs: noon + (index % 3) })))
     const seen: string[] = []
@@ -141,7 +141,7 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.equal((await store!.list({ limit: 10, outcomes: ['refused'] })).sales.length, 0)
   })
 
-  test(`${kind.name}: due and undecided ones are listed, the oldest first, until they are told or decided`, async (t) => {
+  test(`${kind.name}: due and undecided sales are listed, oldest first, until they are reported or decided`, async (t) => {
     const [store, other = store] = await open(t)
     const ids = async (which: 'due' | 'undecided', after?: string): Promise<string[]> =>
       (await other!.open(which, noon + 5, 10, after)).map(({ transactionId }) => transactionId)
@@ -161,7 +161,7 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.deepEqual(await ids('undecided'), [])
   })
 
-  test(`${kind.name}: texts of strangers are recorded, whatever is in them`, async (t) => {
+  test(`${kind.name}: untrusted text is recorded, whatever it contains`, async (t) => {
     const [store] = await open(t)
     const texts = {
       code: 'a\0b\ud800c',
@@ -176,7 +176,7 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.deepEqual({ path, payer, assetName }, { path: texts.path, payer: texts.payer, assetName: texts.assetName })
   })
 
-  test(`${kind.name}: a claim records its sale with it, and one that is not made records none`, async (t) => {
+  test(`${kind.name}: a claim records its sale, and a failed claim records none`, async (t) => {
     const { store, nowMs } = await kind.open(t)
     const lease = { binding: 'b', proof: 'none', leaseMs: 60_000, network: 'n', round: 1n, forgetRound: 9n } as const
     const sale = saleOf(idOf(1), { outcome: 'verified', round: undefined })
@@ -185,7 +185,7 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.deepEqual(await allOf(store.sales!), [sale])
   })
 
-  test(`${kind.name}: old sales and failures are deleted beside the recording, sums stay, and what is claimed is not counted again`, async (t) => {
+  test(`${kind.name}: old sales and failures are deleted while recording, sums stay, and claimed sales are not counted again`, async (t) => {
     const { store, nowMs } = await kind.open(t, { maxSales: 600 })
     const sales = store.sales!
     const lease = { binding: 'b', proof: 'none', leaseMs: 60_000, network: 'n', round: 1n, forgetRound: 9n } as const
@@ -206,7 +206,7 @@ export function salesConformance(kind: ClaimsKind): void {
     assert.deepEqual([row!.settled, row!.amount], [count - 1_000 + 1, `${count - 1_000 + 1}0000`])
   })
 
-  test(`${kind.name}: days that are long past are summed up as earlier ones`, async (t) => {
+  test(`${kind.name}: days long past are summed up as earlier ones`, async (t) => {
     const [store] = await open(t, { maxSales: 1_000 })
     await store!.record([saleOf(idOf(1)), saleOf(idOf(2), { timeMs: noon + dayMs })])
     const late = noon + 1_110 * dayMs

@@ -1,6 +1,6 @@
 /**
- * What every store of settlements does: in memory, SQLite, PostgreSQL, or one of your own. Several stores on the same data
- * stand for replicas.
+ * Conformance tests for every settlement store: memory, SQLite, PostgreSQL, or your own. Several stores on the same
+ * data represent replicas.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -13,7 +13,7 @@ import type {
 } from '@latchkey/x402/facilitator'
 
 export type OpenedStores = {
-  /** At least one, all on the same data. */
+  /** At least one store, all on the same data. */
   readonly stores: readonly SettlementStore[]
   /** Lets time pass for the stores: a multiple of a quarter of an hour, or less than a minute. */
   readonly pass: (ms: number) => Promise<void> | void
@@ -22,7 +22,7 @@ export type OpenedStores = {
 export type OpenStores = (t: TestContext) => Promise<OpenedStores> | OpenedStores
 
 export type ConformanceOptions = {
-  /** Whether the store keeps the time of creation that it is given. @default true */
+  /** Whether the store keeps the given creation time. @default true */
   readonly keepsCreated?: boolean | undefined
 }
 
@@ -32,7 +32,7 @@ const dayMs = 24 * 60 * minuteMs
 
 let last = 0
 
-/** A settlement that differs from all others. */
+/** Returns a settlement that differs from all others. */
 export function settlement(change: Partial<Settlement> = {}): Settlement {
   return {
     transactionId: `T${process.pid}-${++last}`,
@@ -62,7 +62,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
   const check = (title: string, work: (t: TestContext, opened: OpenedStores) => Promise<void>) =>
     test(`${name}: ${title}`, async (t) => work(t, await open(t)))
 
-  check('of 64 claims of a payment exactly one records it, to the letter', async (_, { stores }) => {
+  check('exactly one of 64 claims of a payment records it, unchanged', async (_, { stores }) => {
     const one = settlement()
     assert.equal(await stores[0]!.get(one.transactionId), undefined)
     const claims = await all(64, (n) => of(stores, n).claim({ ...one, amount: String(n) }, {}))
@@ -73,7 +73,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     for (const store of stores) assert.deepEqual(plain(await store.get(one.transactionId)), expected)
   })
 
-  check('what has ended keeps its state, but the ledger has the last word', async (_, { stores }) => {
+  check('an ended settlement keeps its state, but the ledger overrides it', async (_, { stores }) => {
     const [one, store, other] = [settlement(), stores[0]!, stores.at(-1)!]
     const finish = async (of: SettlementStore, outcome: SettlementOutcome) =>
       plain(await of.finish(one.transactionId, outcome))
@@ -94,7 +94,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     assert.equal(await store.get('NONE'), undefined)
   })
 
-  check('many that end at once all end', async (_, { stores }) => {
+  check('many concurrent ends all take effect', async (_, { stores }) => {
     const many = Array.from({ length: 200 }, () => settlement())
     await Promise.all(many.map((one, n) => of(stores, n).claim(one, {})))
     await Promise.all(
@@ -118,7 +118,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     [{ feesInAll: 30n, payToPerMinute: 40, payerPerMinute: 12, pendingPerPayer: 11, pendingPerPayTo: 60 }, 10],
   ] as [SettlementLimits, number][]) {
     const names = Object.keys(limits).join(' and ')
-    check(`of 64 claims at once as many are recorded as ${names} allows`, async (_, { stores }) => {
+    check(`exactly as many of 64 concurrent claims are recorded as ${names} allows`, async (_, { stores }) => {
       const claims = await all(64, (n) => of(stores, n).claim(settlement({ feeMicroAlgos: 3n }), limits))
       assert.equal(claims.filter(({ type }) => type === 'recorded').length, expected)
       const met = claims.flatMap((claim) => (claim.type === 'limited' ? [claim.limit] : []))
@@ -127,7 +127,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     })
   }
 
-  check('claims of many payers at once meet the limits of each', async (_, { stores }) => {
+  check('concurrent claims of many payers meet the limits of each', async (_, { stores }) => {
     const limits = { payerPerMinute: 3, pendingPerPayTo: 50, feesPerPayTo: 200n, feesInAll: 400n }
     const claims = await all(320, (n) => {
       const [payer, payTo] = [`P${n % 8}`, `S${n % 5}`]
@@ -136,7 +136,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     assert.equal(claims.filter(({ type }) => type === 'recorded').length, 24)
   })
 
-  check('settlements of a rolling minute are counted, whatever becomes of them', async (_, { stores, pass }) => {
+  check('settlements of a rolling minute are counted, whatever their outcome', async (_, { stores, pass }) => {
     const limits = { payToPerMinute: 3, payerPerMinute: 2 }
     const ask = (payer: string, payTo = 'SELLER') => met(stores, settlement({ payer, payTo }), limits)
     const first = settlement({ payer: 'A' })
@@ -172,7 +172,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
   )
 
   check(
-    'the fee of one that failed is given back once, and counts again if the ledger has it',
+    'the fee of a failed settlement is released once, and counts again if the ledger has it',
     async (_, { stores }) => {
       const limits = { feesPerPayTo: 4_000n, feesInAll: 4_000n }
       const [a, b] = [settlement({ feeMicroAlgos: 2_000n }), settlement({ feeMicroAlgos: 2_000n })]
@@ -188,7 +188,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     },
   )
 
-  check('pending ones are counted; those that nodes reject not for the payTo', async (_, { stores }) => {
+  check('pending settlements are counted, but not against the payTo if nodes reject them', async (_, { stores }) => {
     const limits = { pendingPerPayer: 2, pendingPerPayTo: 3 }
     const many = [settlement(), settlement(), settlement({ payer: 'B' })]
     for (const one of many) assert.equal(await met(stores, one, limits), undefined)
@@ -207,7 +207,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
   })
 
   check(
-    'what is known is returned where a limit is reached, and a limit on fees is named first',
+    'a known settlement is returned even if a limit is reached, and a fee limit is named first',
     async (_, { stores }) => {
       const limits = { pendingPerPayer: 1, feesInAll: 5n, payerPerMinute: 1 }
       const one = settlement({ feeMicroAlgos: 5n })
@@ -231,7 +231,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
   })
 }
 
-/** The limit that a claim met, which `check` told a moment ago. */
+/** Returns the limit that a claim met, which `check` reported a moment ago. */
 async function met(stores: readonly SettlementStore[], one: Settlement, limits: SettlementLimits) {
   const expected = await stores[0]!.check(one, limits)
   const claim: SettlementClaim = await stores.at(-1)!.claim(one, limits)

@@ -1,10 +1,10 @@
-/** Claims from several processes at once. */
+/** Tests claims from several processes at once. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 
-/** @param addressOf of an empty store */
+/** @param addressOf returns the address of an empty store */
 export function severalProcesses(name: string, addressOf: () => Promise<string>): void {
   test(`${name}: 64 claimants in two processes never claim the same payment`, async (t) => {
     const address = await addressOf()

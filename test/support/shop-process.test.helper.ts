@@ -1,4 +1,6 @@
-/** A replica of a shop, in a process of its own: says its address, and counts how often its handler ran. */
+/**
+ * Runs a replica of a shop in a separate process. The replica reports its address and counts how often its handler ran.
+ */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -8,7 +8,7 @@ export function isSignature(publicKey: Uint8Array, message: Uint8Array, signatur
   return verify(null, message, createPublicKey({ key: spki, format: 'der', type: 'spki' }), signature)
 }
 
-/** Asserts that it is `transaction`, signed by `signer`, which it names if it is not the sender. */
+/** Asserts that the bytes are `transaction`, signed by `signer`, which must be named if it is not the sender. */
 export function assertSigned(signed: Uint8Array, transaction: algosdk.Transaction, signer: string): void {
   const decoded = algosdk.decodeSignedTransaction(signed)
   assert.equal(decoded.txn.txID(), transaction.txID())
@@ -20,7 +20,7 @@ export function assertSigned(signed: Uint8Array, transaction: algosdk.Transactio
   assert.deepEqual(Buffer.from(algosdk.encodeMsgpack(decoded)), Buffer.from(signed), 'the encoding is canonical')
 }
 
-/** Asserts that it is a multisig of `members` in which exactly `signers` have signed `message`. */
+/** Asserts that the bytes are a multisig of `members` in which exactly `signers` have signed `message`. */
 export function assertMultisigned(
   multisig: algosdk.EncodedMultisig,
   metadata: algosdk.MultisigMetadata,

@@ -1,4 +1,7 @@
-/** A state directory of their own for the tests of a process: a stack of the person who runs them is neither found nor used. */
+/**
+ * Gives the tests of a process a separate state directory, so they neither find nor use a stack of the person running
+ * them.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

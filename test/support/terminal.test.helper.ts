@@ -12,7 +12,7 @@ import { connect } from 'node:net'
 import { keepersAddress } from './terminalKeepers.test.helper.js'
 
 export type End = {
-  /** The exit code of the command; 128 and the number of the signal if one ended it. */
+  /** The exit code of the command, or 128 plus the number of the signal that ended it. */
   code: number
   /** Whether the terminal echoes and reads by lines (ECHO and ICANON of termios), as a shell expects. */
   isEchoOn: boolean
@@ -20,9 +20,9 @@ export type End = {
 }
 
 export type OpenTerminal = {
-  /** Everything that was printed, with line breaks as `\n`. */
+  /** Returns everything that was printed, with line breaks as `\n`. */
   screen: () => string
-  /** Waits for a text after the previous one, and returns what is between them. */
+  /** Waits for a text after the previous one, and returns the output between them. */
   sees: (text: string) => Promise<string>
   type: (text: string | Uint8Array) => void
   /** The process id of the command. */
@@ -39,7 +39,7 @@ const timeoutMs = 60_000
 
 const [screenFrame, headBytes] = ['s'.charCodeAt(0), 5]
 
-/** Ends the command with the test if it still runs. */
+/** Ends the command with the test if it is still running. */
 export function openTerminal(t: Scope, command: readonly string[], options: TerminalOptions = {}): OpenTerminal {
   let shown = ''
   let facts = ''

@@ -1,6 +1,6 @@
 /**
- * Pseudo terminals for the tests of one process. Starting Python takes as long as most commands do, so one is started for
- * all terminals, and forks a keeper for each.
+ * Provides pseudo terminals for the tests of one process. Starting Python takes as long as most commands, so one Python
+ * process serves all terminals and forks a keeper for each.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 
 let address: Promise<string> | undefined
 
-/** A socket: each connection to it is a terminal. */
+/** Returns a socket; each connection to it is a terminal. */
 export function keepersAddress(): Promise<string> {
   address ??= start()
   return address
@@ -25,17 +25,17 @@ async function start(): Promise<string> {
       throw new Error(`no terminals: python3 ended with code ${code}`)
     }),
   ])
-  // It ends with this process, by the end of its input.
+  // The process exits with this one, when its input ends.
   child.unref()
   for (const stream of [child.stdin, child.stdout]) (stream as unknown as { unref: () => void }).unref()
   return path
 }
 
 /**
- * A connection begins with a line of JSON: what to run. A keeper holds both ends of the terminal, so that its settings can be
- * read after the command has exited. It sends frames, a letter and a length before each: `s` is what the command printed, `f`
- * facts, which are the process id of the command first, and at the end its exit code and the settings of the terminal. What
- * it receives is typed; where the connection ends, the command is killed.
+ * A connection begins with a line of JSON that names the command. A keeper holds both ends of the terminal, so its
+ * settings can be read after the command has exited. The keeper sends frames, each with a letter and a length: `s` is
+ * output of the command, `f` is facts (first the process id of the command, and at the end its exit code and the
+ * terminal settings). Received data is typed. When the connection ends, the command is killed.
  */
 const keepers = `
 import fcntl, json, os, pty, select, shutil, signal, socket, struct, sys, termios

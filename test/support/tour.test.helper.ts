@@ -1,4 +1,4 @@
-/** One call of every operation, each with every field its table has, in an order in which all of them succeed. */
+/** Calls every operation once, with every field of its table, in an order in which all calls succeed. */
 import * as algosdk from 'algosdk'
 import type { Json, TestDaemon, TestResponse } from './daemon.test.helper.js'
 import { masterKey } from './golden.test.helper.js'
@@ -7,14 +7,14 @@ import { assertDocumentedRequest, operation, operations } from './operations.tes
 /** How bytes are written in requests. */
 export type ByteForm = 'integers' | 'base64'
 
-/** `documented` spells the members of partial_multisig out, `reference` uses the short names of the Go daemon. */
+/** `documented` spells out the members of partial_multisig; `reference` uses the short names of the Go daemon. */
 export type Spelling = 'documented' | 'reference'
 
 export type Step = { id: string; body: Json; answer: TestResponse }
 
 export type Tour = {
   steps: Step[]
-  /** The answer of an operation, or of its n-th call. */
+  /** Returns the response of an operation, or of its nth call. */
   answer: (id: string, call?: number) => Json
   transaction: algosdk.Transaction
   multisigTransaction: algosdk.Transaction
@@ -34,7 +34,7 @@ export async function takeTour(daemon: TestDaemon, form: ByteForm, spelling: Spe
   const call = async (id: string, body?: Json): Promise<Json> => {
     const { method, path } = operation(id)
     assertDocumentedRequest(operation(id), body)
-    // The two that need no body may be sent an empty object.
+    // The two operations without a body accept an empty object.
     const sent = body ?? (id === 'ListWallets' || id === 'GetVersion' ? {} : undefined)
     const answer = await daemon.call(method, path, sent)
     steps.push({ id, body, answer })
@@ -132,7 +132,7 @@ export async function takeTour(daemon: TestDaemon, form: ByteForm, spelling: Spe
   return { steps, answer, transaction, multisigTransaction, multisig, imported }
 }
 
-/** A payment on no network in particular. */
+/** Returns a payment on an arbitrary network. */
 export function payment(sender: string): algosdk.Transaction {
   return algosdk.makePaymentTxnWithSuggestedParamsFromObject({
     sender,
@@ -151,12 +151,12 @@ export function payment(sender: string): algosdk.Transaction {
   })
 }
 
-/** The signatures of the members in order, empty where there is none yet. */
+/** Returns the signatures of the members in order, empty if there is none yet. */
 export function signaturesOf(multisig: string): Uint8Array[] {
   return decodeMultisig(multisig).subsig.map(({ s }) => s ?? new Uint8Array(0))
 }
 
-/** algosdk's own reading of what the multisig operations return. */
+/** Decodes the result of a multisig operation with algosdk. */
 export function decodeMultisig(multisig: string): algosdk.EncodedMultisig {
   return algosdk.encodedMultiSigFromEncodingData(algosdk.msgpackRawDecodeAsMap(Buffer.from(multisig, 'base64')))
 }

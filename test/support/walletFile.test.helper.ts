@@ -1,6 +1,6 @@
 /**
  * Reads a wallet database without any of the daemon's code: SQLite directly, scrypt of `node:crypto`, secretbox of
- * tweetnacl, and a msgpack reader of the tests. It checks everything it reads, so that reading a file is a test.
+ * tweetnacl, and a msgpack reader of the tests. The reader checks everything it reads, so reading a file is a test.
  */
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'

@@ -1,4 +1,7 @@
-/** Every adapter, over HTTP/1.1 and HTTP/2, under every prefix: nothing unpaid, nothing charged without an answer. */
+/**
+ * Tests every adapter over HTTP/1.1 and HTTP/2, under every prefix: nothing is served unpaid, and nothing is charged
+ * without an answer.
+ */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
@@ -12,7 +15,7 @@ const cent = 10_000n
 
 for (const { name, protocol, prefix, open } of sellers) {
   for (const kind of prefix === '' ? ['whole'] : ['whole', 'relative']) {
-    test(`${name}, ${protocol}, ${kind} keys: nothing unpaid, nothing charged without an answer`, {
+    test(`${name}, ${protocol}, ${kind} keys: serves nothing unpaid, and charges nothing without an answer`, {
       timeout: 60_000,
     }, async (t) => {
       const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
@@ -29,7 +32,8 @@ for (const { name, protocol, prefix, open } of sellers) {
       const runs = new Runs()
       const shop = await open(await market.gate({ routes, facilitators }), runs)
       t.after(() => shop.close())
-      // A port can be that of an earlier shop, and the buyer would go on with a payment that was refused there.
+      // A port may have belonged to an earlier shop, and the buyer would continue with a payment that was refused
+      // there.
       const visit = randomUUID()
       const at = (good: Good): string => `${shop.url}${prefix}/${good}?visit=${visit}`
       const ask = protocol === 'HTTP/2' ? http2Fetch() : fetch

@@ -25,7 +25,7 @@ const keys = ['GET /weekly', 'GET /items/:id', 'GET /files/*', 'GET /:shop/price
 const agent = new Agent({ keepAlive: true })
 after(() => agent.destroy())
 
-/** Without a gate the handler is reached; so it is known that a spelling is worth trying. */
+/** Counts requests that reach the handler. Without a gate, this shows which spellings are worth trying. */
 type Shop = { url: string; served: () => number }
 type Open = (gate: Gate | undefined, prefix: string) => Promise<Shop>
 
@@ -46,7 +46,7 @@ const openExpress: Open = async (gate, prefix) => {
   return { url, served: () => served }
 }
 
-/** As forgiving as it can be made. */
+/** As lenient as it can be configured. */
 const openFastify: Open = async (gate, prefix) => {
   let served = 0
   const routerOptions = {
@@ -90,7 +90,7 @@ const openHono =
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, served: () => served }
   }
 
-/** Reads paths as people do who write their own. */
+/** Parses paths the way hand-written servers do. */
 const openNode: Open = async (gate, prefix) => {
   let served = 0
   const listener: RequestListener = (request, response) => {
@@ -109,7 +109,7 @@ const openNode: Open = async (gate, prefix) => {
   return { url, served: () => served }
 }
 
-/** With the trap that two slashes at the start begin a host. */
+/** Handles the pitfall that two leading slashes start a host. */
 function pathname(target: string): string {
   return URL.canParse(target, 'http://localhost') ? new URL(target, 'http://localhost').pathname : target
 }
@@ -137,7 +137,7 @@ function ask(url: string, path: string, method: string): Promise<void> {
 const hex = (text: string): string =>
   [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
 
-/** A character, and what may be taken for it. */
+/** A character, and what may be mistaken for it. */
 const spelled = (character: string): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 8, arbitrary: fc.constant(character) },
@@ -250,7 +250,7 @@ for (const [name, open] of Object.entries(frameworks)) {
         assert.equal(guarded.served(), before, `${method} ${target}`)
       })
       await fc.assert(check, { numRuns: prefix === '' ? 500 : 300 })
-      // Most of the spellings are for nothing, and enough of them are not.
+      // Most of the spellings reach no handler, but enough of them do.
       assert.ok(open_.served() > 20, `only ${open_.served()} reached a handler without a gate`)
     })
   }

@@ -1,4 +1,6 @@
-/** The page for people, over HTTP, in every web framework: it comes, works at any prefix, and opens nothing. */
+/**
+ * Tests the page for people over HTTP in every web framework: it is served, works under any prefix, and opens nothing.
+ */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { openMarket } from './support/market.test.helper.js'
@@ -16,7 +18,7 @@ for (const { name, prefix, open } of adapters) {
     const shop = await open(gate, stock)
     after(() => shop.close())
     const at = (path: string): string => `${shop.url}${prefix}${path}`
-    // A raw request, since `fetch` sends headers that identify it as a program.
+    // A raw request, because `fetch` sends headers that identify it as a program.
     const page = (path: string, method = 'GET') =>
       rawRequest(shop.url, `${prefix}${path}`, { method, headers: browser })
     const files = async (): Promise<string[]> =>
@@ -43,7 +45,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(body, '')
     })
 
-    await t.test('serves the files of the page at the paid address, and runs no handler', async () => {
+    await t.test('serves the files of the page at the paid URL, and runs no handler', async () => {
       const names = await files()
       assert.equal(names.length, 3)
       for (const query of names) {
@@ -62,7 +64,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.runs.length, 0)
     })
 
-    await t.test('opens nothing by the query of the page, with or without a payment', async () => {
+    await t.test('the query of the page opens nothing, with or without a payment', async () => {
       const [query] = await files()
       const before = await market.dollars()
       const payment = await market.payment(await fetch(at('/weather')))

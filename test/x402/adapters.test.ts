@@ -1,4 +1,4 @@
-/** One table of behaviours, over HTTP, for every web framework. */
+/** Runs one table of behaviours over HTTP for every web framework. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { receiptOf } from '@latchkey/x402/client'
@@ -24,7 +24,7 @@ for (const { name, prefix, open } of adapters) {
     const shop = await open(gate, stock)
     after(() => shop.close())
     const at = (path: string): string => `${shop.url}${prefix}${path}`
-    /** What came of it, and what it did to the seller's balance. */
+    /** Returns the outcome, and the change of the seller's balance. */
     const buy = async (path: string, init: RequestInit = {}) => {
       const before = await market.dollars()
       const response = await market.payingFetch(at(path), init)
@@ -44,7 +44,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.count('weather'), 0)
     })
 
-    await t.test('serves a paid request after it is settled, with a receipt, for exactly the price', async () => {
+    await t.test('serves a paid request after the settlement, with a receipt, for exactly the price', async () => {
       const { response, text, charged } = await buy('/weather')
       assert.equal(response.status, 200)
       assert.equal(text, '{"weather":"sunny"}')
@@ -81,7 +81,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(nowhere.status, 404)
     })
 
-    await t.test('sends nothing of the handler if the settlement fails', async () => {
+    await t.test('sends no output of the handler if the settlement fails', async () => {
       settles = 'fail'
       const { response, text, charged } = await buy('/weather')
       settles = 'settle'
@@ -93,7 +93,7 @@ for (const { name, prefix, open } of adapters) {
       assert.notEqual(headerJson(response, 'payment-response')['transaction'], '')
     })
 
-    await t.test('requires payment for HEAD as for GET', async () => {
+    await t.test('requires payment for HEAD, as for GET', async () => {
       const before = stock.count('weather')
       assert.equal((await fetch(at('/weather'), { method: 'HEAD' })).status, 402)
       assert.equal(stock.count('weather'), before)

@@ -1,6 +1,6 @@
 /**
- * A response that streams, was paid for first and breaks off: its payment gets all of it with the next request, or has it made
- * again. None is used up for a part.
+ * Tests streamed responses that were paid for first and break off: the payment gets the complete response with the next
+ * request, or the handler runs again. No payment is used up for a partial response.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -18,7 +18,7 @@ for (const seller of plainShops) {
     for (const method of ['GET', 'POST']) {
       const title = `${seller.name}, ${method}, ${name}`
 
-      test(`${title}: a handler that fails in the middle runs again for the same payment`, { timeout }, async (t) => {
+      test(`${title}: a handler that fails midway runs again for the same payment`, { timeout }, async (t) => {
         let runs = 0
         const buy = await openStreams(t, {
           market,
@@ -35,13 +35,13 @@ for (const seller of plainShops) {
         assert.equal((await again()).isWhole, false)
         assert.deepEqual(await again(), { status: 200, body: 'first,second', isWhole: true })
         assert.equal(runs, 3)
-        // All of it has arrived: it is sent again, and not made again.
+        // The complete response has arrived, so it is sent again rather than made again.
         assert.deepEqual(await again(), { status: 200, body: 'first,second', isWhole: true })
         assert.equal(runs, 3)
         assert.equal((await market.dollars()) - before, cent)
       })
 
-      test(`${title}: a response whose client left goes on to its end, and is sent again`, { timeout }, async (t) => {
+      test(`${title}: a response whose client left continues to its end, and is sent again`, { timeout }, async (t) => {
         let runs = 0
         const gone = signal()
         const buy = await openStreams(t, {
@@ -65,7 +65,7 @@ for (const seller of plainShops) {
         assert.equal((await market.dollars()) - before, cent)
       })
 
-      test(`${title}: a response that is too long to be held is made again`, { timeout }, async (t) => {
+      test(`${title}: a response that is too long to hold is made again`, { timeout }, async (t) => {
         let runs = 0
         const gone = signal()
         t.after(() => gone.resolve())
@@ -109,7 +109,7 @@ for (const seller of plainShops) {
     assert.equal(runs, 2)
   })
 
-  test(`${seller.name}: a handler that stops when its client leaves makes all of its response`, {
+  test(`${seller.name}: a handler that stops when its client leaves makes its complete response`, {
     timeout,
   }, async (t) => {
     let runs = 0
@@ -137,7 +137,7 @@ for (const seller of plainShops) {
   })
 }
 
-/** The pieces of a response, with `wait` between the first and the others. */
+/** Yields the pieces of a response, with `wait` between the first and the others. */
 async function* pieces(list: readonly string[], wait: () => Promise<void> | undefined): AsyncGenerator<string> {
   for (const [index, piece] of list.entries()) {
     if (index === 1) await wait()
@@ -145,7 +145,7 @@ async function* pieces(list: readonly string[], wait: () => Promise<void> | unde
   }
 }
 
-/** Fails once the part before it was written. */
+/** Fails once the preceding part was written. */
 async function fails(isBroken: boolean): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 20))
   if (isBroken) throw new Error('the handler is broken')

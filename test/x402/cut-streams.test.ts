@@ -1,6 +1,7 @@
 /**
- * Responses as of a model, cut at a random byte by the client or by the handler: every payment ends delivered, and none is used up
- * for a part. LATCHKEY_RACE_ROUNDS sets how many, LATCHKEY_RACE_SEED the choices.
+ * Cuts responses like those of a model at a random byte, by the client or the handler: every payment is finally
+ * delivered, and none is used up for a partial response. LATCHKEY_RACE_ROUNDS sets the number of rounds,
+ * LATCHKEY_RACE_SEED the seed.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -19,9 +20,9 @@ const market = await openMarket({ after })
 type Answer = {
   readonly tokens: readonly string[]
   readonly text: string
-  /** Before which token each run fails; the runs after them succeed. */
+  /** The token before which each run fails; later runs succeed. */
   readonly failures: readonly number[]
-  /** Where the client leaves; undefined if it does not. */
+  /** The byte at which the client leaves; undefined if it does not. */
   readonly cutAfterBytes: number | undefined
   runs: number
 }
@@ -83,7 +84,7 @@ test(`${rounds} streams with the seed ${seed}`, { timeout }, async (t) => {
   assert.equal((await market.dollars()) - before, BigInt(rounds) * cent)
 })
 
-/** What the payment gets in the end: it is sent again until a response is whole. */
+/** Resends the payment until a response is complete, and returns what it got. */
 async function receive({ first, again }: Buying, { failures, cutAfterBytes }: Answer, about: string): Promise<string> {
   let answer = await first(cutAfterBytes)
   for (let repeats = 0; !answer.isWhole || answer.status >= 500; repeats++) {

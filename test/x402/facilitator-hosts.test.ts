@@ -1,4 +1,4 @@
-/** The facilitator is a fetch handler: every server can host it. */
+/** The facilitator is a fetch handler, so every server can host it. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,7 +1,7 @@
 /**
- * PyPI `x402-avm`, unmodified, in each role and in all combinations with ours; and the official `x402` with the scheme of
- * examples/python. Left out, with the reason, where there is no Python or its packages cannot be installed: `npm test` says
- * so at its end.
+ * Tests unmodified PyPI `x402-avm` in each role and in all combinations with ours, and the official `x402` with the
+ * scheme of examples/python. Skipped with the reason if there is no Python or its packages cannot be installed; `npm
+ * test` reports it at the end.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
@@ -33,7 +33,7 @@ function programPath(name: string): string {
 
 type Environment = { [name: string]: string }
 
-/** Nothing of the caller's environment but what finding programs takes: a proxy would not reach the loopback interface. */
+/** Passes on only what finding programs requires: with a proxy, the loopback interface would not be reachable. */
 function environmentOf(more: Environment): Environment {
   return { PATH: process.env['PATH'] ?? '', PYTHONDONTWRITEBYTECODE: '1', ...more }
 }

@@ -1,4 +1,7 @@
-/** A payment between a buyer, a seller and a facilitator, each ours or of published packages, in all combinations. */
+/**
+ * Makes payments between a buyer, a seller and a facilitator, each ours or from published packages, in all
+ * combinations.
+ */
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import type { TestContext } from 'node:test'
@@ -14,13 +17,13 @@ import { asListener, cent, facilitatorApi, keyOf, listen, possessions, price, ty
 
 const timeout = 120_000
 
-/** The address of a facilitator, and of a seller. */
+/** Returns the address of a facilitator, and of a seller. */
 export type Facilitates = (t: TestContext, trade: Trade) => Promise<string>
 export type Sells = (t: TestContext, trade: Trade, facilitatorUrl: string) => Promise<string>
-/** Responds to a request for the address, paid. */
+/** Pays for a request to the URL and returns the response. */
 export type Buys = (trade: Trade, url: string) => Promise<PaidResponse>
 
-/** As much of a `Response` as is checked. */
+/** The parts of a `Response` that are checked. */
 export type PaidResponse = { status: number; body: string; receipt: string | null | undefined }
 
 export type Parties = {
@@ -69,7 +72,7 @@ export function settingOf({ devnet, seller, buyer, sponsor }: Trade, network: st
   return { network, algodUrl: devnet.url, price, sellerAddress: String(seller.addr), ...keys }
 }
 
-/** Published packages, configured with one of the ids of the network. */
+/** Returns published packages configured with one of the network's ids. */
 export function partiesOf({ buyers, sellers, facilitator }: Family, network: string): Parties {
   const listenerOf = (app: ReturnType<(typeof sellers)[string]>): RequestListener =>
     'fetch' in app ? asListener(app) : app
@@ -91,13 +94,13 @@ export function partiesOf({ buyers, sellers, facilitator }: Family, network: str
 }
 
 export type TradeOptions = {
-  /** A devnet of its own for every payment. */
+  /** Opens a separate devnet for every payment. */
   open: (t: TestContext) => Promise<Trade>
   /** Whether their seller's receipt names the first transaction of the group, as their facilitator does. */
   namesFirst?: boolean
 }
 
-/** One payment of each combination. */
+/** Makes one payment in each combination. */
 export async function tradeInAllCombinations(
   t: TestContext,
   theirs: Parties,

@@ -1,4 +1,4 @@
-/** Buyer, seller and facilitator, each ours or a published one, unmodified, in all combinations. */
+/** Tests buyer, seller and facilitator, each ours or an unmodified published one, in all combinations. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Network } from '@latchkey/algorand'
@@ -49,7 +49,7 @@ test('A15 the newest published packages: buyer, seller, facilitator', async (t) 
 })
 
 test('A15 the @x402-avm packages, which know only the full network id: buyer, seller, facilitator', async (t) => {
-  // They write to the console.
+  // These packages write to the console.
   t.mock.method(console, 'log', () => {})
   for (const [name, version] of Object.entries(avmVersions)) assert.equal(version, '2.6.1', name)
   await tradeInAllCombinations(t, partiesOf(avmFamily, full), {

@@ -1,4 +1,4 @@
-/** Paid and held responses behind programs that change every response: compression, sessions, hooks. */
+/** Tests paid and held responses behind middleware that changes every response: compression, sessions, hooks. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import type { RequestListener, ServerResponse } from 'node:http'
@@ -32,7 +32,7 @@ const routes = {
 
 type Wrap = (response: ServerResponse) => void
 
-/** As `compression` does it: the head tells, and the body comes later. */
+/** Like `compression`: the head triggers it, and the body comes later. */
 const compressed: Wrap = (response) => {
   const own = { write: response.write, end: response.end, writeHead: response.writeHead }
   let gzip: Gzip | undefined
@@ -64,7 +64,7 @@ const compressed: Wrap = (response) => {
   Object.assign(response, members)
 }
 
-/** As `express-session` does it: the end waits until a session is stored. */
+/** Like `express-session`: the end waits until a session is stored. */
 const deferred: Wrap = (response) => {
   const { end } = response
   Object.assign(response, {
@@ -92,7 +92,7 @@ const expected: { [path: string]: [number, string] } = {
   '/stream': [200, `first,${large}`],
 }
 
-/** What a buyer with a secret gets, and gets again. */
+/** Returns what a buyer with a secret gets, twice. */
 async function twice(url: string): Promise<[number, string][]> {
   const unpaid = await fetch(url)
   const secret = randomBytes(32)
@@ -126,7 +126,7 @@ for (const [name, wrap] of Object.entries({ compression: compressed, 'a deferred
     },
   }
   for (const [framework, open] of Object.entries(sellers)) {
-    test(`A9 ${framework}: responses around which there is ${name} arrive, and arrive again`, {
+    test(`A9 ${framework}: responses wrapped by ${name} arrive, and arrive again`, {
       timeout,
     }, async (t) => {
       const { url, close } = await listen(await open())
@@ -141,7 +141,7 @@ for (const [name, wrap] of Object.entries({ compression: compressed, 'a deferred
     const gate = await market.gate({ routes: { 'GET /json': { accepts } } })
     const tooLong: RequestListener = (_, response) => {
       response.write(large.repeat(2))
-      // It goes on while the error is sent.
+      // The handler continues while the error is sent.
       setImmediate(() => response.write(large))
       setImmediate(() => response.end(large))
     }
@@ -158,7 +158,7 @@ for (const [name, wrap] of Object.entries({ compression: compressed, 'a deferred
   })
 }
 
-test('A9 Fastify: hooks change a response once, also where it is sent again', { timeout }, async (t) => {
+test('A9 Fastify: hooks change a response once, also when it is sent again', { timeout }, async (t) => {
   const app = fastify({ forceCloseConnections: true })
   fastifyGate(app, await market.gate({ routes: { 'GET /json': { accepts } } }), quiet)
   app.addHook('onSend', async (_, reply, body) => {
@@ -174,7 +174,7 @@ test('A9 Fastify: hooks change a response once, also where it is sent again', { 
   ])
 })
 
-test('A9 Hono: so does compress, around the gate and inside it', { timeout }, async (t) => {
+test('A9 Hono: compress changes a response once, around the gate and inside it', { timeout }, async (t) => {
   const app = new Hono()
   const gate = honoGate(await market.gate({ routes: { 'GET /out': { accepts }, 'GET /in': { accepts } } }))
   app.use('/out', compress(), gate).use('/in', gate, compress())
@@ -192,7 +192,7 @@ test('A9 Hono: so does compress, around the gate and inside it', { timeout }, as
   }
 })
 
-test('a gate that is used for an app and for its route takes one payment', { timeout }, async (t) => {
+test('a gate used for an app and for its route takes one payment', { timeout }, async (t) => {
   const gate = await market.gate({ routes: { 'POST /goods': { accepts } } })
   const expressTwice = express().use(expressGate(gate, quiet))
   expressTwice.post('/goods', expressGate(gate, quiet), (_, response) => void response.send('goods'))

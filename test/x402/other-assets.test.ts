@@ -1,4 +1,4 @@
-/** Paid in something other than the network's dollar: an asset with decimals of its own, and the Algo. */
+/** Tests payments in other assets than the network's dollar: an asset with its own decimals, and the Algo. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -23,7 +23,7 @@ const cents = 2
 
 type Shop = { devnet: Devnet; chain: Chain; url: string; seller: string; buyer: (...assets: AssetLimit[]) => Buyer }
 
-/** `acceptFor` is given the number of an asset with two decimals, of which buyer and seller hold some. */
+/** `acceptFor` gets the id of an asset with two decimals; buyer and seller hold some of it. */
 async function open(
   t: TestContext,
   acceptFor: (assetId: bigint, payTo: string) => Omit<Accept, 'network'>,
@@ -71,7 +71,7 @@ test('a price in dollars is paid in extra.asset, with its decimals', async (t) =
   const response = await payingFetch(shop.buyer(limit))(shop.url)
   assert.deepEqual([response.status, receiptOf(response)?.success], [200, true])
   assert.equal((await shop.chain.algod.holding(shop.seller, shop.assetId))!.amount, 1_025n)
-  // Neither without a limit for the asset, nor above it.
+  // Refused without a limit for the asset, and above it.
   await assert.rejects(payingFetch(shop.buyer())(shop.url), PaymentRefusedError)
   await assert.rejects(payingFetch(shop.buyer({ ...limit, maxPerPayment: 24n }))(shop.url), PaymentRefusedError)
 })

@@ -1,4 +1,7 @@
-/** One payment, several requests: passes over HTTP, in every web framework, with our buyer and with a published one. */
+/**
+ * Tests passes, which let one payment open several requests: over HTTP, in every web framework, with our buyer and a
+ * published one.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
@@ -49,14 +52,14 @@ for (const { name, prefix, open } of adapters) {
       return { cache, buy }
     }
 
-    await t.test('a payment opens as many requests as it was sold for, and then the next is paid', async () => {
+    await t.test('a payment opens as many requests as were sold, and the next one requires payment', async () => {
       const { buy } = newShopper()
       const charges: bigint[] = []
       const left: (number | undefined)[] = []
       for (let times = 0; times < 5; times++) {
         const { response, text, charged } = await buy('/weather')
         assert.deepEqual([response.status, text], [200, '{"weather":"sunny"}'])
-        // Those of the handler are there, also where a pass opened it.
+        // The handler's cookies are there, also if a pass opened the request.
         assert.deepEqual(response.headers.getSetCookie(), ['session=1', 'theme=dark'])
         assert.match(response.headers.get('cache-control')!, /^private/)
         assert.match(response.headers.get('vary')!, /PAYMENT-PASS, Cookie/)
@@ -69,7 +72,7 @@ for (const { name, prefix, open } of adapters) {
       assert.deepEqual(left, [2, 1, 0, 2, 1])
     })
 
-    await t.test('an error does not use a request up', async () => {
+    await t.test('an error does not use up a request', async () => {
       const { cache, buy } = newShopper()
       await buy('/items/1')
       const [pass] = cache.all(shop.url)
@@ -86,14 +89,14 @@ for (const { name, prefix, open } of adapters) {
       }
     })
 
-    await t.test('a pass for a pattern opens each of its paths, by the price that the seller names', async () => {
+    await t.test('a pass for a pattern opens each of its paths, at the price that the seller names', async () => {
       const { buy } = newShopper()
       assert.deepEqual((await buy('/items/1')).charged, cent)
       assert.deepEqual((await buy('/items/2')).charged, 0n)
       assert.deepEqual((await buy('/files/1')).charged, cent)
     })
 
-    await t.test('a POST is opened too, and HEAD is as GET', async () => {
+    await t.test('a pass also opens a POST, and treats HEAD like GET', async () => {
       const { buy } = newShopper()
       const post = { method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: 'hello' }
       const first = await buy('/echo', post)
@@ -104,7 +107,7 @@ for (const { name, prefix, open } of adapters) {
       assert.deepEqual([head.response.status, head.text, head.charged], [200, '', 0n])
     })
 
-    await t.test('shared caches get no response that a pass opens', async () => {
+    await t.test('shared caches cannot store a response that a pass opens', async () => {
       const { buy } = newShopper()
       await buy('/shared')
       const { response, charged } = await buy('/shared')
@@ -114,7 +117,7 @@ for (const { name, prefix, open } of adapters) {
       }
     })
 
-    await t.test('scripts of other origins may show a pass and read it', async () => {
+    await t.test('scripts of other origins may present and read a pass', async () => {
       const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' }
       const preflight = await fetch(at('/weather'), { method: 'OPTIONS', headers })
       assert.match(preflight.headers.get('access-control-allow-headers')!, /PAYMENT-PASS/)
@@ -122,7 +125,7 @@ for (const { name, prefix, open } of adapters) {
     })
   })
 
-  /** A pass of a route whose handler fails: it is bought while it does not. */
+  /** Returns a pass of a route whose handler fails later; it is bought before. */
   async function failingPass(url: string, stock: Stock, goods: string): Promise<string> {
     const get = stock.get.bind(stock)
     stock.get = (name, body) => (name === goods ? { status: 200, body: 'works' } : get(name, body))
@@ -160,7 +163,7 @@ test('a handler learns that a pass opened its request, and whose it is', async (
   assert.deepEqual({ ...opened, pass: undefined }, { ...paid, state: 'settled', round: undefined, pass: undefined })
 })
 
-test('a price that a function chooses is paid again for another request', async (t) => {
+test('a dynamic price is paid again for another request', async (t) => {
   const price = (request: Request): string => (request.headers.get('X-Quality') === 'best' ? '$0.05' : '$0.01')
   const routes = { 'GET /a/:id': { accepts: { ...accepts, price }, varyBy: ['X-Quality'], passes: { minutes: 5 } } }
   const gate = await market.gate({ routes, passes: { secret } })
@@ -234,7 +237,7 @@ test('a buyer pays again within its limits when its pass is refused, and counts 
   const shop = await listen(paymentGate(gate, (_, response) => void response.end('goods')))
   t.after(() => shop.close())
   const buyer = market.newBuyer({ maxTotal: '$0.02' })
-  // It does not learn that the pass is used up.
+  // The buyer does not learn that the pass is used up.
   const passes = new MemoryPassCache()
   const deaf: PassCache = { all: (origin) => passes.all(origin), put: (pass) => passes.put(pass), remove: () => {} }
   const pay = payingFetch(buyer, { passes: deaf })
@@ -247,7 +250,7 @@ test('a buyer pays again within its limits when its pass is refused, and counts 
   assert.equal(stored.length, 1)
 })
 
-test('the 402 of a route without passes is as it was', async (t) => {
+test('the 402 of a route without passes is unchanged', async (t) => {
   const gate = await market.gate({ routes: { 'GET /a': { accepts } }, passes: { secret } })
   const shop = await listen(paymentGate(gate, (_, response) => void response.end('goods')))
   t.after(() => shop.close())
@@ -255,7 +258,7 @@ test('the 402 of a route without passes is as it was', async (t) => {
   assert.deepEqual(Object.keys(required.extensions), ['payment-secret'])
 })
 
-test('`latchkey pay` shows the pass of an earlier run, and pays again when that is refused or a new payment is asked for', async (t) => {
+test('`latchkey pay` presents the pass of an earlier run, and pays again if it is refused or a new payment is requested', async (t) => {
   const gate = await market.gate({
     routes: { 'GET /a': { accepts, passes: { requests: 3 } } },
     passes: { secret },

@@ -1,4 +1,4 @@
-/** A handler learns who paid, in every web framework, and nothing that a client sends can pretend it. */
+/** A handler learns who paid, in every web framework, and no client input can fake it. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -56,7 +56,7 @@ const openFastify: Open = async (gate, seen) => {
 const openHono: Open = async (gate, seen) => {
   const app = new Hono()
   app.use(honoGate(gate))
-  // It replaces the request of the context.
+  // The middleware replaces the request of the context.
   app.use(bodyLimit({ maxSize: 1_000 }))
   app.all('*', (context) => {
     seen.push({ path: context.req.path, payment: ofHono(context), later: () => ofHono(context) })
@@ -65,7 +65,7 @@ const openHono: Open = async (gate, seen) => {
   return serveHono(app.fetch)
 }
 
-/** The gate is outside, the handler in an app that gets a request of its own. */
+/** The gate is outside; the handler is in an app that gets a separate request. */
 const openHonoMounted: Open = async (gate, seen) => {
   const inner = new Hono().all('*', (context) => {
     seen.push({ path: context.req.path, payment: ofHono(context), later: () => ofHono(context) })
@@ -119,7 +119,7 @@ for (const [name, open] of shops) {
     assert.equal((await market.chain.algod.transaction(transactionId)).type, 'confirmed')
     await until(() => later()?.state === 'settled')
 
-    // Our facilitator tells the round, so that it is known where a payment is settled first.
+    // Our facilitator reports the round, so it is known if a payment is settled first.
     await (await market.payingFetch(`${shop.url}/jobs`, { method: 'POST', body: 'x' })).text()
     const first = seen.pop()!.payment!
     assert.equal(first.state, 'settled')
@@ -141,7 +141,7 @@ for (const [name, open] of shops) {
   })
 }
 
-test('a middleware around the gate sees the payment of an answer that is sent again', async (t) => {
+test('a middleware around the gate sees the payment of a resent answer', async (t) => {
   const accepts = { price: '$0.01', payTo: market.seller }
   const gate = await market.gate({ routes: { 'GET /weather': { accepts } } })
   const around: (Payment | undefined)[] = []

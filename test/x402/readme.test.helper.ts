@@ -5,10 +5,10 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = new URL('../../../', import.meta.url)
-/** Below this directory, so that packages are found. */
+/** Below this directory, so packages resolve. */
 const directory = fileURLToPath(new URL(`./readme-${process.pid}/`, import.meta.url))
 
-/** The block of code below a heading of the README, such as `Selling`. */
+/** Returns the code block below a heading of the README, such as `Selling`. */
 export function readmeBlock(heading: string): string {
   const sections = read('packages/x402/README.md').split(/^\*\*/m)
   const [block, ...others] = blocksIn(sections.find((part) => part.startsWith(`${heading}.**`)) ?? '')
@@ -16,7 +16,7 @@ export function readmeBlock(heading: string): string {
   return block
 }
 
-/** The blocks of code for programs on the published packages: buying, selling, facilitating. */
+/** Returns the code blocks for programs on the published packages: buying, selling, facilitating. */
 export function publishedPackagesBlocks(): readonly string[] {
   return blocksIn(read('docs/published-packages.md'))
 }
@@ -31,7 +31,7 @@ function blocksIn(text: string): string[] {
 
 let count = 0
 
-/** Runs a block as a module of its own in the given environment; what it calls by these names is returned. */
+/** Runs a block as a separate module in the given environment, and returns what it calls by these names. */
 export async function run<Names extends string>(
   t: TestContext,
   block: string,

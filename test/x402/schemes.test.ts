@@ -32,7 +32,7 @@ type NetworkId = `${string}:${string}`
 
 type Local = Omit<Trade, 'chain'> & { env: { [name: string]: string }; words: (account: algosdk.Account) => string }
 
-/** A local network with funded accounts. */
+/** Opens a local network with funded accounts. */
 async function openLocal(t: TestContext): Promise<Local> {
   const devnet = await startDevnet(t)
   const [buyer, seller, sponsor] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
@@ -48,7 +48,7 @@ function networkOf({ genesisHash }: Devnet): string {
   return Network.caip2(genesisHash)
 }
 
-test('every block is ten lines at most', () => {
+test('every block has at most ten lines', () => {
   const own = ['Buying', 'Selling', 'Facilitating'].map(readmeBlock)
   const published = publishedPackagesBlocks()
   assert.equal(published.length, 3)
@@ -60,7 +60,7 @@ test('every block is ten lines at most', () => {
 test('our scheme in the published packages, with one import and one line', async (t) => {
   const [fetchBlock, expressBlock, facilitatorBlock] = publishedPackagesBlocks() as [string, string, string]
 
-  await t.test('each block has exactly that', () => {
+  await t.test('each block has exactly one import and one registration', () => {
     for (const block of [fetchBlock, expressBlock, facilitatorBlock]) {
       assert.equal(block.match(/^import .*@latchkey/gm)?.length, 1)
       assert.equal(block.match(/^\w+\.register\(/gm)?.length, 1)
@@ -139,7 +139,7 @@ test('A15 our schemes in the newest published packages, with both ids of the net
   }
 })
 
-test('ours alone: buying, selling and facilitating', { timeout }, async (t) => {
+test('our packages alone: buying, selling and facilitating', { timeout }, async (t) => {
   const local = await openLocal(t)
   const { algod, buyer, sponsor, env, words } = local
   const [buying, selling, facilitating] = ['Buying', 'Selling', 'Facilitating'].map(readmeBlock)

@@ -1,9 +1,9 @@
 /**
- * Buyers and sellers at work while the facilitator, the key daemon and the node are killed again and again, the node loses
- * and forgets, connections break, and buyers abort and repeat. In the end the books of ledger, facilitator, sellers and
- * buyers agree to the unit, no payment opened two answers, no order was placed twice, and every payment that was settled
- * got its answer. `npm run soak -- 20` takes minutes; LATCHKEY_SOAK_SECONDS and LATCHKEY_SOAK_SEED set length and choices,
- * LATCHKEY_SOAK_LOG a file for every problem with its history.
+ * Runs buyers and sellers while the facilitator, the key daemon and the node are killed repeatedly, the node loses and
+ * forgets, connections break, and buyers abort and repeat. At the end the books of ledger, facilitator, sellers and
+ * buyers agree to the unit, no payment opened two answers, no order was placed twice, and every settled payment got its
+ * answer. `npm run soak -- 20` takes minutes; LATCHKEY_SOAK_SECONDS and LATCHKEY_SOAK_SEED set the length and the
+ * random seed, LATCHKEY_SOAK_LOG a file for every problem with its history.
  */
 import assert from 'node:assert/strict'
 import { ChildProcess } from 'node:child_process'
@@ -17,7 +17,7 @@ import { killAtRandom } from './soakProcesses.test.helper.js'
 
 const seconds = Number(process.env['LATCHKEY_SOAK_SECONDS'] ?? 30)
 const seed = Number(process.env['LATCHKEY_SOAK_SEED'] ?? Date.now() % 2 ** 31)
-/** How long buyers may take to get what they still want, once everything runs again. */
+/** How long buyers may take to complete their purchases once everything runs again. */
 const lastChanceMs = 120_000
 const noteEveryMs = 30_000
 const maxProblems = 30
@@ -50,7 +50,7 @@ test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_0
   assert.equal(problems.length, 0, failing[0] ?? '')
 })
 
-/** Sockets and child processes that are still open, as far as Node tells. */
+/** Returns the open sockets and child processes, as far as Node reports them. */
 function openHandles(): string[] {
   const handles = (process as unknown as { _getActiveHandles(): object[] })._getActiveHandles()
   return handles.flatMap((handle) => {
@@ -61,7 +61,7 @@ function openHandles(): string[] {
   })
 }
 
-// Whatever is aborted, nothing may keep a connection or a process for ever.
+// Whatever is aborted, nothing may keep a connection or a process forever.
 after(async () => {
   const isOpen = (): boolean => process.getActiveResourcesInfo().some((name) => /TCP|Process/.test(name))
   await until('nothing is left open', () => !isOpen()).catch((error: unknown) => {

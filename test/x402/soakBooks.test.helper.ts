@@ -1,4 +1,4 @@
-/** The end of a soak: ledger, facilitator, sellers, buyers and fees are compared to the unit. */
+/** Compares ledger, facilitator, sellers, buyers and fees to the unit at the end of a soak. */
 import { DatabaseSync } from '@photostructure/sqlite'
 import { until } from '../process/commands.test.helper.js'
 import { get } from '../support/devnet.test.helper.js'
@@ -15,7 +15,7 @@ type Row = {
   fee_micro_algos: string
 }
 
-/** A payment that a buyer signed, with what the ledger says. */
+/** A payment that a buyer signed, with its state in the ledger. */
 type Entry = {
   transactionId: string
   purchase: Purchase | undefined
@@ -27,12 +27,12 @@ type Entry = {
 
 export type Books = { counts: { [name: string]: unknown }; problems: string[] }
 
-/** After its last valid round a payment that is not on the ledger never will be. */
+/** After its last valid round, a payment that is not on the ledger never will be. */
 const roundsToExpire = 200
-/** Each asks for up to 1,000 blocks. */
+/** Each lookup asks for up to 1,000 blocks. */
 const maxExpiredLookups = 3
 
-/** Waits until the facilitator has decided everything, and nothing that was signed can be settled any more. */
+/** Waits until the facilitator has decided everything, and no signed payment can still be settled. */
 export async function closeBooks(market: Market): Promise<void> {
   await until('no settlement is pending', () => settlements(market).every(({ state }) => state !== 'pending'))
   await post(market.nodeUrl, '/devnet/mine', { rounds: roundsToExpire })
@@ -48,7 +48,8 @@ export async function compareBooks(market: Market): Promise<Books> {
   const purchases = market.shoppers.flatMap((shopper) => shopper.purchases)
   const delivered = new Set(purchases.flatMap(({ deliveries }) => deliveries.map((one) => one.transactionId)))
   const missing = settled.filter(({ transactionId }) => !delivered.has(transactionId))
-  // A seller cannot tell such a buyer from an observer of the ledger, so it sends an answer once; this one was sent.
+  // A seller cannot distinguish such a buyer from an observer of the ledger, so it sends an answer once; this one was
+  // sent.
   const sentOnce = missing.filter(({ hasSecret, isServed }) => !hasSecret && isServed)
   const undelivered = missing.filter((entry) => !sentOnce.includes(entry))
   const excused = new Set(sentOnce.map(({ purchase }) => purchase))
@@ -96,7 +97,7 @@ function sum(rows: readonly Row[], column: 'amount' | 'fee_micro_algos'): bigint
   return rows.reduce((total, row) => total + BigInt(row[column]), 0n)
 }
 
-/** Every transaction on the ledger, block by block. */
+/** Returns every transaction on the ledger, block by block. */
 async function confirmedIds({ nodeUrl }: Market): Promise<Set<string>> {
   const { 'last-round': last } = await get(`${nodeUrl}/v2/status`)
   const ids = new Set<string>()
@@ -122,7 +123,7 @@ function claimsOf({ claimsFile }: { claimsFile: string }): Claim[] {
   }
 }
 
-/** Claims of old payments are deleted, so there may be fewer than payments. */
+/** Claims of old payments are deleted, so there may be fewer claims than payments. */
 function claimProblems(claims: readonly Claim[], ledger: ReadonlySet<string>): string[] {
   return claims.flatMap(({ transaction_id, state }) => {
     if (state === 'serving') return [`still being served: ${transaction_id}`]
@@ -130,7 +131,7 @@ function claimProblems(claims: readonly Claim[], ledger: ReadonlySet<string>): s
   })
 }
 
-/** Notes what sellers have sent: they delete claims of old payments. */
+/** Records which answers sellers have sent, because they delete claims of old payments. */
 export function noteServed({ sellers, served }: Market): void {
   for (const { transaction_id, state } of sellers.flatMap(claimsOf)) {
     if (state === 'served') served.add(transaction_id)
@@ -164,7 +165,7 @@ function paidTwice(settled: readonly Entry[]): Purchase[] {
   })
 }
 
-/** A payment may be answered again, with the same answer only. */
+/** A payment may be answered again, but only with the same answer. */
 function doubleAnswers(purchases: readonly Purchase[]): string[] {
   const answers = new Map<string, Set<string>>()
   for (const { transactionId, answer } of purchases.flatMap(({ deliveries }) => deliveries)) {
@@ -174,7 +175,7 @@ function doubleAnswers(purchases: readonly Purchase[]): string[] {
   return several.map(([transactionId, own]) => `duplicate: ${transactionId} opened ${own.size} answers`)
 }
 
-/** An order is placed once for each payment of its purchase that is settled, and never without one. */
+/** An order is placed once for each settled payment of its purchase, and never without one. */
 function doubleOrders({ sellers }: Market, settled: readonly Entry[]): string[] {
   const paid = new Map<string, number>()
   for (const { purchase } of settled) if (purchase) paid.set(purchase.id, (paid.get(purchase.id) ?? 0) + 1)
@@ -188,7 +189,7 @@ function doubleOrders({ sellers }: Market, settled: readonly Entry[]): string[] 
   )
 }
 
-/** Nothing was given away: whatever was delivered names a payment on the ledger, for that purchase. */
+/** Nothing was given away: every delivery names a payment on the ledger, for that purchase. */
 function unpaidProblems({ shoppers }: Market, delivered: ReadonlySet<string>, settled: readonly Entry[]): string[] {
   const purchaseOf = new Map(settled.map(({ transactionId, purchase }) => [transactionId, purchase]))
   const unpaid = [...delivered].filter((transactionId) => !purchaseOf.has(transactionId))
@@ -202,7 +203,7 @@ function unpaidProblems({ shoppers }: Market, delivered: ReadonlySet<string>, se
   ]
 }
 
-/** The facilitator's settlements are those on the ledger, and each is a buyer's; beside each there is a fee payment. */
+/** The facilitator's settlements are those on the ledger, and each belongs to a buyer and has a fee payment. */
 function ledgerProblems(rows: readonly Row[], ledger: ReadonlySet<string>, settled: readonly Entry[]): string[] {
   const recorded = new Set(rows.map(({ transaction_id }) => transaction_id))
   const known = new Set(settled.map(({ transactionId }) => transactionId))
@@ -235,7 +236,7 @@ async function balanceProblems(market: Market, rows: readonly Row[]): Promise<st
   return problems
 }
 
-/** What a buyer recorded, and what it finds out when it looks up what is open. */
+/** Compares a buyer's records, and its lookups of open payments, with the ledger. */
 async function logProblems({ shoppers }: Market, ledger: ReadonlySet<string>): Promise<string[]> {
   const problems: string[] = []
   for (const { buyer, name } of shoppers.filter((one) => one instanceof LatchkeyShopper)) {

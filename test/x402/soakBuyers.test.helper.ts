@@ -1,4 +1,4 @@
-/** Buyers who abort, repeat and ask again until they have what they paid for. */
+/** Runs buyers who abort, repeat and retry until they have what they paid for. */
 import { Config } from '@algorandfoundation/algokit-utils'
 import { Buyer, type Chain, decodePayment, LostResponseError, payingFetch, type Signer } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
@@ -19,7 +19,7 @@ type ShopperOptions = Counters & {
   sellers: readonly Storefront[]
 }
 
-/** When a request is aborted. With a controller: once the head of the response has arrived. */
+/** When a request is aborted. With a controller, once the head of the response has arrived. */
 type Abort = { signal: AbortSignal; controller?: AbortController }
 
 export type KnownPayment = { transactionId: string; purchase: string }
@@ -29,10 +29,10 @@ const repeatRate = 0.05
 const restartRate = 0.05
 const silent = { verbose: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const signatureHeader = 'PAYMENT-SIGNATURE'
-/** How often a settled payment is shown to a seller who refuses it, before it counts as lost. */
+/** How often a settled payment is presented to a seller who refuses it, before it counts as lost. */
 const maxRefusals = 5
 
-/** Buys one thing after another, each until it is there. */
+/** Makes one purchase after another, each until it is delivered. */
 export abstract class Shopper {
   readonly name: string
   readonly purchases: Purchase[] = []
@@ -44,13 +44,13 @@ export abstract class Shopper {
   }
 
   abstract readonly address: string
-  /** Whether it can prove to a seller that an answer is its own. */
+  /** Whether the buyer can prove to a seller that an answer is its own. */
   abstract readonly hasSecret: boolean
-  /** Every payment that was signed. */
+  /** Returns every signed payment. */
   abstract payments(): KnownPayment[]
-  /** Whether the answer is there. Throws what `fetch` throws. */
+  /** Resolves to whether the answer has arrived. Throws what `fetch` throws. */
   protected abstract attempt(purchase: Purchase, abort: Abort): Promise<boolean>
-  /** The header that shows the last payment for this purchase again, if there is one. */
+  /** Returns the header that presents the last payment for this purchase again, if there is one. */
   protected abstract headerOf(purchase: Purchase): string | undefined
 
   async run(isOver: () => boolean, hasToEnd: () => boolean): Promise<void> {
@@ -88,7 +88,7 @@ export abstract class Shopper {
     return { signal: controller.signal, controller }
   }
 
-  /** Shows the payment again: with the same request, and the header that was sent before. */
+  /** Presents the payment again, with the same request and the header that was sent before. */
   async #repeat(purchase: Purchase, when: string): Promise<void> {
     try {
       await this.show(purchase, when)
@@ -97,7 +97,7 @@ export abstract class Shopper {
     }
   }
 
-  /** @returns whether the answer came, or why not */
+  /** @returns whether the answer arrived, or why not */
   protected async show(purchase: Purchase, when: string): Promise<true | string> {
     const header = this.headerOf(purchase)
     if (header === undefined) return 'no payment'
@@ -117,7 +117,7 @@ export class LatchkeyShopper extends Shopper {
   readonly hasSecret = true
   readonly #open: () => Buyer
   #buyer: Buyer
-  /** The header that shows the last payment of a purchase again, after its response was lost. */
+  /** The header that presents the last payment of a purchase again, after its response was lost. */
   readonly #sent = new Map<Purchase, string>()
   /** The header that was sent first, which an eavesdropper could have. */
   readonly #first = new Map<Purchase, string>()
@@ -153,7 +153,7 @@ export class LatchkeyShopper extends Shopper {
   protected async attempt(purchase: Purchase, { signal, controller }: Abort): Promise<boolean> {
     const { random, repeats } = this.options
     if (random.chance(restartRate)) {
-      // As after a restart: all it knows is in the file, which its other purchases use at the same time.
+      // Simulates a restart: all it knows is in the file, which its other purchases use at the same time.
       this.#buyer = this.#open()
       repeats.add('buyer opened again')
     }
@@ -191,7 +191,7 @@ export class LatchkeyShopper extends Shopper {
   }
 }
 
-/** Uses the published client, which knows nothing of repeats: the program around it keeps the header. */
+/** Uses the published client, which does not support repeats: the program around it keeps the header. */
 export class PublishedShopper extends Shopper {
   readonly address: string
   readonly hasSecret = false
@@ -204,7 +204,7 @@ export class PublishedShopper extends Shopper {
     const { account, nodeUrl, chain } = options
     this.address = String(account.addr)
     const signer = toClientAvmSigner(Buffer.from(account.sk).toString('base64'))
-    // It reports every request to the node that it repeats.
+    // The client reports every request to the node that it repeats.
     Config.configure({ logger: silent })
     const scheme = new ExactAvmScheme(signer, { algodUrl: nodeUrl })
     this.#client = new x402Client().register(chain.caip2 as never, scheme)
@@ -235,7 +235,10 @@ export class PublishedShopper extends Shopper {
     return purchase.read(response)
   }
 
-  /** Shows it again. Whether it is refused for good, and not settled: then another payment may be made. */
+  /**
+   * Presents the payment again. Resolves to whether it is finally refused and not settled; then another payment may be
+   * made.
+   */
   async #isOver(purchase: Purchase, header: string): Promise<boolean> {
     const result = await this.show(purchase, 'with the header')
     if (result === true || result === 'settlement_pending' || result.startsWith('status ')) return false
@@ -248,7 +251,7 @@ export class PublishedShopper extends Shopper {
   }
 }
 
-/** By algosdk, not by our code: the id under which the ledger knows the payment. */
+/** Computes the id of the payment on the ledger with algosdk instead of our code. */
 function transactionIdOf(header: string): string {
   const { paymentGroup, paymentIndex } = decodePayment(header).payload as {
     paymentGroup: string[]

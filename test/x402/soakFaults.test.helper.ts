@@ -1,4 +1,4 @@
-/** What goes wrong on the way: a proxy in front of the node, and one between buyers and a seller. */
+/** Injects faults: a proxy in front of the node, and one between buyers and a seller. */
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ type Scope = { after: (work: () => unknown) => void }
 
 export type FaultOptions = { random: Random; faults: Counter; isOver: () => boolean }
 
-/** Where a fault of a proxy is possible now: nowhere once the soak is over. */
+/** When a fault of a proxy is possible: never once the soak is over. */
 type Faults = FaultOptions & { isStorm: () => boolean }
 
 const calmRate = 0.03
@@ -20,7 +20,7 @@ const submissionRate = 0.12
 const submissionPath = '/v2/transactions'
 const lookupPath = '/v2/transactions/pending/'
 
-/** Every few seconds a short time in which much fails. */
+/** Adds a short time every few seconds in which much fails. */
 function withStorms(options: FaultOptions): Faults {
   let changesAt = 0
   let isStorm = true
@@ -38,8 +38,8 @@ function withStorms(options: FaultOptions): Faults {
 }
 
 /**
- * A proxy in front of a node that loses, delays and refuses; that accepts submissions and loses the response, or accepts
- * and forgets them; and that denies to know a transaction.
+ * Opens a proxy in front of a node that loses, delays and refuses; that accepts submissions and loses the response, or
+ * accepts and forgets them; and that denies knowing a transaction.
  *
  * @returns its URL
  */
@@ -125,7 +125,7 @@ const lineFaults: readonly LineFault[] = [
 ]
 const lineRate = 0.04
 
-/** A connection between a buyer and a seller that breaks at any moment. Returns the port. */
+/** Opens a connection between a buyer and a seller that breaks at any moment. Returns the port. */
 export async function openFaultyLine(t: Scope, sellerPort: number, options: FaultOptions): Promise<number> {
   const sockets = new Set<Socket>()
   const server = createNetServer((buyer) => {
@@ -157,7 +157,7 @@ function join(buyer: Socket, seller: Socket, { random, faults, isOver }: FaultOp
     [buyer, seller],
     [seller, buyer],
   ] as const) {
-    // What was written before the end is still sent.
+    // Data written before the end is still sent.
     socket
       .on('error', breakBoth)
       .on('end', () => other.end())

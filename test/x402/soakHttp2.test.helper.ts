@@ -1,4 +1,4 @@
-/** A `fetch` over HTTP/2 without TLS: the one of Node speaks HTTP/1.1 only. */
+/** Provides a `fetch` over HTTP/2 without TLS, because Node's own supports only HTTP/1.1. */
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2'
 import { buffer } from 'node:stream/consumers'
@@ -7,7 +7,7 @@ type Scope = { after: (work: () => unknown) => void }
 
 export function http2Fetch(t: Scope, origin: string): typeof fetch {
   let session: ClientHttp2Session | undefined
-  // One that is closing has a successor, and stays open for as long as a lost response keeps one of its streams.
+  // A closing session has a successor, and stays open as long as a lost response keeps one of its streams.
   const sessions = new Set<ClientHttp2Session>()
   t.after(() => {
     for (const one of sessions) one.destroy()

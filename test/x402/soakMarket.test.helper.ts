@@ -1,4 +1,6 @@
-/** Everything a soak needs: the processes, the proxies before them, a seller on each adapter, and buyers. */
+/**
+ * Sets up everything a soak needs: the processes, the proxies in front of them, a seller on each adapter, and buyers.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Network } from '@latchkey/algorand'
@@ -18,12 +20,12 @@ import { type Adapter, adapters, routesFor, Shop } from './soakSellers.test.help
 
 type Scope = { after: (work: () => unknown) => void }
 
-/** The published client knows public networks only, so the devnet has the genesis hash of TestNet. */
+/** The published client knows only public networks, so the devnet has the genesis hash of TestNet. */
 const network = 'testnet'
 const { genesisHash } = Network.testnet
 export const dollar = 10458941n
 const buyerCount = 4
-/** How many purchases each of our buyers makes at once. */
+/** How many concurrent purchases each of our buyers makes. */
 export const lanes = 2
 const buyerMicroDollars = 100_000_000n
 const sponsorMicroAlgos = 1_000_000_000n
@@ -40,7 +42,7 @@ export type Market = Counters & {
   devnet: Service
   kmd: Service
   facilitator: Service
-  /** Without a proxy before it, for the books. */
+  /** Without a proxy, for the books. */
   chain: Chain
   nodeUrl: string
   storeFile: string
@@ -49,7 +51,7 @@ export type Market = Counters & {
   shoppers: Shopper[]
   /** Payments for which a seller recorded that it has sent the answer. */
   served: Set<string>
-  /** The balances in the beginning: dollars by address, and the sponsor's microAlgos. */
+  /** The initial balances: dollars by address, and the sponsor's microAlgos. */
   before: { microDollars: Map<string, bigint>; sponsorMicroAlgos: bigint }
 }
 
@@ -144,7 +146,7 @@ export async function microAlgosOf(chain: Chain, address: string): Promise<bigin
   return (await chain.algod.account(address)).microAlgos
 }
 
-/** Adapters by name in LATCHKEY_SOAK_ADAPTERS, to look at one alone. */
+/** LATCHKEY_SOAK_ADAPTERS selects adapters by name, to examine one alone. */
 function chosenAdapters(): readonly Adapter[] {
   const names = process.env['LATCHKEY_SOAK_ADAPTERS']?.split(',')
   return adapters.filter(({ name }) => names === undefined || names.includes(name))
@@ -154,7 +156,7 @@ function startable(t: Scope, name: string, args: readonly string[], files: { [op
   return new Service(t, name, [name, '--json', ...args, ...Object.entries(files).flat()])
 }
 
-/** Two wallets of one daemon: the sponsor's, which the facilitator uses, and the buyers'. */
+/** Opens two wallets of one daemon: the sponsor's, which the facilitator uses, and the buyers'. */
 async function openWallets(kmd: Service, dataDir: string): Promise<{ sponsor: string; buyers: string[] }> {
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(fastConfig), { mode: 0o600 })
@@ -182,7 +184,7 @@ async function openStorefront(
   return { name, url, fetch: isHttp2 ? http2Fetch(t, url) : fetch }
 }
 
-/** The proxies fail from the beginning. */
+/** Retries, because the proxies fail from the beginning. */
 async function openUntil<T>(open: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,4 +1,4 @@
-/** Processes of `latchkey` that are killed and started again, as a supervisor would. */
+/** Runs processes of `latchkey` that are killed and restarted, as a supervisor would. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,12 +25,12 @@ export class Service {
     t.after(() => this.kill())
   }
 
-  /** The end of what it wrote on stderr, for messages. */
+  /** Returns the end of its output on stderr, for messages. */
   get stderr(): string {
     return this.#stderr
   }
 
-  /** Starts it, again and again where it ends at once: a facilitator does so while its node is down. */
+  /** Starts the process, repeatedly if it exits at once, as a facilitator does while its node is down. */
   async start(): Promise<{ [name: string]: unknown }> {
     const giveUpAt = performance.now() + startTimeoutMs
     for (;;) {
@@ -65,7 +65,7 @@ export class Service {
     return undefined
   }
 
-  /** With SIGKILL: it gets no chance to finish anything. */
+  /** Sends SIGKILL, so the process cannot finish anything. */
   async kill(): Promise<void> {
     const child = this.#child
     if (child === undefined) return
@@ -79,7 +79,7 @@ export class Service {
 
 export type KillOptions = { random: Random; kills: Counter; isOver: () => boolean }
 
-/** Kills one of the services after another, in any order, sometimes two at once, and starts them again. */
+/** Kills the services one after another, in any order, sometimes two at once, and restarts them. */
 export async function killAtRandom(services: readonly Service[], options: KillOptions): Promise<void> {
   const { random, kills, isOver } = options
   const killOne = async (service: Service): Promise<void> => {
@@ -88,7 +88,7 @@ export async function killAtRandom(services: readonly Service[], options: KillOp
     await random.pause(0, 1_200)
     await service.start()
   }
-  // On a slow machine the time may be over before each was killed once.
+  // On a slow machine, the time may be over before each was killed once.
   const isDone = (): boolean => isOver() && services.every(({ name }) => kills.get(name) > 0)
   const left: Service[] = []
   while (!isDone()) {
@@ -98,7 +98,7 @@ export async function killAtRandom(services: readonly Service[], options: KillOp
   }
 }
 
-/** For a service that must have the same address after a restart. */
+/** Returns a port for a service that must keep its address after a restart. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

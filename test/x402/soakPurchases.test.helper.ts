@@ -1,4 +1,4 @@
-/** What buyers wanted and what they got: the books that the ledger is compared with. */
+/** Records what buyers wanted and what they got; these books are compared with the ledger. */
 import { randomUUID } from 'node:crypto'
 import { receiptOf } from '@latchkey/x402/client'
 import type { Answer, Good } from './soakSellers.test.helper.js'
@@ -7,19 +7,19 @@ import { methods } from './soakSellers.test.helper.js'
 /** A seller as a buyer sees it. */
 export type Storefront = { name: string; url: string; fetch: typeof fetch }
 
-/** One thing that a buyer wants, with one answer to get for one payment, however often it has to ask. */
+/** One purchase of a buyer, with one answer for one payment, however often the buyer has to ask. */
 export class Purchase {
   readonly id: string = randomUUID()
   readonly buyer: string
   readonly seller: Storefront
   readonly good: Good
   readonly url: string
-  /** Every whole answer that arrived, with the payment that its receipt names. */
+  /** Every complete answer that arrived, with the payment that its receipt names. */
   readonly deliveries: { transactionId: string; answer: string }[] = []
   attempts = 0
   /** `lost`: its payment is settled, and the seller refuses to answer. */
   state: 'wanted' | 'delivered' | 'lost' = 'wanted'
-  /** What the last attempts came to, for messages. */
+  /** The outcomes of the last attempts, for messages. */
   readonly history: string[] = []
 
   constructor(buyer: string, seller: Storefront, good: Good) {
@@ -29,7 +29,7 @@ export class Purchase {
     this.url = `${seller.url}/${good}?purchase=${this.id}`
   }
 
-  /** The request, the same one each time. */
+  /** Returns the request, which is the same each time. */
   get init(): RequestInit {
     if (methods[this.good] === 'GET') return { method: 'GET' }
     const headers = { 'Content-Type': 'application/json' }
@@ -41,7 +41,7 @@ export class Purchase {
     if (this.history.length > 12) this.history.shift()
   }
 
-  /** Whether this is the answer. Rejects if the connection breaks within it. */
+  /** Resolves to whether this is the answer. Rejects if the connection breaks while reading. */
   async read(response: Response): Promise<boolean> {
     const body = await response.text()
     if (response.status !== 200) {
@@ -56,7 +56,7 @@ export class Purchase {
   }
 }
 
-/** The code of a refusal, in a receipt or in the offers of a 402. */
+/** Returns the code of a refusal, in a receipt or in the offers of a 402. */
 export function refusalOf(response: Response): string | undefined {
   const receipt = receiptOf(response)
   if (receipt !== undefined) return receipt.success ? undefined : (receipt.errorReason ?? 'no reason')

@@ -1,4 +1,4 @@
-/** Random choices of a soak, from a seed that is printed: the choices can be repeated, their timing cannot. */
+/** Makes the random choices of a soak from a seed that is printed: the choices can be repeated, their timing cannot. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export class Random {
@@ -8,7 +8,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** At least 0, less than 1. Mulberry32. */
+  /** Returns a number of at least 0 and less than 1, by Mulberry32. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let value = this.#state
@@ -39,7 +39,7 @@ export class Random {
   }
 }
 
-/** How often each thing happened, by name. */
+/** Counts events by name. */
 export class Counter {
   readonly #counts: { [name: string]: number } = {}
 
@@ -55,7 +55,7 @@ export class Counter {
     return Object.values(this.#counts).reduce((sum, count) => sum + count, 0)
   }
 
-  /** In the order of names. */
+  /** Returns the counts sorted by name. */
   toJSON(): { [name: string]: number } {
     return Object.fromEntries(Object.entries(this.#counts).sort(([a], [b]) => (a < b ? -1 : 1)))
   }

@@ -1,4 +1,4 @@
-/** A seller on each adapter, with what it sold: answers by id, and orders by purchase. */
+/** Runs a seller on each adapter, and records its sales: answers by id, and orders by purchase. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -19,8 +19,8 @@ import type { Counter, Random } from './soakRandom.test.helper.js'
 type Scope = { after: (work: () => unknown) => void }
 
 /**
- * What is bought: a report that is settled after it was made; a dossier, which is settled first for its price; an order,
- * which is settled first for its effect; a stream, which is settled first and sent as it is made.
+ * The goods: a report, which is settled after it was made; a dossier, which is settled first because of its price; an
+ * order, which is settled first because of its effect; and a stream, which is settled first and sent while it is made.
  */
 export const goods = ['report', 'dossier', 'order', 'stream'] as const
 export type Good = (typeof goods)[number]
@@ -38,10 +38,10 @@ export function routesFor(network: string, payTo: string): { [key: string]: Rout
   }
 }
 
-/** What every answer is: which purchase it is for, and which run of a handler made it. */
+/** The content of every answer: its purchase, and the handler run that made it. */
 export type Answer = { purchase: string; answer: string; good: Good; filler: string }
 
-/** Payments expire within a minute or two: the devnet makes blocks faster than the public network. */
+/** Payments expire within a minute or two, because the devnet makes blocks faster than the public network. */
 const maxTimeoutSeconds = 300
 const failureRate = 0.02
 const maxFiller = 20_000
@@ -60,7 +60,7 @@ export class Shop {
     this.#counts = counts
   }
 
-  /** Undefined where the handler fails, before it had an effect. */
+  /** Returns undefined if the handler fails before it had an effect. */
   async serve(good: Good, purchase: string): Promise<Answer | undefined> {
     await this.#random.pause(0, this.#random.chance(0.1) ? 800 : 60)
     if (this.#random.chance(failureRate)) {
@@ -91,7 +91,7 @@ function target(url = '/'): { good: Good | undefined; purchase: string } {
   return { good, purchase: searchParams.get('purchase') ?? '' }
 }
 
-/** The order says which one it is; its id in the address is only what the books are kept by. */
+/** Returns the id in the order itself; the id in the URL is only for the books. */
 function orderOf(body: string): string {
   return (JSON.parse(body) as { order: string }).order
 }
@@ -126,7 +126,7 @@ async function openHttp2(t: Scope, { gate, shop }: SellerOptions): Promise<numbe
   return listen(t, server as never)
 }
 
-/** A server of HTTP/2 ends when the last session does. */
+/** Closes all sessions, because an HTTP/2 server stops only when its last session does. */
 function closeSessions(t: Scope, server: Pick<Http2Server, 'on'>): void {
   const sessions = new Set<{ destroy: () => void }>()
   server.on('session', (session) => {

@@ -1,4 +1,6 @@
-/** A response that streams and is lost at its end: its buyer gets the same bytes again, and the handler does not run again. */
+/**
+ * A streamed response that is lost at its end: its buyer gets the same bytes again, and the handler does not run again.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http2'
@@ -28,7 +30,7 @@ for (const { name, prefix, open } of adapters) {
       return { response, payment: payment! }
     }
 
-    await t.test('is sent again to the buyer who shows its secret, and to no other', async () => {
+    await t.test('is sent again only to the buyer who presents its secret', async () => {
       const { response, payment } = await pay()
       stock.goOn()
       assert.equal(await response.text(), 'first,second')
@@ -41,7 +43,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.count('stream'), 1)
     })
 
-    await t.test('goes on to its end if its client leaves before, and is sent again', async () => {
+    await t.test('continues to its end if its client leaves early, and is sent again', async () => {
       const before = stock.count('stream')
       const abort = new AbortController()
       const { response, payment } = await pay(abort.signal)

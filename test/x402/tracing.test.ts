@@ -1,4 +1,7 @@
-/** One trace of a paid request, by the SDK of OpenTelemetry: buyer, gate, facilitator and node, each over HTTP. */
+/**
+ * Checks that a paid request is one trace, with the OpenTelemetry SDK: buyer, gate, facilitator and node, each over
+ * HTTP.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, before, test } from 'node:test'
@@ -34,7 +37,7 @@ after(() => {
   context.disable()
 })
 
-test('a paid request is one trace, with the ids of request and payment in every span and line, and no secret', async (t) => {
+test('a paid request is one trace, with the request and payment ids in every span and line, and no secret', async (t) => {
   const { chain, buyer: payer, seller, sponsor } = await openTrade(t)
   const facilitator = new Facilitator({ chains: [chain], feePayer: Signer.fromSecretKey(keyOf(sponsor)) })
   t.after(() => facilitator.stop())
@@ -76,7 +79,7 @@ test('a paid request is one trace, with the ids of request and payment in every 
   const [payment] = buyer.payments.all()
   const root = spans.find(({ name }) => name === 'buyer.fetch')!
   assert.equal(root.parentSpanContext, undefined)
-  // A request that waits for the next block does so for all settlements, and belongs to none.
+  // A request that waits for the next block does so for all settlements, and belongs to none of them.
   const others = spans.filter((span) => span.spanContext().traceId !== root.spanContext().traceId)
   const waits = /^GET \/v2\/(status|blocks)/
   assert.deepEqual(
@@ -141,7 +144,7 @@ test('a refused payment has its id in the log, and the reason in its span', asyn
   assert.deepEqual(errors, [])
 })
 
-test('an error that is not of the caller is reported with the ids of request and payment', async (t) => {
+test("an error that is not the caller's fault is reported with the request and payment ids", async (t) => {
   const { chain, buyer: payer, seller, sponsor } = await openTrade(t)
   const reported: unknown[] = []
   const store = new MemorySettlements()
@@ -159,7 +162,7 @@ test('an error that is not of the caller is reported with the ids of request and
   assert.deepEqual(reported, [[new Error('the database is away'), subject]])
 })
 
-test('without an SDK a paid request loads nothing of OpenTelemetry', () => {
+test('without an SDK, a paid request loads no part of OpenTelemetry', () => {
   const entries = ['client', 'server', 'node', 'hono', 'express', 'fastify', 'facilitator', 'sqlite', 'schemes']
   const program = `
     import { createRequire } from 'node:module'
@@ -181,7 +184,7 @@ test('without an SDK a paid request loads nothing of OpenTelemetry', () => {
   assert.equal(stdout, '[]\n', stderr)
 })
 
-/** A payment that was signed and not sent. */
+/** Returns a payment that was signed and not sent. */
 async function payFor(chain: Chain, payer: Account, seller: Account, sponsor: Account) {
   const buyer = new Buyer({ signer: Signer.fromSecretKey(keyOf(payer)), chains: chain })
   const [asset, payTo, feePayer] = ['10458941', String(seller.addr), String(sponsor.addr)]
@@ -197,7 +200,7 @@ function below(spans: readonly ReadableSpan[], parent: ReadableSpan): ReadableSp
   return own.flatMap((span) => [span, ...below(spans, span)])
 }
 
-/** The names of spans inside each other. Calls of nodes are left out: how many there are depends on when the block comes. */
+/** Returns the nested names of spans. Node calls are left out, because their number depends on when the block comes. */
 function outline(spans: readonly ReadableSpan[], parent: ReadableSpan): string[] {
   const own = spans.filter(({ parentSpanContext }) => parentSpanContext?.spanId === parent.spanContext().spanId)
   const named = own.filter(({ name }) => !nodeCall.test(name)).sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,4 +1,4 @@
-/** A devnet with the id of TestNet, which the published packages know, and the accounts of a payment. */
+/** Sets up a devnet with the id of TestNet, which the published packages know, and the accounts of a payment. */
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,15 +19,15 @@ export type Trade = {
   devnet: Devnet
   chain: Chain
   algod: algosdk.Algodv2
-  /** Has a dollar, and no Algo to spare. */
+  /** Has a dollar and no spare Algos. */
   buyer: algosdk.Account
-  /** Can take dollars. */
+  /** Can receive dollars. */
   seller: algosdk.Account
   /** Has an Algo for fees. */
   sponsor: algosdk.Account
 }
 
-/** By default the devnet only goes by the name of TestNet; with its genesis hash, clients take it for TestNet. */
+/** By default the devnet only uses the name of TestNet; with its genesis hash, clients treat it as TestNet. */
 export async function openTrade(t: TestContext, { genesisHash }: { genesisHash?: string } = {}): Promise<Trade> {
   const devnet = await startDevnet(t, { genesisHash })
   const chain = await Chain.open({ network: 'testnet', nodes: devnet.url, genesisHash: devnet.genesisHash })
@@ -44,7 +44,7 @@ export function keyOf({ sk }: algosdk.Account): string {
 
 type Traders = Pick<Trade, 'algod' | 'buyer' | 'seller' | 'sponsor'>
 
-/** The balances of all accounts: ALGOs and dollars, in millionths. */
+/** Returns the balances of all accounts: ALGOs and dollars, in millionths. */
 export async function possessions({ algod, buyer, seller, sponsor }: Traders, assetId = dollar) {
   const one = async ({ addr }: algosdk.Account): Promise<[bigint, bigint | undefined]> => {
     const { amount, assets } = await algod.accountInformation(addr).do()
@@ -53,7 +53,7 @@ export async function possessions({ algod, buyer, seller, sponsor }: Traders, as
   return { buyer: await one(buyer), seller: await one(seller), sponsor: await one(sponsor) }
 }
 
-/** As facilitators offer themselves to sellers. */
+/** Serves a facilitator as sellers expect it. */
 export function facilitatorApi(facilitator: PublishedFacilitator): RequestListener {
   type PaymentBody = { paymentPayload: never; paymentRequirements: never }
   return async (request, response) => {
@@ -67,7 +67,7 @@ export function facilitatorApi(facilitator: PublishedFacilitator): RequestListen
   }
 }
 
-/** Serves requests without a body with an application of the web's own kind. */
+/** Serves requests without a body with a web-standard application. */
 export function asListener(app: { fetch: (request: Request) => Response | Promise<Response> }): RequestListener {
   return async (request, response) => {
     const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)])
@@ -76,7 +76,7 @@ export function asListener(app: { fetch: (request: Request) => Response | Promis
   }
 }
 
-/** Its address; gone after the test. */
+/** Returns the URL of a server that is stopped after the test. */
 export async function listen(t: TestContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,4 +1,7 @@
-/** The example as its README runs it: a chain, a key daemon, a facilitator, a seller and a buyer, a process each. */
+/**
+ * Runs the example as in its README: a chain, a key daemon, a facilitator, a seller and a buyer, each in its own
+ * process.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +24,7 @@ const buyer = join(root, 'examples', 'weather', 'dist', 'buyer.js')
 type Environment = { [name: string]: string }
 type Process = { output: () => string; exited: Promise<number | null>; kill: () => void }
 
-/** With nothing of this process's own settings. */
+/** Passes on none of this process's settings. */
 function start(args: readonly string[], environment: Environment): Process {
   const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'] ?? '', ...environment } })
   let output = ''
@@ -34,7 +37,7 @@ function start(args: readonly string[], environment: Environment): Process {
   return { output: () => output, exited, kill: () => child.kill('SIGKILL') }
 }
 
-/** What the pattern's first group matches, once it is printed. */
+/** Returns the first group of the pattern, once it is printed. */
 async function printed({ output, exited }: Process, pattern: RegExp): Promise<string> {
   let hasEnded = false
   void exited.then(() => {
@@ -56,7 +59,7 @@ test('weather for a cent', { timeout }, async (t) => {
   let network: Environment
   let payTo: string
   let shopUrl: string
-  /** Of a key that only the daemon has, with a dollar. */
+  /** The address of a key that only the daemon has, with a dollar. */
   let address: string
   let wallet: Environment
 
@@ -87,7 +90,7 @@ test('weather for a cent', { timeout }, async (t) => {
 
     const shop = start([seller], { ...network, AVM_ADDRESS: payTo, FACILITATOR_URL: facilitatorUrl, PORT: '0' })
     scope.after(shop.kill)
-    // The address that it listens on: localhost can be ::1 alone.
+    // Uses the address that it listens on, because localhost can be ::1 only.
     shopUrl = await printed(shop, /Server listening at (http:\/\/127\.0\.0\.1:[0-9]+)\n/)
   })
 
@@ -106,14 +109,14 @@ test('weather for a cent', { timeout }, async (t) => {
     return (holding as { amount: number }).amount
   }
 
-  /** The buyer's output and exit code. */
+  /** Returns the buyer's output and exit code. */
   async function buy(environment: Environment): Promise<{ output: string; code: number | null }> {
     const bought = start([buyer], { ...network, RESOURCE_SERVER_URL: shopUrl, ...environment })
     const code = await bought.exited
     return { output: bought.output(), code }
   }
 
-  await t.test('responds with 402 and the offers in a header without a payment', async () => {
+  await t.test('without a payment, responds with 402 and the offers in a header', async () => {
     const response = await fetch(`${shopUrl}/weather`)
     assert.equal(response.status, 402)
     const { accepts } = JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())

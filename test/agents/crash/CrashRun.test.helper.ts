@@ -1,26 +1,27 @@
 /**
- * Fifty clients spend with the tokens of four agents while the service that signs for them is killed again and again. Each
- * signature that reaches a client is added up, by transaction id; what the limits allow is compared with the sums.
+ * Runs fifty clients that spend with the tokens of four agents while the signing service is killed repeatedly. Each
+ * signature that reaches a client is counted by transaction id, and the sums are compared with the limits.
  *
- * The run has epochs. Within one the clock of the service goes forward by less than a day, and back; between two it goes forward
- * by more than a day, so that a limit of a day holds for each epoch by itself. At the end of an epoch all that was never
- * answered is sent again, and the rest of each limit is spent to the last unit.
+ * The run is divided into epochs. Within an epoch, the clock of the service moves forward by less than a day, and back.
+ * Between two epochs, it moves forward by more than a day, so a daily limit applies to each epoch separately. At the
+ * end of an epoch, every request without a response is sent again, and the rest of each limit is spent to the last
+ * unit.
  */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Bytes, Ed25519, Network, SignedTransaction, Transaction } from '@latchkey/algorand'
 
-/** What signs: our daemon, or one that counts after signing. */
+/** The signing service: our daemon, or one that counts after signing. */
 export type SigningService = {
   start: () => Promise<string>
-  /** kill -9. */
+  /** Sends SIGKILL. */
   kill: () => Promise<void>
-  /** How far the clock is ahead, in seconds. */
+  /** Sets how far the clock is ahead, in seconds. */
   setClock: (seconds: number) => void
 }
 
 export type TestAgent = { readonly token: string; readonly publicKey: Uint8Array }
 
-/** Of every agent, for each of the two assets. */
+/** The limits of every agent, for each of the two assets. */
 export type Limits = { readonly each: bigint; readonly day: bigint; readonly total: bigint }
 
 export type CrashOptions = {
@@ -32,7 +33,7 @@ export type CrashOptions = {
   seed: number
 }
 
-/** What went wrong, in words; empty if every limit held to the unit. */
+/** The violations as text; empty if every limit held to the unit. */
 export type CrashReport = { violations: string[]; signatures: number; cutOff: number; refused: number; repeats: number }
 
 /** Algos and an asset. */
@@ -52,7 +53,7 @@ type Payment = {
 
 type Answer = 'signed' | 'refused' | 'cut off'
 
-/** A generator of numbers that a failure can be repeated with. */
+/** Returns a seeded random generator, so a failure can be repeated. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed >>> 0
   return (below) => {
@@ -65,7 +66,7 @@ export class CrashRun {
   readonly #options: CrashOptions
   readonly #random: (below: number) => number
   readonly #connections = new Agent({ keepAlive: true, maxSockets: clients })
-  /** By transaction id: what was signed in this epoch, and before. */
+  /** The signed payments of this and earlier epochs, by transaction id. */
   readonly #signed = new Map<string, { payment: Payment; epoch: number }>()
   readonly #unanswered = new Map<string, Payment>()
   readonly #report: CrashReport = { violations: [], signatures: 0, cutOff: 0, refused: 0, repeats: 0 }
@@ -78,7 +79,7 @@ export class CrashRun {
     this.#random = randomFrom(options.seed)
   }
 
-  /** The ids of all transactions of which a signature arrived. */
+  /** The ids of all transactions whose signature arrived. */
   get signedIds(): string[] {
     return [...this.#signed.keys()]
   }
@@ -100,14 +101,16 @@ export class CrashRun {
     return this.#report
   }
 
-  /** A first payment at the new time: from here on the clock may go back. */
+  /** Makes a first payment at the new time. After it, the clock may go back. */
   async #beginEpoch(): Promise<void> {
     const { service } = this.#options
     this.#url = await service.start()
     if ((await this.#send(this.#payment(0, 0, 1n))) !== 'signed') this.#fail(`epoch ${this.#epoch} does not begin`)
   }
 
-  /** One life of the service. All of them together ask for more than a day allows, so that the last are at the limit. */
+  /**
+   * Runs one life of the service. All lives together request more than a day allows, so the last ones hit the limit.
+   */
   async #spendUntilKilled(lives: number): Promise<void> {
     const { service, limits, agents } = this.#options
     this.#moveClock()
@@ -135,13 +138,13 @@ export class CrashRun {
     await working
   }
 
-  /** Back and forth within a few hours of the epoch: what counts is the highest. */
+  /** Moves the clock back and forth within a few hours of the epoch. Only the highest time counts. */
   #moveClock(): void {
     const hours = this.#random(48) - 36
     this.#options.service.setClock(this.#epoch * 2 * daySeconds + Math.min(hours, 10) * 3_600)
   }
 
-  /** Payments that add up to about a sum for each agent and asset, some of them above the limit of one payment. */
+  /** Returns payments that add up to about a sum for each agent and asset, some of them above the limit per payment. */
   #payments(sum: bigint): Payment[] {
     const { agents, limits } = this.#options
     const payments: Payment[] = []
@@ -201,7 +204,7 @@ export class CrashRun {
                 this.#fail(`unexpected: ${response.statusCode} ${text}`)
               resolve(isWhole && response.statusCode === 403 ? 'refused' : 'cut off')
             } else {
-              // Of a response that is cut off, any part of it means that there was a signature.
+              // Any part of a truncated response proves that there was a signature.
               if (isWhole) this.#verify(text, bytes, publicKey, id)
               resolve('signed')
             }
@@ -220,7 +223,7 @@ export class CrashRun {
     if (!isValid || Transaction.id(Transaction.encode(signed.txn)) !== id) this.#fail(`${id} has a wrong signature`)
   }
 
-  /** Everything is answered, nothing is over a limit, and exactly the rest can be spent. */
+  /** Checks that every request is answered, no limit is exceeded, and exactly the rest can be spent. */
   async #endEpoch(): Promise<void> {
     const { service, agents } = this.#options
     this.#url = await service.start()
@@ -250,7 +253,7 @@ export class CrashRun {
     if (answer !== 'refused') this.#fail(`one more than a limit is ${answer}: ${where}`)
   }
 
-  /** What the limits leave, by the signatures that arrived. */
+  /** Returns the rest of each limit, according to the signatures that arrived. */
   #rest(agent: number, asset: number): bigint {
     const { limits } = this.#options
     let [day, total] = [limits.day, limits.total]

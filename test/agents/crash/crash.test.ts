@@ -1,6 +1,6 @@
 /**
- * The limits of agents hold over kill -9, restarts, parallel clients and a clock that is set back: the sum of all signatures
- * that ever left the daemon is never above a limit, and after the end exactly the rest can be spent. LATCHKEY_CRASH_KILLS sets
+ * Agent limits hold despite SIGKILL, restarts, parallel clients and a clock that is set back: the sum of all signatures
+ * that left the daemon never exceeds a limit, and exactly the rest can be spent at the end. LATCHKEY_CRASH_KILLS sets
  * the number of kills.
  */
 import assert from 'node:assert/strict'
@@ -24,7 +24,7 @@ import {
 } from './CrashRun.test.helper.js'
 
 const kills = Number(process.env['LATCHKEY_CRASH_KILLS'] ?? 20)
-/** In the last one the limit in all is what ends it: it is less than that of as many days. */
+/** The last epoch ends at the total limit, which is less than the daily limit times the number of epochs. */
 const epochs = kills >= 100 ? 4 : 2
 const agentCount = 4
 const limits: Limits = {
@@ -53,7 +53,7 @@ test(`${kills} kills: no limit is exceeded by a unit, and no unit is lost`, {
   )
 })
 
-test('a service that counts after it signed fails the same test', { timeout: 300_000 }, async (t) => {
+test('a service that counts after signing fails the same test', { timeout: 300_000 }, async (t) => {
   const dir = makeDataDir()
   t.after(() => removeDataDir(dir))
   const naiveKills = 8
@@ -68,7 +68,7 @@ test('a service that counts after it signed fails the same test', { timeout: 300
   t.diagnostic(`${violations.length} violations, such as: ${violations[0]}`)
 })
 
-/** The daemon on its data directory, with a wallet and four agents. */
+/** Creates the daemon on its data directory, with a wallet and four agents. */
 async function createDaemon(t: TestContext, dir: string): Promise<{ service: SigningService; agents: TestAgent[] }> {
   const clock = new Clock(dir, 'daemon')
   let daemon: TestDaemon | undefined
@@ -117,7 +117,7 @@ const rules = {
   payees: { allow_all: true },
 }
 
-/** What the log says of each transaction: no signature without its record. */
+/** Returns the record of each transaction in the log; every signature must have one. */
 function recordsOf(dir: string): Map<string, string> {
   const database = new DatabaseSync(join(dir, 'latchkey_state.db'))
   const [check] = database.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[]

@@ -1,10 +1,10 @@
 /**
- * A signing service as they are usually written: the limits are checked against sums in memory, the payment is counted after it
- * was signed, and the sums are saved every now and then. Speaks as much of the API as the crash test uses.
+ * A typical signing service without durable limits: limits are checked against sums in memory, a payment is counted
+ * after signing, and the sums are saved occasionally. Implements the part of the API that the crash test uses.
  *
- *     node naive-daemon.test.helper.js FILE
+ * node naive-daemon.test.helper.js FILE
  *
- * FILE has the limits and the keys by token; FILE.sums has what was spent.
+ * FILE contains the limits and the keys by token; FILE.sums contains the amounts spent.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -42,7 +42,7 @@ async function sign(token: string, bytes: Uint8Array): Promise<string | undefine
   const { day, total } = sumOf(key)
   const isWithin = amount <= BigInt(settings.each) && day + amount <= BigInt(settings.day)
   if (!isWithin || total + amount > BigInt(settings.total)) return undefined
-  // Where the key is in a vault, or on another machine, signing takes a turn of the event loop.
+  // If the key is in a vault or on another machine, signing takes a turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve))
   const { secretKey } = Ed25519.keyPairFromSeed(Buffer.from(settings.seeds[token]!, 'hex'))
   const sig = Ed25519.sign(Transaction.bytesToSign(bytes), secretKey)

@@ -1,4 +1,4 @@
-"""The SDK's own kmd client with the token of an agent in place of the API token: prints what came of each step."""
+"""Runs the SDK's kmd client with an agent's token in place of the API token, and prints the outcome of each step."""
 
 import json
 import os

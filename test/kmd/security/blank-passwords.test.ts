@@ -1,9 +1,12 @@
-/** K-b: `goal` asks whether a wallet is unencrypted by unlocking it with a blank password, before nearly every command. */
+/**
+ * K-b: `goal` checks whether a wallet is unencrypted by unlocking it with a blank password, before nearly every
+ * command.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { start } from '../../process/commands.test.helper.js'
 
-test('forty commands, each with a blank probe before the right password, are all served', async (t) => {
+test('serves forty commands, each with a blank probe before the right password', async (t) => {
   const kmd = await start(t)
   const id = await kmd.create('everyday', 'pw')
   const refused: string[] = []
@@ -25,7 +28,7 @@ test('wrong passwords delay neither a blank probe nor a wallet without a passwor
     assert.ok(guesses.some(({ status }) => status === 429))
   }
   await Promise.all([open, locked].map(guess))
-  // What the probe must not open: a way around the wait.
+  // The probe must not become a way around the wait.
   assert.equal((await kmd.tryUnlock(locked, 'pw')).status, 429)
   assert.equal((await kmd.tryUnlock(locked, '')).status, 401)
   assert.equal((await kmd.tryUnlock(locked, 'pw')).status, 429)

@@ -1,4 +1,4 @@
-/** A local account reads the command lines of all processes, and looks for the ticket of a console link. */
+/** A local account reads the command lines of all processes and looks for the ticket of a console link. */
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,9 @@ import { latchkey } from '../../support/latchkey.test.helper.js'
 
 const skip = process.platform === 'linux' ? false : 'replaces xdg-open, and reads /proc'
 
-/** `latchkey console --open` with an `xdg-open` that writes down its arguments and stays, as a browser does. */
+/**
+ * Runs `latchkey console --open` with an `xdg-open` that records its arguments and keeps running, as a browser does.
+ */
 async function openConsole(t: TestContext) {
   const kmd = await start(t)
   const home = temporaryDirectory(t)
@@ -43,7 +45,7 @@ function commandLines(): string[] {
     })
 }
 
-test('the ticket is in no command line, but in a file that only its owner can read', { skip }, async (t) => {
+test('the ticket is in a file that only its owner can read, and in no command line', { skip }, async (t) => {
   const { ticket, path, more, runtime } = await openConsole(t)
   assert.ok(ticket.length > 40)
   assert.deepEqual(
@@ -77,6 +79,6 @@ test('Chromium follows the file to the console, and sends no referrer', { skip }
     referrers.filter((referrer) => referrer !== undefined),
     [],
   )
-  // The blank page, and the console in the place of the file: going back does not lead to it.
+  // The history contains the blank page and the console in place of the file, so going back does not lead to the file.
   assert.equal(await page.evaluate('history.length'), 2)
 })

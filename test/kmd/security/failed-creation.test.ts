@@ -1,4 +1,4 @@
-/** A wallet whose creation fails, or is interrupted: no half of one is listed, and its name is free. */
+/** A wallet whose creation fails or is interrupted: no partial wallet is listed, and its name is free. */
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -6,7 +6,7 @@ import { suite, test } from 'node:test'
 import { dataDirectory, Kmd, sleep, start, temporaryDirectory } from '../../process/commands.test.helper.js'
 import { root, startDaemon } from '../../support/daemon.test.helper.js'
 
-/** Less than a wallet, and more than the log and the other files of the daemon. */
+/** Smaller than a wallet, but larger than the log and the other files of the daemon. */
 const fileLimitKiB = 16
 const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 12)
 
@@ -16,7 +16,7 @@ const problems = async (kmd: Kmd): Promise<unknown[]> =>
 suite('failed creation', { concurrency: 2 }, () => {
   test('KM a wallet that does not fit on the disk leaves nothing, and its name is free', async (t) => {
     const dataDir = dataDirectory(t)
-    // A program of the name `node` that limits the size of files, as a full disk does.
+    // A program named `node` that limits the size of files, as a full disk does.
     const bin = temporaryDirectory(t)
     writeFileSync(join(bin, 'node'), `#!/bin/bash\nulimit -f ${fileLimitKiB}\nexec ${process.execPath} "$@"\n`)
     chmodSync(join(bin, 'node'), 0o755)
@@ -37,11 +37,11 @@ suite('failed creation', { concurrency: 2 }, () => {
     assert.deepEqual(await kmd.walletNames(), ['w'])
   })
 
-  test('KM what a crash left of a creation is not listed, blocks no name, and is removed', async (t) => {
+  test('KM the remains of a crashed creation are not listed, block no name, and are removed', async (t) => {
     const kmd = await start(t)
     const id = (digit: string): string => digit.repeat(32)
     const [old, young] = [`w.${id('0')}.db.latchkey-unfinished`, `w.${id('1')}.db.latchkey-unfinished`]
-    // A copy that a person made.
+    // A copy made by a person.
     const copy = `w.${id('2')}.db.new`
     for (const name of [old, `${old}-journal`, young, copy]) writeFileSync(kmd.walletPath(name), '')
     const anHourAgo = Date.now() / 1000 - 3600
@@ -60,7 +60,7 @@ suite('failed creation', { concurrency: 2 }, () => {
     assert.ok(existsSync(again.walletPath(copy)))
   })
 
-  test(`KM ${rounds} kills during creations leave whole wallets or none`, {
+  test(`KM ${rounds} kills during creations leave complete wallets or none`, {
     timeout: 120_000 + rounds * 20_000,
   }, async (t) => {
     const dataDir = dataDirectory(t)

@@ -1,4 +1,4 @@
-/** A program of another account takes the port of a daemon that was killed, and waits for token and password. */
+/** A program of another account takes the port of a killed daemon and waits for token and password. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ const otherUid = 54_321
 const skip = process.platform === 'linux' ? missingOtherUsers() : 'needs Linux'
 const password = 'correct horse'
 
-/** Answers everything as a daemon with one wallet would, and prints what it receives. */
+/** Responds to everything like a daemon with one wallet, and prints what it receives. */
 const impostor = `
 const { createServer } = require('node:http')
 const server = createServer((request, response) => {
@@ -32,7 +32,7 @@ server.prependListener('connection', (socket) => resets-- > 0 && socket.resetAnd
 server.listen(Number(process.argv[1]), '127.0.0.1', () => process.stdout.write('listening\\n'))
 `
 
-/** The impostor on `port`, which resets its first connections, and what it has received. */
+/** Starts the impostor on `port`, which resets its first connections, and returns what it has received. */
 async function listenAs(t: TestContext, uid: number, port: number, resets = 0): Promise<() => string> {
   const child = spawn(process.execPath, ['-e', impostor, String(port), String(resets)], {
     ...{ uid, gid: uid, cwd: '/', env: {} },
@@ -51,7 +51,7 @@ async function listenAs(t: TestContext, uid: number, port: number, resets = 0): 
   return () => output.replace('listening\n', '')
 }
 
-/** A daemon with the wallet w that was killed: kmd.net stays. */
+/** Returns a killed daemon with the wallet w; kmd.net remains. */
 async function killedDaemon(t: TestContext) {
   const dataDir = dataDirectory(t)
   const daemon = await startDaemon({ dir: dataDir })
@@ -92,7 +92,7 @@ test('commands send nothing to a program of another account on the port of a kil
   }
 })
 
-test('a client sends nothing after the port has changed hands, and finds the daemon again', { skip }, async (t) => {
+test('a client sends nothing after the port has changed owner, and finds the daemon again', { skip }, async (t) => {
   const { dataDir, port, kill } = await killedDaemon(t)
   const kmd = await Kmd.connect({ dataDir })
   t.after(() => kmd.close())
@@ -100,7 +100,7 @@ test('a client sends nothing after the port has changed hands, and finds the dae
   await wallet.generateKey()
   await kill()
   const received = await listenAs(t, otherUid, port)
-  // Reads, which use the connections that are open, and calls that get a connection of their own.
+  // Reads reuse open connections, and other calls open new ones.
   await assert.rejects(wallet.keys(), isForeign)
   await assert.rejects(wallet.generateKey(), isForeign)
   await assert.rejects(Promise.all(Array.from({ length: 50 }, () => kmd.wallets.list())), isForeign)
@@ -112,7 +112,7 @@ test('a client sends nothing after the port has changed hands, and finds the dae
   assert.equal(received(), '')
 })
 
-test('a client with a fetch of its own sends nothing either', { skip }, async (t) => {
+test('a client with a custom fetch sends nothing either', { skip }, async (t) => {
   const { dataDir, port, kill } = await killedDaemon(t)
   await kill()
   const received = await listenAs(t, otherUid, port)
@@ -121,7 +121,7 @@ test('a client with a fetch of its own sends nothing either', { skip }, async (t
   assert.equal(received(), '')
 })
 
-test('a program of another account proves nothing by a reset', { skip }, async (t) => {
+test("a connection reset by another account's program proves nothing", { skip }, async (t) => {
   const { dataDir, port, kill } = await killedDaemon(t)
   await kill()
   const received = await listenAs(t, otherUid, port, 1)
@@ -134,7 +134,7 @@ test('a program of another account proves nothing by a reset', { skip }, async (
   assert.equal(received(), '')
 })
 
-test('a daemon of another account that owns the data directory is served by root', { skip }, async (t) => {
+test('root can use a daemon of another account that owns the data directory', { skip }, async (t) => {
   const { dataDir, port, kill } = await killedDaemon(t)
   await kill()
   const { chownSync } = await import('node:fs')

@@ -1,6 +1,6 @@
 /**
- * A data directory on a file system that is full: a small tmpfs in a mount namespace of this test, so that nothing is
- * left of it. The file runs itself in that namespace.
+ * Tests a data directory on a full file system: a small tmpfs in a mount namespace of this test, so nothing remains.
+ * The file runs itself in that namespace.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -78,7 +78,7 @@ const health = async (daemon: TestDaemon, token = daemon.token) =>
   }
 
 if (isInside) {
-  test('requests are answered, lost lines are counted, and reported once there is room', async (t) => {
+  test('requests are answered, and lost log lines are counted, then reported once there is room', async (t) => {
     const disk = makeDisk(t)
     const daemon = await startDaemon({ dir: disk.dir })
     t.after(() => daemon.stop())
@@ -96,7 +96,7 @@ if (isInside) {
     assert.equal((await daemon.call('POST', '/v1/key/export', key)).status, 200)
     const signed = await daemon.call('POST', '/v1/program/sign', { ...key, data: 'AQ==' })
     assert.equal(signed.status, 200)
-    // A new key cannot be stored, and that is said.
+    // A new key cannot be stored, and the response reports it.
     const { wallet_handle_token } = key
     const refused = await daemon.call('POST', '/v1/key', { wallet_handle_token })
     assert.deepEqual([refused.status, refused.json.error], [500, true], refused.text)
@@ -106,7 +106,7 @@ if (isInside) {
     assert.ok(lost_log_lines >= 2, `${lost_log_lines} lines`)
     assert.equal(status, 'ok')
     const metrics = (await daemon.call('GET', '/latchkey/v1/metrics')).text
-    // Lines of requests are lost a moment later.
+    // Log lines of requests are lost a moment later.
     const counted = Number(/^latchkey_lost_log_lines (\d+)$/m.exec(metrics)?.[1])
     assert.ok(counted >= lost_log_lines, `${counted} lines`)
 
@@ -119,7 +119,7 @@ if (isInside) {
     assert.match(log, /: the disk is full"\n(?:time=.*\n)*time=.*Server closed"\n/, 'and the log goes on')
   })
 
-  test('a token change on a full disk fails with the old token in force, and one that succeeds is taken', async (t) => {
+  test('a failed token change on a full disk keeps the old token, and a successful one takes effect', async (t) => {
     const disk = makeDisk(t)
     const daemon = await startDaemon({ dir: disk.dir })
     t.after(() => daemon.stop())
@@ -128,7 +128,7 @@ if (isInside) {
     assert.equal(readFileSync(Token.path(disk.dir), 'latin1'), daemon.token)
     assert.equal((await daemon.call('GET', '/v1/wallets')).status, 200)
 
-    // In the place of the old one there is room for the new.
+    // Replacing the old token leaves room for the new one.
     const token = 'b'.repeat(64)
     writeFileSync(Token.path(disk.dir), token)
     while ((await daemon.call('GET', '/v1/wallets', undefined, { token })).status !== 200) await setTimeout(20)
@@ -138,18 +138,18 @@ if (isInside) {
     assert.equal(daemon.child.exitCode, null)
   })
 
-  test('a token file that a full disk left empty changes nothing', async (t) => {
+  test('a token file that a full disk left empty has no effect', async (t) => {
     const disk = makeDisk(t)
     const daemon = await startDaemon({ dir: disk.dir })
     t.after(() => daemon.stop())
     writeFileSync(Token.path(disk.dir), '')
     disk.fill()
-    // Longer than the interval at which the file is looked at.
+    // Longer than the interval at which the file is checked.
     await setTimeout(1_500)
     assert.equal((await daemon.call('GET', '/v1/wallets')).status, 200)
   })
 
-  test('a daemon that cannot write its files does not start, says why, and leaves nothing half-written', async (t) => {
+  test('a daemon that cannot write its files does not start, reports why, and leaves no partial file', async (t) => {
     const disk = makeDisk(t)
     writeFileSync(join(disk.dir, 'kmd.log'), '')
     disk.fill()

@@ -1,4 +1,4 @@
-/** K2: guessing passwords with nothing but the API token must not keep programs from signing. */
+/** K2: guessing passwords with only the API token must not keep programs from signing. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { type Kmd, slowDrivers, start, type TestResponse } from '../../process/commands.test.helper.js'
@@ -12,9 +12,9 @@ async function lock(kmd: Kmd, id: string): Promise<void> {
   assert.equal((await kmd.tryUnlock(id, 'pw')).status, 429, 'the wallet is locked for unlocking')
 }
 
-// They wait for most of their time, each for a daemon of its own.
+// Concurrent, because the tests mostly wait, each for its own daemon.
 suite('guesses', { concurrency: true }, () => {
-  test('a program with a live handle and the right password works on while a wallet is guessed at', async (t) => {
+  test('a program with an open handle and the right password keeps working while a wallet is guessed at', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('signing', 'pw')
     const handle = await kmd.unlock(id, 'pw')
@@ -30,7 +30,7 @@ suite('guesses', { concurrency: true }, () => {
     assert.deepEqual(statuses(used), new Array(60).fill(200))
   })
 
-  test('guesses on one handle delay neither another handle nor unlocking, and are slowed down themselves', async (t) => {
+  test('guesses on one handle slow down only that handle, not other handles or unlocking', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('shared', 'pw')
     const [stolen, own] = [await kmd.unlock(id, 'pw'), await kmd.unlock(id, 'pw')]
@@ -43,17 +43,17 @@ suite('guesses', { concurrency: true }, () => {
     assert.equal((await kmd.tryUnlock(id, 'pw')).status, 200)
   })
 
-  test('guesses that arrive together wait as guesses that arrive one after the other', async (t) => {
+  test('concurrent guesses wait as long as sequential guesses', async (t) => {
     // The default derivation takes long enough for all of them to overlap.
     const kmd = await start(t, { settings: slowDrivers })
     const id = await kmd.create('stormed', 'pw')
     const guess = { wallet_id: id, wallet_password: 'guess' }
-    // Each derivation takes several seconds where the machine has other work.
+    // Each derivation takes several seconds on a busy machine.
     const patient = { timeoutMs: 600_000 }
     const guesses = await Promise.all(
       Array.from({ length: 17 }, () => kmd.call('POST', '/v1/wallet/init', guess, patient)),
     )
-    // Three are free, six wait for up to 8 seconds each, the wait of the tenth is too long.
+    // Three are free, six wait for up to 8 seconds each, and the wait of the tenth is too long.
     const looked = statuses(guesses).filter((status) => status === 401).length
     assert.ok(looked <= 12, `${looked} of 17 guesses were looked at`)
   })

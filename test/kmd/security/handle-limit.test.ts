@@ -1,14 +1,17 @@
-/** K4: as many handles as there may be, each of which has signed. Blocks of their own took more mappings than Linux allows. */
+/**
+ * K4: opens the maximum number of handles, each of which has signed. Separate blocks needed more mappings than Linux
+ * allows.
+ */
 import assert from 'node:assert/strict'
 import * as http from 'node:http'
 import { test } from 'node:test'
 import { type Json, type Kmd, start } from '../../process/commands.test.helper.js'
 
 const handleLimit = 16_384
-/** Fewer than may wait to unlock one wallet. */
+/** Fewer than the number that may wait to unlock one wallet. */
 const clients = 16
 
-/** On few connections: one for each request would use up the ports. */
+/** Uses few connections, because one per request would use up the ports. */
 function keepAliveClient(kmd: Kmd): { post: (path: string, body: object) => Promise<Answer>; close: () => void } {
   const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
   const post = (path: string, body: object): Promise<Answer> =>
@@ -29,7 +32,7 @@ function keepAliveClient(kmd: Kmd): { post: (path: string, body: object) => Prom
 
 type Answer = { status: number; json: Json }
 
-test('16,384 handles can be open that have each signed, and one more is refused', { timeout: 600_000 }, async (t) => {
+test('16,384 handles that have each signed can be open, and one more is refused', { timeout: 600_000 }, async (t) => {
   const kmd = await start(t, { settings: { session_lifetime_secs: 3600 } })
   const id = await kmd.create('many', 'pw')
   const address = await kmd.generate(await kmd.unlock(id, 'pw'))

@@ -1,8 +1,8 @@
 /**
- * A process that occupies a server: it keeps many connections open, sends the same bytes on each, reads no response, and
- * makes another connection for each that is closed. It writes a line once all were made.
+ * Occupies a server: keeps many connections open, sends the same bytes on each, reads no response, and replaces each
+ * closed connection. Writes a line once all connections were made.
  *
- *     node hostile-process.test.helper.js '{"port": 7833, "count": 1100, "bytes": "GET / HTTP/1.1\r\n"}'
+ * node hostile-process.test.helper.js '{"port": 7833, "count": 1100, "bytes": "GET / HTTP/1.1\r\n"}'
  */
 import { connect, type Socket } from 'node:net'
 
@@ -15,7 +15,7 @@ function open(): void {
   const socket: Socket = path === undefined ? connect(port!, '127.0.0.1') : connect(path)
   socket.pause()
   socket.on('error', () => {})
-  // A response that is not read would hide that the server has closed the connection.
+  // An unread response would hide that the server has closed the connection.
   const watch = setInterval(() => socket.read(0), 100)
   socket.on('connect', () => {
     socket.write(bytes)

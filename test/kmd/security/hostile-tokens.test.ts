@@ -1,4 +1,7 @@
-/** What a holder of a lesser token, or a member of the socket's group, can do to the owner by connections alone. */
+/**
+ * Tests what the holder of a lesser token, or a member of the socket's group, can do to the owner through connections
+ * alone.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
@@ -16,7 +19,7 @@ const network = Buffer.alloc(32, 7).toString('base64')
 
 type Target = { port?: number; path?: string }
 
-/** Occupies the server from another process, and resolves once it has made all of its connections. */
+/** Occupies the server from another process, and resolves once all connections are made. */
 async function occupy(t: TestContext, target: Target, bytes: string, user: { uid?: number; gid?: number } = {}) {
   const attack = JSON.stringify({ ...target, count, bytes })
   const child = spawn(process.execPath, [helper, attack], { stdio: ['ignore', 'pipe', 'inherit'], ...user })
@@ -85,7 +88,7 @@ function callUnix(path: string, token: string): Promise<number | undefined> {
   })
 }
 
-test('1,100 connections of a member of the group do not shut a listed user out of the socket', async (t) => {
+test('1,100 connections of a group member do not shut a listed user out of the socket', async (t) => {
   if (process.getuid?.() !== 0) {
     t.skip('needs root, to run a program as another user')
     return

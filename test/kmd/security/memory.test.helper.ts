@@ -1,15 +1,15 @@
-/** What the memory of another process holds, as another program of the same account, or a core dump, would find it. */
+/** Searches the memory of another process, as a program of the same account or a core dump would. */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 
 const chunkLength = 4 * 1024 * 1024
 
 /**
- * How often a text occurs: inside of an HTTP request as it was received, and elsewhere. Node reads from sockets into buffers
- * of 64 KiB, copies what came, and frees them as they are: that copy cannot be wiped by a program.
+ * How often a text occurs inside a received HTTP request, and elsewhere. Node reads from sockets into buffers of 64
+ * KiB, copies the data, and frees the buffers without clearing them, so a program cannot wipe that copy.
  */
 export type Occurrences = { inRequests: number; elsewhere: number }
 
-/** Counts each of the texts, as bytes and as the UTF-16 of a JavaScript string. Linux only. */
+/** Counts each text, as bytes and as the UTF-16 of a JavaScript string. Linux only. */
 export function occurrences(pid: number, needles: { [name: string]: Buffer }): { [name: string]: Occurrences } {
   const longest = Math.max(...Object.values(needles).map(({ length }) => 2 * length))
   const forms = Object.entries(needles).flatMap(([name, bytes]) => [
@@ -25,7 +25,7 @@ export function occurrences(pid: number, needles: { [name: string]: Buffer }): {
       for (let at = start; at < end; at += BigInt(chunkLength - longest)) {
         const length = read(memory, chunk, at, end)
         const part = chunk.subarray(0, length)
-        // What lies in the part that is read again belongs to the next chunk.
+        // Matches in the overlap belong to the next chunk.
         const limit = at + BigInt(length) >= end ? length : chunkLength - longest
         for (const { name, bytes } of forms) {
           for (let i = part.indexOf(bytes); i >= 0 && i < limit; i = part.indexOf(bytes, i + 1)) {
@@ -40,13 +40,18 @@ export function occurrences(pid: number, needles: { [name: string]: Buffer }): {
   return found
 }
 
-/** As clients write a member, and the daemon does not: without a blank, and not behind the envelope of a response. */
+/**
+ * Matches a member in the format of clients rather than the daemon: without a space, and not behind the envelope of a
+ * response.
+ */
 const memberOfRequest = /(?<!"message":"",)"(?:new_)?[a-z_]+":(?:"|\[)$/
 
-/** The end of a text that another member, or the end of the object, follows at once. Responses have a blank there. */
+/**
+ * Matches the end of a text directly followed by another member or the end of the object. Responses have a space there.
+ */
 const endInRequest = /^"(?:,"[a-z]|\}(?!\n))/
 
-/** Whether this is left of a request. Later ones may have overwritten what was before it. */
+/** Whether a match is the remainder of a request. Later requests may have overwritten the bytes before it. */
 function isInRequest(memory: Buffer, at: number, length: number): boolean {
   if (memberOfRequest.test(memory.toString('latin1', Math.max(0, at - 60), at))) return true
   return endInRequest.test(memory.toString('latin1', at + length, at + length + 4))
@@ -61,7 +66,7 @@ function writableRegions(pid: number): { start: bigint; end: bigint }[] {
     })
 }
 
-/** A region may be gone by now, or not be readable: then it holds nothing that could be found. */
+/** A region may be gone or unreadable; then it contains nothing to find. */
 function read(memory: number, chunk: Buffer, at: bigint, end: bigint): number {
   const length = Number(end - at < BigInt(chunk.length) ? end - at : BigInt(chunk.length))
   try {

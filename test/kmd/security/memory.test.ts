@@ -1,13 +1,13 @@
-/** KM: passwords and keys do not stay in the memory of the daemon after the operation that needed them. */
+/** KM: passwords and keys do not stay in the daemon's memory after the operation that needed them. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { start } from '../../process/commands.test.helper.js'
 import { occurrences } from './memory.test.helper.js'
 
-/** A text that occurs nowhere else. */
+/** Returns a text that occurs nowhere else. */
 const marker = (): string => `marker-${randomBytes(16).toString('hex')}`
-/** As it is sent, and as it is kept. */
+/** Returns the key in its sent and stored forms. */
 const forms = (name: string, key: Buffer): { [name: string]: Buffer } => ({
   [name]: key,
   [`${name} in base64`]: Buffer.from(key.toString('base64').slice(0, 42)),
@@ -15,7 +15,7 @@ const forms = (name: string, key: Buffer): { [name: string]: Buffer } => ({
 })
 
 for (const wire of ['reference', 'documented'] as const) {
-  test(`what the ${wire} wire carries is wiped`, { skip: process.platform !== 'linux' }, async (t) => {
+  test(`secrets on the ${wire} wire are wiped`, { skip: process.platform !== 'linux' }, async (t) => {
     const kmd = await start(t, { settings: { wire } })
     const [password, next, wrong] = [marker(), marker(), marker()]
     const masterKey = randomBytes(32)
@@ -32,7 +32,8 @@ for (const wire of ['reference', 'documented'] as const) {
       await kmd.wallets()
       for (const [name, { inRequests, elsewhere }] of Object.entries(occurrences(kmd.pid, needles))) {
         if (elsewhere > 0) left.push(`${operation}: ${name}, ${elsewhere}`)
-        // One that was sent once is in one buffer of the runtime at most, and not in the body as the daemon got it.
+        // A secret that was sent once is in at most one buffer of the runtime, and not in the body that the daemon
+        // received.
         if (name === 'wrong password' && inRequests > 1) left.push(`${operation}: ${name}, in ${inRequests} requests`)
       }
     }

@@ -1,4 +1,4 @@
-/** What a local account without the token can do by connections alone. */
+/** Tests what a local account without the token can do through connections alone. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ const sessionPath = '/latchkey/v1/console/session'
 const head = (...lines: string[]): string =>
   `POST ${sessionPath} HTTP/1.1\r\nHost: 127.0.0.1\r\n${lines.join('\r\n')}\r\n\r\n`
 
-/** Connections that send `bytes` and then nothing. Those that the daemon closes stay closed. */
+/** Opens connections that send `bytes` and then nothing. Connections that the daemon closes stay closed. */
 async function occupy(t: TestContext, port: number, count: number, bytes: string | Buffer = ''): Promise<Socket[]> {
   const sockets: Socket[] = []
   atEnd(t, () => {
@@ -26,7 +26,7 @@ async function occupy(t: TestContext, port: number, count: number, bytes: string
   return sockets
 }
 
-test('a body that is longer than a ticket is refused before it is sent', async (t) => {
+test('a body longer than a ticket is refused before it is sent', async (t) => {
   const kmd = await start(t)
   const received = await exchange(t, kmd.port, `${head('Content-Length: 1048576')}{"ticket":"`)
   assert.equal(statusOf(received), 413)
@@ -57,7 +57,7 @@ test('requests without a token take no memory', { skip: isLinux }, async (t) => 
       nearlyWhole,
     ])
     const sockets = await occupy(t, kmd.port, 150, request)
-    // Each is answered or closed without the rest of its body.
+    // Each request is answered or closed without the rest of its body.
     await until('all are answered', () => sockets.every((socket) => socket.bytesRead > 0 || socket.destroyed))
     for (const socket of sockets) socket.destroy()
   }
@@ -78,7 +78,7 @@ for (const [what, bytes] of floods) {
     const client = await Client.connect({ dataDir: kmd.dataDir })
     t.after(() => client.close())
     await client.wallets.list()
-    // A connection with the token, which must not be closed in favour of the others.
+    // A connection with the token must not be closed in favour of the others.
     const own = await dial(t, kmd.port)
     const ask = `GET /v1/wallets HTTP/1.1\r\nHost: 127.0.0.1\r\nX-KMD-API-Token: ${kmd.token}\r\n\r\n`
     own.socket.write(ask)

@@ -1,4 +1,4 @@
-/** K3: what the old password was opening while it was changed must not stay open. */
+/** K3: anything that the old password was opening during a password change must not stay open. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sleep, start } from '../../process/commands.test.helper.js'
@@ -8,7 +8,7 @@ const settings = {
   drivers: { sqlite: { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 8192 } }, ledger: { disable: true } },
 }
 
-test('no handle that an unlocking under way returns exports keys with the old password', async (t) => {
+test('a handle from an unlock in progress exports no keys with the old password', async (t) => {
   const kmd = await start(t, { settings })
   const id = await kmd.create('changing', 'password 0')
   const survived: string[] = []
@@ -32,7 +32,7 @@ test('no handle that an unlocking under way returns exports keys with the old pa
   assert.deepEqual(survived, [])
 })
 
-test('a handle does not live longer than session_max_lifetime_secs, however often it is renewed', async (t) => {
+test('a handle does not outlive session_max_lifetime_secs, however often it is renewed', async (t) => {
   const kmd = await start(t, { settings: { session_lifetime_secs: 60, session_max_lifetime_secs: 3 } })
   const handle = await kmd.unlock(await kmd.create('short', 'pw'), 'pw')
   const renew = () => kmd.call('POST', '/v1/wallet/renew', { wallet_handle_token: handle })
@@ -45,7 +45,7 @@ test('a handle does not live longer than session_max_lifetime_secs, however ofte
       break
     }
     assert.ok(json.wallet_handle.expires_seconds <= 3)
-    // With room for a slow answer.
+    // Leaves room for a slow response.
     assert.ok(livedMs < 30_000, `renewed after ${livedMs} ms`)
     await sleep(100)
   }

@@ -1,4 +1,4 @@
-/** A file in the wallets directory that is no wallet: the daemon refuses it, says so, and serves the others. */
+/** A file in the wallets directory that is not a wallet: the daemon refuses it, reports it, and serves the others. */
 import assert from 'node:assert/strict'
 import {
   chownSync,
@@ -20,7 +20,7 @@ import { goldenDir } from '../../support/golden.test.helper.js'
 import { latchkey } from '../../support/latchkey.test.helper.js'
 import { damageKeys, hotJournal, loopKeys, plain, planted, run, withSuperJournal } from './plantedFiles.test.helper.js'
 
-/** Reaching it means that the daemon is stuck: every request here takes milliseconds. */
+/** A timeout means that the daemon hangs: every request here takes milliseconds. */
 const patienceMs = 60_000
 const maxGrowthBytes = 200 * 2 ** 20
 
@@ -43,14 +43,14 @@ async function problemsOf(kmd: Kmd): Promise<Problems> {
   return Object.fromEntries(list.map(({ file, problem }) => [file, problem]))
 }
 
-/** Waits until the daemon has a problem with the file; not seeing one is a failure too. */
+/** Waits until the daemon reports a problem with the file; no report is a failure too. */
 const problemWith = (kmd: Kmd, file: string): Promise<string> =>
   withinPatience(
     `${file} is planted`,
     until(`a problem with ${file}`, async () => (await problemsOf(kmd))[file]),
   )
 
-/** Moves everything of the name into the wallets directory: complete from the first moment, the database last. */
+/** Moves all files of this name into the wallets directory: complete from the first moment, the database last. */
 function plant(t: TestContext, kmd: Kmd, make: (path: string) => void, file = 'planted.db'): void {
   const directory = temporaryDirectory(t)
   make(`${directory}/${file}`)
@@ -66,7 +66,7 @@ async function unlocked(kmd: Kmd, name = 'good') {
 }
 
 suite('planted wallet files', { concurrency: 2 }, () => {
-  test('K1 whatever is planted, the daemon answers, lists the good wallet, and names the file that it refuses', async (t) => {
+  test('K1 whatever is planted, the daemon responds, lists the good wallet, and names the refused file', async (t) => {
     const kmd = await start(t)
     const { handle, key } = await unlocked(kmd)
     const before = peakBytes(kmd.pid)
@@ -93,7 +93,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     assert.equal(await kmd.stop(), 0)
   })
 
-  test('K1 a refused file is in the log once, and again when it has changed', async (t) => {
+  test('K1 a refused file is logged once, and again after it has changed', async (t) => {
     const kmd = await start(t)
     plant(t, kmd, planted['a trigger']!)
     const lines = (): number =>
@@ -116,7 +116,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     assert.deepEqual(await problemsOf(kmd), {})
   })
 
-  test('K1 a tree of keys without end, planted under an open handle, is refused and not walked', async (t) => {
+  test('K1 an endless tree of keys, planted under an open handle, is refused and not walked', async (t) => {
     const kmd = await start(t)
     const [good, bad] = [await unlocked(kmd), await unlocked(kmd, 'bad')]
     loopKeys(kmd.walletPath(bad.file))
@@ -144,12 +144,12 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     const list = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle })
     assert.deepEqual([list.status, list.json.message], [500, 'database error'])
     assert.match(await problemWith(kmd, file), /damaged pages/)
-    // What does not depend on the page can still be taken out of it.
+    // Data that does not depend on the page can still be exported.
     const opened = await kmd.unlock(id, 'pw')
     await kmd.ok('POST', '/v1/master-key/export', { wallet_handle_token: opened, wallet_password: 'pw' })
   })
 
-  test('K1 a planted journal brings nothing into a wallet that is not checked', async (t) => {
+  test('K1 a planted journal adds nothing unchecked to a wallet', async (t) => {
     const kmd = await start(t)
     plant(t, kmd, (path) => hotJournal(path, planted['a view that never ends']!))
     await problemWith(kmd, 'planted.db')
@@ -157,13 +157,13 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     assert.equal(await kmd.stop(), 0)
   })
 
-  test('K1 a journal, planted under an open handle, brings nothing into the wallet that is not checked', async (t) => {
+  test('K1 a journal planted under an open handle adds nothing unchecked to the wallet', async (t) => {
     const kmd = await start(t)
     const [good, bad] = [await unlocked(kmd), await unlocked(kmd, 'bad')]
     const directory = temporaryDirectory(t)
     hotJournal(join(directory, 'x.db'), (path) => {
       planted['a view that never ends']!(path)
-      // Otherwise SQLite keeps the schema that it has in memory.
+      // Otherwise SQLite keeps using the schema in memory.
       run(path, 'PRAGMA schema_version = 99')
     })
     await until('the wallet is at rest', async () => {
@@ -213,10 +213,10 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     assert.match(await problemWith(kmd, 'planted.db'), /journal that is too large/)
   })
 
-  test('K1 a wallet that was refused for a file beside it is listed again when that file is gone', async (t) => {
+  test('K1 a wallet refused because of a file next to it is listed again when that file is gone', async (t) => {
     const kmd = await start(t)
     const { id, file } = await unlocked(kmd)
-    // Beside a wallet that is open, one that is listed, and one that is not.
+    // Next to an open wallet, a listed one, and one that is not listed.
     const beside = kmd.walletPath(`${file}-wal`)
     const known = kmd.walletPath(file)
     writeFileSync(beside, 'not a WAL')
@@ -238,7 +238,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     assert.deepEqual(await problemsOf(kmd), {})
   })
 
-  test('K1 a wallet whose name is not UTF-8 is shown, because it cannot be opened', async (t) => {
+  test('K1 a wallet whose name is not UTF-8 is reported, because it cannot be opened', async (t) => {
     const kmd = await start(t)
     const { file } = await unlocked(kmd)
     const name = Buffer.concat([Buffer.from(kmd.walletPath('bad')), Buffer.of(0xff), Buffer.from('.db')])
@@ -256,7 +256,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     assert.deepEqual(await problemsOf(kmd), {})
   })
 
-  test('K1 doctor and wallet list name what is refused or damaged, with and without a daemon', async (t) => {
+  test('K1 doctor and wallet list name refused and damaged files, with and without a daemon', async (t) => {
     const kmd = await start(t)
     const good = await unlocked(kmd)
     const damaged = await unlocked(kmd, 'damaged')

@@ -1,4 +1,4 @@
-/** Wallet files as an attacker, a broken disk or a careless program would leave them. */
+/** Writes wallet files as an attacker, a broken disk or a careless program would leave them. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
@@ -38,7 +38,7 @@ export function run(path: string, ...statements: string[]): void {
   }
 }
 
-/** A complete wallet, apart from its boxes. */
+/** Writes a complete wallet except for its boxes. */
 export function plain(path: string, ...more: string[]): void {
   run(path, metadata, keys, msig, row, ...more)
 }
@@ -56,7 +56,7 @@ function rewriteSchema(path: string, from: string, to: string): void {
 type Page = Buffer
 const pageSize = 4096
 
-/** An interior page whose cells all lead to one page. */
+/** Returns an interior page whose cells all lead to one page. */
 function fork(child: number, { at = 0, index = false, cells = 50 } = {}): Page {
   const page = Buffer.alloc(pageSize)
   // A record of an address and a row id, for an index.
@@ -75,7 +75,7 @@ function fork(child: number, { at = 0, index = false, cells = 50 } = {}): Page {
   return page
 }
 
-/** A tree of few pages that takes longer to walk than the world lasts: each level leads 50 times to the next. */
+/** Builds a tree of few pages that would take practically forever to walk: each level leads 50 times to the next. */
 function forest(path: string, root: number, { index = false } = {}): void {
   const file = readFileSync(path)
   const count = file.length / pageSize
@@ -212,15 +212,15 @@ export function damageKeys(path: string): void {
   const roots = ['keys', 'sqlite_autoindex_keys_1'].map((name) => rootPage(path, name))
   patch(path, (file) => {
     for (const root of roots) file.fill(0, (root - 1) * pageSize, root * pageSize)
-    // Otherwise SQLite trusts the pages that it has in memory.
+    // Otherwise SQLite trusts the pages in memory.
     for (const at of [24, 92]) file.writeUInt32BE(file.readUInt32BE(at) + 1, at)
   })
 }
 
-/** A good wallet beside a journal that, rolled back, makes of it what `make` wrote. */
+/** Writes a good wallet with a journal that, when rolled back, turns it into what `make` wrote. */
 export function hotJournal(path: string, make: (path: string) => void): void {
   make(path)
-  // SQLite writes its journal as it is before each change, and this program dies during the change.
+  // SQLite journals each page before it changes, and this program dies during the change.
   const script = `
     const { DatabaseSync } = require(process.argv[1])
     const { copyFileSync } = require('node:fs')
@@ -234,7 +234,7 @@ export function hotJournal(path: string, make: (path: string) => void): void {
   spawnSync(process.execPath, ['-e', script, module, path])
   rmSync(`${path}-journal`, { force: true })
   renameSync(`${path}-saved`, `${path}-journal`)
-  // Not seen before the journal is rolled back.
+  // Not visible until the journal is rolled back.
   plain(`${path}-good`)
   const good = readFileSync(`${path}-good`)
   rmSync(`${path}-good`)
@@ -242,11 +242,14 @@ export function hotJournal(path: string, make: (path: string) => void): void {
   writeFileSync(path, Buffer.concat([good, file.subarray(good.length)]))
 }
 
-/** Names a file at the end of a journal: SQLite takes it for a journal of several databases, and deletes it afterwards. */
+/**
+ * Names a file at the end of a journal. SQLite treats that file as a journal of several databases, and deletes it
+ * afterwards.
+ */
 export function withSuperJournal(journal: string, name: string): void {
   const bytes = Buffer.from(name)
   const end = Buffer.alloc(20)
-  // The number of the page that locks are in, for pages of 4 KiB.
+  // The number of the lock page, for pages of 4 KiB.
   end.writeUInt32BE(2 ** 30 / pageSize + 1, 0)
   const tail = Buffer.alloc(8)
   tail.writeUInt32BE(bytes.length, 0)

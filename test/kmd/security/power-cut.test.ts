@@ -1,4 +1,4 @@
-/** A power failure right after a response: what was acknowledged is there after the next start. */
+/** A power failure right after a response: acknowledged changes are there after the next start. */
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,13 +9,13 @@ import { type PowerCut, powerCut } from './powerCut.test.helper.js'
 
 type Machine = { cut: PowerCut; dataDir: string; wallets: string; start: () => Promise<Kmd> }
 
-/** A machine whose power can fail, or undefined without a compiler. */
+/** Returns a machine whose power can fail, or undefined without a compiler. */
 function machine(t: TestContext): Machine | undefined {
   const workspace = temporaryDirectory(t)
   const dataDir = join(workspace, 'kmd-v0.5')
   mkdirSync(dataDir, { mode: 0o700 })
   configure(dataDir, {})
-  // Without one, the daemon would write it, and sync the directory for it.
+  // Otherwise the daemon would write the file and sync the directory for it.
   writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64), { mode: 0o600 })
   const cut = powerCut(workspace, dataDir)
   if (cut === undefined) {
@@ -31,7 +31,7 @@ function machine(t: TestContext): Machine | undefined {
 }
 
 suite('power cut', () => {
-  test('K7 a change of a wallet that was acknowledged survives a power failure', async (t) => {
+  test('K7 an acknowledged wallet change survives a power failure', async (t) => {
     const computer = machine(t)
     if (computer === undefined) return
     const { cut, wallets, start } = computer
@@ -59,12 +59,12 @@ suite('power cut', () => {
     assert.deepEqual(await kmd.keys(await kmd.unlock(id, 'new')), [], 'the deleted key does not return')
   })
 
-  test('K7 no change of a directory is unsynced when a response arrives', async (t) => {
+  test('K7 no directory change is unsynced when a response arrives', async (t) => {
     const computer = machine(t)
     if (computer === undefined) return
     const { cut, wallets, dataDir, start } = computer
     const kmd = await start()
-    // Files about the process itself: they are of no use after a power failure.
+    // Files about the process itself are useless after a power failure.
     const unsynced = (): string[] => cut.unsynced().filter((line) => !/kmd\.(net|pid|lock|log)/.test(line))
     assert.deepEqual(unsynced(), [], 'after the start')
     const id = await kmd.create('w', 'pw')

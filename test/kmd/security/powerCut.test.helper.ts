@@ -1,7 +1,7 @@
 /**
- * A file system that loses the changes of a directory that was not synced, which POSIX allows and ext4 with a late
- * commit does. It is a library that is loaded before the daemon's own: the name that is removed or replaced is kept beside
- * it until the directory is synced. `cutPower` puts back what was not.
+ * Simulates a file system that loses directory changes that were not synced, which POSIX allows and ext4 with a late
+ * commit does. A library loaded before the daemon's own keeps each removed or replaced name until the directory is
+ * synced. `cutPower` restores the names that were not synced.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -100,13 +100,13 @@ int fdatasync(int descriptor) {
 export type PowerCut = {
   /** The environment of a program whose changes can be lost. */
   env: NodeJS.ProcessEnv
-  /** What the program did to directories that it has not synced since. */
+  /** Returns the directory changes that the program has not synced. */
   unsynced: () => string[]
-  /** Brings back the names that were removed and not synced. Returns how many. */
+  /** Restores names that were removed and not synced. Returns how many. */
   cut: (directory: string) => number
 }
 
-/** Undefined if there is no compiler to build the library with. */
+/** Returns undefined if there is no compiler to build the library. */
 export function powerCut(workspace: string, root: string): PowerCut | undefined {
   const [code, library, log] = ['cut.cpp', 'cut.so', 'changes.log'].map((name) => join(workspace, name)) as [
     string,
@@ -138,7 +138,7 @@ function putBack(directory: string): number {
   const names = readdirSync(directory).filter((name) => name.endsWith('.unsynced'))
   for (const name of names) {
     const path = join(directory, name.slice(0, -'.unsynced'.length))
-    // A name that was given again since stays as it is.
+    // A name that was reused since then is left unchanged.
     if (existsSync(path)) rmSync(join(directory, name))
     else renameSync(join(directory, name), path)
   }

@@ -1,4 +1,4 @@
-/** Attacks on a seller, by the rows of the list of published weaknesses. */
+/** Attacks on a seller, by row of the list of published weaknesses. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
@@ -68,7 +68,7 @@ test('S2 one of ten concurrent requests with the same payment is served', async 
   const statuses = (await Promise.all(Array.from({ length: 10 }, () => show(`${url}/a`, header)))).map(
     (one) => one.status,
   )
-  // The same buyer is asked to wait, and after the first was served it is used up.
+  // The same buyer is asked to wait; after the first request was served, the payment is used up.
   assert.equal(statuses.filter((one) => one === 200).length, 1)
   assert.ok(
     statuses.every((one) => [200, 402, 503].includes(one)),

@@ -1,4 +1,4 @@
-/** Attacks on a seller, by the rows of the list of published weaknesses: facilitators, prices, hosts, output. */
+/** Attacks on a seller, by row of the list of published weaknesses: facilitators, prices, hosts, output. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Signer } from '@latchkey/x402/client'
@@ -284,7 +284,7 @@ test('S19 texts of sellers and buyers are escaped in the payment page', async (t
   const headers = { Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' }
   const program = await fetch(`${url}/a?<script>`, { headers })
   assert.deepEqual([program.status, program.headers.get('content-type')], [402, 'application/json'])
-  // A raw request, since `fetch` sends headers that identify it as a program.
+  // A raw request, because `fetch` sends headers that identify it as a program.
   const { status, head, body } = await rawRequest(url, "/a?'%3Cscript%3E{x}", { headers })
   assert.equal(status, 402)
   assert.equal((await rawRequest(url, '/a?<script>', { headers })).status, 400)
@@ -293,7 +293,7 @@ test('S19 texts of sellers and buyers are escaped in the payment page', async (t
   assert.ok(!body.includes('<script>'))
 })
 
-// The same facilitator as the command runs, over HTTP and not trusted.
+// Uses the same facilitator that the command runs, over HTTP and untrusted.
 test('S11 a payment settled by an untrusted facilitator over HTTP is served', async (t) => {
   const { url: facilitators } = await serveFacilitator(t, market.facilitator)
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators })

@@ -1,4 +1,4 @@
-/** Attacks on a buyer, and on what goes between the parties, by the rows of the list of published weaknesses. */
+/** Attacks on a buyer and on the messages between the parties, by row of the list of published weaknesses. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { PaymentRefusedError, PaymentRequestError, payingFetch } from '@latchkey/x402/client'

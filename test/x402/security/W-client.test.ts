@@ -1,4 +1,4 @@
-/** The scheme on the buyer's side. */
+/** Tests the scheme on the buyer's side. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Network, Submission } from '@latchkey/algorand'
@@ -59,7 +59,7 @@ test('W8 a payment is valid for longer than the time limit of the seller', { tim
 })
 
 // Published: signs for the network of its node, at any fee, in USDC for any asset name; one unknown network fails all
-// offers; as its own sponsor it pays all fees. Ours: none of that is signed.
+// offers; as its own sponsor it pays all fees. Ours: signs none of these.
 test('W19 the buyer rejects a wrong network, high fees and unknown assets, and skips unknown offers', {
   timeout,
 }, async (t) => {

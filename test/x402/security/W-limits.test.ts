@@ -1,4 +1,4 @@
-/** Limits of input from callers, and what their error responses reveal. */
+/** Tests limits on callers' input, and what their error responses reveal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Server } from '@latchkey/http'
@@ -16,7 +16,7 @@ import {
 const timeout = 60_000
 
 // Published: "Unexpected error: ..." with the internal text; a fractional index and an empty amount cause it. Ours: a
-// code for every error, and details go to the operator only.
+// code for every error, and details go only to the operator.
 test('W20 callers get error codes, and internal details go to `onError` only', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { payload } = sponsored(market)
@@ -50,7 +50,8 @@ test('W20 callers get error codes, and internal details go to `onError` only', {
   assert.equal(market.proxy.count('submit'), 0, 'a payment that cannot be recorded is not sent')
 })
 
-// Published: sixteen texts of any length are decoded, some three times, before anything is checked. Ours: lengths first.
+// Published: sixteen texts of any length are decoded, some three times, before anything is checked. Ours: lengths are
+// checked first.
 test('W21 oversized input is rejected before it is decoded', { timeout }, async (t) => {
   const market = await openMarket(t)
   const heap = made(market, Array(16).fill('A'.repeat(4 * 1024 * 1024)), 0, transferOf(market))

@@ -1,4 +1,7 @@
-/** Which payments are accepted: for this network, valid for a bounded time, without other effects, in any encoding. */
+/**
+ * Tests which payments are accepted: for this network, valid for a bounded time, without other effects, in any
+ * encoding.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Ed25519, Group, Multisig, Submission, Transaction } from '@latchkey/algorand'
@@ -51,7 +54,7 @@ test('W10 a wrong genesis hash or group id is rejected without a request to the 
 })
 
 // Published: rekeying, closing and clawing back pass on the payer's side, a lease and any note on the sponsor's. Ours:
-// both are rejected.
+// all are rejected.
 test('W11 a payment or fee that also rekeys, closes or claws back is rejected', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { publicKey } = newAccount()
@@ -102,7 +105,7 @@ test('W12 rekeyed and multisig accounts pay, with their own signatures only', { 
   assert.equal((await possessions(market)).seller, 2n * price)
 })
 
-/** The same map with a longer msgpack header, which decoders accept too. */
+/** Returns the same map with a longer msgpack header, which decoders accept too. */
 function atLength(signed: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.of(0xde, 0, signed[0]! & 0x0f), signed.subarray(1)])
 }
@@ -137,7 +140,7 @@ test('W14 a network attacker cannot submit what verify sends to a node', { timeo
   assert.deepEqual(await possessions(market), before)
 })
 
-// Published: base64 is read leniently, so that caches keyed by the text miss. Ours: keyed by the transaction id.
+// Published: base64 is read leniently, so caches keyed by the text miss. Ours: keyed by the transaction id.
 test('W17 different encodings of one payment are settled once', { timeout }, async (t) => {
   const market = await openMarket(t)
   const [fee, txn] = Group.assign([feePaymentOf(market), transferOf(market)]) as [Tx, Tx]

@@ -1,4 +1,4 @@
-/** The result of a submitted payment is determined, reported correctly, and the same for all callers. */
+/** Tests that the result of a submitted payment is determined, reported correctly, and the same for all callers. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -45,7 +45,7 @@ test('W4 concurrent settlements of one payment on two replicas move the money on
   if (other !== undefined) assert.deepEqual(one!.body, other.body)
 })
 
-// Published: a confirmation that takes long is a final failure, though the money may move. Ours: pending, with the id.
+// Published: a slow confirmation is a final failure, although the money may move. Ours: pending, with the id.
 test('W5 an unconfirmed payment is pending, and a repeated request returns its result', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { settleTimeoutMs: 100 } })
   market.devnet.addFault({ type: 'hold', ms: 60_000, count: 1 })
@@ -88,9 +88,9 @@ test('W7 lookups of an unknown payment are repeated with growing pauses', {
   assert.equal((await possessions(market)).seller, price)
 })
 
-// Published: the goods are made between verifying and settling, and the money can go in between. Ours: the same in the
-// order that the protocol has by default; logic signatures are rejected, the failure is reported at once, and sellers
-// of expensive goods can settle first (`upfront`).
+// Published: the goods are made between verifying and settling, and the money can be spent in between. Ours: the same
+// in the protocol's default order; logic signatures are rejected, the failure is reported immediately, and sellers of
+// expensive goods can settle first (`upfront`).
 test('W15 a payment without funds after verification fails permanently and costs the sponsor nothing', {
   timeout,
 }, async (t) => {
@@ -123,8 +123,8 @@ test('W15 a payment without funds after verification fails permanently and costs
   assert.equal(invalidReason, 'invalid_exact_avm_invalid_signature')
 })
 
-// Published: two simulations, two signatures and at least three more calls for each paid request. Ours: what was
-// verified is not simulated again.
+// Published: two simulations, two signatures and at least three more calls for each paid request. Ours: a verified
+// payment is not simulated again.
 test('W22 a payment takes one simulation, one submission and one lookup', { timeout }, async (t) => {
   const market = await openMarket(t)
   const payment = sponsored(market)

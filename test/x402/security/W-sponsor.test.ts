@@ -1,4 +1,4 @@
-/** The account that pays fees for buyers: who may use it, for what, and up to which amount. */
+/** Tests the account that pays fees for buyers: who may use it, for what, and up to which amount. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
@@ -22,7 +22,8 @@ import {
 
 const timeout = 60_000
 
-// Published: the limit holds for each fee payment alone, so that fifteen of them cost 1.2 Algos. Ours: one fee payment.
+// Published: the limit applies to each fee payment separately, so fifteen of them cost 1.2 Algos. Ours: one fee
+// payment.
 test('W1 a payment costs the sponsor one bounded fee', { timeout }, async (t) => {
   const market = await openMarket(t)
   const before = await possessions(market)
@@ -35,7 +36,7 @@ test('W1 a payment costs the sponsor one bounded fee', { timeout }, async (t) =>
   assert.equal((await possessions(market)).sponsor, before.sponsor - 2_000n)
 })
 
-// Published: up to fourteen other signed transactions are accepted. Ours: the payment and our fee only.
+// Published: up to fourteen other signed transactions are accepted. Ours: only the payment and our fee.
 test('W2 a group with other transactions than payment and fee is rejected', { timeout }, async (t) => {
   const market = await openMarket(t)
   const stranger = newAccount()
@@ -108,7 +109,8 @@ test('W16 an empty fee account has its own error code and makes /health respond 
   assert.equal(await settle(market, own), 'settled', 'a buyer that pays its own fee is not affected')
 })
 
-// Published: a random one of several addresses each time, which servers then do not recognise. Ours: always the same.
+// Published: a random one of several addresses each time, which servers then do not recognise. Ours: always the same
+// address.
 test('W18 the fee payer stays the same, also after a restart', {
   timeout,
 }, async (t) => {
@@ -119,7 +121,7 @@ test('W18 the fee payer stays the same, also after a restart', {
   assert.deepEqual(again.supported().kinds[0]!.extra, { feePayer: market.sponsor.address })
 })
 
-// Published: one hot key, in the environment. Ours: the key can stay in the key daemon, and the account be rekeyed to it.
+// Published: one hot key, in the environment. Ours: the key can stay in the key daemon, with the account rekeyed to it.
 test('W23 the fee payer’s key can stay in the key daemon', { timeout }, async (t) => {
   const daemon = await startDaemon()
   t.after(() => daemon.stop())

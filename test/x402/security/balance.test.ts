@@ -1,4 +1,4 @@
-/** What a payer has verified and not settled counts against its balance. */
+/** A payer's verified but unsettled payments count against its balance. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Facilitator, MemorySettlements, Signer } from '@latchkey/x402/facilitator'
@@ -21,7 +21,7 @@ import {
 
 const timeout = 60_000
 
-/** A buyer with so many dollars. */
+/** Creates a buyer with this balance in dollars. */
 function buyerWith(market: Market, microDollars: bigint): Market {
   const buyer = newAccount()
   market.devnet.fund(buyer.address, { microDollars })
@@ -36,13 +36,13 @@ async function verifyAll(market: Market, payments: readonly Made[]): Promise<{ [
   return counts
 }
 
-test('A16 of 20 payments at once with money for one, one verifies', { timeout }, async (t) => {
+test('A16 one of 20 concurrent payments verifies with money for one', { timeout }, async (t) => {
   const market = buyerWith(await openMarket(t), price)
   const payments = Array.from({ length: 20 }, () => sponsored(market))
   assert.deepEqual(await verifyAll(market, payments), { valid: 1, payer_balance_reserved: 19 })
 })
 
-test('A16 of 20 payments at once with money for seven, seven verify and settle', { timeout }, async (t) => {
+test('A16 seven of 20 concurrent payments verify and settle with money for seven', { timeout }, async (t) => {
   const market = buyerWith(await openMarket(t), 7n * price)
   const payments = Array.from({ length: 20 }, () => sponsored(market))
   const results = await Promise.all(payments.map((one) => verify(market, one)))
@@ -61,7 +61,7 @@ test('A16 settling without verifying counts too', { timeout }, async (t) => {
   assert.equal(await settle(market, held), 'settled')
 })
 
-test('A16 the same payment verifies again, and what was settled is free again', { timeout }, async (t) => {
+test('A16 the same payment verifies again, and a settled reservation is released', { timeout }, async (t) => {
   const market = buyerWith(await openMarket(t), price)
   const payment = sponsored(market)
   for (let time = 0; time < 5; time++) assert.equal(await verify(market, payment), 'valid')
@@ -73,7 +73,7 @@ test('A16 the same payment verifies again, and what was settled is free again', 
   assert.equal(await settle(market, sponsored(market)), 'settled', 'the reservation ended')
 })
 
-test('A16 a payment that fails frees what it reserved', { timeout }, async (t) => {
+test('A16 a failed payment releases its reservation', { timeout }, async (t) => {
   const market = buyerWith(await openMarket(t), price)
   const { buyer, devnet, seller } = market
   const payment = sponsored(market)
@@ -86,7 +86,7 @@ test('A16 a payment that fails frees what it reserved', { timeout }, async (t) =
   assert.equal(await verify(market, sponsored(market)), 'valid')
 })
 
-test('A16 the fees and amounts that a buyer pays in Algos count together', { timeout }, async (t) => {
+test('A16 fees and amounts that a buyer pays in Algos count together', { timeout }, async (t) => {
   const market = await openMarket(t)
   const buyer = newAccount()
   // 0.1 Algo is the minimum balance.
@@ -111,7 +111,7 @@ test('A16 the fees and amounts that a buyer pays in Algos count together', { tim
   assert.deepEqual(await verifyAll(mine, payments), { valid: 2, payer_balance_reserved: 4 })
 })
 
-test('A16 a payment in the name of another account reserves nothing of it', { timeout }, async (t) => {
+test('A16 a payment in the name of another account reserves none of its balance', { timeout }, async (t) => {
   const market = buyerWith(await openMarket(t), price)
   const attacker = newAccount()
   const forged = Array.from({ length: 20 }, () => {
@@ -134,7 +134,7 @@ test('A16 payments that settle at the same time do not lock each other out', { t
   assert.equal((await possessions(market)).seller, 20n * price)
 })
 
-test('A16 payments at once do not verify beyond what the fee account can pay', { timeout }, async (t) => {
+test('A16 concurrent payments do not verify beyond what the fee account can pay', { timeout }, async (t) => {
   const market = await openMarket(t, { sponsorMicroAlgos: 100_000n + 3n * 2_000n })
   const payments = Array.from({ length: 10 }, () => sponsored(market))
   assert.deepEqual(await verifyAll(market, payments), { valid: 3, facilitator_fee_account_unfunded: 7 })
@@ -167,7 +167,7 @@ for (const [what, call, result] of [
     const second = new Facilitator({ chains: [market.chain], feePayer, pollMs: 10, store })
     t.after(() => second.stop())
     const payment = sponsored(market)
-    // Between the simulation and the response to it.
+    // Between the simulation and its response.
     const { algod } = market.chain
     const simulate = algod.simulate.bind(algod)
     algod.simulate = async (group) => {
@@ -193,7 +193,7 @@ test('A16 a payer that verifies and never settles does not use up the fees of ot
   assert.equal(await verify(attacker, sponsored(attacker)), 'facilitator_fee_account_unfunded')
 })
 
-test('A16 a payment that waits for another of the same money does not verify after it', { timeout }, async (t) => {
+test('A16 a payment that waits for another with the same money does not verify after it', { timeout }, async (t) => {
   const market = buyerWith(await openMarket(t), price)
   market.devnet.addFault({ type: 'hold', ms: 600_000, count: 1 })
   const first = settle(market, sponsored(market))

@@ -1,4 +1,4 @@
-/** A shared cache must not store what one buyer paid for. */
+/** A shared cache must not store a response that one buyer paid for. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { openMarket } from '../support/market.test.helper.js'

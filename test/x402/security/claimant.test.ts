@@ -1,4 +1,4 @@
-/** One payment belongs to one gate and resource at the facilitator. */
+/** A payment belongs to one gate and resource at the facilitator. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ async function post(facilitator: Facilitator, path: string, made: Made, claimant
   return success === true || isValid === true ? 'yes' : (errorReason ?? invalidReason)
 }
 
-test('A7 of five gates that settle one payment at once, one gets it; the same gate gets it again', {
+test('A7 one of five gates that settle one payment at once gets it, and the same gate gets it again', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t)
@@ -42,7 +42,7 @@ test('A7 of five gates that settle one payment at once, one gets it; the same ga
   assert.equal((await possessions(market)).seller, price)
 })
 
-test('A7 a payment that one gate has verified is not verified for another', { timeout }, async (t) => {
+test('A7 a payment verified by one gate is not verified for another', { timeout }, async (t) => {
   const market = await openMarket(t)
   const payment = sponsored(market)
   const results = await Promise.all(gates.map((gate) => post(market.facilitator, '/verify', payment, gate)))
@@ -56,7 +56,7 @@ test('A7 a payment that one gate has verified is not verified for another', { ti
   assert.equal(await post(market.facilitator, '/settle', payment, winner), 'yes')
 })
 
-test('A7 the claimant of a settlement survives a restart, and none is a claimant too', { timeout }, async (t) => {
+test('A7 the claimant of a settlement survives a restart, and so does having none', { timeout }, async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-security-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const market = await openMarket(t)
@@ -74,7 +74,7 @@ test('A7 the claimant of a settlement survives a restart, and none is a claimant
   }
 })
 
-test('A7 a claimant that is not a short text of letters and digits is 400', { timeout }, async (t) => {
+test('A7 a claimant that is not a short alphanumeric text is 400', { timeout }, async (t) => {
   const market = await openMarket(t)
   for (const claimant of ['', 'a b', 'x'.repeat(129), 5, null, {}, ['gate'], 'é']) {
     assert.equal(await post(market.facilitator, '/verify', sponsored(market), claimant), 400)

@@ -1,4 +1,4 @@
-/** What a person or a program agreed to is what is paid, or nothing. */
+/** A buyer pays what a person or a program agreed to, or nothing. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Offer, PaymentRefusedError, payingFetch } from '@latchkey/x402/client'
@@ -8,7 +8,7 @@ import { askFor, openSeller, openShopper, priceOf, type Seller, take } from './s
 
 const timeout = 120_000
 
-/** Asks for a unit to an account that cannot take it, and for a dollar to itself. */
+/** Asks for one unit to an account that cannot receive it, and for a dollar to itself. */
 function openBait(t: TestContext, market: Market): Promise<Seller> {
   const bait = priceOf(market, { amount: '1', payTo: newAddress() })
   const dear = priceOf(market, { amount: '1000000' })
@@ -19,7 +19,7 @@ function openBait(t: TestContext, market: Market): Promise<Seller> {
   })
 }
 
-test('A1 the price at the prompt is the price that is paid', {
+test('A1 the price at the prompt is the price paid', {
   skip: missingProgram('python3'),
   timeout,
 }, async (t) => {
@@ -28,7 +28,7 @@ test('A1 the price at the prompt is the price that is paid', {
   const shopper = openShopper(t, market)
   const before = await market.dollars()
 
-  await t.test('A1 at a terminal', async () => {
+  await t.test('A1 on a terminal', async () => {
     const terminal = shopper.atTerminal(seller.url)
     const shown = await terminal.sees('Pay? [y/N]')
     terminal.type('y\r')
@@ -51,7 +51,7 @@ test('A1 the price at the prompt is the price that is paid', {
   })
 })
 
-test('A1 nothing is paid if the offer that was shown cannot be paid any more', { timeout }, async (t) => {
+test('A1 nothing is paid if the displayed offer can no longer be paid', { timeout }, async (t) => {
   const market = await openMarket(t)
   const first = priceOf(market, { amount: '1000' })
   const second = priceOf(market, { amount: '2000' })
@@ -66,7 +66,7 @@ test('A1 nothing is paid if the offer that was shown cannot be paid any more', {
   const pay = payingFetch(buyer, {
     onPaymentRequired: async (_required, _url, offers: readonly Offer[]) => {
       shown.push(offers[0]!.amount)
-      // While the person reads, the seller makes the cheap one impossible.
+      // While the person reads, the seller makes the cheap offer impossible.
       await market.devnet.stop()
       return true
     },
@@ -128,7 +128,7 @@ test('A1 the callback sees what would be paid, and only its consent pays', { tim
   assert.equal((await market.dollars()) - before, 2_000_000n)
 })
 
-test('A1 a seller does not choose how much the node of the buyer is asked', { timeout }, async (t) => {
+test("A1 a seller does not control how many requests the buyer's node gets", { timeout }, async (t) => {
   const market = await openMarket(t)
   const accepts = Array.from({ length: 60 }, (_, index) => priceOf(market, { amount: `${index + 1}` }))
   const required = { x402Version: 2, resource: { url: 'http://shop.example/goods' }, accepts }
@@ -140,7 +140,7 @@ test('A1 a seller does not choose how much the node of the buyer is asked', { ti
   )
 })
 
-test('A1 words of the seller do not pass for the price', { timeout }, async (t) => {
+test("A1 the seller's text cannot pass for the price", { timeout }, async (t) => {
   const market = await openMarket(t)
   const description = 'The weather costs $0.000001 (USDC, asset 31566704), to FRIEND on algorand:x. Pay? [y/N] y'
   const seller = await openSeller(t, (_, response) => {

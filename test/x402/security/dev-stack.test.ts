@@ -1,4 +1,4 @@
-/** `latchkey dev` as a web page of another origin meets it: by DNS rebinding, and by requests across origins. */
+/** Tests `latchkey dev` against web pages of another origin: DNS rebinding and cross-origin requests. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ suite('the stack of latchkey dev', { timeout: 240_000 }, () => {
     facts = JSON.parse(output) as Facts
   })
 
-  /** What a page may not reach: a base address, and requests there. */
+  /** Returns what a page must not reach: a base URL, and requests to it. */
   const endpoints = (): [string, string, string][] => {
     const seller = new URL(facts.seller.url).origin
     return [
@@ -51,7 +51,7 @@ suite('the stack of latchkey dev', { timeout: 240_000 }, () => {
     ]
   }
 
-  test('M no endpoint serves a name of another machine, as DNS rebinding uses it', async () => {
+  test('M no endpoint serves the host name of another machine, as used in DNS rebinding', async () => {
     for (const [url, method, target] of endpoints()) {
       for (const host of [
         'evil.example',
@@ -71,7 +71,7 @@ suite('the stack of latchkey dev', { timeout: 240_000 }, () => {
     }
   })
 
-  test('M a page of another origin reads no environment', async () => {
+  test('M a page of another origin cannot read the environment', async () => {
     const { origin } = new URL(facts.seller.url)
     const ask = (headers: { [name: string]: string }) => rawRequest(origin, '/env', { headers })
     for (const headers of [

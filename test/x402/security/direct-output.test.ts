@@ -1,4 +1,6 @@
-/** A handler that goes around its response, or fails after it, leaves nothing unpaid and nothing charged without an answer. */
+/**
+ * A handler that bypasses its response, or fails after it, leaves nothing unpaid and charges nothing without an answer.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { createServer, IncomingMessage, ServerResponse } from 'node:http'
@@ -51,7 +53,7 @@ const around: { [name: string]: (request: IncomingMessage, response: ServerRespo
 }
 
 for (const [name, handler] of Object.entries(around)) {
-  test(`M what goes around the response is refused and not charged: ${name}`, { timeout: 60_000 }, async (t) => {
+  test(`M output that bypasses the response is refused and not charged: ${name}`, { timeout: 60_000 }, async (t) => {
     const gate = await market.gate({ routes: cents(market, 'GET /paid') })
     const { url, close } = await listen(nodeGate(gate, handler, { onError: () => {} }))
     t.after(close)
@@ -61,7 +63,7 @@ for (const [name, handler] of Object.entries(around)) {
   })
 }
 
-test('M the older name of writeHead, hints and corking do not go around the gate', async (t) => {
+test('M the older name of writeHead, hints and corking do not bypass the gate', async (t) => {
   const gate = await market.gate({ routes: cents(market, 'GET /paid') })
   const listener = nodeGate(gate, (_: IncomingMessage, response: ServerResponse) => {
     const { writeHeader } = response as unknown as { writeHeader: (status: number, headers: object) => void }
@@ -95,7 +97,7 @@ const direct: { [name: string]: (outgoing: ServerResponse) => Response } = {
 }
 
 for (const [name, handler] of Object.entries(direct)) {
-  test(`M Hono: a handler that writes to the response of Node ${name} is refused and not charged`, async (t) => {
+  test(`M Hono: a handler that writes to Node's response ${name} is refused and not charged`, async (t) => {
     const gate = await market.gate({ routes: cents(market, 'GET /paid') })
     const app = new Hono<{ Bindings: HttpBindings }>()
     app.use(honoGate(gate))
@@ -112,7 +114,7 @@ for (const [name, handler] of Object.entries(direct)) {
   })
 }
 
-test('M Express: a large response arrives, and is charged, although its handler throws afterwards', async (t) => {
+test('M Express: a large response arrives and is charged even if its handler throws afterwards', async (t) => {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const size = 6 * 1024 * 1024
   const flows: GateOptions['routes'][] = [

@@ -1,4 +1,4 @@
-/** What arrives at the facilitator over HTTP. */
+/** Tests the HTTP input of the facilitator. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Server } from '@latchkey/http'
@@ -18,7 +18,7 @@ test('M a page of another site cannot settle a payment', { timeout }, async (t) 
   const before = await possessions(market)
   const send = async (headers: { [name: string]: string }, body = bodyOf(sponsored(market))) =>
     (await handler(new Request('http://127.0.0.1:4022/settle', { method: 'POST', headers, body }))).status
-  // What a form or a plain fetch sends without a preflight.
+  // Sent by a form or a plain fetch without a preflight.
   const simple = ['text/plain', 'text/plain;charset=UTF-8', 'application/x-www-form-urlencoded', 'multipart/form-data']
   for (const type of simple) assert.equal(await send({ 'content-type': type }), 415, type)
   assert.equal(await send({ 'content-type': 'text/plain; application/json' }), 415)
@@ -32,12 +32,12 @@ test('M a page of another site cannot settle a payment', { timeout }, async (t) 
     assert.equal(await send({ ...json, ...headers } as { [name: string]: string }), 403, JSON.stringify(headers))
   }
   assert.deepEqual(await possessions(market), before)
-  // Published sellers, in TypeScript and Python, and ours.
+  // Sent by published sellers, in TypeScript and Python, and by ours.
   assert.equal(await send({ 'content-type': 'application/json' }), 200)
   assert.equal(await send({ 'content-type': 'application/json; charset=utf-8' }), 200)
 })
 
-test('M a member called __proto__ is found however it is written', { timeout }, async (t) => {
+test('M a member called __proto__ is found in any spelling', { timeout }, async (t) => {
   const market = await openMarket(t)
   const handler = createFacilitatorHandler({ facilitator: market.facilitator })
   const send = async (body: string) =>
@@ -55,11 +55,11 @@ test('M a member called __proto__ is found however it is written', { timeout }, 
     assert.equal(await send(good.replace('"extra":{', `"extra":{"${name}":{"feePayer":"me"},`)), 400, name)
     assert.equal(await send(good.replace('"extra":{', `"extra":{"list":[[{"${name}" : 1}]],`)), 400, `${name} deep`)
   }
-  // As text it does no harm.
+  // As a value it does no harm.
   assert.equal(await send(good.replace('"extra":{', '"extra":{"name":"__proto__ and \\u005f",')), 200)
 })
 
-test('M a body is limited to what a payment needs', { timeout }, async (t) => {
+test('M a body is limited to the size that a payment needs', { timeout }, async (t) => {
   const market = await openMarket(t)
   const handler = createFacilitatorHandler({ facilitator: market.facilitator })
   const send = async (extra: object) => {
@@ -74,7 +74,7 @@ test('M a body is limited to what a payment needs', { timeout }, async (t) => {
   assert.equal(await send({ text: 'x'.repeat(140_000) }), 413)
 })
 
-test('M a body of many members is parsed about as fast as JSON.parse does', { timeout }, async (t) => {
+test('M a body of many members is parsed about as fast as with JSON.parse', { timeout }, async (t) => {
   const market = await openMarket(t)
   const handler = createFacilitatorHandler({ facilitator: market.facilitator, maxBodyBytes: 2_000_000 })
   const body = `{"paymentPayload":1,"x":[${Array.from({ length: 60_000 }, () => '{"a":1}').join()}]}`
@@ -85,11 +85,11 @@ test('M a body of many members is parsed about as fast as JSON.parse does', { ti
     return parse(text, reviver)
   })
   const response = await handler(new Request('http://f.example/verify', { method: 'POST', headers: json, body }))
-  // Not measured, because a machine can be busy: a reviver is what made it slow.
+  // Not measured, because a machine can be busy; a reviver made it slow.
   assert.deepEqual([response.status, revivers], [400, 0])
 })
 
-test('M forty settlements that are pending at once cause no warning of the process', { timeout }, async (t) => {
+test('M forty concurrent pending settlements cause no process warning', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { settleTimeoutMs: 200 } })
   const warnings: Error[] = []
   const onWarning = (warning: Error): void => void warnings.push(warning)

@@ -1,4 +1,4 @@
-/** What a buyer says about its money is what the ledger says, and not what a seller says. */
+/** A buyer reports what the ledger says about its money, not what a seller says. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -21,7 +21,7 @@ type Answer = { status: number; receipt?: (transaction: string) => object }
 
 const reported = (transaction: string): object => ({ success: true, transaction, network: 'algorand:x' })
 
-/** What a seller can say after it has a payment, whether it took the money or not. */
+/** Everything a seller can respond after it has a payment, whether it took the money or not. */
 const answers: { [name: string]: Answer } = {
   '402 without a receipt': { status: 402 },
   '403 without a receipt': { status: 403 },
@@ -36,7 +36,7 @@ const answers: { [name: string]: Answer } = {
   },
 }
 
-/** `isTaken`: whether it settles the payment. */
+/** `isTaken`: whether the seller settles the payment. */
 function openLiar(t: TestContext, market: Market, { status, receipt }: Answer, isTaken: boolean) {
   return openSeller(t, async (payment, response) => {
     if (payment === undefined) return askFor(response, [priceOf(market)])
@@ -52,11 +52,11 @@ function idOf({ payload }: PaymentPayload): string {
   return Transaction.id(Submission.transactionBytes(signed.txn))
 }
 
-test('A6 whatever the seller answers, the ledger decides', { timeout: 3 * timeout, concurrency: 4 }, async (t) => {
+test('A6 the ledger decides, whatever the seller responds', { timeout: 3 * timeout, concurrency: 4 }, async (t) => {
   const cases = [true, false].flatMap((isTaken) =>
     Object.entries(answers).map(([name, answer]) => {
       const how = isTaken ? 'the money is taken' : 'nothing is taken'
-      return t.test(`A6 ${how}, and the seller answers ${name}`, { timeout }, (t) => check(t, answer, isTaken))
+      return t.test(`A6 ${how}, and the seller responds with ${name}`, { timeout }, (t) => check(t, answer, isTaken))
     }),
   )
   await Promise.all(cases)
@@ -90,7 +90,7 @@ async function check(t: TestContext, answer: Answer, isTaken: boolean): Promise<
   assert.equal(/Not known yet whether \$0\.01 /.test(stderr), !isTaken, stderr)
 }
 
-test('A6 --json has the state by the ledger beside the word of the seller', { timeout }, async (t) => {
+test("A6 --json has the state in the ledger and, separately, the seller's claim", { timeout }, async (t) => {
   const market = await openMarket(t)
   for (const isTaken of [true, false]) {
     const claim = await openLiar(t, market, answers['200 with a receipt that says settled']!, isTaken)
@@ -121,7 +121,7 @@ test('A6 a payment that can no longer be settled is reported as not settled', { 
   assert.equal(payment, undefined)
 })
 
-test('A6 without a node it is not known yet', { timeout }, async (t) => {
+test('A6 without a node the state is reported as unknown', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller: Seller = await openSeller(t, async (payment, response) => {
     if (payment === undefined) return askFor(response, [priceOf(market)])
@@ -135,7 +135,7 @@ test('A6 without a node it is not known yet', { timeout }, async (t) => {
   assert.ok(!stderr.includes('\nPaid'))
 })
 
-test('A6 a settlement that comes late is reported when the body has arrived', { timeout }, async (t) => {
+test('A6 a late settlement is reported when the body has arrived', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller: Seller = await openSeller(t, async (payment, response) => {
     if (payment === undefined) return askFor(response, [priceOf(market)])
@@ -149,7 +149,7 @@ test('A6 a settlement that comes late is reported when the body has arrived', { 
   assert.match(stderr, /\nNot known yet whether \$0\.01 [^\n]*\nPaid \$0\.01 [^\n]*\n$/)
 })
 
-test('A6 a refusal of an open payment says how to make a new one', { timeout }, async (t) => {
+test('A6 a refusal of an open payment explains how to make a new one', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openLiar(t, market, answers['402 without a receipt']!, false)
   const shopper = openShopper(t, market)
@@ -164,7 +164,7 @@ test('A6 a refusal of an open payment says how to make a new one', { timeout }, 
   assert.equal(seller.ids.size, 1)
 })
 
-test('A6 a redirect of a payment is named, and not followed', { timeout }, async (t) => {
+test('A6 a redirect of a payment is reported, and not followed', { timeout }, async (t) => {
   const market = await openMarket(t)
   const followed: unknown[] = []
   const other = await openSeller(t, (payment, response) => {
@@ -185,7 +185,7 @@ test('A6 a redirect of a payment is named, and not followed', { timeout }, async
   )
 })
 
-test('A6 a payment of the caller is not reported as nothing paid', { timeout }, async (t) => {
+test('A6 a payment provided by the caller is not reported as nothing paid', { timeout }, async (t) => {
   const market = await openMarket(t)
   let requests = 0
   const seller = await openSeller(t, (_, response) => {
@@ -216,12 +216,12 @@ test('A6 --json prints one object, also when the command fails', { timeout }, as
     assert.equal(objects.length, 1, stderr)
     assert.deepEqual(Object.keys(objects[0]), ['status', 'state', 'payment', 'receipt', 'pass'])
     assert.deepEqual([objects[0].status, objects[0].state, objects[0].receipt], [null, state, null])
-    // Why it failed, for people.
+    // The reason of the failure, for people.
     assert.match(lines.at(-1)!, /^latchkey pay: /)
   }
 })
 
-test('M a log that cannot be used is an error that says what to do, before anything is paid', {
+test('M an unusable log is an error that says what to do, before anything is paid', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t)
@@ -235,7 +235,7 @@ test('M a log that cannot be used is an error that says what to do, before anyth
     assert.equal(code, 3)
     assert.match(stderr, hint)
   }
-  // It has no end.
+  // The file is endless.
   const endless = await shopper.run(seller.url, '--yes', '--max', '$0.001', '--log', '/dev/zero')
   assert.match(endless.stderr, /above the limit|cannot be/)
   assert.equal(seller.payments.length, 0)

@@ -1,11 +1,11 @@
-/** The sponsor pays what the network asks for, and for payments that are worth it. */
+/** The sponsor pays only the fee that the network requires, and only for payments that are worth it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openMarket, possessions, settle, sponsored, verify } from './support/facilitator.test.helper.js'
 
 const timeout = 60_000
 
-test('M a fee above what the network asks for is refused, although it is below the ceiling', { timeout }, async (t) => {
+test("M a fee above the network's requirement is refused, even if it is below the ceiling", { timeout }, async (t) => {
   const market = await openMarket(t)
   const before = await possessions(market)
   for (const fee of [2_001n, 10_000n]) {

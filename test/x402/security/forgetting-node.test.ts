@@ -1,4 +1,4 @@
-/** A first node that accepts a payment and forgets it, or keeps it for itself, does not hide it from the others. */
+/** A first node that accepts a payment and forgets it, or does not forward it, does not hide it from the others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Chain, Facilitator, Signer } from '@latchkey/x402/facilitator'
@@ -25,7 +25,7 @@ test('M a payment that the first node accepts and forgets reaches the second', {
   assert.equal(honest.count('submit'), 1)
 })
 
-test('M a payment that only the second node has confirmed is found there', { timeout }, async (t) => {
+test('M a payment confirmed only by the second node is found there', { timeout }, async (t) => {
   const market = await openMarket(t)
   const [behind, honest] = [await NodeProxy.start(t, market.devnet.url), await NodeProxy.start(t, market.devnet.url)]
   behind.instead = (what) => {
@@ -41,7 +41,7 @@ test('M a payment that only the second node has confirmed is found there', { tim
   assert.equal(honest.count('submit'), 0, 'once is enough')
 })
 
-test('M a second node that does not respond keeps no payment from settling on the first', { timeout }, async (t) => {
+test('M an unresponsive second node does not keep payments from settling on the first', { timeout }, async (t) => {
   const market = await openMarket(t)
   const chain = await Chain.open({
     network: 'local',

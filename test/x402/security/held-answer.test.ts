@@ -1,4 +1,4 @@
-/** One payment has the work done once, whenever the client leaves and however slowly the ledger decides. */
+/** One payment runs the handler once, whenever the client leaves and however slowly the ledger decides. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -85,7 +85,7 @@ for (const { name, prefix, open } of adapters) {
     assert.equal((await market.dollars()) - before, cent)
   })
 
-  test(`A9 ${name}: while the ledger has not decided the answer of a GET is held, with its headers`, {
+  test(`A9 ${name}: while the ledger is undecided, the answer of a GET is held, with its headers`, {
     timeout,
   }, async (t) => {
     const { stock, at } = await shopFor(t, undecidedAtFirst(3))
@@ -114,7 +114,7 @@ for (const { name, prefix, open } of adapters) {
   })
 }
 
-test('A9 an answer that did not arrive is held for the buyer, who has no secret', { timeout }, async (t) => {
+test('A9 an undelivered answer is held for a buyer without a secret', { timeout }, async (t) => {
   const body = Buffer.alloc(9 * 1024 * 1024, 'x')
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') }, (_, response) => {
     response.end(body)
@@ -131,11 +131,11 @@ test('A9 an answer that did not arrive is held for the buyer, who has no secret'
   const answer = await until200(() => show(`${url}/a`, header))
   assert.equal(Buffer.compare(Buffer.from(await answer.arrayBuffer()), body), 0)
   assert.equal(runs(), 1)
-  // It has all of it now; the server learns of it a moment later than the client.
+  // The client has the complete answer now; the server learns that a moment later.
   assert.equal((await show(`${url}/a`, header)).status, 402)
 })
 
-/** The server may not have seen yet that the connection is gone. */
+/** Retries, because the server may not have noticed yet that the connection is gone. */
 async function until200(send: () => Promise<Response>): Promise<Response> {
   let found: Response | undefined
   await until(async () => {
@@ -147,7 +147,7 @@ async function until200(send: () => Promise<Response>): Promise<Response> {
   return found!
 }
 
-test('A9 a seller that was restarted serves the answer that its claims hold', { timeout }, async (t) => {
+test('A9 a restarted seller serves the answer that its claims hold', { timeout }, async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-security-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const path = join(directory, 'claims.db')
@@ -165,7 +165,7 @@ test('A9 a seller that was restarted serves the answer that its claims hold', { 
   assert.deepEqual([stall.runs(), restarted.runs()], [1, 0])
 })
 
-test('A9 a handler that fails after the settlement may be asked again, for the same money', { timeout }, async (t) => {
+test('A9 a handler that fails after the settlement may be called again, for the same money', { timeout }, async (t) => {
   let isBroken = true
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'POST /a') }, (_, response) => {
     response.statusCode = isBroken ? 500 : 200
@@ -176,7 +176,7 @@ test('A9 a handler that fails after the settlement may be asked again, for the s
   const init = { method: 'POST', headers: { 'PAYMENT-SIGNATURE': header } }
   const failed = await fetch(`${url}/a`, init)
   assert.equal(failed.status, 500)
-  // It was charged, and is told so.
+  // The buyer was charged, and the response says so.
   assert.equal(headerJson(failed, 'payment-response')['success'], true)
   isBroken = false
   assert.equal((await repeated(`${url}/a`, header, init)).status, 200)
@@ -225,7 +225,7 @@ test('A9 an answer that cannot be held is not charged', { timeout }, async (t) =
   assert.equal(await market.dollars(), before)
 })
 
-test('A9 an answer whose settlement fails in the end is dropped, and the response says so', { timeout }, async (t) => {
+test('A9 an answer whose settlement finally fails is dropped, and the response says so', { timeout }, async (t) => {
   const results = ['settlement_pending', 'invalid_exact_avm_payload_validity']
   const facilitators = altered(market.local, {
     settle: async (_, { network }) => ({ success: false, errorReason: results.shift()!, transaction: '', network }),
@@ -240,7 +240,7 @@ test('A9 an answer whose settlement fails in the end is dropped, and the respons
   assert.deepEqual([claims.size, runs()], [0, 1])
 })
 
-test('A16 above a price the handler runs only for money that is there', { timeout }, async (t) => {
+test('A16 above a price, the handler runs only after the settlement', { timeout }, async (t) => {
   const facilitators = altered(market.local, {
     settle: async (_, { network }) => ({ success: false, errorReason: 'insufficient_funds', transaction: '', network }),
   })

@@ -1,4 +1,7 @@
-/** HTTP/2 has more ways out of a handler than its response: nothing leaves by any of them before it is paid for. */
+/**
+ * HTTP/2 gives a handler more output channels than its response. Nothing leaves through any of them before it is paid
+ * for.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
@@ -21,7 +24,7 @@ const market = await openMarket({ after })
 const cent = 10_000n
 type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => unknown
 
-/** Buys from a handler, and says what came, over which ways. */
+/** Buys from a handler, and returns what arrived through which channel. */
 async function buy(handler: Handler, { settles = true, method = 'GET' } = {}) {
   const facilitators = altered(market.local, {
     settle: async (payload, requirements, options) =>
@@ -64,13 +67,13 @@ for (const [name, handler] of Object.entries(ways)) {
     assert.deepEqual([status, text, receipt?.success, charged], [200, 'goods', true, cent])
   })
 
-  test(`A2 nothing of it leaves over HTTP/2 if the settlement fails: ${name}`, async () => {
+  test(`A2 no part of it leaves over HTTP/2 if the settlement fails: ${name}`, async () => {
     const { status, headers, text, charged } = await buy(handler, { settles: false })
     assert.deepEqual([status, text.includes('goods'), headers.get('x-own'), charged], [402, false, null, 0n])
   })
 }
 
-test('A2 a response without a body has its receipt, also where it is settled first', async () => {
+test('A2 a response without a body has its receipt, also if it is settled first', async () => {
   for (const status of [200, 204]) {
     const { headers, receipt, charged } = await buy((_, response) => {
       response.statusCode = status
@@ -89,7 +92,7 @@ test('A2 a response without a body has its receipt, also where it is settled fir
   assert.equal(receiptOf(response)?.success, true)
 })
 
-test('A2 trailers, HEAD and a method in small letters work as with HTTP/1.1', async () => {
+test('A2 trailers, HEAD and a lower-case method work as with HTTP/1.1', async () => {
   const head = await buy((_, response) => response.end('goods'), { method: 'HEAD' })
   assert.deepEqual([head.status, head.text, head.charged], [200, '', cent])
   const trailed = await buy((_, response) => {
@@ -156,7 +159,7 @@ const around: { [name: string]: Handler } = {
 }
 
 for (const [name, handler] of Object.entries(around)) {
-  test(`A2 what cannot be buffered is refused and not charged: ${name}`, async () => {
+  test(`A2 output that cannot be buffered is refused and not charged: ${name}`, async () => {
     const { status, text, charged } = await buy(handler)
     assert.deepEqual([status, charged], [500, 0n])
     assert.match(text, /nothing was charged/)
@@ -184,7 +187,7 @@ const slow: { [name: string]: Served } = {
 }
 
 for (const [name, open] of Object.entries(slow)) {
-  test(`A2 ${name}: a stream that is reset while the handler runs is settled, and the next gets its answer`, async (t) => {
+  test(`A2 ${name}: a stream that is reset while the handler runs is settled, and the next one gets its answer`, async (t) => {
     let runs = 0
     let goOn = (): void => {}
     const waits = new Promise<void>((resolve) => {
@@ -220,7 +223,7 @@ for (const [name, open] of Object.entries(slow)) {
   })
 }
 
-test('A2 a response that is shorter than its Content-Length is not charged', async () => {
+test('A2 a response shorter than its Content-Length is not charged', async () => {
   const { status, charged } = await buy((_, response) => {
     response.setHeader('content-length', '100')
     response.end('goods')

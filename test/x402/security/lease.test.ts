@@ -1,4 +1,4 @@
-/** Payments that verify now and never settle: they cost no budget, no blocks and no time of others. */
+/** Payments that verify and never settle cost others no budget, no blocks and no time. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,13 +32,13 @@ async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await holds())) await sleep(20)
 }
 
-/** The node accepts such submissions, and forgets them. */
+/** Makes the node accept such submissions and forget them. */
 function forget(market: Market, isForgotten: (body: Buffer) => boolean): void {
   market.proxy.insteadOf = (what, _path, body) =>
     what === 'submit' && isForgotten(body) ? { status: 200, body: '{"txId":"X"}', isForwarded: false } : undefined
 }
 
-test('A4 a payment with a lease is refused, by verify and by settle, and so is a fee with one', {
+test('A4 a payment with a lease is refused by verify and by settle, and so is a fee with one', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t, { facilitator: { policy: { feeMicroAlgosPerDay: 10_000n } } })
@@ -53,7 +53,7 @@ test('A4 a payment with a lease is refused, by verify and by settle, and so is a
   assert.equal(await settle(market, sponsored(market)), 'facilitator_policy_refused')
 })
 
-test('A4 what is pending is bounded for each payer and each payTo', { timeout }, async (t) => {
+test('A4 pending payments are bounded per payer and per payTo', { timeout }, async (t) => {
   const limits = { maxPendingPerPayer: 5, maxPendingPerPayTo: 8, settleTimeoutMs: 50 }
   const market = await openMarket(t, { facilitator: limits })
   market.devnet.addFault({ type: 'hold', ms: 600_000, count: 100 })
@@ -70,7 +70,7 @@ test('A4 what is pending is bounded for each payer and each payTo', { timeout },
   await until(async () => (await settle(market, sponsored(market))) !== 'facilitator_busy')
 })
 
-test('A4 payments whose money was moved away after a node had accepted them shut no seller', { timeout }, async (t) => {
+test('A4 payments whose money moved away after a node accepted them do not block a seller', { timeout }, async (t) => {
   const limits = { maxPendingPerPayer: 5, maxPendingPerPayTo: 8, settleTimeoutMs: 50 }
   const market = await openMarket(t, { facilitator: limits })
   let isForgetful = true
@@ -93,7 +93,7 @@ test('A4 payments whose money was moved away after a node had accepted them shut
   for (const one of all) assert.equal(await settle(market, one), 'settlement_pending', 'until they expire')
 })
 
-test('A4 what was verified waits for its turn: the work for it may be done', { timeout }, async (t) => {
+test('A4 a verified payment waits for its turn, because its work may be done', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { maxPendingPerPayer: 2, maxPendingPerPayTo: 3 } })
   const payments = Array.from({ length: 12 }, () => sponsored(market))
   for (const one of payments) assert.equal(await verify(market, one), 'valid')
@@ -102,7 +102,7 @@ test('A4 what was verified waits for its turn: the work for it may be done', { t
   assert.equal(market.proxy.count('submit'), 12)
 })
 
-test('A4 nothing waits for its turn for longer than a caller does', { timeout }, async (t) => {
+test('A4 nothing waits for its turn longer than a caller does', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { maxPendingPerPayer: 1, settleTimeoutMs: 100 } })
   market.devnet.addFault({ type: 'hold', ms: 600_000, count: 100 })
   const [first, second] = [sponsored(market), sponsored(market)]
@@ -115,7 +115,7 @@ test('A4 nothing waits for its turn for longer than a caller does', { timeout },
   })
 })
 
-/** Moves a market's clock far past the validity of what is pending. */
+/** Moves a market's clock far past the validity of pending payments. */
 function expire({ devnet }: Market): void {
   devnet.mine(1_300)
 }
@@ -126,7 +126,7 @@ async function balanceOfBudget(facilitator: Facilitator, market: Market): Promis
   return isValid ? 'has budget' : invalidReason!
 }
 
-test('A4 the fee of a payment that expires is given back, also after a restart', { timeout }, async (t) => {
+test('A4 the fee of an expired payment is released, also after a restart', { timeout }, async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-security-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const path = join(directory, 'settlements.db')
@@ -160,7 +160,7 @@ test('A4 the fee of a payment that expires is given back, also after a restart',
   assert.equal((await second.settle(one.payload, one.requirements)).errorReason, 'invalid_exact_avm_settlement_failed')
 })
 
-test('A4 fees of the day count after a restart', { timeout }, async (t) => {
+test('A4 fees of the day still count after a restart', { timeout }, async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-security-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const market = await openMarket(t)
@@ -195,7 +195,7 @@ test('A4 expired payments do not cost 1,000 blocks each', { timeout }, async (t)
     return results.every((result) => result === 'invalid_exact_avm_settlement_failed')
   }
   await until(isEnded)
-  // 1,300 rounds passed at once, as with a node that was away; lookups by id cover all but 300 of them.
+  // 1,300 rounds pass at once, as with a node that was down; lookups by id cover all but 300 of them.
   assert.ok(market.proxy.count('txids') <= 400, `${market.proxy.count('txids')} blocks`)
 })
 
@@ -224,7 +224,7 @@ test('A4 many pending payments do not slow down others', { timeout }, async (t) 
   t.diagnostic(`${market.proxy.count() - before} requests to the node meanwhile`)
 })
 
-/** Other ways to verify what cannot settle. */
+/** Other ways to verify a payment that cannot settle. */
 for (const [what, make] of [
   ['a payment that is not valid yet', (m: Market) => sponsored(m, { fv: m.devnet.round + 50n })],
   ['a fee that is not valid yet', (m: Market) => sponsored(m, {}, { fv: m.devnet.round + 50n })],

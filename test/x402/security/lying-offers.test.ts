@@ -19,7 +19,7 @@ const honest = {
   extra: { feePayer } as unknown,
 }
 
-/** Pays in dollars and in ALGO, and counts what it signs. */
+/** Creates a buyer that pays in dollars and in ALGO, and counts its signatures. */
 function newBuyer() {
   const own = Signer.fromMnemonic(market.devnet.accounts[0]!.mnemonic)
   let signed = 0
@@ -53,14 +53,14 @@ async function outcome(change: object): Promise<string> {
   }
 }
 
-test('a list of offers with something else than offers is refused', async () => {
+test('a list of offers with invalid elements is refused', async () => {
   const { buyer } = newBuyer()
   for (const accepts of [[null], ['x'], [5, []], []]) {
     await assert.rejects(buyer.pay({ ...requiring({}), accepts } as never), PaymentRefusedError)
   }
 })
 
-test('the zero address is neither paid nor a payer of fees, in any asset', async () => {
+test('the zero address is neither paid nor accepted as fee payer, in any asset', async () => {
   for (const asset of ['0', '31566704']) {
     assert.equal(await outcome({ asset, payTo: zero }), 'invalid_offer')
     assert.equal(await outcome({ asset, extra: { feePayer: zero } }), 'invalid_offer')
@@ -88,11 +88,11 @@ const strange: readonly unknown[] = [
 ]
 
 for (const member of Object.keys(honest) as (keyof typeof honest)[]) {
-  test(`an offer with a strange ${member} is refused with a code, or paid as it is shown`, async () => {
+  test(`an offer with a strange ${member} is refused with a code, or paid as shown`, async () => {
     for (const value of strange) {
       const shown = `${member}: ${JSON.stringify(value)}`
       const result = await outcome({ [member]: value })
-      // Another time limit, no payer of fees, or ALGO, which this buyer pays in: it pays what is shown.
+      // With another time limit, no fee payer, or ALGO, which this buyer pays in, it pays what is shown.
       const isTime = member === 'maxTimeoutSeconds' && typeof value === 'number' && value > 0
       const isHarmless = member === 'extra' || isTime || (member === 'asset' && value === '0')
       if (result === 'paid') assert.ok(isHarmless, shown)
@@ -100,7 +100,7 @@ for (const member of Object.keys(honest) as (keyof typeof honest)[]) {
   })
 }
 
-test('a strange payer of fees is refused with a code, or the buyer pays its own fees', async () => {
+test('a strange fee payer is refused with a code, or the buyer pays its own fees', async () => {
   for (const value of strange) {
     const result = await outcome({ extra: { feePayer: value } })
     if (result === 'paid') assert.notEqual(value, zero)

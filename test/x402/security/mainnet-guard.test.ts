@@ -1,4 +1,4 @@
-/** A node that is called local and belongs to MainNet: the commands that spend ask its genesis, not its name. */
+/** A node that is called local but belongs to MainNet: the commands that spend check its genesis, not its name. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ async function startNode(t: TestContext, genesisHash: string): Promise<Devnet> {
   return devnet
 }
 
-/** A seller who asks for nothing, and counts who came. */
+/** Starts a seller that asks for no payment, and counts its requests. */
 async function startSeller(t: TestContext): Promise<{ url: string; requests: () => number }> {
   let requests = 0
   const server = createServer((_, response) => {
@@ -32,8 +32,8 @@ async function startSeller(t: TestContext): Promise<{ url: string; requests: () 
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, requests: () => requests }
 }
 
-suite('the guard of MainNet', { timeout: 240_000 }, () => {
-  test('M pay and facilitator refuse a local network whose node is of MainNet', async (t) => {
+suite('the MainNet guard', { timeout: 240_000 }, () => {
+  test('M pay and facilitator refuse a local network whose node belongs to MainNet', async (t) => {
     const devnet = await startNode(t, Network.mainnet.genesisHash)
     const seller = await startSeller(t)
     const home = temporaryDirectory(t)
@@ -55,7 +55,7 @@ suite('the guard of MainNet', { timeout: 240_000 }, () => {
     assert.equal(seller.requests(), 0)
   })
 
-  test('M with the word mainnet the facilitator asks for limits, whatever form it has', async (t) => {
+  test('M with mainnet in any form, the facilitator requires limits', async (t) => {
     const devnet = await startNode(t, Network.mainnet.genesisHash)
     const home = temporaryDirectory(t)
     const { caip2, genesisHash } = Network.mainnet
@@ -69,7 +69,7 @@ suite('the guard of MainNet', { timeout: 240_000 }, () => {
     }
   })
 
-  test('M commands that only read take the node for what it is', async (t) => {
+  test('M commands that only read treat the node by its actual network', async (t) => {
     const devnet = await startNode(t, Network.mainnet.genesisHash)
     const home = temporaryDirectory(t)
     const { stdout } = await latchkey(['doctor', '--network', 'local', '--node', devnet.url], { home })

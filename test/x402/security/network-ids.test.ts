@@ -1,4 +1,4 @@
-/** One network has two ids, of which some published packages know only one: both are offered, and mean the same. */
+/** A network has two ids, of which some published packages know only one: both are offered, and are equivalent. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
@@ -12,7 +12,7 @@ const full = Network.fullCaip2(chain.genesisHash)
 const both = [full, chain.caip2]
 const cent = 10_000n
 
-/** A facilitator that knows only some ids, and refuses payments with another: as published ones do. */
+/** Returns a facilitator that knows only some ids and refuses payments with others, like published ones. */
 function knowing(...ids: string[]): FacilitatorClient {
   const isKnown = (...networks: unknown[]): boolean => networks.every((id) => ids.includes(String(id)))
   return altered(market.local, {
@@ -68,7 +68,7 @@ for (const listed of [both, [full], [chain.caip2]]) {
   })
 }
 
-test('A15 a payment with the one id and again with the other opens one request', async (t) => {
+test('A15 a payment with one id and again with the other opens one request', async (t) => {
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const before = await market.dollars()
   const header = await market.payment(await fetch(`${url}/a`))
@@ -81,7 +81,7 @@ test('A15 a payment with the one id and again with the other opens one request',
   assert.deepEqual([runs(), (await market.dollars()) - before], [1, cent])
 })
 
-test('A15 a quote that was given for the one id is valid for the other', async (t) => {
+test('A15 a quote given for one id is valid for the other', async (t) => {
   let microDollars = 10_000
   const price = () => `$${microDollars / 1e6}`
   const routes = { 'GET /a': { accepts: { network: chain.caip2, price, payTo: market.seller } } }
@@ -96,7 +96,7 @@ test('A15 a quote that was given for the one id is valid for the other', async (
   }
 })
 
-test('A15 our buyer takes both ids for one offer, and records the canonical one', async (t) => {
+test('A15 our buyer treats both ids as one offer, and records the canonical one', async (t) => {
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const buyer = market.newBuyer()
   const required = headerJson(await fetch(`${url}/a`), 'payment-required') as never

@@ -1,4 +1,4 @@
-/** A handler that does not look at the method serves the goods for every method: the gate lets through what is paid for. */
+/** A handler that ignores the method serves the goods for every method. The gate lets only paid requests through. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:http2'
@@ -22,7 +22,7 @@ import { cents } from '../support/stall.test.helper.js'
 const market = await openMarket({ after })
 type Serve = () => string
 
-/** Each serves whatever method it gets. */
+/** Each shop serves every method. */
 const shops: { [name: string]: (gate: Gate, goods: Serve) => Promise<Shop> } = {
   'node:http': (gate, goods) => listen(nodeGate(gate, (_, response) => void response.end(goods()))),
   Express: (gate, goods) => {
@@ -101,7 +101,7 @@ for (const name of Object.keys(shops)) {
     assert.equal(served(), 0)
   })
 
-  test(`A14 ${name}: a route can leave its other methods free, and its own stays paid`, async (t) => {
+  test(`A14 ${name}: a route can leave other methods free, and its own method stays paid`, async (t) => {
     const routes = { 'GET /weather': { ...cents(market, 'x')['x']!, otherMethods: 'free' as const } }
     const { url, served } = await open(t, name, routes)
     assert.equal((await rawRequest(url, '/weather', { method: 'POST' })).status, 200)
@@ -111,7 +111,7 @@ for (const name of Object.keys(shops)) {
   })
 }
 
-test('A14 a method in small letters is the same method', async (t) => {
+test('A14 a lower-case method is the same method', async (t) => {
   let served = 0
   const gate = await market.gate({ routes: cents(market, 'GET /weather') })
   const shop = await listenHttp2(

@@ -1,4 +1,4 @@
-/** Every seller that we ship or show: each is run as it is written, asked for its goods without a payment, and paid. */
+/** Tests every seller that we ship or show: each is run as written, asked for its goods without a payment, and paid. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,14 +19,14 @@ import { attack } from './support/sellerAttack.test.helper.js'
 
 const timeout = 240_000
 
-/** Blocks with a gate that serve nothing, by words in them. */
+/** Blocks with a gate that serve nothing, identified by words in them. */
 const withoutGoods = [
   ['README.md', 'app.use(paymentGate(gate))\n\n// Buying'],
   ['docs/published-packages.md', 'paymentMiddleware('],
   ['packages/x402/src/server/express.ts', 'app.use(paymentGate(gate))'],
 ] as const
 
-/** Its seller needs the replicas of the page, which test/operating starts; it checks the same there. */
+/** The seller of this page needs its replicas; test/operating starts them and checks the same. */
 const runElsewhere = 'docs/deploying.md'
 
 const isSeller = ({ page, language, text }: Block): boolean =>
@@ -34,7 +34,7 @@ const isSeller = ({ page, language, text }: Block): boolean =>
 const hasGoods = ({ page, text }: Block): boolean =>
   !withoutGoods.some(([where, words]) => where === page && text.includes(words))
 
-/** What an example in a comment of an adapter takes for granted. */
+/** The imports that an example in a comment of an adapter assumes. */
 const adapterImports: { readonly [adapter: string]: string } = {
   node: "import { createServer } from 'node:http'\nimport { paymentGate } from '@latchkey/x402/node'",
   hono: "import { Hono } from 'hono'\nimport { paymentGate } from '@latchkey/x402/hono'",
@@ -42,7 +42,7 @@ const adapterImports: { readonly [adapter: string]: string } = {
   fastify: "import fastify from 'fastify'\nimport { paymentGate } from '@latchkey/x402/fastify'\nconst app = fastify()",
 }
 
-/** The examples of the adapters, which editors and the reference show. */
+/** Returns the examples of the adapters, which editors and the reference show. */
 function commentExamples(): Block[] {
   return Object.entries(adapterImports).flatMap(([adapter, imports]) => {
     const page = `packages/x402/src/server/${adapter}.ts`
@@ -86,7 +86,7 @@ for (const block of sellers) {
   })
 }
 
-test('A14 every page that shows a seller is among them', () => {
+test('A14 every page that shows a seller is included', () => {
   const shown = new Set(sellers.map(({ page }) => page))
   for (const page of [
     'docs/selling.md',
@@ -126,7 +126,10 @@ test('A14 the seller of latchkey dev serves nothing unpaid', { timeout }, async 
   assert.ok((await attack(new URL(seller.url).origin)) > 300)
 })
 
-/** Nothing is given away, and a buyer who pays gets it: a seller that serves nothing at all would pass otherwise. */
+/**
+ * Checks that nothing is given away, and that a buyer who pays is served. Otherwise a seller that serves nothing would
+ * pass.
+ */
 async function checkSeller(url: string, world: World): Promise<void> {
   assert.ok((await attack(url)) > 300)
   const { url: nodes, genesisHash, accounts } = await world.devnet()
@@ -145,7 +148,7 @@ type App =
   | Fetching
   | { ready: () => Promise<unknown>; server: { address: () => unknown } }
 
-/** What a block leaves to be served: an application, or a function that creates it. */
+/** Returns the app that a block declares, or calls the function that creates it. */
 async function appOf(declared: Declared, world: World): Promise<App> {
   const { createApp } = declared
   if (typeof createApp !== 'function') return (declared['app'] ?? declared['shop'] ?? declared['server']) as App
@@ -174,7 +177,7 @@ async function urlOf(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** The servers that a block starts listen on a free port, and end with the test. */
+/** Makes the servers of a block listen on a free port, and stops them with the test. */
 function recordServers(t: TestContext): () => Server[] {
   const started: Server[] = []
   const listen = Server.prototype.listen as (this: Server, ...args: unknown[]) => Server
@@ -203,7 +206,7 @@ function setEnvironment(environment: { [name: string]: string }): () => void {
   }
 }
 
-/** What a program prints, while the test runs. */
+/** Returns the output of a program while the test runs. */
 function run(t: TestContext, args: readonly string[], env: { [name: string]: string }): () => string {
   const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'] ?? '', HOME: root, ...env } })
   atEnd(t, async () => {

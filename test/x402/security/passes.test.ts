@@ -1,4 +1,4 @@
-/** Passes that are forged, stolen, moved to another route, host, network or gate, raced or stretched open nothing. */
+/** Passes that are forged, stolen, moved to another route, host, network or gate, raced or extended open nothing. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -40,7 +40,7 @@ async function open(
   return { url, served, gate }
 }
 
-/** Buys, and returns what the header shows: the pass and the buyer's secret. */
+/** Buys, and returns the contents of the header: the pass and the buyer's secret. */
 async function buy(url: string, init: RequestInit = {}): Promise<string> {
   const cache = new MemoryPassCache()
   await (await payingFetch(market.newBuyer(), { passes: cache })(url, init)).text()
@@ -82,7 +82,7 @@ test('P1 a forged, changed or truncated pass, or one with another version, is re
     `${pass}A`,
     'none',
     `1.${'A'.repeat(1_900)}.${'A'.repeat(43)}.${'A'.repeat(43)}`,
-    // One of 12 of them: every character counts.
+    // One in 12 of them, because every character counts.
     ...flipped.filter((one, index) => one !== undefined && index % 12 === 0),
   ] as string[]
   for (const one of forged)
@@ -91,7 +91,7 @@ test('P1 a forged, changed or truncated pass, or one with another version, is re
   assert.equal((await show(`${url}/a`, pass)).status, 200)
 })
 
-test('P2 a pass without the secret of its payment, as a log or a cache has it, opens nothing', async (t) => {
+test('P2 a pass without the secret of its payment, as found in a log or a cache, opens nothing', async (t) => {
   const { url } = await open(t, { 'GET /a': minutes })
   const pass = await buy(`${url}/a`)
   const issued = pass.split('.').slice(0, 3).join('.')
@@ -135,7 +135,7 @@ test('P3 a pass opens no other route, path reading, method or price', async (t) 
   assert.equal((await show(`${url}/a`, pass, { method: 'HEAD' })).status, 200)
 })
 
-test('P4 a pass opens nothing at another host, origin, network or secret', async (t) => {
+test('P4 a pass opens nothing with another host, origin, network or secret', async (t) => {
   const shop = await open(t, { 'GET /a': minutes })
   const pass = await buy(`${shop.url}/a`)
   const host = async (gate: Gate, origin: string): Promise<string> => {
@@ -145,7 +145,7 @@ test('P4 a pass opens nothing at another host, origin, network or secret', async
   }
   assert.equal(await host(shop.gate, 'http://127.0.0.1'), 'paid')
   assert.equal(await host(shop.gate, 'http://other.example'), '402 pass_invalid')
-  // Services that share a secret name their origins: no Host header moves a pass from one to the other.
+  // Services that share a secret name their origins, so no Host header moves a pass from one to the other.
   const named = await open(t, { 'GET /a': minutes }, { origin: 'https://dear.example' })
   assert.equal(await host(named.gate, 'http://127.0.0.1'), '402 pass_invalid')
   const other = await open(t, { 'GET /a': minutes }, { passes: { secret: `${secret}, another one` } })
@@ -162,7 +162,7 @@ test('P4 a pass opens nothing at another host, origin, network or secret', async
   assert.equal(await host(gate, 'http://127.0.0.1'), '402 pass_invalid')
 })
 
-test('P5 64 requests at once, and two processes on one file, open exactly as many as were sold', async (t) => {
+test('P5 64 concurrent requests, and two processes on one file, open exactly as many as were sold', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-passes-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const file = join(directory, 'claims.db')
@@ -172,7 +172,7 @@ test('P5 64 requests at once, and two processes on one file, open exactly as man
   const pass = await buy(`${shop.url}/a`)
   shop.served.length = 0
   const id = (JSON.parse(Buffer.from(pass.split('.')[1]!, 'base64url').toString()) as string[])[2]!
-  // Another process takes from the same file at the same time.
+  // Another process uses requests from the same file at the same time.
   const module = fileURLToPath(import.meta.resolve('@latchkey/x402/sqlite'))
   const program = `
     import { SqliteClaims } from ${JSON.stringify(module)}
@@ -195,7 +195,7 @@ test('P5 64 requests at once, and two processes on one file, open exactly as man
   }
 })
 
-test('P6 a payment that is sent again does not prolong its pass, nor fill it', async (t) => {
+test('P6 resending a payment neither extends nor refills its pass', async (t) => {
   const shop = await open(t, { 'GET /a': { accepts, passes: { requests: 3 } } })
   const url = `${shop.url}/a`
   const unpaid = await fetch(url)
@@ -232,7 +232,7 @@ test('P7 a giant header, or a thousand cookies, cost nothing and open nothing', 
   assert.equal(await decide({ Cookie: `x402-pass-AAAAAAAA=${'1.'.repeat(500_000)}` }), '402 Payment required')
 })
 
-test('P8 a cookie that another page has tossed, or makes a browser send, neither shuts out nor changes anything', async (t) => {
+test('P8 a cookie set or sent through another page neither shuts out nor changes anything', async (t) => {
   const route = { accepts: { ...accepts, paymentFlow: 'authorization' }, passes: { minutes: 30 } } as const
   const { url, served } = await open(t, { '/a': route })
   const unpaid = await fetch(`${url}/a`)
@@ -250,7 +250,7 @@ test('P8 a cookie that another page has tossed, or makes a browser send, neither
   assert.deepEqual(served, ['GET /a'])
 })
 
-test('P4 a pass of one gate opens nothing at another of the same server, whose keys are the same below its prefix', async (t) => {
+test('P4 a pass of one gate opens nothing at another gate of the same server with the same keys below its prefix', async (t) => {
   const app = express()
   const prices = { '/cheap': '$0.01', '/dear': '$5' }
   for (const [prefix, price] of Object.entries(prices)) {

@@ -1,4 +1,4 @@
-/** What a framework pipes into a response is made to its end, and once, although the client leaves in the middle. */
+/** A response that a framework pipes is completed, once, even if the client leaves midway. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -115,7 +115,7 @@ const sellers = [
 
 for (const { name, open, send, leave, left } of sellers) {
   for (const path of paths.filter((one) => !left.includes(one))) {
-    test(`A9 ${name}: a client that leaves in the middle of POST ${path} gets all of the answer, made once`, {
+    test(`A9 ${name}: a client that leaves midway through POST ${path} gets the complete answer, made once`, {
       timeout,
     }, async (t) => {
       const work = new Work()
@@ -130,7 +130,7 @@ for (const { name, open, send, leave, left } of sellers) {
         const response = await send(url, { method: 'POST', headers })
         return [response.status, await response.text()]
       }
-      // The server knows that the client has left once it answers another one.
+      // Once the server answers another client, it knows that this one has left.
       assert.equal((await ask())[0], 503)
       work.release()
       let answer: [number, string] = [503, '']

@@ -1,4 +1,4 @@
-/** Under a prefix, a key is right in its whole and in its relative form, or refused; it never leaves a route free. */
+/** Under a prefix, full and relative keys both work or are refused; a route is never left free. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { payingFetch } from '@latchkey/x402/client'
@@ -17,7 +17,7 @@ import { cents } from '../support/stall.test.helper.js'
 const market = await openMarket({ after })
 
 for (const { name, protocol, prefix, open } of sellers.filter((seller) => seller.prefix !== '')) {
-  test(`A10 ${name}, ${protocol}: whole and relative keys require payment, in every spelling`, async (t) => {
+  test(`A10 ${name}, ${protocol}: full and relative keys require payment, in every spelling`, async (t) => {
     for (const key of [`GET ${prefix}/weather`, 'GET /weather', `GET ${prefix}/*`, '/:name', `${prefix}/:name`]) {
       const runs = new Runs()
       const shop = await open(await market.gate({ routes: cents(market, key) }), runs)
@@ -33,7 +33,7 @@ for (const { name, protocol, prefix, open } of sellers.filter((seller) => seller
   })
 }
 
-/** As on an edge runtime: without the objects of Node. */
+/** As on an edge runtime, without Node's objects. */
 async function mounted(key: string, basePath?: string) {
   let served = 0
   const errors: unknown[] = []
@@ -49,7 +49,7 @@ async function mounted(key: string, basePath?: string) {
   return { app, served: () => served, errors }
 }
 
-test('A10 where mount() hides its prefix, a whole key is refused with an error that names basePath', async () => {
+test('A10 if mount() hides its prefix, a full key is refused with an error that names basePath', async () => {
   for (const key of ['GET /api/weather', 'GET /api/*', 'GET /api/:name', 'GET /v1/api/weather']) {
     const { app, served, errors } = await mounted(key)
     const response = await app.request('/api/weather')
@@ -60,7 +60,7 @@ test('A10 where mount() hides its prefix, a whole key is refused with an error t
   }
 })
 
-test('A10 with basePath, whole and relative keys require payment under mount(), and other paths are free', async () => {
+test('A10 with basePath, full and relative keys require payment under mount(), and other paths are free', async () => {
   for (const key of ['GET /api/weather', 'GET /weather']) {
     const { app, served } = await mounted(key, '/api')
     const unpaid = await app.request('/api/weather')
@@ -73,7 +73,7 @@ test('A10 with basePath, whole and relative keys require payment under mount(), 
   }
 })
 
-test('A10 behind a proxy that removes a prefix, basePath makes whole keys right', async (t) => {
+test('A10 behind a proxy that removes a prefix, basePath makes full keys match', async (t) => {
   let served = 0
   const gate = await market.gate({ routes: cents(market, 'GET /api/weather'), basePath: '/api' })
   const { url, close } = await listen(

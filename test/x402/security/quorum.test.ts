@@ -1,4 +1,4 @@
-/** A node that denies a payment that is in the ledger is not believed alone, if the operator asks for two. */
+/** A node that denies a payment in the ledger is not believed alone if the operator requires two. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import { NodeProxy, openMarket, possessions, price, sponsored, usdc } from './su
 const timeout = 60_000
 const away = { status: 502, body: 'bad gateway', isForwarded: false }
 
-/** The first node takes the payment, and says ever after that it is long expired and in no block. The second one is away. */
+/** The first node accepts the payment, and then reports it as long expired and in no block. The second node is down. */
 async function open(t: TestContext, quorum: number) {
   const market = await openMarket(t)
   const [liar, honest] = [await NodeProxy.start(t, market.devnet.url), await NodeProxy.start(t, market.devnet.url)]
@@ -59,7 +59,7 @@ test('Q a payment that one node denies stays pending, and is settled when the se
   assert.equal(state, 'settled')
 })
 
-test('Q without a quorum the one node that answers is believed', { timeout }, async (t) => {
+test('Q without a quorum, the one node that responds is believed', { timeout }, async (t) => {
   const { settle } = await open(t, 1)
   let state = await settle()
   while (state === 'settlement_pending') {

@@ -1,4 +1,4 @@
-/** Strangers do not use up the share of a seller. */
+/** Strangers cannot use up the share of a seller. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
@@ -15,7 +15,7 @@ import {
 
 const timeout = 60_000
 
-test('A12 payments of accounts that do not exist do not count against the seller', { timeout }, async (t) => {
+test('A12 payments of nonexistent accounts do not count against the seller', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { policy: { requestsPerMinute: 10 } } })
   const junk = Array.from({ length: 50 }, () => {
     const stranger = newAccount()
@@ -36,7 +36,7 @@ test('A12 payments that are verified and never settled do not count against the 
   assert.equal(await settle(market, sponsored(market)), 'settled')
 })
 
-test('A12 one payer cannot use up the payments of a seller, and forgeries do not use up those of a payer', {
+test('A12 one payer cannot use up the payments of a seller, nor forgeries those of a payer', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t, { facilitator: { policy: { requestsPerMinute: 4 } } })
@@ -54,7 +54,7 @@ test('A12 one payer cannot use up the payments of a seller, and forgeries do not
   assert.equal(await settle(market, sponsored(market)), 'facilitator_policy_refused', 'the limit itself holds')
 })
 
-test('A12 requests are limited by the address of the caller; a proxy on this machine is not a caller', {
+test("A12 requests are limited by the caller's address; a proxy on this machine is not a caller", {
   timeout,
 }, async (t) => {
   const market = await openMarket(t, { facilitator: { policy: { callerRequestsPerMinute: 3 } } })
@@ -83,7 +83,7 @@ test('A12 requests are limited by the address of the caller; a proxy on this mac
   assert.equal(await ask(proxied, '127.0.0.1', sponsored(market), '6.6.6.6'), 'valid')
 })
 
-test('A12 what was verified is settled although its caller has no more requests', { timeout }, async (t) => {
+test('A12 a verified payment is settled even if its caller has no more requests', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { policy: { callerRequestsPerMinute: 1 } } })
   const caller = { address: '9.9.9.9' }
   const { payload, requirements } = sponsored(market)
@@ -94,7 +94,7 @@ test('A12 what was verified is settled although its caller has no more requests'
   assert.equal((await market.facilitator.settle(payload, requirements, caller)).success, true)
 })
 
-test('A12 a caller without requests has no signatures checked by /settle either', { timeout }, async (t) => {
+test('A12 for a caller without requests, /settle checks no signatures either', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { policy: { callerRequestsPerMinute: 3 } } })
   const caller = { address: '9.9.9.9' }
   const settleAs = async ({ payload, requirements }: Made): Promise<string> => {

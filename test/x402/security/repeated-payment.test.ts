@@ -1,4 +1,7 @@
-/** A payment that is sent again opens what it was made for: no dearer variant, no other host, path or method, and no pass for one. */
+/**
+ * A resent payment opens only what it was made for: no more expensive variant, no other host, path or method, and no
+ * pass for one.
+ */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import type { GateOptions } from '@latchkey/x402/server'
@@ -29,7 +32,7 @@ async function open(t: TestContext, seller: PlainShop, routes: GateOptions['rout
   })
   t.after(close)
   const ask = ({ target, ...options }: Ask): Promise<Answer> => rawRequest(url, target, options)
-  /** Pays for a request as its buyer repeats it, with the secret. */
+  /** Pays for a request, with the secret, so that its buyer can repeat it. */
   const buy = async (first: Ask) => {
     const unpaid = await fetch(`${url}${first.target}`, { method: first.method ?? 'GET' })
     await unpaid.arrayBuffer()
@@ -51,21 +54,21 @@ function errorIn({ status, head }: Answer): string {
   return `${status} ${JSON.parse(Buffer.from(header, 'base64').toString()).error}`
 }
 
-// Raw requests are of HTTP/1.1; what a payment is bound to does not depend on the protocol.
+// Raw requests use HTTP/1.1; what a payment is bound to does not depend on the protocol.
 for (const seller of plainShops.filter(({ protocol }) => protocol === 'HTTP/1.1')) {
-  test(`${seller.name}: a failed POST at the cheap price does not open the dear one`, async (t) => {
+  test(`${seller.name}: a failed POST at the cheap price does not open the expensive one`, async (t) => {
     const { buy, served } = await open(t, seller, { 'POST /a': { accepts: byAuthorization } }, 400)
     const post = { target: '/a', method: 'POST', headers: {} }
     const { first, send } = await buy(post)
     assert.equal(first.status, 400)
     assert.equal(errorIn(await send({ ...post, headers: dear })), '402 payment_already_used')
     assert.deepEqual(served, ['POST /a '])
-    // The request that was paid for runs again.
+    // The paid request runs again.
     assert.equal((await send(post)).status, 400)
     assert.equal(served.length, 2)
   })
 
-  test(`${seller.name}: a repeated payment issues no pass for a dear variant`, async (t) => {
+  test(`${seller.name}: a repeated payment issues no pass for an expensive variant`, async (t) => {
     const routes = { 'GET /a': { accepts: byAuthorization, passes: { minutes: 60 } } }
     const { ask, buy, secret } = await bought(t, seller, routes, { target: '/a' })
     assert.equal(errorIn(await buy({ target: '/a', headers: dear })), '402 payment_already_used')
@@ -88,7 +91,7 @@ for (const seller of plainShops.filter(({ protocol }) => protocol === 'HTTP/1.1'
     ]
     for (const other of others) {
       const answer = await buy(other)
-      // Hono resolves the path before the gate and the handler see it: then both are the same request.
+      // Hono resolves the path before the gate and the handler see it, so both are the same request.
       const isSame = answer.status === 200 && other.host === undefined && other.headers === undefined
       if (isSame) assert.ok(seller.name.startsWith('Hono'), other.target)
       else assert.match(errorIn(answer), /^(402 payment_already_used|400|405)/, JSON.stringify(other))
@@ -108,7 +111,7 @@ for (const seller of plainShops.filter(({ protocol }) => protocol === 'HTTP/1.1'
   })
 }
 
-/** A shop with one payment that was served, and its repeats. */
+/** Opens a shop with one payment that was served, and its repeats. */
 async function bought(t: TestContext, seller: PlainShop, routes: GateOptions['routes'], first: Ask) {
   const shop = await open(t, seller, routes)
   const paid = await shop.buy(first)

@@ -1,4 +1,4 @@
-/** `@hono/node-server` 1.x replaces `Response` in the process by a class that forgets headers when its body is read. */
+/** `@hono/node-server` 1.x replaces the global `Response` by a class that forgets headers when its body is read. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { payingFetch } from '@latchkey/x402/client'
@@ -12,7 +12,7 @@ const original = Response
 serve({ fetch: () => new Response('started'), port: 0, hostname: '127.0.0.1' }, function started() {}).unref()
 const market = await openMarket({ after })
 
-test('A11 the older server replaces the class, and that one forgets', async () => {
+test('A11 the older server replaces the class, and the replacement forgets headers', async () => {
   assert.notEqual(Response, original)
   const response = new Response('body', { headers: { 'X-First': '1' } })
   response.headers.set('X-Later', '1')
@@ -21,7 +21,7 @@ test('A11 the older server replaces the class, and that one forgets', async () =
 })
 
 for (const { name, prefix, open } of sellers.filter(({ protocol }) => protocol === 'HTTP/1.1')) {
-  test(`A11 every header of the gate arrives where Response is replaced: ${name}`, async (t) => {
+  test(`A11 every header of the gate arrives if Response is replaced: ${name}`, async (t) => {
     let result: 'settled' | 'failed' | 'lost' = 'settled'
     const facilitators = altered(market.local, {
       settle: async (payload, requirements, options) => {

@@ -1,6 +1,6 @@
 /**
- * What the price function sees of a request target is what the handler sees, in every framework, or the request is refused.
- * `LATCHKEY_FUZZ` sets how many targets are tried, by default 1,300 and at least 500; each goes to one shop.
+ * The price function and the handler see the same request target in every framework, or the request is refused.
+ * `LATCHKEY_FUZZ` sets how many targets are tried (1,300 by default, at least 500); each goes to one shop.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -117,7 +117,7 @@ const absolute = fc.oneof(
 )
 const target = fc.tuple(absolute, path, fc.oneof(query, fc.constant('')))
 
-/** As a URL writes an apostrophe in a query. */
+/** Encodes an apostrophe as a URL does in a query. */
 function asUrlText(text: string): string {
   const [start = '', ...rest] = text.split('?')
   return rest.length === 0 ? start : `${start}?${rest.join('?').replaceAll("'", '%27')}`
@@ -162,7 +162,7 @@ for (const [index, name] of names.entries()) {
       const shown = JSON.stringify(`${start}${rest}`)
       assert.equal(unpaid, 0, `${shown} was served unpaid`)
       const [seen] = handled
-      // Targets that no handler is for are tried in vain.
+      // Targets without a handler tell nothing.
       if (seen === undefined) continue
       if (answer.status === 402) {
         assert.deepEqual(comparable(priced[0]!), comparable(seen), shown)

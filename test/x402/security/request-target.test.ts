@@ -1,4 +1,7 @@
-/** A request target that programs could read differently is refused: the price is that of what the handler serves. */
+/**
+ * A request target that programs could read differently is refused, so the price always matches what the handler
+ * serves.
+ */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { decodeRequired } from '@latchkey/x402/client'
@@ -31,7 +34,7 @@ async function openShop(t: Scope, name: string, route: Partial<Route> = {}) {
   return { served, ask: (target: string, headers = {}) => ask(`${prefix}${target}`, headers) }
 }
 
-/** Each is a price of a cent, and the goods of a dollar, for some program. */
+/** For some program, each has a price of a cent and opens goods of a dollar. */
 const attacks = [
   '/w?x=1#&quality=best',
   '/w#?quality=best',
@@ -88,7 +91,7 @@ for (const name of Object.keys(targetShops)) {
     const { ask, served } = await openShop(t, name)
     for (const target of attacks) {
       const { status, body } = await ask(target)
-      // Some are refused by the server of Node, or served by no handler.
+      // Some are refused by Node's server, or match no handler.
       assert.ok([400, 404, 0].includes(status), `${target}: ${status}`)
       if (status === 400 && body !== '')
         assert.match(body, /ambiguous_request|more than one way|Bad Request|URI/, target)
@@ -111,7 +114,7 @@ for (const name of Object.keys(targetShops)) {
     assert.deepEqual(Object.fromEntries(served[0]!.parameters), { quality: 'low', city: 'new york' })
   })
 
-  test(`${name}: where the price is fixed, parameters may be repeated; what is no target is refused`, async (t) => {
+  test(`${name}: with a fixed price, parameters may be repeated; an invalid target is refused`, async (t) => {
     const { ask } = await openShop(t, name, cents(market, 'x')['x'])
     for (const target of ['/w?a=1&a=2', '/w?a[]=1&a[]=2', '/w?a=1;b=2'])
       assert.equal((await ask(target)).status, 402, target)
@@ -129,7 +132,7 @@ for (const name of Object.keys(targetShops)) {
 }
 
 for (const name of Object.keys(targetShops).filter((one) => !targetShops[one]!.isHttp2)) {
-  test(`${name}: the absolute form is priced if its host is the one of the Host header`, async (t) => {
+  test(`${name}: the absolute form is priced if its host matches the Host header`, async (t) => {
     const { open, prefix } = targetShops[name]!
     let served = 0
     const routes = Object.fromEntries(keys.map((key) => [key, { accepts }]))
@@ -140,14 +143,14 @@ for (const name of Object.keys(targetShops).filter((one) => !targetShops[one]!.i
     assert.equal((await ask(`http://${host}`)).status, 402)
     for (const start of [`https://${host}`, `http://u@${host}`, 'http://other.example']) {
       const { status } = await ask(start)
-      // Hono reads the URL, and not the Host header: there both name the same host.
+      // Hono reads the URL instead of the Host header, so both name the same host.
       assert.ok(status === 400 || (status === 402 && name === 'Hono'), `${start}: ${status}`)
     }
     assert.equal(served, 0)
   })
 }
 
-test('Fastify: an empty segment that its router takes for a parameter is paid for', async (t) => {
+test('Fastify: an empty segment that its router treats as a parameter is paid for', async (t) => {
   for (const name of ['Fastify', 'Fastify, HTTP/2']) {
     const { ask, served } = await openShop(t, name, cents(market, 'x')['x'])
     for (const target of ['/items/', '/items/?x=1']) assert.equal((await ask(target)).status, 402, target)

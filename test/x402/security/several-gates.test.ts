@@ -1,4 +1,4 @@
-/** One payment opens one request, at one of several gates that know nothing of each other. */
+/** A payment opens one request, at one of several independent gates. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -49,7 +49,7 @@ test('A7 a payment that is undecided at five services opens one of them', { time
   let isDecided = false
   const facilitators = altered(market.local, {
     isTrusted: false,
-    // Each verifies it before one has it settled.
+    // Each gate verifies the payment before one of them settles it.
     verify: async () => ({ isValid: true }),
     settle: async (payload, requirements, ...rest) => {
       const settled = await market.local.settle(payload, requirements, ...rest)
@@ -66,11 +66,11 @@ test('A7 a payment that is undecided at five services opens one of them', { time
   assert.deepEqual(statuses.sort(), [200, 402, 402, 402, 402])
 })
 
-test('M claims.db and the files beside it are for their owner alone', async (t) => {
+test('M only the owner can access claims.db and its companion files', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-security-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const path = join(directory, 'claims.db')
-  // As an older version left it.
+  // Left by an older version.
   writeFileSync(path, '', { mode: 0o644 })
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a'), claims: opened(t, path) })
   assert.equal((await show(`${url}/a`, await market.payment(await fetch(`${url}/a`)))).status, 200)

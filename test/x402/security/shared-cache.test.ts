@@ -1,4 +1,4 @@
-/** A seller behind a shared cache that leaves the query out of its key, as many are configured to. */
+/** A seller behind a shared cache that omits the query from its key, which is a common configuration. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
@@ -14,7 +14,7 @@ const browser = { Accept: 'text/html' }
 
 type Stored = { status: number; headers: string[]; body: Buffer }
 
-/** Whether a shared cache may store a response (RFC 9111, section 3; RFC 9213: a targeted header comes first). */
+/** Whether a shared cache may store a response (RFC 9111, section 3; RFC 9213: a targeted header takes precedence). */
 function isStorable(headers: IncomingHttpHeaders): boolean {
   const targeted = headers['cdn-cache-control'] ?? headers['surrogate-control']
   const directives = String(targeted ?? headers['cache-control'] ?? '')
@@ -22,7 +22,7 @@ function isStorable(headers: IncomingHttpHeaders): boolean {
   return /public|max-age|s-maxage/i.test(directives) || headers.expires !== undefined
 }
 
-/** Forwards to the seller and stores what it may, under the path alone. */
+/** Forwards to the seller and stores what it may, keyed by the path alone. */
 async function openCache(scope: { after: (work: () => unknown) => void }, seller: () => string) {
   const stored = new Map<string, Stored>()
   const { url } = await openServer(scope, async (incoming, response) => {
@@ -56,7 +56,7 @@ suite('a shared cache in front of a seller', { timeout: 120_000 }, () => {
     ['the page', true],
     ['a page of the seller’s own', customPage],
   ] as const) {
-    test(`M a buyer gets what was paid for although a person opened ${name} before`, async (t) => {
+    test(`M a buyer gets the paid response even if a person opened ${name} before`, async (t) => {
       const market = await openMarket(t)
       let sellerUrl = ''
       const cache = await openCache(t, () => sellerUrl)

@@ -1,4 +1,4 @@
-/** A payment can be read from the ledger: what it shows must not be enough to take the answer that was paid for. */
+/** A payment can be read from the ledger. Its content there must not be enough to take the answer that was paid for. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -14,7 +14,10 @@ const market = await openMarket({ after })
 const secret = randomBytes(32).toString('base64url')
 const hash = createHash('sha256').update(Buffer.from(secret, 'base64url')).digest('base64url')
 
-/** Settles, and reports it as undecided until `isDecided`: the payment is on the ledger, and its answer is not out. */
+/**
+ * Settles, and reports the settlement as undecided until `isDecided`: the payment is on the ledger, and its answer is
+ * not sent.
+ */
 class SlowFacilitator {
   isDecided = false
   readonly seen: string[] = []
@@ -33,7 +36,7 @@ class SlowFacilitator {
   })
 }
 
-/** A payment with what its buyer adds to the extension. */
+/** Returns a payment with its buyer's additions to the extension. */
 function withInfo(payload: Payload, info: object): string {
   const extensions = { 'payment-secret': { info: { algorithm: 'sha-256', ...info }, schema: {} } }
   return Buffer.from(JSON.stringify({ ...payload, extensions })).toString('base64')
@@ -51,7 +54,7 @@ async function errorOf(response: Response): Promise<unknown> {
   return headerJson(response, 'payment-required')['error']
 }
 
-/** From another address of the loopback network. */
+/** Sends the payment from another address of the loopback network. */
 async function showFrom(localAddress: string, url: string, header: string): Promise<number> {
   const sent = request(url, { localAddress, headers: { 'PAYMENT-SIGNATURE': header } }).end()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
@@ -87,7 +90,7 @@ for (const { name, prefix, open } of adapters) {
     const answer = await show(url, withInfo(payload, { hash, secret }))
     assert.deepEqual([answer.status, await answer.text()], [200, '{"weather":"sunny"}'])
     assert.equal(stock.count('weather'), 1)
-    // Its connection may have broken.
+    // The connection may have broken.
     const again = await show(url, withInfo(payload, { hash, secret }))
     assert.deepEqual([again.status, await again.text()], [200, '{"weather":"sunny"}'])
     for (const header of stolen) assert.equal(await errorOf(await show(url, header)), 'payment_already_used')
@@ -95,7 +98,7 @@ for (const { name, prefix, open } of adapters) {
     assert.ok(!slow.seen.some((one) => one.includes(secret)), 'no facilitator sees the secret')
   })
 
-  test(`A8 ${name}: a buyer without a secret is known by its address`, { timeout }, async (t) => {
+  test(`A8 ${name}: a buyer without a secret is identified by its address`, { timeout }, async (t) => {
     const slow = new SlowFacilitator()
     const routes = routesFor(prefix, market.chain.caip2, market.seller)
     const shop = await open(await market.gate({ routes, facilitators: slow.client }), new Stock())
@@ -109,12 +112,12 @@ for (const { name, prefix, open } of adapters) {
     assert.equal(await errorOf(cookie), 'payment_already_used')
     const answer = await repeated(url, header)
     assert.deepEqual([answer.status, await answer.text()], [200, '{"weather":"sunny"}'])
-    // It cannot be told any more from one that read the payment from the ledger.
+    // The buyer can no longer be distinguished from someone who read the payment from the ledger.
     assert.equal(await errorOf(await show(url, header)), 'payment_already_used')
   })
 }
 
-test('A8 a payment that is open at one route does not open another of the same price', { timeout }, async (t) => {
+test('A8 an open payment at one route does not open another route of the same price', { timeout }, async (t) => {
   const slow = new SlowFacilitator()
   const routes = cents(market, 'GET /a', 'GET /b', '/c')
   const { url, runs } = await openStall(t, market, { routes, facilitators: slow.client })

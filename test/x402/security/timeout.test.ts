@@ -1,4 +1,4 @@
-/** A request that is given up after its payment was sent: the payment is named, and the next try sends the same one. */
+/** A request that is aborted after its payment was sent names the payment, and the next try sends the same one. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ function serve(response: ServerResponse, transaction: string, network: string): 
   response.writeHead(200, { 'PAYMENT-RESPONSE': receipt }).end('goods')
 }
 
-/** Takes the money, and answers only from the third paid request on. */
+/** Takes the money, and responds only from the third paid request on. */
 async function openSlow(t: TestContext, market: Market, silent = 2): Promise<Seller> {
   const seller: Seller = await openSeller(t, async (payment, response) => {
     if (payment === undefined) return askFor(response, [priceOf(market)])
@@ -68,19 +68,19 @@ test('A5 three tries with a time limit are one charge', { timeout }, async (t) =
   assert.equal(await response.text(), 'goods')
   assert.deepEqual([seller.payments.length, seller.ids.size, buyer.payments.all().length], [3, 1, 1])
   assert.equal(await market.dollars(), price)
-  // It is answered, so the next request is a new purchase.
+  // The payment is answered, so the next request is a new purchase.
   assert.equal(await (await pay(seller.url)).text(), 'goods')
   assert.deepEqual([seller.ids.size, await market.dollars()], [2, 2n * price])
 })
 
-test('A5 AbortSignal.timeout during the settlement throws the payment', { timeout }, async (t) => {
+test('A5 AbortSignal.timeout during the settlement throws an error with the payment', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openSlow(t, market, Number.POSITIVE_INFINITY)
   const lost = await lostOf(payingFetch(market.newBuyer())(seller.url, { signal: AbortSignal.timeout(3_000) }))
   assert.deepEqual([(lost.cause as Error).name, lost.header.length > 0], ['TimeoutError', true])
 })
 
-test('A5 before anything is signed the reason stays as it is', { timeout }, async (t) => {
+test('A5 before anything is signed, the abort reason stays unchanged', { timeout }, async (t) => {
   const market = await openMarket(t)
   const controller = new AbortController()
   const seller = await openSeller(t, () => controller.abort(new DOMException('too slow', 'TimeoutError')))
@@ -89,7 +89,7 @@ test('A5 before anything is signed the reason stays as it is', { timeout }, asyn
   assert.deepEqual(buyer.payments.all(), [])
 })
 
-test('A5 a body that stalls or breaks off is asked for again with the same payment', { timeout }, async (t) => {
+test('A5 a body that stalls or breaks off is requested again with the same payment', { timeout }, async (t) => {
   const market = await openMarket(t)
   for (const how of ['stalls', 'breaks off']) {
     const seller: Seller = await openSeller(t, async (payment, response) => {
@@ -122,7 +122,7 @@ test('A5 another request, or another account, is another payment', { timeout }, 
     [buyer, '?a=1', {}],
     [buyer, '', { method: 'PUT', body: 'one' }],
     [buyer, '', { method: 'PUT', body: 'two' }],
-    // The answer to one customer of a program is not for another, nor one part of a file for another.
+    // The answer to one customer of a program is not for another, nor is one part of a file for another part.
     [buyer, '', { headers: { Authorization: 'Bearer alice' } }],
     [buyer, '', { headers: { Authorization: 'Bearer bob' } }],
     [buyer, '', { headers: { Range: 'bytes=0-99' } }],
@@ -133,7 +133,7 @@ test('A5 another request, or another account, is another payment', { timeout }, 
     await lostOf(payingFetch(payer)(seller.url + query, { ...init, signal }))
   }
   assert.equal(seller.ids.size, sent.length)
-  // The same requests again, with a fragment that is not sent and another trace: no new payments.
+  // The same requests again, with a fragment that is not sent and a different trace, make no new payments.
   for (const [index, [payer, query, init]] of sent.entries()) {
     const signal = giveUpWhenPaid(seller, sent.length + index + 1)
     const headers = { ...init.headers, traceparent: `00-${index}` }
@@ -142,20 +142,20 @@ test('A5 another request, or another account, is another payment', { timeout }, 
   assert.equal(seller.ids.size, sent.length)
 })
 
-test('A5 requests at the same time do not share a payment', { timeout }, async (t) => {
+test('A5 concurrent requests do not share a payment', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openSlow(t, market, 0)
   const pay = payingFetch(market.newBuyer())
   const texts = await Promise.all(Array.from({ length: 5 }, async () => (await pay(seller.url)).text()))
   assert.deepEqual([new Set(texts), seller.ids.size], [new Set(['goods']), 5])
-  // Nor do processes with one log.
+  // Processes with one log do not share a payment either.
   const shopper = openShopper(t, market)
   const runs = await Promise.all([1, 2, 3].map(() => shopper.run(seller.url, '--yes')))
   for (const { code, stdout, stderr } of runs) assert.deepEqual([code, stdout], [0, 'goods'], stderr)
   assert.deepEqual([seller.ids.size, await market.dollars()], [8, 8n * price])
 })
 
-test('A5 a new payment is made when the ledger can no longer take the old one, or on demand', {
+test('A5 a new payment is made when the ledger can no longer accept the old one, or on demand', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t)
@@ -167,7 +167,7 @@ test('A5 a new payment is made when the ledger can no longer take the old one, o
   const tryOnce = (options = {}): Promise<LostResponseError> =>
     lostOf(payingFetch(buyer, options)(seller.url, { signal: giveUpWhenPaid(seller, seller.payments.length + 1) }))
   await tryOnce()
-  // Another price does not make the payment impossible that the seller has.
+  // A price change does not invalidate the payment that the seller has.
   prices[0] = priceOf(market, { amount: '20000' })
   await tryOnce()
   assert.equal(seller.ids.size, 1)
@@ -181,7 +181,7 @@ test('A5 a new payment is made when the ledger can no longer take the old one, o
   assert.ok(states.slice(0, 2).some(([state]) => state === 'expired'))
 })
 
-test('A5 an open payment above a limit that was lowered since is not sent again', { timeout }, async (t) => {
+test('A5 an open payment above a limit lowered since then is not resent', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller: Seller = await openSeller(t, (payment, response) => {
     if (payment === undefined) askFor(response, [priceOf(market)])
@@ -198,7 +198,7 @@ test('A5 an open payment above a limit that was lowered since is not sent again'
   assert.equal(seller.ids.size, 1)
 })
 
-test('A5 a settled payment that is refused is not followed by another', { timeout }, async (t) => {
+test('A5 a refused settled payment is not followed by another', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller: Seller = await openSeller(t, async (payment, response) => {
     if (payment === undefined) return askFor(response, [priceOf(market)])
@@ -214,7 +214,7 @@ test('A5 a settled payment that is refused is not followed by another', { timeou
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
 })
 
-/** A gate whose facilitator settles nothing until it may go on. */
+/** Opens a gate whose facilitator settles nothing until it may continue. */
 async function openSlowGate(t: TestContext, market: Market, method: string) {
   const counts = { orders: 0, settlements: 0 }
   let goOn = (): void => {}
@@ -235,7 +235,7 @@ async function openSlowGate(t: TestContext, market: Market, method: string) {
 }
 
 for (const method of ['GET', 'POST']) {
-  test(`A5 A8 ${method}: a gate serves the answer to the same buyer, once made and once charged`, {
+  test(`A5 A8 ${method}: a gate serves the answer to the same buyer, made once and charged once`, {
     timeout,
   }, async (t) => {
     const market = await openMarket(t)
@@ -247,7 +247,7 @@ for (const method of ['GET', 'POST']) {
     const lost = await lostOf(pay(url, { method, signal: controller.signal }))
     goOn()
     await until('settled', async () => (await market.dollars()) === price)
-    // Who read the payment from the ledger has not the secret.
+    // Someone who read the payment from the ledger does not have the secret.
     const declared = { 'payment-secret': { info: { algorithm: 'sha-256' } } }
     const thief = { ...decodePayment(lost.header), extensions: declared }
     const stolen = await fetch(url, { method, headers: { 'PAYMENT-SIGNATURE': encoded(thief) } })
@@ -259,7 +259,7 @@ for (const method of ['GET', 'POST']) {
   })
 }
 
-test('A5 A8 latchkey pay gets the answer of its order by the next call, once made and once charged', {
+test('A5 A8 latchkey pay gets the answer of its order with the next call, made once and charged once', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t)
@@ -279,7 +279,7 @@ test('A5 A8 latchkey pay gets the answer of its order by the next call, once mad
   assert.deepEqual([third.stdout, await market.dollars()], ['order 2', 2n * price], third.stderr)
 })
 
-test('A5 latchkey pay sends an open payment again', { timeout }, async (t) => {
+test('A5 latchkey pay resends an open payment', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openSlow(t, market)
   const shopper = openShopper(t, market)
@@ -304,7 +304,7 @@ test('A5 latchkey pay sends an open payment again', { timeout }, async (t) => {
   assert.deepEqual([forced.code, seller.ids.size], [0, 2])
 })
 
-test('A5 the payment of a process that was killed is sent again by the next', { timeout }, async (t) => {
+test('A5 the payment of a killed process is resent by the next one', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openSlow(t, market, 1)
   const log = join(temporaryDirectory(t), 'payments.jsonl')
@@ -353,7 +353,7 @@ test('A5 Ctrl-C names the payment', { skip: missingProgram('python3'), timeout }
   assert.match(terminal.screen(), /the payment [A-Z2-7]{52} is settled, and no response arrived/)
 })
 
-test('M one signal for many requests at the same time gives no warning', { timeout }, async (t) => {
+test('M one signal for many concurrent requests gives no warning', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openSlow(t, market, 40)
   const warnings: string[] = []
@@ -363,7 +363,7 @@ test('M one signal for many requests at the same time gives no warning', { timeo
   const { signal } = new AbortController()
   const pay = payingFetch(market.newBuyer(), {
     repeatMs: 10,
-    // Loses the answer of every first attempt, so that all of them wait at the same time.
+    // Loses the response of every first attempt, so that all of them wait at the same time.
     fetch: async (input, init) => {
       const request = new Request(input, init)
       if (request.headers.has('PAYMENT-SIGNATURE') && !lost.has(request.headers.get('PAYMENT-SIGNATURE')!)) {

@@ -1,4 +1,7 @@
-/** A WebSocket on a paid route is settled before its handler runs, and one payment opens one, with every package for them. */
+/**
+ * A WebSocket on a paid route is settled before its handler runs, and one payment opens one socket, with every
+ * WebSocket package.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -39,7 +42,7 @@ async function started(server: ReturnType<typeof createServer>, path = '/socket'
   return { url: `127.0.0.1:${(server.address() as AddressInfo).port}${path}`, close }
 }
 
-/** Sends the goods when it opens, and back what it gets. */
+/** Sends the goods on opening, and echoes messages. */
 function honoEvents(opened: () => void) {
   type Socket = { send: (text: string) => void }
   return {
@@ -51,7 +54,7 @@ function honoEvents(opened: () => void) {
   }
 }
 
-/** Each sends `goods` on a new socket, and then what it gets. */
+/** Each sends `goods` on a new socket, and then echoes messages. */
 const shops: { [name: string]: (gate: Gate, opened: Opened) => Promise<Shop> } = {
   '@fastify/websocket': async (gate, opened) => {
     const app = fastify({ forceCloseConnections: true })
@@ -143,7 +146,7 @@ const shops: { [name: string]: (gate: Gate, opened: Opened) => Promise<Shop> } =
   },
 }
 
-/** What comes of a connection: its messages until it ends, or until it has sent back what it got. */
+/** Returns the outcome of a connection: its messages until it ends or has echoed. */
 async function connected(url: string, header?: string) {
   const headers = header === undefined ? {} : { 'PAYMENT-SIGNATURE': header }
   const socket = new WebSocket(`ws://${url}`, { headers, handshakeTimeout: 20_000 })
@@ -151,7 +154,7 @@ async function connected(url: string, header?: string) {
   let code = 0
   let refusal: { status?: number; headers?: { [name: string]: unknown } } = {}
   await new Promise<void>((resolve) => {
-    // Sent at once: it must not be lost while the payment is settled.
+    // Sent immediately: the message must not be lost while the payment is settled.
     socket.on('open', () => socket.send('echo'))
     socket.on('message', (text) => {
       messages.push(text.toString())
@@ -171,7 +174,7 @@ async function connected(url: string, header?: string) {
   return { messages, code, ...refusal }
 }
 
-/** A payment for the socket, as a plain GET of its path asks for it. */
+/** Makes a payment for the socket from the 402 of a plain GET of its path. */
 async function payment(shop: Shop): Promise<string> {
   return market.payment(await fetch(`http://${shop.url}`))
 }
@@ -192,7 +195,7 @@ for (const [name, open] of Object.entries(shops)) {
     t.after(() => shop.close())
     return { shop, opened: () => opened }
   }
-  // Only the event is in front of a gate there.
+  // Here the gate handles only the upgrade event.
   const plain = name === 'ws with upgradeGate' ? undefined : payment
 
   test(`A3 ${name}: an unpaid socket gets no message, and its handler does not run`, async (t) => {
@@ -221,7 +224,7 @@ for (const [name, open] of Object.entries(shops)) {
     assert.equal((await market.dollars()) - before, cent)
   })
 
-  test(`A3 ${name}: several sockets at once with one payment are one`, async (t) => {
+  test(`A3 ${name}: several concurrent sockets with one payment are one`, async (t) => {
     const { shop, opened } = await build(t)
     const header = plain === undefined ? await paymentByUpgrade(shop) : await plain(shop)
     const before = await market.dollars()
@@ -238,7 +241,7 @@ for (const [name, open] of Object.entries(shops)) {
   })
 }
 
-/** The 402 of an upgrade has the price itself. */
+/** Makes a payment from the price in the 402 of an upgrade. */
 async function paymentByUpgrade(shop: Shop): Promise<string> {
   const { headers } = await connected(shop.url)
   return market.payment(
@@ -300,7 +303,7 @@ test('A3 a WebSocket over HTTP/2 (extended CONNECT) is settled first', async (t)
   assert.equal(opened, 1)
 })
 
-test('A3 upgradeGate: a listener that fails before it has accepted a connection leaves the payment good for another', {
+test('A3 upgradeGate: a listener that fails before it accepts a connection leaves the payment valid for another', {
   timeout: 60_000,
 }, async (t) => {
   const gate = await market.gate({ routes: cents(market, 'GET /socket') })

@@ -6,14 +6,14 @@ import type { PlainShop } from './plainShops.test.helper.js'
 export type CutRequest = {
   readonly method: string
   readonly headers: { readonly [name: string]: string }
-  /** Leaves once it has so many bytes of the body. */
+  /** Leaves once it has received this many bytes of the body. */
   readonly cutAfterBytes?: number | undefined
 }
 
 export type CutAnswer = {
   readonly status: number
   readonly body: string
-  /** Whether the response ended as the protocol says. */
+  /** Whether the response ended as the protocol requires. */
   readonly isWhole: boolean
 }
 

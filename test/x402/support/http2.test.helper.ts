@@ -1,4 +1,4 @@
-/** Servers and a client of HTTP/2. */
+/** Provides HTTP/2 servers and a client. */
 import { once } from 'node:events'
 import {
   type ClientHttp2Session,
@@ -12,7 +12,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import type { Shop } from './shops.test.helper.js'
 
-/** For localhost, signed by itself: it protects nothing. */
+/** A self-signed certificate for localhost; it protects nothing. */
 export const tls = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgiB2hwNMBtW0iEpao
@@ -54,10 +54,10 @@ export async function listenHttp2(listener: Listener, { isSecure = false } = {})
   }
 }
 
-/** What came besides the response: pushed streams and informational headers. */
+/** Everything received besides the response: pushed streams and informational headers. */
 export type Http2Extras = { pushes: IncomingHttpHeaders[]; interim: IncomingHttpHeaders[] }
 
-/** A `fetch` over HTTP/2, with one connection for each request. */
+/** Returns a `fetch` over HTTP/2, with one connection for each request. */
 export function http2Fetch(extras: Http2Extras = { pushes: [], interim: [] }): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init)

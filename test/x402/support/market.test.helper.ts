@@ -1,4 +1,4 @@
-/** A ledger, a facilitator, a seller's account and a buyer, in this process. */
+/** Sets up a ledger, a facilitator, a seller's account and a buyer in this process. */
 import { randomBytes } from 'node:crypto'
 import { Address, Ed25519 } from '@latchkey/algorand'
 import { Devnet, type DevnetOptions } from '@latchkey/devnet'
@@ -39,9 +39,12 @@ export async function openMarket(scope: Scope, options: DevnetOptions = {}) {
     payingFetch: payingFetch(buyer),
     gate: (more: Partial<GateOptions>) =>
       Gate.open({ routes: {}, facilitators: local, chains: chain, onError: () => {}, ...more }),
-    /** The balance of an account, in millionths of a dollar. */
+    /** Returns the balance of an account, in millionths of a dollar. */
     dollars: async (address = seller): Promise<bigint> => (await chain.algod.holding(address, dollar))?.amount ?? 0n,
-    /** A header with a payment for a 402 response, of a buyer without a secret; `edit` changes it before it is encoded. */
+    /**
+     * Returns a header with a payment for a 402 response, of a buyer without a secret; `edit` changes it before it is
+     * encoded.
+     */
     payment: async (unpaid: Response, edit: (payload: Payload) => void = () => {}): Promise<string> => {
       const { payload } = await buyer.pay(decodeRequired(unpaid.headers.get('payment-required')!))
       const plain = { ...payload, extensions: withoutSecret(payload.extensions) }
@@ -57,7 +60,7 @@ export type Payload = { [name: string]: unknown } & {
   payload: { paymentGroup: string[]; paymentIndex: number }
 }
 
-/** As an older buyer echoes the extension, so that the same header can be sent again. */
+/** Echoes the extension as an older buyer does, so that the same header can be sent again. */
 function withoutSecret(extensions: { [name: string]: unknown } = {}): { [name: string]: unknown } {
   const { info, ...rest } = (extensions['payment-secret'] ?? {}) as { info?: { hash?: string } }
   const { hash: _, ...declared } = info ?? {}
@@ -68,7 +71,7 @@ export function newAddress(): string {
   return Address.encode(Ed25519.keyPairFromSeed(randomBytes(32)).publicKey)
 }
 
-/** A facilitator with some methods replaced. */
+/** Returns a facilitator with some methods replaced. */
 export function altered(client: FacilitatorClient, changes: Partial<FacilitatorClient>): FacilitatorClient {
   return { ...client, ...changes }
 }
@@ -93,7 +96,7 @@ export async function until(isMet: () => boolean | Promise<boolean>): Promise<vo
   }
 }
 
-/** Sends the same payment again for as long as the seller asks to wait. */
+/** Resends the same payment as long as the seller asks to wait. */
 export async function repeated(url: string, header: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...(init.headers as { [name: string]: string }), 'PAYMENT-SIGNATURE': header }
   const endMs = performance.now() + limitMs

@@ -1,4 +1,4 @@
-/** One shop in every web framework, over HTTP/1.1 and HTTP/2, under every kind of prefix. */
+/** Opens one shop in every web framework, over HTTP/1.1 and HTTP/2, under every kind of prefix. */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, Http2ServerRequest, Http2ServerResponse } from 'node:http2'
@@ -16,12 +16,14 @@ import { serve as serve1 } from 'hono-node-server-1'
 import { listenHttp2 } from './http2.test.helper.js'
 import { listen, type Shop } from './shops.test.helper.js'
 
-/** What a handler does; `partial` fails in the middle of its response, `after` and `later` when it has ended it. */
+/**
+ * The behaviour of a handler; `partial` fails in the middle of its response, `after` and `later` after it has ended.
+ */
 export const goods = ['weather', 'empty', 'error', 'throw', 'partial', 'after', 'later', 'free'] as const
 export type Good = (typeof goods)[number]
 export const weather = '{"weather":"sunny"}'
 
-/** How often each handler ran. */
+/** Counts how often each handler ran. */
 export class Runs {
   readonly names: string[] = []
 
@@ -33,7 +35,7 @@ export class Runs {
 export type Seller = {
   name: string
   protocol: 'HTTP/1.1' | 'HTTP/2'
-  /** What the client writes before the paths of the routes. */
+  /** The prefix that the client adds to the paths of the routes. */
   prefix: string
   open: (gate: Gate, runs: Runs) => Promise<Shop>
 }
@@ -41,7 +43,7 @@ export type Seller = {
 const quiet = { onError: () => {} }
 type Response_ = ServerResponse
 
-/** Throws for some goods after, before or in the middle of the response. */
+/** Throws for some goods before, during or after the response. */
 function serveGood(name: Good, response: Response_, runs: Runs): void {
   runs.names.push(name)
   if (name === 'throw') throw new Error('the handler is broken')
@@ -82,7 +84,7 @@ function nodeListener(runs: Runs) {
 function expressRoutes(router: express.Router, runs: Runs): express.Router {
   for (const name of goods) {
     router.get(`/${name}`, (_, response) => {
-      // By the framework's own way where there is one.
+      // Uses the framework's own API if there is one.
       if (name === 'weather' || name === 'after') {
         runs.names.push(name)
         response.json(JSON.parse(weather))
@@ -101,7 +103,7 @@ function expressApp(): express.Express {
   return app
 }
 
-/** Express 5 knows HTTP/1.1 only; people give its objects the prototypes of HTTP/2. */
+/** Express 5 supports only HTTP/1.1; people give its objects the prototypes of HTTP/2. */
 function overHttp2(app: express.Express): express.Express {
   const [request, response] = [
     Object.create(Http2ServerRequest.prototype),

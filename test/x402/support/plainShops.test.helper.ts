@@ -1,4 +1,7 @@
-/** One handler behind the gate of every web framework, over HTTP/1.1 and HTTP/2. Streams go by each framework's own way. */
+/**
+ * Puts one handler behind the gate of every web framework, over HTTP/1.1 and HTTP/2. Streams use each framework's own
+ * API.
+ */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
@@ -15,15 +18,15 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import { serve as serve1 } from 'hono-node-server-1'
 
-/** What a handler is asked for. */
+/** The request to a handler. */
 export type Order = {
   readonly method: string
   readonly target: string
   readonly header: (name: string) => string | undefined
-  /** Adds a listener to everything by which the framework tells that the client has left. */
+  /** Adds a listener to every signal of the framework that the client has left. */
   readonly onLeave: (listener: () => void) => void
 }
-/** What it sends: one text, or pieces as they are made. */
+/** The response of a handler: one text, or pieces as they are made. */
 export type Sold = { readonly status?: number; readonly body: string | AsyncIterable<string> }
 export type Work = (order: Order) => Sold
 
@@ -42,7 +45,7 @@ export type OpenShop = {
 
 type AnyServer = Pick<Server, 'on' | 'close' | 'address' | 'listening'>
 
-/** A server that listens, or is about to, with its connections. */
+/** Returns a server that listens, or is about to, with its connections. */
 async function opened(server: AnyServer): Promise<OpenShop> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {
@@ -96,7 +99,7 @@ function nodeListener(work: Work) {
     sendNode(response as ServerResponse, work(orderOf(request as IncomingMessage, response as ServerResponse)))
 }
 
-/** `isPiped`: with a pipe, which stops where its target seems to be closed. */
+/** `isPiped`: uses a pipe, which stops if its target seems to be closed. */
 function openExpress(isPiped: boolean): PlainShop['open'] {
   return (gate, work) => {
     const app = express()

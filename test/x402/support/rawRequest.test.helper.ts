@@ -1,4 +1,4 @@
-/** Sends a request exactly as written: clients normalize paths. */
+/** Sends a request exactly as written, because clients normalize paths. */
 import { connect } from 'node:net'
 
 export type RawAnswer = { status: number; head: string; body: string }

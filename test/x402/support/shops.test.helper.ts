@@ -1,4 +1,4 @@
-/** The same shop in every web framework: what it sells, and how often each was made. */
+/** Opens the same shop in every web framework: its goods, and how often each was made. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,7 +16,7 @@ import { Hono } from 'hono'
 export const maxBytes = 2 * 1024 * 1024
 export const largeBytes = 1024 * 1024
 
-/** What a handler sends; the frameworks only carry it. */
+/** The output of a handler, which the frameworks only send. */
 export type Goods = {
   status?: number
   headers?: { [name: string]: string | string[] }
@@ -87,7 +87,7 @@ async function* endless(): AsyncGenerator<Buffer> {
   }
 }
 
-/** What tells shared caches to store a response, in place of Cache-Control. */
+/** Headers that tell shared caches to store a response, in place of Cache-Control. */
 export const sharedCacheHeaders = {
   'CDN-Cache-Control': 'public, max-age=600',
   'Cloudflare-CDN-Cache-Control': 'max-age=600',
@@ -176,7 +176,7 @@ function expressRoutes(app: express.Router, stock: Stock): void {
   app.post('/echo', express.text(), (request, response) => sendNode(response, stock.get('echo', request.body)))
 }
 
-/** Its own page for errors prints them. */
+/** Silences the framework's error page, which prints errors. */
 function quiet(app: express.Express): void {
   app.set('env', 'test')
 }
@@ -216,7 +216,7 @@ function fastifyRoutes(app: FastifyInstance, stock: Stock): void {
       reply.hijack()
       await sendNode(reply.raw, goods)
     }
-  // By the framework's own ways too, which are not the same.
+  // Uses the framework's own APIs as well, which differ.
   app.get('/weather', async (_, reply) => {
     const { headers = {}, body } = stock.get('weather')
     return reply.headers(headers).send(body)

@@ -1,4 +1,4 @@
-/** A minimal seller: one listener behind a gate. */
+/** Opens a minimal seller: one listener behind a gate. */
 import type { RequestListener } from 'node:http'
 import { Server } from '@latchkey/http'
 import { createFacilitatorHandler, type Facilitator } from '@latchkey/x402/facilitator'
@@ -28,13 +28,13 @@ export async function openStall(
   return { url, runs: () => runs }
 }
 
-/** Routes that cost a cent each. */
+/** Returns routes that cost a cent each. */
 export function cents(market: Market, ...keys: string[]): GateOptions['routes'] {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   return Object.fromEntries(keys.map((key) => [key, { accepts }]))
 }
 
-/** A facilitator over HTTP, as the command serves it. */
+/** Serves a facilitator over HTTP, as the command does. */
 export async function serveFacilitator(scope: Scope, facilitator: Facilitator): Promise<{ url: string }> {
   const server = new Server({ fetch: createFacilitatorHandler({ facilitator }) })
   const { port } = await server.listen('127.0.0.1', 0)
@@ -42,7 +42,7 @@ export async function serveFacilitator(scope: Scope, facilitator: Facilitator): 
   return { url: `http://127.0.0.1:${port}` }
 }
 
-/** An HTTP server with any behaviour. */
+/** Opens an HTTP server with any behaviour. */
 export async function openServer(scope: Scope, listener: RequestListener): Promise<{ url: string }> {
   const { url, close } = await listen(listener)
   scope.after(close)

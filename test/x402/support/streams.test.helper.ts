@@ -1,4 +1,4 @@
-/** Buys responses that stream, and leaves in the middle of them. */
+/** Buys streamed responses, and leaves in the middle of them. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import type { PlainShop, Work } from './plainShops.test.helper.js'
 
 const limitMs = 60_000
 
-/** The stores of claims that are tried. */
+/** The claim stores under test. */
 export const stores: { name: string; open: (t: TestContext) => ClaimStore }[] = [
   { name: 'claims in memory', open: () => new MemoryClaims() },
   {
@@ -31,7 +31,7 @@ export const stores: { name: string; open: (t: TestContext) => ClaimStore }[] = 
 
 export type Buying = {
   first: (cutAfterBytes?: number) => Promise<CutAnswer>
-  /** Leaves after so many bytes; done when the server has noticed. */
+  /** Leaves after this many bytes; resolves when the server has noticed. */
   cut: (bytes: number) => Promise<CutAnswer>
   again: () => Promise<CutAnswer>
 }
@@ -43,7 +43,7 @@ export type StreamShop = {
   readonly work: Work
 }
 
-/** A shop that streams what was paid for first. Returns what makes a payment, which is not sent yet. */
+/** Opens a shop that streams responses paid for first. Returns a function that makes a payment without sending it. */
 export async function openStreams(t: TestContext, { market, seller, claims, work }: StreamShop) {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller, paymentFlow: 'upfront' } as const
   const gate = await market.gate({ routes: { '/answer': { accepts } }, claims })

@@ -1,4 +1,4 @@
-/** Our facilitator on a devnet, behind a proxy that counts and can lie; and payments that are wrong on purpose. */
+/** Runs our facilitator on a devnet, behind a proxy that counts and can lie, and builds deliberately wrong payments. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -34,7 +34,7 @@ export class NodeProxy {
   readonly calls: Call[] = []
   readonly url: string
   instead: ((what: string) => Instead | undefined) | undefined
-  /** By the path and the body too. */
+  /** Like `instead`, but also depends on the path and the body. */
   insteadOf: ((what: string, path: string, body: Buffer) => Instead | undefined) | undefined
 
   private constructor(url: string) {
@@ -53,7 +53,7 @@ export class NodeProxy {
     return proxy
   }
 
-  /** By kind: params, simulate, submit, pending, account, ... */
+  /** Counts requests by kind: params, simulate, submit, pending, account, ... */
   count(what?: string): number {
     return what === undefined ? this.calls.length : this.calls.filter((call) => call.what === what).length
   }
@@ -106,7 +106,10 @@ export type MarketOptions = {
   sponsorMicroAlgos?: bigint
 }
 
-/** A buyer with a dollar and no Algo to spare, a seller who can take dollars, a sponsor with Algos for fees. */
+/**
+ * Opens a market: a buyer with a dollar and no spare Algos, a seller who can receive dollars, and a sponsor with Algos
+ * for fees.
+ */
 export async function openMarket(t: TestContext, options: MarketOptions = {}): Promise<Market> {
   const devnet = await Devnet.start({ port: 0, accounts: 0, ...options.devnet })
   t.after(() => devnet.stop())
@@ -164,7 +167,7 @@ export type Made = { payload: PaymentPayload; requirements: PaymentRequirements;
 
 export type Member = { txn: Tx; by?: Account }
 
-/** A group of these transactions, each signed if it has a signer; `paymentIndex` is the payment. */
+/** Builds a group of these transactions, each signed if it has a signer; `paymentIndex` is the payment. */
 export function groupOf(market: Market, members: readonly Member[], paymentIndex: number): Made {
   const txns = members.length === 1 ? members.map(({ txn }) => txn) : Group.assign(members.map(({ txn }) => txn))
   const bytes = txns.map((txn, index) => {
@@ -187,7 +190,7 @@ export function made(
   return { payload: payload as unknown as PaymentPayload, requirements, id }
 }
 
-/** The usual payment, with something about it changed. */
+/** Returns the usual payment with some changes. */
 export function sponsored(market: Market, change: Partial<Tx> = {}, feeChange: Partial<Tx> = {}): Made {
   const members = [{ txn: feePaymentOf(market, feeChange) }, { txn: transferOf(market, change), by: market.buyer }]
   return groupOf(market, members, 1)
@@ -203,7 +206,7 @@ export async function settle({ facilitator }: Market, { payload, requirements }:
   return success ? 'settled' : errorReason!
 }
 
-/** The balances that an attack would change. */
+/** Returns the balances that an attack would change. */
 export async function possessions({ devnet, sponsor, seller }: Market): Promise<{ sponsor: bigint; seller: bigint }> {
   const account = async (address: string) =>
     (await (await fetch(`${devnet.url}/v2/accounts/${address}`)).json()) as { amount: number; assets: Holding[] }

@@ -1,8 +1,8 @@
-/** Asks a seller of `GET /weather` for its goods in every way but a paid one. */
+/** Asks a seller of `GET /weather` for its goods in every way except a paid one. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 
-/** What only a buyer may get. */
+/** The content that only a buyer may get. */
 const goods = /sunny|temperature/i
 
 const methods = [
@@ -72,7 +72,7 @@ const variants: readonly Headers[] = [
   ['Content-Type: text/plain', 'Content-Length: 0'],
 ]
 
-/** Everything is asked; returns how many requests that were. */
+/** Makes all requests; returns how many there were. */
 export async function attack(url: string): Promise<number> {
   const requests = methods.flatMap((method) => targets.map((target) => ({ method, target, headers: plain })))
   for (const headers of variants) {
@@ -95,13 +95,13 @@ async function checkOne(url: string, { method, target, headers }: Attempt): Prom
   const what = `${method} ${target} ${headers.join(', ')}:\n${answer.slice(0, 400)}`
   assert.doesNotMatch(answer, goods, what)
   assert.doesNotMatch(answer, /^HTTP\/1\.1 101/, what)
-  // A response without a body can tell by its status that the handler ran.
+  // A response without a body can reveal by its status that the handler ran.
   const status = Number(answer.split(' ')[1])
   const isGatesOwn = method === 'OPTIONS' && status === 204
   if (/^\/weather\/?$/.test(target) && !isGatesOwn) assert.ok(status >= 400, what)
 }
 
-/** The bytes until the end, or until nothing more can come on an upgraded connection. */
+/** Returns the bytes until the end, or until nothing more can arrive on an upgraded connection. */
 function exchange(url: string, line: string, headers: Headers): Promise<string> {
   const { hostname, port, host } = new URL(url)
   return new Promise((resolve) => {
@@ -117,7 +117,7 @@ function exchange(url: string, line: string, headers: Headers): Promise<string> 
     }
     socket.setEncoding('latin1').on('data', (chunk: string) => {
       text += chunk
-      // An upgraded connection stays open: nothing can follow a response that is complete.
+      // An upgraded connection stays open, but nothing can follow a complete response.
       if (connection.length === 0 && isComplete(text)) end()
     })
     socket.on('error', end).on('close', end)

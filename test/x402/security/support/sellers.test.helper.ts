@@ -1,4 +1,4 @@
-/** Sellers that lie, and the command `latchkey pay` as a process that buys from them. */
+/** Starts sellers that lie, and runs the command `latchkey pay` as a process that buys from them. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import { dollar, type Market } from '../../support/market.test.helper.js'
 
 export type Seller = {
   url: string
-  /** The payments that came, one for each paid request. */
+  /** The received payments, one for each paid request. */
   payments: PaymentPayload[]
   /** The transaction ids of those payments. */
   ids: Set<string>
@@ -44,7 +44,7 @@ export async function openSeller(t: TestContext, respond: Respond): Promise<Sell
   return seller
 }
 
-/** A price, a cent to the seller by default. */
+/** Returns a price, by default a cent to the seller. */
 export function priceOf(market: Market, change: Partial<PaymentRequirements> = {}): PaymentRequirements {
   const feePayer = market.devnet.accounts[4]!.address
   return {
@@ -69,7 +69,7 @@ export function askFor(response: ServerResponse, accepts: readonly PaymentRequir
   response.writeHead(402, { 'PAYMENT-REQUIRED': encoded(required) }).end('{}')
 }
 
-/** Settles a payment, as an honest seller would have it done, and returns its transaction id. */
+/** Settles a payment as an honest seller would, and returns its transaction id. */
 export async function take(market: Market, payment: PaymentPayload): Promise<string> {
   const { transaction } = await market.facilitator.settle(payment, payment.accepted)
   return transaction

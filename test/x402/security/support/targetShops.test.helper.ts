@@ -1,4 +1,4 @@
-/** The same two paid routes in every framework, with handlers that note how they read the request target. */
+/** Opens the same two paid routes in every framework, with handlers that record how they read the request target. */
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http'
 import { type ClientHttp2Session, connect } from 'node:http2'
@@ -20,23 +20,23 @@ import { listen, type Shop } from '../../support/shops.test.helper.js'
 
 const express4 = createRequire(import.meta.url)('express-4') as typeof express5
 
-/** One reading of a request: by a price function, or by a handler. */
+/** How a price function or a handler read a request. */
 export type Reading = {
   /** Path and query as text. */
   readonly target: string
-  /** The parameters of the query, each as a parser of the framework gives it. */
+  /** The parameters of the query, as the framework's parser returns them. */
   readonly parameters: readonly (readonly [string, unknown])[]
   /** The parameter of the route, decoded. */
   readonly id: string | undefined
 }
 
 export type Note = (reading: Reading) => void
-/** Opens a shop; without a gate its handlers run for every request. */
+/** Opens a shop; without a gate, its handlers run for every request. */
 export type OpenShop = (gate: Gate | undefined, note: Note) => Promise<Shop>
 
 export const keys = ['GET /w', 'GET /items/:id'] as const
 
-/** How a price function reads its request, by the means of the web. */
+/** Reads a request as a price function does, with web APIs. */
 export function readRequest(request: Request): Reading {
   const { pathname, search, searchParams } = new URL(request.url)
   const [, , segment] = pathname.split('/')
@@ -89,7 +89,7 @@ const openHono =
         const parameters = Object.entries(context.req.queries()).flatMap(([name, values]) =>
           values.map((value) => [name, value] as const),
         )
-        // Which of several values a handler gets by `query()` is its own choice.
+        // `query()` chooses which of several values a handler gets.
         const single = Object.entries(context.req.query())
         note({
           target: `${pathname}${search}`,
@@ -110,7 +110,7 @@ const parsers: { [name: string]: Parser } = {
   'url.parse': (target) => Object.entries(parseUrl(target, true).query),
 }
 
-/** Handlers of people who read the target on their own. */
+/** Handlers that parse the target themselves. */
 const openNode =
   (parser: Parser, isHttp2 = false): OpenShop =>
   async (gate, note) => {
@@ -133,7 +133,7 @@ const openNode =
     return isHttp2 ? listenHttp2(listener as never) : listen(listener as never)
   }
 
-/** As forgiving as it can be made. */
+/** As lenient as it can be configured. */
 const forgiving = {
   routerOptions: {
     caseSensitive: false,
@@ -170,7 +170,7 @@ function originForm(target: string): string {
 
 export type Ask = (target: string, headers?: { [name: string]: string }) => Promise<{ status: number; body: string }>
 
-/** Sends targets as they are; 0 is the status of one that cannot be sent, or that the server of Node refuses. */
+/** Sends targets unchanged. A status of 0 means that a target cannot be sent, or that Node's server refuses it. */
 export function askOf(url: string, isHttp2: boolean): { ask: Ask; close: () => void } {
   return isHttp2 ? askHttp2(url) : askHttp1(url)
 }
@@ -227,7 +227,7 @@ function askHttp2(url: string): { ask: Ask; close: () => void } {
   return { ask, close: () => session?.destroy() }
 }
 
-/** A server for a listener, on the loopback interface. */
+/** Starts a server for a listener, on the loopback interface. */
 export async function serveUpgrades(
   onUpgrade: (...args: never[]) => unknown,
 ): Promise<{ url: string; close: () => void }> {
