@@ -7,7 +7,7 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fillLog } from './agents/fillLog.js'
-import { type Grant, makeGrants } from './agents/grants.js'
+import { confirmAgents, type Grant, makeGrants } from './agents/grants.js'
 import { LongestBlock } from './agents/LongestBlock.js'
 import { SignRequests } from './agents/SignRequests.js'
 import { Daemon } from './support/Daemon.js'
@@ -99,6 +99,7 @@ async function main(args: readonly string[]): Promise<void> {
     fillLog(dataDir, records)
     const block = new LongestBlock(root)
     daemon = await Daemon.start(command, dataDir, block.environment)
+    await confirmAgents(daemon, grants[0]!)
     block.start(daemon)
     const reopened = await Promise.all(grants.map((grant) => grant.reopen(daemon)))
     const startedAt = performance.now()

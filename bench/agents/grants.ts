@@ -13,6 +13,7 @@ export type Signer = {
 }
 
 export type Grant = {
+  readonly walletId: string
   readonly agent: Signer
   readonly owner: Signer
   /** Returns the same grant after a restart of the daemon. A restart invalidates handles. */
@@ -54,7 +55,12 @@ async function open(daemon: Daemon, { walletId, token, publicKey, handle }: Open
   const owner = { token: apiToken, handle, password, publicKey }
   const reopen = async (other: Daemon): Promise<Grant> =>
     open(other, { walletId, token, publicKey, handle: await other.unlock(walletId, password) })
-  return { agent, owner, reopen }
+  return { walletId, agent, owner, reopen }
+}
+
+/** Confirms the agents of a wallet: the daemon suspends them when another program has replaced its log. */
+export async function confirmAgents(daemon: Daemon, { walletId }: Grant): Promise<void> {
+  await daemon.call('POST', '/latchkey/v1/agents/confirm', { wallet_id: walletId, wallet_password: password })
 }
 
 /** An agent opens a handle without a password. */
