@@ -54,7 +54,6 @@ const leasesSchema = `
   -- Whether it counts as done only because its handler began.
   ALTER TABLE claims ADD COLUMN is_begun INTEGER NOT NULL DEFAULT 0;
 `
-/** Version 3 records sales. */
 const version = 4
 /** How many claims are made between two deletions of old ones. */
 const cleanEvery = 1_000

@@ -1,7 +1,7 @@
 /** An approval: the owner's decision about one transaction of one agent. */
 import type { AgentRefusal } from '../Agent.js'
 
-/** `open` waits for the owner. The last two states are final; `approved` lasts until it is used. */
+/** `open` waits for the owner. `denied`, `expired` and `used` are final; `approved` lasts until it is used. */
 export type ApprovalState = 'open' | 'approved' | 'denied' | 'expired' | 'used'
 
 export type Approval = {
