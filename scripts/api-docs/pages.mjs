@@ -1,6 +1,6 @@
 // Writes docs/api: one page per entry of each package, from the TSDoc in its declarations.
 import { apiEntries } from './entries.mjs'
-import { openEntries } from './read.mjs'
+import { headerOf, openEntries } from './read.mjs'
 
 /** Longer declarations are cut; the table below each declaration lists the members. */
 const maxLines = 24
@@ -15,10 +15,15 @@ export function apiPages() {
     const list = exportsOf(entry)
     rows.push(`| [\`${entry.name}\`](${entry.page}) | ${list.map(({ name }) => `\`${name}\``).join(', ')} |`)
     const sections = list.map((one) => sectionOf(one, entry, homes))
-    pages.set(entry.page, `# ${entry.name}\n\n${entry.description}.\n\n${sections.join('\n')}`)
+    pages.set(entry.page, `# ${entry.name}\n\n${introductionOf(entry)}\n\n${sections.join('\n')}`)
   }
   pages.set('README.md', `${head}${rows.join('\n')}\n`)
   return pages
+}
+
+/** The header of the entry, or the description of its package. */
+function introductionOf({ types, description }) {
+  return headerOf(types) || `${description}.`
 }
 
 /** Lists exports, and functions of namespaces, that have no documentation. */
@@ -44,8 +49,8 @@ function open() {
 
 const head = `# API reference
 
-Written by \`npm run docs\` from the TSDoc of the packages. Do not edit it. What each page is about in more words, with
-code that runs: [the guides](../README.md). Every error code: [errors.md](../errors.md).
+\`npm run docs\` writes these pages from the TSDoc of the packages; do not edit them. For explanations and examples, see
+[the guides](../README.md); for every error code, see [errors.md](../errors.md).
 
 | import from | exports |
 |---|---|

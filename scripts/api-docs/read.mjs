@@ -40,14 +40,15 @@ function exportsOf(checker, module, prefix) {
 function readExport(checker, symbol, prefix) {
   const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
   const name = `${prefix}${symbol.name}`
-  const own = documentation(checker, symbol)
   const isNamespace = (target.flags & ts.SymbolFlags.ValueModule) !== 0
   // If a type and a value share a name, either one can carry the documentation.
   const declarations = target.declarations ?? []
+  const own = commentOfStatement(symbol.declarations?.[0])
+  const documented = documentation(checker, target, isNamespace)
   return {
     name,
     target,
-    ...(own.text === '' ? documentation(checker, target, isNamespace) : own),
+    ...(own === '' ? documented : { ...documented, text: own }),
     isNamespace,
     members: isNamespace
       ? exportsOf(checker, target, `${name}.`)
@@ -67,7 +68,7 @@ function documentation(checker, symbol, isNamespace = false) {
   const [, other] =
     /\/node_modules\/(?!@latchkey\/)((?:@[^/]+\/)?[^/]+)\//.exec(declaration?.getSourceFile().fileName ?? '') ?? []
   if (other !== undefined) return { text: `Of \`${other}\`, passed on.`, tags }
-  return { text: declaration === undefined ? '' : commentOfStatement(declaration), tags }
+  return { text: '', tags }
 }
 
 /** Turns TSDoc links into code, because headings are the only anchors on a page. */
@@ -75,24 +76,30 @@ function plain(text) {
   return text.replaceAll(/\{@link(?:code)? ([^}|]+?)(?:\s*\|[^}]*)?\}/g, (_, target) => `\`${target.trim()}\``).trim()
 }
 
-/** Returns the comment of `export * as Name from`. The comment belongs to the statement. */
+/**
+ * Returns the comment above `export * as Name from`, and nothing for other exports: `export { A, B } from` has one comment
+ * for several names. The comment at the top of a file describes the file, not its first export.
+ */
 function commentOfStatement(declaration) {
-  const statement = ts.findAncestor(declaration, ts.isExportDeclaration)
-  if (statement === undefined) return ''
-  const comments = ts.getJSDocCommentsAndTags(statement).map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '')
-  return plain(comments.join('\n'))
+  if (declaration === undefined || !ts.isNamespaceExport(declaration)) return ''
+  const comments = ts.getJSDocCommentsAndTags(declaration.parent).filter(({ pos }) => pos > 0)
+  return plain(ts.getTextOfJSDocComment(comments.at(-1)?.comment) ?? '')
+}
+
+function commentOfFile(file) {
+  return file === undefined || !ts.isSourceFile(file) ? '' : headerOf(file.fileName)
 }
 
 /**
- * Returns a module's header comment from its source, because the compiler drops the comment along with an elided
- * import.
+ * Returns the header comment of the module with these declarations from its source, because the compiler drops the
+ * comment along with an elided import.
  */
-function commentOfFile(file) {
-  if (file === undefined || !ts.isSourceFile(file)) return ''
-  const source = file.fileName.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts')
-  const text = existsSync(source) ? readFileSync(source, 'utf8') : file.text
-  const [, comment] = /^\/\*\*(.*?)\*\//s.exec(text) ?? []
-  return plain((comment ?? '').replaceAll(/^\s*\* ?/gm, ''))
+export function headerOf(types) {
+  const source = types.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts')
+  const text = readFileSync(existsSync(source) ? source : types, 'utf8')
+  // A comment directly above a declaration describes the declaration.
+  const [, comment] = /^\/\*\*(.*?)\*\/\n(?=import|export (?:\*|\{|type \{)|\/\*\*|\n)/s.exec(text) ?? []
+  return plain((comment ?? '').replaceAll(/^\s*\* ?/gm, '').replaceAll(/^@packageDocumentation$/gm, ''))
 }
 
 /** Returns the properties and methods of a class or object type, with their documentation. */

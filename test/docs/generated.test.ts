@@ -45,6 +45,14 @@ test('docs/api matches the TSDoc of the packages', async () => {
   }
 })
 
+test('the header of an entry introduces its page, and describes no export', async () => {
+  const { apiPages } = await loadApi()
+  for (const [name, text] of apiPages()) {
+    const [, introduction] = /^# [^\n]+\n\n(.+?)(?:\n\n|$)/s.exec(text)!
+    assert.equal(text.split(introduction!).length, 2, `docs/api/${name} repeats: ${introduction}`)
+  }
+})
+
 test('every package with an entry exports its error registry, each error with a message and a hint', async () => {
   const script = pathToFileURL(join(root, 'scripts', 'docs-errors.mjs')).href
   const { registries } = (await import(script)) as { registries: () => Promise<Map<string, Registry>> }
