@@ -6,7 +6,20 @@ export class Closers {
     this.#closers.push(close)
   }
 
+  /**
+   * Closes every resource, also after one fails: a lock that stays would keep the next daemon from starting.
+   *
+   * @throws the first failure.
+   */
   async close(): Promise<void> {
-    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close()
+    const failures: unknown[] = []
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
+      try {
+        await close()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
   }
 }

@@ -4,6 +4,7 @@ import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
 import type { Config } from './Config.js'
 import { DaemonApp, type DaemonAppOptions, logStartError } from './DaemonApp.js'
+import { explain } from './explain.js'
 import { IdleTimer } from './IdleTimer.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as StateFiles from './StateFiles.js'
@@ -140,9 +141,12 @@ async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOpt
     closers.add(() => clearTimeout(preparing))
     const { stop, stopped } = stopOnce(async () => {
       idle.cancel()
-      await closers.close()
-      log.write('info', 'kmd server died. exiting...')
-      await app.close()
+      try {
+        await closers.close()
+      } finally {
+        log.write('info', 'kmd server died. exiting...')
+        await app.close()
+      }
     })
     idle.start(() => {
       log.write('info', 'killing kmd after timeout')
@@ -150,8 +154,8 @@ async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOpt
     })
     return { address, unixSocket: path === '' ? undefined : path, stop, stopped }
   } catch (error) {
-    await closers.close()
-    await app.closeFiles()
+    const cleanUp = async (): Promise<void> => closers.close().finally(() => app.closeFiles())
+    await cleanUp().catch((failure) => log.write('error', `a failed start was not cleaned up: ${explain(failure)}`))
     throw logStartError(log, error)
   }
 }

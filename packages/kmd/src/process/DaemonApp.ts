@@ -227,14 +227,20 @@ export class DaemonApp {
 
   /** Closes handles, wallets and files, and releases the lock. Stop the server first. */
   async close(): Promise<void> {
-    await this.closeFiles()
-    await this.log.close()
+    try {
+      await this.closeFiles()
+    } finally {
+      await this.log.close()
+    }
   }
 
   /** Like `close`, but keeps the log open. */
   async closeFiles(): Promise<void> {
-    await this.stopWaiting()
-    await this.#parts.closers.close()
+    try {
+      await this.stopWaiting()
+    } finally {
+      await this.#parts.closers.close()
+    }
   }
 }
 
@@ -370,7 +376,9 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       replaceNode,
     }
   } catch (error) {
-    await closers.close()
+    await closers
+      .close()
+      .catch((failure) => log.write('error', `a failed start was not cleaned up: ${explain(failure)}`))
     throw error
   }
 }
