@@ -23,7 +23,8 @@ export function importsOf(file: string): string[] {
   const text = read(file)
   const from = /^\s*(?:import|export)\b[^'"]*?\bfrom\s+'([^']+)'/gm
   const bare = /^\s*import\s+'([^']+)'/gm
-  return [...text.matchAll(from), ...text.matchAll(bare)].map(([, path]) => path!)
+  const lazy = /\bimport\('([^']+)'\)/g
+  return [from, bare, lazy].flatMap((pattern) => [...text.matchAll(pattern)]).map(([, path]) => path!)
 }
 
 /** Tests, and files that only tests use. */

@@ -75,6 +75,22 @@ for (const [directory, allowedPaths] of Object.entries(allowed)) {
   })
 }
 
+test('CONTRIBUTING.md has the same table of imports', () => {
+  const [, table] = /## Packages and imports\n\n((?:\|.*\n)+)/.exec(read('CONTRIBUTING.md'))!
+  const documented = new Map<string, string[]>()
+  for (const row of table!.split('\n').slice(2, -1)) {
+    const [, names, imports] = row.split('|')
+    const wordsOf = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, word]) => word!)
+    for (const name of wordsOf(names!)) documented.set(name, wordsOf(imports!).sort())
+  }
+  for (const [directory, allowedPaths] of Object.entries(allowed)) {
+    if (!directory.startsWith('packages/')) continue
+    const names = allowedPaths.map((path) => path.replace('@latchkey/', '').replace(/\/.*/, ''))
+    const name = directory.replace('packages/', '')
+    if (name !== 'cli') assert.deepEqual(documented.get(name), [...new Set(names)].sort(), name)
+  }
+})
+
 test('no source file is longer than 500 lines', () => {
   for (const directory of ['packages', 'examples', 'test', 'bench']) {
     for (const file of sources(directory)) {

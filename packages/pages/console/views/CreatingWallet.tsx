@@ -5,7 +5,7 @@ import type { Wallet } from '../responses.js'
 import { navigate } from '../route.js'
 import { useStore } from '../store.js'
 import { CreateWallet } from './CreateWallet.js'
-import { BackupDialog } from './lazy.js'
+import { BackupDialog } from './lazyBackup.js'
 
 export function CreatingWallet({ onClose }: { onClose: () => void }) {
   const store = useStore()

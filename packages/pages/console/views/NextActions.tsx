@@ -9,7 +9,7 @@ import type { NextAction } from '../model/overview.js'
 import type { Wallet } from '../responses.js'
 import { hrefOf } from '../route.js'
 import { type Store, useStore } from '../store.js'
-import { BackupDialog } from './lazy.js'
+import { BackupDialog } from './lazyBackup.js'
 
 type Props = { actions: readonly NextAction[]; act: Act; onCreate: () => void }
 

@@ -1,5 +1,7 @@
-/** Views and dialogs that are not part of the first screen, in separate files. */
-import { lazyDialog, lazyView } from '../components/Lazy.js'
+/** Views that are not part of the first screen, in separate files. */
+import { lazyView } from '../components/Lazy.js'
+import { BackupDialog } from './lazyBackup.js'
+import { CreatingWallet } from './lazyCreation.js'
 
 export const WalletsView = lazyView(async () => (await import('./WalletsView.js')).WalletsView)
 export const SendView = lazyView(async () => (await import('./SendView.js')).SendView)
@@ -14,9 +16,6 @@ export const AgentView = lazyView(async () => (await import('./AgentView.js')).A
 export const NewAgentView = lazyView(async () => (await import('./NewAgentView.js')).NewAgentView)
 export const ApprovalsView = lazyView(async () => (await import('./ApprovalsView.js')).ApprovalsView)
 export const ActivityView = lazyView(async () => (await import('./ActivityView.js')).ActivityView)
-
-export const BackupDialog = lazyDialog(async () => (await import('./BackupDialog.js')).BackupDialog)
-export const CreatingWallet = lazyDialog(async () => (await import('./CreatingWallet.js')).CreatingWallet)
 
 /** In the order of likely need. */
 const all = [
