@@ -65,10 +65,10 @@ async function relay(incoming: IncomingMessage, outgoing: ServerResponse, option
   const fault = chooseNodeFault(incoming, options.faults)
   const { random } = options.faults
   if (fault === 'delay') await random.pause(50, 1_500)
-  if (fault === 'reset') return void incoming.socket.resetAndDestroy()
+  if (fault === 'reset') return reset(incoming.socket)
   if (fault === 'hang') {
     await random.pause(1_000, 4_000)
-    return void incoming.socket.resetAndDestroy()
+    return reset(incoming.socket)
   }
   if (fault === 'error') return respond(outgoing, random.pick([500, 502, 503]), { message: 'injected' })
   if (fault === 'unknown') return respond(outgoing, 404, { message: 'could not find the transaction' })
@@ -77,7 +77,7 @@ async function relay(incoming: IncomingMessage, outgoing: ServerResponse, option
     return respond(outgoing, 200, { txId: Transaction.id(first!.txn!) })
   }
   const { status, headers, bytes } = await forward(incoming, body, options)
-  if (fault === 'lost') return void incoming.socket.resetAndDestroy()
+  if (fault === 'lost') return reset(incoming.socket)
   outgoing.writeHead(status, { 'Content-Type': headers['content-type'] ?? 'application/json' }).end(bytes)
 }
 
@@ -144,14 +144,16 @@ export async function openFaultyLine(t: Scope, sellerPort: number, options: Faul
   return (server.address() as AddressInfo).port
 }
 
+/** Node leaks the handle of a socket that is reset after its end, and then cannot exit. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else if (!socket.destroyed) socket.resetAndDestroy()
+}
+
 function join(buyer: Socket, seller: Socket, { random, faults, isOver }: FaultOptions): void {
   let fault: LineFault | undefined
   const breakBoth = (): void => {
-    for (const socket of [buyer, seller]) {
-      // Node leaks the handle of a socket that is reset after its end.
-      if (socket.writableEnded) socket.destroy()
-      else if (!socket.destroyed) socket.resetAndDestroy()
-    }
+    for (const socket of [buyer, seller]) reset(socket)
   }
   for (const [socket, other] of [
     [buyer, seller],
