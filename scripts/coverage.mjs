@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'
 import { testFiles } from './testing/files.mjs'
-import { concurrencyOf, modulesOf, tiers } from './testing/tiers.mjs'
+import { modulesOf, tiers, usualConcurrency } from './testing/tiers.mjs'
 
 setUp()
 const files = testFiles(['packages']).filter(tiers.unit.has)
@@ -12,6 +12,6 @@ const c8 = join(root, 'node_modules', 'c8', 'bin', 'c8.js')
 const report = ['--reporter=text', '--reporter=html', '--reports-dir', join(root, 'coverage')]
 const sources = ['--include=packages/*/src/**', '--exclude=**/*.test.*', '--exclude-after-remap']
 const modules = modulesOf(files).map(({ path }) => path)
-const tests = ['--test', `--test-concurrency=${concurrencyOf('node')}`, '--test-reporter=dot', ...modules]
+const tests = ['--test', `--test-concurrency=${usualConcurrency}`, '--test-reporter=dot', ...modules]
 const environment = { ...tiers.unit.environment, ...process.env }
 process.exit(await runNode([c8, ...report, ...sources, process.execPath, ...tests], environment))

@@ -12,7 +12,7 @@ import { testFiles } from './testing/files.mjs'
 import { countsLine, failureLines, filesOf, nameOf, skipLines } from './testing/Outcome.mjs'
 import { runModules } from './testing/runModules.mjs'
 import { withSources } from './testing/sources.mjs'
-import { concurrencyOf, modulesOf, needsBrowser, single, tiers } from './testing/tiers.mjs'
+import { modulesOf, needsBrowser, single, tiers, usualConcurrency } from './testing/tiers.mjs'
 import { saveTimes } from './testing/times.mjs'
 
 setUp()
@@ -40,7 +40,7 @@ async function run() {
   const lacks = (path) => neededBy(path).filter((program) => missing.has(program))
   const tests = found.filter((path) => lacks(path).length === 0)
   const options = {
-    concurrency: Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? concurrencyOf(tierName)),
+    concurrency: Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? usualConcurrency),
     environment: { ...(isNarrowed ? {} : { ...tier.environment, ...given(tier.environment) }), ...environment },
     onEnd: (result) => printModule(filesOf(result), result),
   }

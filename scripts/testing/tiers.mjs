@@ -44,8 +44,8 @@ export const tiers = {
   },
 }
 
-/** Most tests spend more than half of their time waiting for a process, a timer or a disk; system tests wait longest. */
-export const concurrencyOf = (tierName) => availableParallelism() + (tierName === 'system' ? 3 : 2)
+/** Most tests spend more than half of their time waiting for a process, a timer or a disk. */
+export const usualConcurrency = availableParallelism() + 2
 
 /** Returns a module that runs one file. */
 export const single = (file) => ({ name: posix(file), path: join(root, file), files: [file] })
