@@ -192,6 +192,7 @@ export class Agents implements AgentsApi {
   async resume(agentId: string, actor: Actor = owner): Promise<Agent> {
     // Compared before the owner's decision, so that the comparison cannot undo the decision.
     await this.#audit.compare()
+    await this.prepare(agentId)
     return this.#change(agentId, 'agent_resumed', actor, (stored) => {
       if (stored.agent.suspendedReason !== undefined) this.#confirm(stored, actor)
       this.#store.setState(stored, 'active')
@@ -200,15 +201,18 @@ export class Agents implements AgentsApi {
 
   async confirm(walletId: string, actor: Actor = owner): Promise<readonly Agent[]> {
     await this.#audit.compare()
-    return this.#database.change(() => {
-      const suspended = this.live.filter(
-        ({ agent }) => agent.walletId === walletId && agent.suspendedReason !== undefined,
-      )
-      return suspended.map((stored) => {
+    // The record of a confirmation states what the agent has spent. Read in pieces before the transaction.
+    for (const { agent } of this.#suspended(walletId)) await this.prepare(agent.id)
+    return this.#database.change(() =>
+      this.#suspended(walletId).map((stored) => {
         this.#confirm(stored, actor)
         return this.#shown(stored)
-      })
-    })
+      }),
+    )
+  }
+
+  #suspended(walletId: string): readonly StoredAgent[] {
+    return this.live.filter(({ agent }) => agent.walletId === walletId && agent.suspendedReason !== undefined)
   }
 
   /**

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { count, type Fixture, limit, network, openAgents, pay, rulesOf } from './AgentFixture.test.helper.js'
+import { count, type Fixture, limit, network, openAgents, pay, rulesOf, walletId } from './AgentFixture.test.helper.js'
 
 const dayMs = 86_400_000
 
@@ -76,6 +76,17 @@ test('a change of rules keeps the sums still needed, and reads others in pieces'
   assert.ok(read >= 30, `${read} turns`)
   assert.equal(fixture.agents.budget(id)[0]!.used, 20_004n)
 })
+
+for (const how of ['confirm', 'resume'] as const) {
+  test(`the sums for the record of a confirmation are read in pieces: ${how}`, async (t) => {
+    const { fixture, id, token } = await filled(t, 20_000)
+    await fixture.database.change(() => fixture.agents.suspendAll('the log was replaced'))
+    const turns = await readingTurns(t, fixture, () => fixture.agents[how](how === 'confirm' ? walletId : id))
+    assert.ok(turns >= 30, `${turns} turns`)
+    await fixture.sign(token, pay(1n))
+    assert.equal(fixture.agents.budget(id)[0]!.used, 20_002n)
+  })
+}
 
 test('rules that change while the sums are read apply to the signature', async (t) => {
   const { fixture, id, token } = await filled(t, 20_000)
