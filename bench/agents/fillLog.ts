@@ -3,6 +3,7 @@
  * format.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { roundAt } from './SignRequests.js'
@@ -47,6 +48,10 @@ export function fillLog(dataDir: string, records: number): void {
   database.prepare('INSERT OR REPLACE INTO audit_head (id, number, hash) VALUES (1, ?, ?)').run(head.number, head.hash)
   database.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)')
   database.close()
+  // Otherwise the daemon's first sync would write all of these records to the disk.
+  const file = openSync(join(dataDir, 'latchkey_state.db'), 'r+')
+  fsyncSync(file)
+  closeSync(file)
 }
 
 function hashOf(number: number, atMs: number, previous: Uint8Array, record: string): Buffer {
