@@ -63,7 +63,7 @@ export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 4030, 7833
 
 /** Commands that run until they are stopped, and the output that shows they are ready. */
 export const longRunning: readonly { readonly command: RegExp; readonly ready: RegExp }[] = [
-  { command: /^(?!.*(--help| -- )).*\blatchkey dev( |$)|^npm start$/, ready: /Ctrl-C ends all of it\.\n/ },
+  { command: /^(?!.*(--help| -- )).*\blatchkey dev( |$)|^npm start$/, ready: /To stop everything, press Ctrl-C\.\n/ },
   { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },

@@ -151,7 +151,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     const secret = address.replace('postgres@', 'postgres:hunter2@')
     const refused = await latchkey(['facilitator', 'migrate', '--store', secret])
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /--store has a password.*--store-file.*LATCHKEY_FACILITATOR_STORE.*PGPASSWORD/)
+    assert.match(refused.stderr, /--store contains a password.*--store-file.*LATCHKEY_FACILITATOR_STORE.*PGPASSWORD/)
     const file = join(temporaryDirectory(t), 'store')
     writeFileSync(file, `${secret}\n`)
     const fromFile = await start(t, ['--store-file', file])
@@ -163,7 +163,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     const texts = [fromFile, fromEnvironment].map(({ facts, log }) => JSON.stringify(facts) + log())
     for (const text of [refused.stderr, wrong.stderr, wrong.stdout, ...texts]) assert.doesNotMatch(text, /hunter2/)
     const sqlite = await latchkey(['facilitator', 'migrate', '--store', 'file.db'])
-    assert.deepEqual([sqlite.code, /only a database of PostgreSQL/.test(sqlite.stderr)], [2, true])
+    assert.deepEqual([sqlite.code, /only a PostgreSQL database needs this command/.test(sqlite.stderr)], [2, true])
   })
 
   test('exits with 6 if the server does not accept the role or password', async (t) => {

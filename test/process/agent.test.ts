@@ -110,11 +110,11 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
       '--limit',
       '3 payments/day',
     ])
-    const shown = await terminal.sees('The token, which is shown once:\n')
+    const shown = await terminal.sees('The token (shown only once):\n')
     assert.match(shown, /typed {2}active {2}id \S+\n/)
     assert.match(
       shown,
-      /1 ALGO\/hour: 1 ALGO left, 0 ALGO used\n {2}3 payments\/day: 3 left, 0 used\n {2}may pay every address/,
+      /1 ALGO\/hour: 1 ALGO left, 0 ALGO used\n {2}3 payments\/day: 3 left, 0 used\n {2}may pay any address/,
     )
     assert.deepEqual(await terminal.ended, { code: 0, isEchoOn: true, isByLine: true })
     const [token] = /lka_\S+/.exec(terminal.screen())!
@@ -150,15 +150,15 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     const second = await asAgent(t, money, rotated.token)
     assert.equal(await outcome(second, pay.algos(1n, bob.address)), 'signed')
 
-    failed(await agent('revoke', 'states'), 2, /there is no terminal to ask for confirmation; give --yes/)
+    failed(await agent('revoke', 'states'), 2, /confirmation is required, but stdin is not a terminal; give --yes/)
     const terminal = money.open(t, ['agent', 'revoke', 'states'])
-    await terminal.sees('Revoke the agent states for good? [y/N] ')
+    await terminal.sees('Permanently revoke the agent states? [y/N] ')
     terminal.type('n\r')
     assert.equal((await terminal.ended).code, 1)
     assert.equal(await outcome(second, pay.algos(1n, bob.address)), 'signed')
     failed(await agent('revoke', 'states', '-y'), 0, /^states has ended\.\n$/)
     assert.notEqual(await outcome(second, pay.algos(1n, bob.address)), 'signed')
-    failed(await agent('resume', made.id), 3, /the agent has ended: .*; latchkey agent new makes another/)
+    failed(await agent('resume', made.id), 3, /the agent has ended: .*; create another with latchkey agent new/)
     assert.doesNotMatch((await agent('list')).stdout, /^states /m)
     assert.match((await agent('list', '--all')).stdout, /^states +revoked /m)
   })
@@ -169,7 +169,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     const client = await asAgent(t, money, token)
     assert.equal(await outcome(client, pay.dollars(60n * cent, bob.address)), 'signed')
     assert.equal(await outcome(client, pay.dollars(60n * cent, bob.address)), 'agent_limit_exceeded')
-    failed(await agent('limit', 'changing'), 2, /name what to change/)
+    failed(await agent('limit', 'changing'), 2, /no change given; give an option such as --limit/)
     const raised = await agent(
       'limit',
       'changing',
@@ -258,8 +258,8 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     const { alice, bob } = money.accounts
     const token = join(money.home, 'never.token')
     const make = (...rules: string[]) => agent('new', 'never', '-w', 'spending', '--token-file', token, ...rules)
-    failed(await make(), 2, /an agent needs a limit on what it may spend; give --limit '\$5\/day'/)
-    failed(await make('--limit', '5 payments/day'), 2, /needs a limit on what it may spend/)
+    failed(await make(), 2, /an agent needs a spending limit; give --limit '\$5\/day'/)
+    failed(await make('--limit', '5 payments/day'), 2, /needs a spending limit/)
     failed(await make('--limit', '$5'), 2, /--limit: "\$5" has no period/)
     failed(await make('--limit', '$5/day', '--each', 'nothing'), 2, /--each: /)
     failed(await make('--limit', '$5/day', '--pay-to', 'BOB'), 2, /--pay-to BOB is not an address/)
@@ -268,7 +268,11 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     failed(await make('--limit', '$5/day', '--max-fee', '$1'), 2, /--max-fee/)
     failed(await make('--limit', '$5/day', '--app', 'x'), 2, /--app x is not an id/)
     failed(await make('--each', '$5'), 3, /does not bound what is spent in all/)
-    failed(await make('--limit', '$5/day', '--key', bob.address), 3, /the wallet has no such key; latchkey key list/)
+    failed(
+      await make('--limit', '$5/day', '--key', bob.address),
+      3,
+      /key not found in the wallet; list the keys with latchkey key list/,
+    )
     failed(await make('--limit', '$5/day', '--limit', '$6/day'), 3, /rules\.limits\[1\] limits the same/)
     failed(await agent('new', 'x', '-w', 'others', '--limit', '$5/day'), 2, /others has 2 keys; .*--key/)
     failed(
@@ -282,16 +286,16 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
       3,
       /cannot be written/,
     )
-    failed(await agent('show', 'nobody'), 3, /there is no such agent; latchkey agent list --all/)
+    failed(await agent('show', 'nobody'), 3, /agent not found; list the agents with latchkey agent list --all/)
     assert.equal(existsSync(token), false)
     await makeAgent(money, 'taken', ['--limit', '$5/day', '-k', alice.address])
     failed(
       await agent('new', 'Taken', '-w', 'spending', '--limit', '$5/day'),
       3,
-      /an agent of that name exists; choose another/,
+      /an agent with this name already exists; choose another/,
     )
     const gone = { KMD_DATA_DIR: join(money.home, 'nothing') }
-    failed(await money.run(['agent', 'list'], gone), 5, /no key daemon runs in/)
+    failed(await money.run(['agent', 'list'], gone), 5, /no key daemon is running in/)
     assert.doesNotMatch((await agent('list', '--all')).stdout, /never/)
   })
 
@@ -314,7 +318,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     failed(
       await full(`rotate kept --token-file ${file}`),
       3,
-      /the old one has ended: latchkey agent rotate gives another/,
+      /the old one no longer works. To get another: latchkey agent rotate/,
     )
     const old = await asAgent(t, money, kept.token)
     assert.equal(await outcome(old, pay.dollars(1n, newAddress())), 'invalid_token')

@@ -54,7 +54,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
   test('lists the request with its transaction, approves it, and the waiting agent signs once', async () => {
     const empty = await approvals('list')
     assert.deepEqual([empty.code, empty.stdout], [0, ''])
-    assert.match(empty.stderr, /^No payment waits for an approval\.\n$/)
+    assert.match(empty.stderr, /^No payments are waiting for approval\.\n$/)
     const payment = pay.dollars(60n * cent, bob)
     const claim = { url: 'https://shop.example/report', description: 'a report' }
     let asked = ''
@@ -73,8 +73,8 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
       new RegExp(`${bob}[\\s\\S]*Why you are asked: A payment above \\$0\\.25 needs the approval`),
     )
     assert.match(listed.stdout, / {2}Needs \$0\.60; the rule ask above \$0\.25 leaves \$0\.25\.\n/)
-    assert.match(listed.stdout, /The caller claims it is for: "https:\/\/shop\.example\/report" \(not checked\)\n/)
-    assert.match(listed.stdout, /The caller says: "a report" \(not checked\)\n {2}Expires in \d+ min\.\n$/)
+    assert.match(listed.stdout, /Purpose, as claimed by the caller: "https:\/\/shop\.example\/report" \(unverified\)\n/)
+    assert.match(listed.stdout, /Description by the caller: "a report" \(unverified\)\n {2}Expires in \d+ min\.\n$/)
     const approved = await approvals('approve', id)
     assert.equal(approved.code, 0)
     assert.match(approved.stdout, new RegExp(`^${id} {2}approved {2}agent asker\n`))
@@ -89,7 +89,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     assert.ok(Buffer.from(all[0].transaction, 'base64').equals(Buffer.from(bytesOf(payment))))
     const again = await approvals('deny', id)
     assert.deepEqual([again.code, again.stdout], [3, ''])
-    assert.match(again.stderr, /this approval is decided already: it is used/)
+    assert.match(again.stderr, /this approval was already decided: it is used/)
     // The approval was for that payment only.
     await ask(pay.dollars(60n * cent, bob))
   })
@@ -127,7 +127,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     for (const command of ['approve', 'deny']) {
       const unknown = await approvals(command, 'aaaaaaaaaaaaaaaa')
       assert.deepEqual([unknown.code, unknown.stdout], [3, ''])
-      assert.match(unknown.stderr, /there is no such approval; latchkey approvals list --all/)
+      assert.match(unknown.stderr, /approval not found; list the approvals with latchkey approvals list --all/)
     }
   })
 
@@ -136,7 +136,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
   }, async (t) => {
     for (const { id } of JSON.parse((await approvals('list', '--json')).stdout).approvals) await approvals('deny', id)
     const terminal = money.open(t, ['approvals', 'watch'])
-    await terminal.sees('Waiting for payments that need your approval. Ctrl-C ends this.\n')
+    await terminal.sees('Waiting for payments that need your approval. Stop with Ctrl-C.\n')
     const question = 'Approve this payment? [y]es, [n]o, [l]ater: '
     // Typed impatiently, with nothing to approve yet: these keys must not answer a later question.
     terminal.type('y\ry\ry')
@@ -158,13 +158,13 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     const id = await ask(third!)
     await terminal.sees(question)
     terminal.type('\r')
-    await terminal.sees(`Left open: latchkey approvals approve ${id}, or deny`)
+    await terminal.sees(`Left open. To decide later: latchkey approvals approve ${id}, or deny`)
     // A request that is decided elsewhere while the question is open.
     const fourth = await ask(pay.dollars(36n * cent, bob))
     await terminal.sees(question)
     assert.equal((await approvals('deny', fourth)).code, 0)
     terminal.type('y\r')
-    await terminal.sees('Nothing was done: this approval is decided already: it is denied')
+    await terminal.sees('Nothing was done: this approval was already decided: it is denied')
     terminal.type('\u0003')
     assert.deepEqual(await terminal.ended, { code: 130, isEchoOn: true, isByLine: true })
   })
@@ -198,7 +198,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     assert.deepEqual(statesOf(), ['open', 'approved', 'used'])
     assert.deepEqual(unsafeIn(text), [])
     const listed = await approvals('list', '--all')
-    assert.match(listed.stdout, /The caller says: "PWN/)
+    assert.match(listed.stdout, /Description by the caller: "PWN/)
     assert.deepEqual(unsafeIn(listed.stdout), [])
     assert.doesNotMatch(listed.stdout, /^latchkey: FAKE/m)
   })

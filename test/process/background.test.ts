@@ -62,17 +62,20 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.equal(status.code, 0)
     const { running, answers, pid: shown, health } = JSON.parse(status.stdout)
     assert.deepEqual([running, answers, shown, health.status], [true, true, pid, 'ok'])
-    assert.match((await run(['status', '-d', dataDir])).stdout, /^The key daemon [0-9.]+ runs, for \d+ \w+\./)
+    assert.match(
+      (await run(['status', '-d', dataDir])).stdout,
+      /^The key daemon [0-9.]+ has been running for \d+ \w+\./,
+    )
     const again = await run(['start', '-d', dataDir])
     assert.equal(again.code, 4)
-    assert.match(again.stderr, new RegExp(`already runs in .*, as process ${pid}; use that one, or stop it first`))
+    assert.match(again.stderr, new RegExp(`is already running in .*, as process ${pid}; use it, or stop it first`))
     const stopped = await run(['stop', '-d', dataDir, '--json'])
     assert.deepEqual([stopped.code, JSON.parse(stopped.stdout)], [0, { pid, dataDir, killed: false }])
     assert.equal(isAlive(pid), false)
     for (const name of ['kmd.pid', 'kmd.net']) assert.equal(existsSync(join(dataDir, name)), false)
     const none = await run(['stop', '-d', dataDir])
     assert.deepEqual([none.code, none.stdout], [5, ''])
-    assert.match(none.stderr, /no key daemon runs in/)
+    assert.match(none.stderr, /no key daemon is running in/)
   })
 
   test('of several concurrent starts, one succeeds, and the others report that the daemon is running', async (t) => {
@@ -106,7 +109,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     assert.match(status.stdout, /one was killed and left kmd\.pid behind/)
     const stopped = await run(['stop', '-d', dataDir])
     assert.equal(stopped.code, 5)
-    assert.match(stopped.stderr, /it was killed, and kmd\.pid is what it left behind/)
+    assert.match(stopped.stderr, /the last daemon was killed and left kmd\.pid behind/)
     assert.notEqual((await started(dataDir)).pid, pid)
   })
 
@@ -120,7 +123,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
       writeFileSync(join(dataDir, 'kmd.pid'), text)
       const { code, stderr } = await run(['stop', '-d', dataDir, '--timeout', '1'])
       assert.equal(code, 5)
-      assert.match(stderr, new RegExp(`process ${stranger.pid} in kmd.pid is another program, which was left alone`))
+      assert.match(stderr, new RegExp(`process ${stranger.pid} in kmd.pid is another program and was not stopped`))
     }
     for (const text of ['', '-1', '0', '1e3', 'x', `${process.pid} `, '99999999999']) {
       writeFileSync(join(dataDir, 'kmd.pid'), text)
@@ -168,7 +171,7 @@ suite('the daemon in the background', { concurrency: 2 }, () => {
     process.kill(pid, 'SIGSTOP')
     const { code, stdout, stderr } = await run(['stop', '-d', dataDir, '--timeout', '1', '--json'])
     assert.deepEqual([code, JSON.parse(stdout).killed], [0, true])
-    assert.match(stderr, /did not stop in 1 s and was killed/)
+    assert.match(stderr, /did not stop within 1 s and was killed/)
     assert.equal(isAlive(pid), false)
   })
 

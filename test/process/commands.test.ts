@@ -171,7 +171,7 @@ suite('latchkey doctor', () => {
     const { code, stdout } = await run(['doctor', '-d', join(home, 'nothing')])
     assert.equal(code, 3)
     assert.match(stdout, /^ok {7}Node /m)
-    assert.match(stdout, /^fault {4}\S+nothing does not exist\n {9}cure: latchkey kmd creates it/m)
+    assert.match(stdout, /^fault {4}\S+nothing does not exist\n {9}cure: create it and start the daemon: latchkey kmd/m)
   })
 
   test('warns about a readable directory and token and about open settings', async () => {
@@ -183,14 +183,14 @@ suite('latchkey doctor', () => {
     const { code, findings } = await diagnose(['-d', directory])
     assert.equal(code, 3)
     for (const pattern of [
-      /open can be read by others/,
+      /other users can read \S+open$/,
       /kmd\.token can be read/,
       /LocalNet/,
       /every web page/,
       /0\.0\.0\.0/,
     ])
       assert.equal(find(findings, pattern).state, 'warning')
-    assert.equal(find(findings, /the daemon does not run/).cure, 'start it: latchkey kmd')
+    assert.equal(find(findings, /the daemon is not running/).cure, 'start it: latchkey kmd')
     writeFileSync(join(directory, 'kmd_config.json'), '{')
     assert.equal(find((await diagnose(['-d', directory])).findings, /is not JSON/).state, 'fault')
   })
@@ -205,7 +205,7 @@ suite('latchkey doctor', () => {
     assert.equal(find(findings, /^AVM_MNEMONIC is in the environment/).state, 'warning')
     assert.equal(find(findings, /^KMD_PASSWORD is in the environment/).state, 'warning')
     assert.equal(find(findings, /facilitator at .* does not answer/).state, 'fault')
-    assert.equal(find(findings, /no node answers/).state, 'fault')
+    assert.equal(find(findings, /no node responds/).state, 'fault')
     assert.doesNotMatch(JSON.stringify(findings), /abandon|hunter2/)
   })
 
@@ -223,8 +223,8 @@ suite('latchkey doctor', () => {
       assert.equal(find(findings, pattern).state, 'ok')
     // Its token is public and its key derivation fast by design, so there is nothing to repair.
     for (const pattern of [
-      /^the API token is the public one of LocalNet, on purpose/,
-      /allow_unsafe_scrypt\), on purpose/,
+      /^the API token is LocalNet's public one, as intended in a dev stack/,
+      /allow_unsafe_scrypt\), as intended in a dev stack/,
     ])
       assert.equal(find(findings, pattern).state, 'ok')
     assert.deepEqual(

@@ -65,7 +65,7 @@ function record(title: string, screen: string): void {
 }
 
 const start = 'npm start -- --any-port'
-const isUp = (screen: string): boolean => screen.includes('Ctrl-C ends all of it.')
+const isUp = (screen: string): boolean => screen.includes('To stop everything, press Ctrl-C.')
 
 test('a first start, a second terminal and a restart fit 80x24', {
   // dev.test.ts counts the lines.
@@ -106,9 +106,9 @@ test('a first start, a second terminal and a restart fit 80x24', {
   second.type('latchkey dev')
   // The terminal breaks lines inside words.
   const refusal = (): string => second.screen().replaceAll('\n', '')
-  await until('the refusal of a second stack', () => refusal().includes('--ephemeral starts another'))
+  await until('the refusal of a second stack', () => refusal().includes('run latchkey dev --ephemeral'))
   record('second terminal: another start while one runs', second.screen())
-  assert.match(refusal(), /a dev stack already runs in ~\/\.local\/state\/latchkey\/dev/)
+  assert.match(refusal(), /a dev stack is already running in ~\/\.local\/state\/latchkey\/dev/)
 
   first.press('C-c')
   await until('the end', () => /[$#] ?\n*$/.test(first.screen()))
@@ -117,9 +117,9 @@ test('a first start, a second terminal and a restart fit 80x24', {
   await until('the restart', () => isUp(restarted.screen()))
   record('first terminal: a restart', restarted.screen())
   assert.equal(restarted.scrolled(), 0)
-  assert.match(restarted.screen(), /settles it in round 3 /)
+  assert.match(restarted.screen(), /settles the payment in round 3 /)
   assert.match(restarted.screen(), /\n {2}the buyer had \$4\.98, has \$4\.97;/)
-  assert.match(restarted.screen(), /\(from before; --fresh starts over\)/)
+  assert.match(restarted.screen(), /\(restored; --fresh starts over\)/)
   restarted.press('C-c')
   await until('the end', () => /[$#] ?\n*$/.test(restarted.screen()))
 })

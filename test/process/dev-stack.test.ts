@@ -132,7 +132,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     assert.equal(await refused.exited, 4)
     assert.match(
       refused.stderr(),
-      /^latchkey dev: a dev stack already runs in \S+\/latchkey\/dev at http:\S+ \(process [0-9]+\)\..*--ephemeral starts another beside it\.\n$/,
+      /^latchkey dev: a dev stack is already running in \S+\/latchkey\/dev at http:\S+ \(process [0-9]+\)\..*To start another, run latchkey dev --ephemeral\.\n$/,
     )
     const other = await home.startJson('--ephemeral')
     const { path } = other.facts.directory
@@ -150,7 +150,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     assert.equal((await home.run('wallet', 'list', '--json')).stderr, '')
     await end(kept)
     const none = await home.run('wallet', 'list')
-    assert.deepEqual([none.code, none.stderr.includes('no key daemon runs in')], [5, true])
+    assert.deepEqual([none.code, none.stderr.includes('no key daemon is running in')], [5, true])
   })
 
   test('a stack that runs around a program is found only by that program', async (t) => {
@@ -192,7 +192,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
     writeFileSync(join(facts.kmd.dataDir, 'kmd.pid'), String(process.pid))
     const { code, stderr } = await home.run('wallet', 'list')
     assert.equal(code, 5)
-    assert.match(stderr, /^latchkey: the dev stack in \S+ has ended: latchkey dev starts it again\n/)
+    assert.match(stderr, /^latchkey: the dev stack in \S+ has stopped; to restart it: latchkey dev\n/)
     assert.equal(received, '')
   })
 
@@ -249,7 +249,7 @@ suite('the stack of latchkey dev', { timeout: 600_000 }, () => {
       assert.equal(code, 3)
       assert.match(
         stderr,
-        /^latchkey dev: .+ is not the directory of a dev stack; give a new or an empty one with --dir\n$/,
+        /^latchkey dev: .+ is not a dev stack's directory; give a new or empty directory with --dir\n$/,
       )
     }
     assert.deepEqual(readdirSync(path), ['chapter'])

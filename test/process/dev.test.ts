@@ -57,7 +57,7 @@ suite('latchkey dev', () => {
     assert.match(output, /the buyer requests http:\/\/127\.0\.0\.1:[0-9]+\/weather\n/)
     assert.match(output, /the seller responds with 402 Payment Required: \$0\.01 in USDC \(asset 31566704\)\n/)
     assert.match(output, /the key daemon signs payment [A-Z2-7]{8}…; the buyer's key never leaves it\n/)
-    assert.match(output, /the facilitator settles it in round 1 and pays the fee\n/)
+    assert.match(output, /the facilitator settles the payment in round 1 and pays the fee\n/)
     assert.match(output, /the seller responds with 200: \{"report":\{"weather":"sunny"/)
     assert.match(output, /the buyer had \$5, has \$4\.99; the seller had \$1000000, has \$1000000\.01\n/)
     assert.ok(!output.includes('\x1b'), 'no colour in a pipe')

@@ -82,7 +82,7 @@ test('A15 latchkey devnet --genesis-hash reports the hash, and warns that signed
   assert.deepEqual([given.facts.genesisHash, given.facts.genesisId], [hash, 'testnet-v1.0'])
   await until('the warnings', () => given.stderr().includes('never sign'))
   assert.match(given.stderr(), /warning: .*what is signed for it can be valid on testnet too\n/)
-  assert.match(given.stderr(), /warning: never sign here with a key that holds anything on testnet\n/)
+  assert.match(given.stderr(), /warning: never sign here with a key that holds funds on testnet\n/)
   const named = await startDevnet(t, ['--genesis-id', 'testnet-v1.0'])
   assert.equal(named.facts.genesisId, 'testnet-v1.0')
   assert.notEqual(named.facts.genesisHash, hash)
@@ -207,7 +207,7 @@ test("latchkey devnet --goal-dir leaves another node's directory alone", async (
   assert.match(taken.stderr, /genesis\.json could not be written: /)
   const weak = await run('--port', '0', '--goal-dir', join(directory, 'new'), '--token', 'sesame')
   assert.equal(weak.code, 2)
-  assert.match(weak.stderr, /^latchkey devnet: --goal-dir takes a --token of 64 to 256 characters/)
+  assert.match(weak.stderr, /^latchkey devnet: --goal-dir requires a --token of 64 to 256 characters/)
 })
 
 test('latchkey devnet --verbose prints every transaction', async (t) => {

@@ -89,7 +89,7 @@ suite('latchkey facilitator on SIGTERM', { concurrency: 2, timeout: 300_000 }, (
     const { success } = (await (await settling).json()) as { success: boolean }
     assert.equal(success, true)
     assert.equal(await facilitator.exited, 0)
-    assert.match(facilitator.log(), /stopping: not ready any more, taking payments for another 2 s/)
+    assert.match(facilitator.log(), /stopping: no longer ready, accepting payments for another 2 s/)
   })
 
   test('answers calls that would wait too long with settlement_pending, and exits with 0', async (t) => {

@@ -78,7 +78,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
 
   test('exits with 5 if the daemon does not run or does not respond', async () => {
     const empty = join(directory, 'empty')
-    await refused(daemonKey({ '-d': empty }), 5, /no key daemon runs in .*; latchkey kmd starts one/)
+    await refused(daemonKey({ '-d': empty }), 5, /no key daemon is running in .*; start one with latchkey kmd/)
   })
 
   test('exits with 3 for a damaged key in the environment', async () => {

@@ -48,7 +48,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
 
   test('lists nothing for an empty wallet and names the next step', async () => {
     await kmd.create('empty', 'pw')
-    failed(await run('key list -w empty'), 0, /There is no key in empty yet; latchkey key new generates one/)
+    failed(await run('key list -w empty'), 0, /The wallet empty has no key yet. To generate one: latchkey key new/)
   })
 
   test('suggests a network for a misspelt name', async () => {
@@ -135,7 +135,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
       2,
       /give a mnemonic or --secret-key-file, not both/,
     )
-    failed(await run('key import -w keys'), 2, /no terminal to ask for the mnemonic/)
+    failed(await run('key import -w keys'), 2, /the mnemonic is required, but stdin is not a terminal/)
     assert.equal((await kmd.keys(handle)).length, 4)
   })
 
@@ -147,7 +147,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     assert.equal(statSync(out).mode & 0o777, 0o600)
     const { sk } = algosdk.mnemonicToSecretKey(readFileSync(out, 'utf8').trim())
     assert.equal(algosdk.encodeAddress(sk.subarray(32)), address)
-    failed(await run(`key export ${address} -w keys --out ${out}`), 3, /exists and is not overwritten/)
+    failed(await run(`key export ${address} -w keys --out ${out}`), 3, /already exists and was not overwritten/)
     failed(await run(`key export ${address} -w keys --out /nonexistent/x`), 3, /cannot be written: ENOENT/)
     failed(await run(`key export ${address} --format hex`), 2, /--format takes words or base64/)
   })
@@ -156,7 +156,11 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     const { addr } = algosdk.generateAccount()
     for (const command of ['export', 'delete']) {
       const stranger = await run(`key ${command} ${addr} -w keys --yes`)
-      failed(stranger, 3, new RegExp(`there is no key ${addr} in keys; latchkey key list shows them`))
+      failed(
+        stranger,
+        3,
+        new RegExp(`wallet keys does not have the key of ${addr}; list the keys with latchkey key list`),
+      )
       const misspelt = await run(`key ${command} ${addr.toString().toLowerCase()} -w keys --yes`)
       failed(misspelt, 2, /is not an address/)
     }
@@ -164,7 +168,11 @@ suite('latchkey key', { timeout: 600_000 }, () => {
 
   test('deletes only with --yes, and reports whether the backup restores the key', async () => {
     const last = await kmd.generate(handle)
-    failed(await run(`key delete ${last} -w keys`), 2, /no terminal to ask for confirmation; give --yes/)
+    failed(
+      await run(`key delete ${last} -w keys`),
+      2,
+      /confirmation is required, but stdin is not a terminal; give --yes/,
+    )
     const { code, stdout, stderr } = await run(`key delete ${last} -w keys --yes --json`)
     assert.deepEqual([code, JSON.parse(stdout).place], [0, 5])
     assert.match(stderr, /This is key 5 that was generated in keys: .*latchkey wallet recover NEW-NAME --keys 5/)
@@ -176,7 +184,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     await run('key import -w keys --mnemonic-fd 3', { descriptors: [algosdk.secretKeyToMnemonic(sk)] })
     const gone = await run(`key delete ${addr} -w keys --yes`)
     assert.deepEqual([gone.code, gone.stdout], [0, ''])
-    assert.match(gone.stderr, /This key was imported: .* it is lost for good\.\nDeleted .*\.\n$/)
+    assert.match(gone.stderr, /This key was imported, so .* it is lost permanently\.\nDeleted .*\.\n$/)
     assert.ok(!(await kmd.keys(handle)).includes(addr.toString()))
   })
 
@@ -190,7 +198,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     assert.deepEqual([code, stdout], [5, ''])
     assert.match(
       stderr,
-      /^[0-9]+ of 10000 keys were generated; latchkey key new generates the others\.\nlatchkey key new: [^\n]+\n$/,
+      /^Generated [0-9]+ of 10000 keys; run latchkey key new for the others\.\nlatchkey key new: [^\n]+\n$/,
     )
   })
 

@@ -87,13 +87,13 @@ suite('latchkey', { concurrency: 2 }, () => {
       [['facilitator', '--network', 'ethereum'], /unknown network ethereum; use mainnet, testnet, betanet, local or/],
       [['kmd', '--nope'], /^latchkey kmd: unknown option --nope; did you mean --node\? see latchkey kmd --help$/m],
       [['kmd', '-t', 'soon'], /--timeout takes a number from 0 to 2147483/],
-      [['kmd', '--wire', 'copper'], /--wire takes documented or reference/],
+      [['kmd', '--wire', 'copper'], /--wire must be documented or reference/],
       [['kmd', 'strat'], /unknown command "kmd strat"; did you mean kmd start\?/],
-      [['devnet', 'extra'], /"extra" is one argument too many/],
+      [['devnet', 'extra'], /unexpected argument "extra"/],
       [['kmd', '-d'], /-d needs a value/],
       [['kmd', '--json=yes'], /--json takes no value/],
       [['pay'], /URL is missing/],
-      [['kmd', '--node', 'ftp://x'], /--node takes an http address/],
+      [['kmd', '--node', 'ftp://x'], /--node must be an http or https URL/],
     ]
     for (const [args, message] of wrong) {
       const { code, stdout, stderr } = await run(args)
@@ -192,7 +192,7 @@ suite('latchkey kmd', { concurrency: 2 }, () => {
     assert.deepEqual([failed.code, failed.stdout], [3, ''])
     assert.match(failed.stderr, /session_lifetime_secs must be an integer of at least 0/)
     chmodSync(broken, 0o755)
-    assert.match((await run(['kmd', '-d', broken])).stderr, /can be read by others; chmod 700/)
+    assert.match((await run(['kmd', '-d', broken])).stderr, /other users can read .*; run: chmod 700/)
   })
 })
 
@@ -219,12 +219,12 @@ suite('latchkey token rotate', { concurrency: 2 }, () => {
     const { home, dataDir } = temporaryHome(t)
     const missing = await run(['token', 'rotate'], home)
     assert.equal(missing.code, 3)
-    assert.match(missing.stderr, /does not exist; start the daemon there first/)
+    assert.match(missing.stderr, /does not exist; start the daemon in that directory first/)
     mkdirSync(dataDir, { recursive: true })
     writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
     const { code, stdout } = await run(['token', 'rotate'], home)
     assert.equal(code, 0)
-    assert.match(stdout, /No daemon runs there/)
+    assert.match(stdout, /No daemon is running/)
     assert.equal(statSync(join(dataDir, 'kmd.token')).mode & 0o777, 0o600)
   })
 })

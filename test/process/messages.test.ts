@@ -68,15 +68,15 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
         ['pay', url, ...node, '-d', none, '-w', 'a', '--key', 'short', '--no-password'],
         {},
         3,
-        'short is not an Algorand address; give --key (or KMD_KEY) an address that latchkey key list shows',
+        'short is not an Algorand address; give an address from latchkey key list with --key or KMD_KEY',
       ],
       [
         ['facilitator', ...node, '-d', none, '-w', 'a', '--key', 'short', '--no-password'],
         {},
         3,
-        'short is not an Algorand address; give --key (or KMD_KEY) an address that latchkey key list shows',
+        'short is not an Algorand address; give an address from latchkey key list with --key or KMD_KEY',
       ],
-      [['wallet', 'list', '-d', none], {}, 5, `no key daemon runs in ${none}; latchkey kmd starts one`],
+      [['wallet', 'list', '-d', none], {}, 5, `no key daemon is running in ${none}; start one with latchkey kmd`],
     ]
     for (const [args, environment, expected, message] of cases) {
       const { code, stderr } = await latchkey(args, { env: { HOME: home, ...environment } })

@@ -18,7 +18,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
   test('fund gives ALGO and dollars, and opts in', { skip: missingProgram('python3') }, async (t) => {
     const address = newAddress()
     const terminal = money.open(t, ['fund', address])
-    await terminal.sees(`The faucet of the devnet gave ${address} 10 ALGO and 10 USDC`)
+    await terminal.sees(`Funded ${address} with 10 ALGO and 10 USDC`)
     assert.equal((await terminal.ended).code, 0)
     assert.equal(await money.holding(address, dollar), 10_000_000)
     const some = await money.run(['fund', address, '0.5 ALGO', '2.25 USDC', '--json'])
@@ -39,22 +39,22 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
       [
         ['--network', 'testnet'],
         3,
-        /gives nothing on TestNet; https:\/\/lora\.algokit\.io\/testnet\/fund gives ALGO to .*https:\/\/faucet\.circle\.com gives USDC, after latchkey opt-in USDC --network testnet/,
+        /works only on a devnet, not on TestNet; get ALGO for .* from https:\/\/lora\.algokit\.io\/testnet\/fund; get USDC from https:\/\/faucet\.circle\.com, after latchkey opt-in USDC --network testnet/,
       ],
       [
         ['--network', 'mainnet'],
         3,
-        /gives nothing on MainNet; send from an account that has some: latchkey send '1 ALGO'/,
+        /works only on a devnet, not on MainNet; send from a funded account: latchkey send '1 ALGO'/,
       ],
       [
         ['--network', 'local', '--node', proxy],
         3,
-        /not a devnet of latchkey, and has no faucet; .*latchkey send '10 ALGO' [A-Z2-7]{58}/,
+        /not a latchkey devnet and has no faucet; .*latchkey send '10 ALGO' [A-Z2-7]{58}/,
       ],
       [['--network', 'local', '--node', 'http://127.0.0.1:1'], 3, /--node/],
       [['0.01 ALGO'], 3, /the faucet gave no ALGO: .*below its minimum balance/],
       [['5'], 2, /5 of what/],
-      [['1 GOLD'], 3, /no asset is known by the unit GOLD/],
+      [['1 GOLD'], 3, /no asset with the unit GOLD was found/],
     ]
     for (const [args, code, says] of cases) {
       const result = await money.run(['fund', address, ...args])

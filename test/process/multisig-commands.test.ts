@@ -79,7 +79,11 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
   })
 
   test('deletes an account and prints how to create it again', { skip: missingProgram('python3') }, async (t) => {
-    failed(await run(`multisig delete ${address}`), 2, /no terminal to ask for confirmation; give --yes/)
+    failed(
+      await run(`multisig delete ${address}`),
+      2,
+      /confirmation is required, but stdin is not a terminal; give --yes/,
+    )
     const command = [process.execPath, latchkeyCommand, 'multisig', 'delete', address, '--no-password']
     for (const [reply, code] of [
       ['', 1],
@@ -93,7 +97,8 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
       assert.deepEqual(await terminal.ended, { code, isEchoOn: true, isByLine: true })
     }
     for (const command of ['show', 'delete --yes']) {
-      const message = /there is no multisig account .* in shared; latchkey multisig list shows them/
+      const message =
+        /the wallet shared has no multisig account .*; list the multisig accounts with latchkey multisig list/
       failed(await run(`multisig ${command} ${address}`), 3, message)
     }
     const [other] = JSON.parse((await run('multisig list --json')).stdout).multisigs
@@ -108,6 +113,6 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
     await latchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
     const { code, stdout, stderr } = await latchkey(['multisig', 'list', '--no-password'], { dataDir })
     assert.deepEqual([code, stdout], [0, ''])
-    assert.match(stderr, /There is no multisig account in w; latchkey multisig new creates one/)
+    assert.match(stderr, /The wallet w has no multisig account yet\. Create one: latchkey multisig new/)
   })
 })

@@ -56,7 +56,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     const already = await money.run(['opt-in', 'USDC', '-w', 'spending', '-y', '--json'])
     assert.equal(already.code, 0, already.stderr)
     assert.equal(JSON.parse(already.stdout).id, null)
-    assert.match(already.stderr, /is opted in to USDC \(asset 31566704\) already; nothing was done/)
+    assert.match(already.stderr, /is already opted in to USDC \(asset 31566704\); nothing was done/)
     const not = await money.run(['opt-out', `${assetId}`, '-w', 'spending', '-y'])
     assert.deepEqual([not.code, not.stdout], [0, ''])
     assert.match(not.stderr, new RegExp(`${alice.address} is not opted in to GOLD`))
@@ -118,7 +118,7 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
     assert.equal(refused.code, 3)
     assert.match(
       refused.stderr,
-      new RegExp(`is frozen in the account; only its creator can get it: --to ${dora.address}`),
+      new RegExp(`is frozen in the account; only its creator can receive the rest: --to ${dora.address}`),
     )
     idOf(await money.run([...args, dora.address]))
     assert.equal(await money.holding(alice.address, ice), undefined)
@@ -134,9 +134,9 @@ suite('latchkey opt-in and opt-out', { timeout: 600_000 }, () => {
         3,
         new RegExp(`${poor} is short of 0\\.101 ALGO: .*latchkey fund ${poor} '0\\.101 ALGO'`),
       ],
-      [['opt-in', 'ALGO', '-w', 'spending'], 2, /nothing to opt in to/],
+      [['opt-in', 'ALGO', '-w', 'spending'], 2, /ALGO needs no opt-in/],
       [['opt-out', 'ALGO', '-w', 'spending'], 2, /no account can opt out of ALGO/],
-      [['opt-in', 'GOLD', '-w', 'spending'], 3, /no asset is known by the unit GOLD; name it by its id/],
+      [['opt-in', 'GOLD', '-w', 'spending'], 3, /no asset with the unit GOLD was found; name the asset by its id/],
       [['opt-in', '999999999', '-w', 'spending'], 3, /there is no asset 999999999/],
       [['opt-in', `${assetId}`, '--account', newAddress(), '-w', 'spending'], 3, /has no key of/],
       [['opt-out', 'USDC', '-w', 'spending', '--to', alice.address], 2, /--to is the account itself/],

@@ -80,7 +80,7 @@ suite('latchkey pay with the token of an agent', { timeout: 600_000 }, () => {
     assert.equal((await owner('agent', 'revoke', 'two-cents', '--yes')).code, 0)
     const ended = await pay(token)
     assert.equal(ended.code, 3)
-    assert.match(ended.stderr, /the daemon does not know the token of this agent|this agent has ended/)
+    assert.match(ended.stderr, /the daemon does not accept this agent's token|this agent has ended/)
   })
 
   test('waits for the owner: pays if approved, does not if denied, and claims the URL', async () => {

@@ -83,17 +83,17 @@ test('M latchkey pay gives up on a server that stops sending', { timeout }, asyn
   const silent = await open(t, () => {})
   const nothing = await silent.run('--timeout', '1')
   assert.deepEqual([nothing.code, nothing.stdout], [3, ''])
-  assert.equal(nothing.stderr, 'latchkey pay: the server sent nothing for 1 s; try again, or raise --timeout\n')
+  assert.equal(nothing.stderr, 'latchkey pay: the server sent no data for 1 s; try again, or raise --timeout\n')
   const stalls = await open(t, (response) => void response.writeHead(200).write('half'))
   const half = await stalls.run('--timeout', '1')
   assert.deepEqual([half.code, half.stdout], [3, 'half'])
-  assert.match(half.stderr, /\nlatchkey pay: the server sent nothing for 1 s; try again, or raise --timeout\n$/)
+  assert.match(half.stderr, /\nlatchkey pay: the server sent no data for 1 s; try again, or raise --timeout\n$/)
   const breaks = await open(t, (response) => {
     response.writeHead(200, { 'Content-Length': '100' }).write('half', () => response.destroy())
   })
   const broken = await breaks.run()
   assert.equal(broken.code, 3)
-  assert.match(broken.stderr, /\nlatchkey pay: the response broke off after 4 bytes/)
+  assert.match(broken.stderr, /\nlatchkey pay: the response ended early, after 4 bytes/)
 })
 
 test('M latchkey pay receives no more than --max-bytes', { timeout }, async (t) => {
@@ -102,10 +102,7 @@ test('M latchkey pay receives no more than --max-bytes', { timeout }, async (t) 
   assert.deepEqual([whole.code, whole.stdout], [0, '0123456789'])
   const cut = await run('--max-bytes', '4')
   assert.deepEqual([cut.code, cut.stdout], [3, '0123'])
-  assert.match(
-    cut.stderr,
-    /\nlatchkey pay: the response is longer than 4 bytes, and was cut off there; raise --max-bytes/,
-  )
+  assert.match(cut.stderr, /\nlatchkey pay: the response is larger than 4 bytes and was truncated; raise --max-bytes/)
 })
 
 test('latchkey pay --output writes a new file, complete or not at all', { timeout }, async (t) => {

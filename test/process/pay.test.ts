@@ -129,8 +129,8 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     )
     const otherAsset = await run([facts.seller.url, '-y', ...options(), '--dollar', '5'], words())
     assert.equal(otherAsset.code, 3)
-    const refusal = 'not paid: the price is in asset 31566704, which is not the dollar of the network'
-    assert.equal(otherAsset.stderr, `latchkey pay: ${refusal}; give its id with --dollar if it is\n`)
+    const refusal = "not paid: the price is in asset 31566704, which is not the network's dollar"
+    assert.equal(otherAsset.stderr, `latchkey pay: ${refusal}; if it is, give its id with --dollar\n`)
     const unfunded = {
       AVM_PRIVATE_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA==',
     }
@@ -160,12 +160,14 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.equal(unknown.code, 3)
     assert.match(
       unknown.stderr,
-      /\nlatchkey pay: there is no wallet named "nothere"; latchkey wallet list shows them\n$/,
+      /\nlatchkey pay: wallet "nothere" not found; list the wallets with latchkey wallet list\n$/,
     )
     const none = join(directory, 'none')
     const stopped = await run(withKey(none, buyer.wallet), {})
     assert.equal(stopped.code, 5)
-    assert.ok(stopped.stderr.endsWith(`\nlatchkey pay: no key daemon runs in ${none}; latchkey kmd starts one\n`))
+    assert.ok(
+      stopped.stderr.endsWith(`\nlatchkey pay: no key daemon is running in ${none}; start one with latchkey kmd\n`),
+    )
   })
 
   test("replaces control characters in the seller's description", async (t) => {

@@ -49,7 +49,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
       terminal.type('one\r')
       await terminal.sees('Repeat it: ')
       terminal.type('other\r')
-      await terminal.sees('The two differ. Try again.')
+      await terminal.sees('The passwords differ. Try again.')
     }
     await terminal.sees('Password: ')
     terminal.type('one\rone\r')
@@ -87,11 +87,11 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     const terminal = await latchkey(t, 'wallet', 'new', 'blank')
     await terminal.sees('Password: ')
     terminal.type('\ry\r')
-    await terminal.sees('Create it without a password? [y/N] ')
+    await terminal.sees('Create the wallet without a password? [y/N] ')
     terminal.type('\r')
     await terminal.sees('Password: ')
     terminal.type('\r')
-    await terminal.sees('Create it without a password? [y/N] ')
+    await terminal.sees('Create the wallet without a password? [y/N] ')
     terminal.type('yes\r')
     assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
     const kmd = await starting

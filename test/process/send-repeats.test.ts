@@ -69,7 +69,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal(again.code, 0, again.stderr)
     const result = JSON.parse(again.stdout)
     assert.deepEqual([result.id, result.state, result.repeated], [id, 'confirmed', true])
-    assert.match(again.stderr, /the outcome was not seen: it is in the ledger, and nothing is sent now/)
+    assert.match(again.stderr, /its outcome was not recorded: it is in the ledger, so nothing is sent now/)
     assert.equal((await money.microAlgos(bob.address)) - before, 1_750_000)
   })
 

@@ -66,7 +66,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     const { bob } = money.accounts
     const refused = await money.run(['send', '1 ALGO', bob.address, '-w', 'spending'])
     assert.deepEqual([refused.code, refused.stdout], [2, ''])
-    assert.match(refused.stderr, /no terminal to ask for confirmation; give --yes/)
+    assert.match(refused.stderr, /confirmation is required, but stdin is not a terminal; give --yes/)
     const wrong = await money.run(['send', '1 ALGO', bob.address, '-w', 'spending', '-y'], {
       KMD_PASSWORD_FILE: '/dev/null',
     })
@@ -104,10 +104,10 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     const paid = await money.run(['send', '0.75 ALGO', 'best friend', '-w', 'spending', '-y'])
     idOf(paid)
     assert.match(paid.stderr, new RegExp(`Pays 0\\.75 ALGO to ${bob.address}\\.`))
-    assert.match(paid.stderr, /The address book has the receiver as "Best friend"\./)
+    assert.match(paid.stderr, /In the address book, the receiver is "Best friend"\./)
     assert.equal((await money.microAlgos(bob.address)) - before, 750_000)
     const byAddress = await money.run(['send', '0.5 ALGO', bob.address, '-w', 'spending', '-y'])
-    assert.match(byAddress.stderr, /The address book has the receiver as "Best friend"\./)
+    assert.match(byAddress.stderr, /In the address book, the receiver is "Best friend"\./)
     const near = await money.run(['send', '1 ALGO', 'Best freind', '-w', 'spending', '-y'])
     assert.deepEqual([near.code, near.stdout], [3, ''])
     assert.match(near.stderr, /did you mean Best friend\?/)
@@ -148,7 +148,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
       ],
       [['1 ICE', bob.address], 3, /the ICE of [A-Z2-7]{58} is frozen/],
       [['1 SNOW', bob.address], 3, /SNOW \(asset [0-9]+\) is frozen in the account of the receiver/],
-      [['1 GOLD', bob.address], 3, /no asset is known by the unit GOLD; the account holds/],
+      [['1 GOLD', bob.address], 3, /no asset with the unit GOLD was found; the account holds/],
       [['1 #999999999', bob.address], 3, /there is no asset 999999999/],
       [['1', bob.address], 2, /1 of what\? Write the unit/],
       [['1.0000001 ALGO', bob.address], 2, /ALGO has 6 decimals/],
@@ -156,7 +156,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
       [
         ['1 ALGO', bob.address.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
         2,
-        /TO is not an Algorand address.*copy it again/,
+        /TO is not an Algorand address.*copy the address again/,
       ],
       [
         ['1 ALGO', 'Corner shop'],
@@ -216,12 +216,12 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     await money.submit(dora, rekey)
     const paid = await money.run(['send', '1 ALGO', bob.address, ...from, '-w', 'others', '--yes'])
     idOf(paid)
-    assert.match(paid.stderr, new RegExp(`It is signed by ${carol.address}, to which the sender is rekeyed`))
+    assert.match(paid.stderr, new RegExp(`Signed by ${carol.address}, to which the sender is rekeyed`))
     const refused = await money.run(['send', '1 ALGO', bob.address, ...from, '-w', 'spending', '--yes'])
     assert.equal(refused.code, 3)
     assert.match(
       refused.stderr,
-      new RegExp(`is rekeyed to ${carol.address}, whose key the wallet spending does not have`),
+      new RegExp(`is rekeyed to ${carol.address}, and wallet spending does not have that key`),
     )
     const back = algosdk.makePaymentTxnWithSuggestedParamsFromObject({
       ...{ sender: dora.address, receiver: dora.address, amount: 0n, rekeyTo: dora.address },

@@ -63,7 +63,7 @@ test('without systemd, explains what to do', { skip: process.platform !== 'linux
   assert.equal(code, 3)
   assert.match(
     stderr,
-    /systemctl --user daemon-reload failed: .*the file is written.*Without systemd: latchkey kmd start/,
+    /systemctl --user daemon-reload failed: .*the service file was written.*Without systemd, run: latchkey kmd start/,
   )
   assert.ok(existsSync(unit))
 })
@@ -77,11 +77,11 @@ test('writes a machine service below a directory, and refuses it for programs of
   const program = [process.execPath, realpathSync(latchkeyCommand)]
   if (program.some((path) => /^\/(home|root|tmp|var\/tmp)\//.test(path))) {
     assert.equal(code, 2)
-    assert.match(stderr, /is in a directory of a user.*install Node and Latchkey for the machine/)
+    assert.match(stderr, /is in a user's home directory.*install Node and Latchkey system-wide/)
     return
   }
   if (code === 3) {
-    assert.match(stderr, /(belongs to the user|can be written by).*install Node and Latchkey for the machine as root/s)
+    assert.match(stderr, /(is owned by user|is writable by).*install Node and Latchkey as root/s)
     assert.equal(existsSync(image), false)
     return
   }

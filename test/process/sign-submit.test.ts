@@ -85,7 +85,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     const before = await money.microAlgos(alice.address)
     const again = await sign(file, '--json')
     assert.equal(again.code, 0, again.stderr)
-    assert.match(again.stderr, /It is in the ledger already: nothing was signed or sent now\./)
+    assert.match(again.stderr, /The transaction is already in the ledger: nothing was signed or sent now\./)
     const { transactions, state } = JSON.parse(again.stdout)
     assert.deepEqual([transactions.map(({ id }: { id: string }) => id), state], [ids, 'confirmed'])
     assert.equal(await money.microAlgos(alice.address), before)
@@ -117,7 +117,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
       ],
       [
         [await payment(alice, rounds(1n, now))],
-        /expired in round [0-9]+, .*latchkey tx [A-Z2-7]{52} tells whether it was confirmed/,
+        /expired in round [0-9]+, .*check whether it was confirmed with latchkey tx [A-Z2-7]{52}/,
       ],
       [[await payment(alice, rounds(now + 50n, now + 60n))], /is valid from round [0-9]+ on/],
       [[await payment(alice), await payment(alice)], /not one complete group/],
@@ -127,7 +127,7 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
         new RegExp(`nothing was signed: The receiver .*latchkey opt-in ${assetId} --account ${bob.address}`),
       ],
       [mixed, /Transaction 2 of 2 stays unsigned: .*cannot be sent/],
-      [[await payment(bob)], /has nothing to sign here/],
+      [[await payment(bob)], /has no key to sign any of the transactions/],
       [
         [await payment(alice, { amount: 10n ** 16n })],
         /nothing was signed: The account [A-Z2-7]{58} does not have enough ALGO\. latchkey balance [A-Z2-7]{58} shows .*latchkey fund/,

@@ -252,7 +252,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const before = await signings()
     const flag = await run([path, '--yes', ...common()])
     assert.deepEqual([flag.code, flag.stdout.length], [2, 0])
-    assert.match(flag.stderr, /--yes is not enough for this: It rekeys [A-Z2-7]{58} to [A-Z2-7]{58}/)
+    assert.match(flag.stderr, /--yes alone does not confirm this: It rekeys [A-Z2-7]{58} to [A-Z2-7]{58}/)
     const hasty = await inTerminal([path, ...common()], /Type sign to continue: $/, 'y\r')
     assert.equal(hasty.code, 1, hasty.text)
     assert.equal(await signings(), before)
@@ -277,7 +277,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const closing = payment(bob, { closeRemainderTo: carol.address })
     const refused = await run(['-y', ...common('two')], encode(closing))
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /--yes is not enough for this: It closes /)
+    assert.match(refused.stderr, /--yes alone does not confirm this: It closes /)
     const group = algosdk.assignGroupID([closing, payment(alice)])
     const own = await run(['-y', ...common('one')], encode(...group))
     assert.equal(own.code, 0, own.stderr)
@@ -326,7 +326,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
       damaged,
     )
     assert.deepEqual([code, stdout.length], [3, 0])
-    assert.match(stderr, /existing signature of [A-Z2-7]{58} is wrong; nothing was written/)
+    assert.match(stderr, /existing signature of [A-Z2-7]{58} is invalid; nothing was written/)
   })
 
   test('signs a program after confirming that this cannot be undone', async () => {
@@ -334,7 +334,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const args = ['--program', file(program), '--key', alice.address, ...common()]
     const refused = await run([...args, '-y'])
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /--yes is not enough for this: Anyone who has the program/)
+    assert.match(refused.stderr, /--yes alone does not confirm this: Anyone who has the program/)
     const { code, stdout, stderr } = await run([...args, '-y', '--allow-warnings'])
     assert.equal(code, 0, stderr)
     const { publicKey } = algosdk.decodeAddress(alice.address)
@@ -359,11 +359,11 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const own = file(encode(payment(alice)))
     const foreign = file(encode(payment(carol)))
     const cases: [string[], number, RegExp][] = [
-      [[own, ...common()], 2, /no terminal to ask for confirmation; give --yes/],
-      [[foreign, '-y', ...common()], 3, /the wallet one has nothing to sign here/],
+      [[own, ...common()], 2, /confirmation is required, but stdin is not a terminal; give --yes/],
+      [[foreign, '-y', ...common()], 3, /the wallet one has no key to sign any of the transactions/],
       [[own, '-y', '--key', carol.address, ...common()], 3, /the wallet one has no key /],
       [[own, '-y', '--key', 'nonsense', ...common()], 2, /--key takes an address/],
-      [[own, '-y', '--multisig', carol.address, ...common()], 2, /--multisig and --member need each other/],
+      [[own, '-y', '--multisig', carol.address, ...common()], 2, /--multisig and --member must be given together/],
       [[own, '-y', '--program', own, '--key', alice.address, ...common()], 2, /a transaction or --program/],
       [['-y', '--program', own, ...common()], 2, /--program needs --key/],
       [[join(directory, 'nowhere'), '-y', ...common()], 3, /cannot be read: ENOENT/],

@@ -102,7 +102,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     failed(
       await run('wallet new never'),
       6,
-      /no terminal to ask for the password; give --password-file or --password-fd/,
+      /the password is required, but stdin is not a terminal; give --password-file or --password-fd/,
     )
     failed(await run('wallet new never --password-file /nonexistent'), 6, /password file cannot be read: ENOENT/)
     failed(await run(`wallet new never --password-file ${directory}`), 6, /cannot be read from .*EISDIR/)
@@ -131,7 +131,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     writeFileSync(kmd.path('latchkey_failures.json'), JSON.stringify({ [id]: count }))
     const again = await start(t, { dataDir: kmd.dataDir })
     const outcome = await run(`key list --password-file ${file('a-guess', 'wrong')}`, { dataDir: again.dataDir })
-    failed(outcome, 6, /too many wrong passwords for this wallet; wait [0-9]+ seconds, then give the right one/)
+    failed(outcome, 6, /too many wrong passwords for this wallet; wait [0-9]+ seconds, then give the correct password/)
   })
 
   test('exits with 5 without a daemon and names the command that starts one', async (t) => {
@@ -145,12 +145,12 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
         const more = args[name] ?? (name === 'backup' ? 'a --yes' : group === 'wallet' && name !== 'list' ? 'a' : '')
         const members = group === 'multisig' && name === 'new' ? `--threshold 1 ${address}` : more
         const outcome = await run(`${group} ${name} ${members}`.trim(), { dataDir: empty })
-        failed(outcome, 5, new RegExp(`no key daemon runs in ${empty}; latchkey kmd starts one`))
+        failed(outcome, 5, new RegExp(`no key daemon is running in ${empty}; start one with latchkey kmd`))
       }
     }
     const kmd = await start(t)
     await kmd.stop('SIGKILL')
-    failed(await run('wallet list', { dataDir: kmd.dataDir }), 5, /latchkey kmd starts one/)
+    failed(await run('wallet list', { dataDir: kmd.dataDir }), 5, /start one with latchkey kmd/)
   })
 
   test('reports a missing wallet', async () => {
@@ -160,7 +160,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
       'wallet backup nope --yes',
       'key list -w nope',
     ]) {
-      failed(await run(args), 3, /there is no wallet named nope; latchkey wallet list shows them/)
+      failed(await run(args), 3, /wallet nope not found; list the wallets with latchkey wallet list/)
     }
     failed(await run('key list'), 2, /there are several wallets: .*; select one with --wallet/)
     const outcome = await latchkey(['key', 'list', '-w', 'no \u001b[31m'], { dataDir: (await starting).dataDir })
@@ -169,7 +169,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
 
   test('selects the only wallet, the one in the environment, or one by its id', async (t) => {
     const { dataDir } = await start(t)
-    failed(await run('key list', { dataDir }), 3, /there is no wallet yet; latchkey wallet new NAME creates one/)
+    failed(await run('key list', { dataDir }), 3, /no wallet exists yet; create one with latchkey wallet new NAME/)
     const { stdout: id } = await run('wallet new one --no-password', { dataDir })
     assert.equal((await run('key new --no-password', { dataDir })).code, 0)
     await run('wallet new two --no-password', { dataDir })
@@ -213,7 +213,11 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
   test('deletes only with --yes, and prints the path of the file and how to undo it', async () => {
     const kmd = await starting
     const id = await kmd.create('unloved', '')
-    failed(await run('wallet delete unloved --no-password'), 2, /no terminal to ask for confirmation; give --yes/)
+    failed(
+      await run('wallet delete unloved --no-password'),
+      2,
+      /confirmation is required, but stdin is not a terminal; give --yes/,
+    )
     const { code, stdout } = await run('wallet delete unloved --no-password --yes --json')
     assert.equal(code, 0)
     const { wallet, movedTo, undo } = JSON.parse(stdout)
@@ -261,7 +265,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     assert.deepEqual(facts.imported, [addr.toString()])
     assert.deepEqual(facts.multisigs, [multisig.stdout.trim()])
     assert.equal(facts.keys, 3)
-    assert.match(stderr, new RegExp(`NOT in this backup, because they were imported .*:\n  ${addr}\n`))
+    assert.match(stderr, new RegExp(`NOT in this backup: imported keys .*:\n  ${addr}\n`))
     assert.ok(!stderr.includes(facts.words.slice(0, 30)))
   })
 
@@ -277,11 +281,11 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     assert.match(words, /^([a-z]{3,8} ){24}[a-z]{3,8}\n$/)
     assert.ok(!stderr.includes(words.slice(0, 30)))
     const again = await run(`wallet backup filed --no-password --out ${out}`)
-    failed(again, 3, /exists and is not overwritten/)
+    failed(again, 3, /already exists and was not overwritten/)
     assert.equal(readFileSync(out, 'utf8'), words)
     symlinkSync(join(directory, 'elsewhere'), join(directory, 'dangling'))
     const linked = await run(`wallet backup filed --no-password --out ${join(directory, 'dangling')}`)
-    failed({ ...linked, stderr: linked.stderr.split('\n\n')[1]! }, 3, /exists and is not overwritten/)
+    failed({ ...linked, stderr: linked.stderr.split('\n\n')[1]! }, 3, /already exists and was not overwritten/)
     assert.ok(!existsSync(join(directory, 'elsewhere')))
     const json = await run(`wallet backup filed --no-password --json --out ${out}2`)
     assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['wallet', 'keys', 'imported', 'multisigs', 'file'])
@@ -296,7 +300,11 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     const right = await run(check, { descriptors: [words.toUpperCase().replaceAll(' ', '\n')] })
     assert.deepEqual(right, { code: 0, stdout: '', stderr: 'These are the words of checked.\n' })
     const other = `${'abandon '.repeat(24)}invest`
-    failed(await run(check, { descriptors: [other] }), 3, /a valid mnemonic, but not that of checked/)
+    failed(
+      await run(check, { descriptors: [other] }),
+      3,
+      /the mnemonic is valid, but belongs to another wallet than checked/,
+    )
     const json = await run(`${check} --json`, { descriptors: [other] })
     assert.deepEqual([json.code, JSON.parse(json.stdout).isRight], [3, false])
     failed(await run('wallet backup checked --mnemonic-fd 3'), 2, /need --check/)
@@ -323,7 +331,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     failed(
       await run('wallet recover never'),
       2,
-      /no terminal to ask for the mnemonic; give --mnemonic-file or --mnemonic-fd/,
+      /the mnemonic is required, but stdin is not a terminal; give --mnemonic-file or --mnemonic-fd/,
     )
     failed(await run('wallet recover never --mnemonic-file /nonexistent'), 3, /mnemonic cannot be read: ENOENT/)
     failed(await run('wallet recover never --mnemonic-file /dev/zero'), 3, /no line end within 65536 bytes/)

@@ -285,7 +285,7 @@ test('`latchkey pay` presents the pass of an earlier run, and pays again if it i
   assert.equal(second.charged, 0n)
   assert.match(
     second.stderr,
-    /^Nothing was paid: a pass of an earlier payment opens it, until \S+, with 1 request left \(/,
+    /^Nothing was paid: a pass from an earlier payment was used, until \S+, with 1 request left \(/,
   )
   const third = await charge('--json')
   assert.equal(third.charged, 0n)

@@ -79,12 +79,12 @@ export function readNumber(name: string, text: string | undefined, min: number, 
   if (text === undefined) return undefined
   const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN
   if (value >= min && value <= max) return value
-  throw new UsageError(`${name} takes a number from ${min} to ${max}`, { code: 'invalid_value' })
+  throw new UsageError(`${name} must be a number from ${min} to ${max}`, { code: 'invalid_value' })
 }
 
 /** Reads a non-negative integer of up to 18 digits from the value of an option. */
 export function readInteger(name: string, text: string | undefined): bigint | undefined {
   if (text === undefined) return undefined
   if (/^[0-9]{1,18}$/.test(text)) return BigInt(text)
-  throw new UsageError(`${name} takes a whole number`, { code: 'invalid_value' })
+  throw new UsageError(`${name} must be a whole number`, { code: 'invalid_value' })
 }

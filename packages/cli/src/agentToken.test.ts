@@ -19,7 +19,7 @@ test('a token comes from the file or else from the environment, and the owner’
   assert.equal(agentTokenFrom(undefined, {}), undefined)
   assert.throws(() => agentTokenFrom(file('0a'.repeat(32)), {}), {
     code: 'agent_token_required',
-    message: /has the API token of the owner, which no agent may hold$/,
+    message: /contains the owner's API token, which agents must not have$/,
   })
   for (const content of ['', 'lka_short', `${one}x`, '25 words', 'x'.repeat(60)]) {
     assert.throws(() => agentTokenFrom(file(content), {}), { code: 'agent_token_required' }, content)

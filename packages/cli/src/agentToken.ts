@@ -16,7 +16,7 @@ const tokenFile = {
   type: 'string',
   placeholder: 'PATH',
   completes: 'file',
-  description: `file with the token of an agent, from latchkey agent new (or ${tokenVariable})`,
+  description: `file with an agent's token, from latchkey agent new (or ${tokenVariable})`,
 } as const satisfies Option
 
 export const daemonOption = {
@@ -52,21 +52,25 @@ export function agentTokenFrom(path: string | undefined, environment: Environmen
   const where = isFile ? quoted(path) : tokenVariable
   if (pattern.test(text)) return text
   if (/^[0-9a-f]{64}$/i.test(text)) {
-    throw new CommandError('agent_token_required', `${where} has the API token of the owner, which no agent may hold`, {
-      hint: "give an agent's token, which begins with lka_: latchkey agent new makes one",
-    })
+    throw new CommandError(
+      'agent_token_required',
+      `${where} contains the owner's API token, which agents must not have`,
+      {
+        hint: "give an agent's token, which begins with lka_; create one with latchkey agent new",
+      },
+    )
   }
-  throw new CommandError('agent_token_required', `${where} has no token of an agent, which begins with lka_`, {
-    hint: 'latchkey agent new NAME --token-file PATH writes one',
+  throw new CommandError('agent_token_required', `${where} contains no agent's token, which begins with lka_`, {
+    hint: 'create one with latchkey agent new NAME --token-file PATH',
   })
 }
 
 function readFile(path: string): string {
   try {
     const { mode, size } = statSync(path)
-    if (size > maxFileBytes) throw new Error('it is too long for a token')
+    if (size > maxFileBytes) throw new Error('the file is too long for a token')
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      printWarning(`${quoted(path)} can be read by other users: chmod 600 it`)
+      printWarning(`other users can read ${quoted(path)}; run chmod 600 on it`)
     }
     return readFileSync(path, 'utf8').trim()
   } catch (error) {
@@ -104,7 +108,7 @@ const hints: { readonly [code: string]: string } = {
   agent_payee_unknown: 'The owner can add the address: latchkey agent limit NAME --pay-to ADDRESS',
   agent_asset_without_limit: 'The owner can add a limit: latchkey agent limit NAME --limit LIMIT',
   agent_approval_required: 'The owner can decide: latchkey approvals list',
-  agent_approval_denied: 'Nothing was paid; the same request asks again only with another payment.',
+  agent_approval_denied: 'Nothing was paid. A new payment for the same request asks again.',
 }
 
 /** Converts an error of the daemon to one of the command. */
@@ -112,8 +116,8 @@ export function explainAgentError(error: unknown, given: AgentAddress): unknown 
   if (!(error instanceof KmdClientError)) return error
   const { code, message } = error
   if (code === 'invalid_token') {
-    return new CommandError('agent_token_required', 'the daemon does not know the token of this agent', {
-      hint: 'it may have been replaced: ask the owner, who can run latchkey agent rotate NAME',
+    return new CommandError('agent_token_required', "the daemon does not accept this agent's token", {
+      hint: 'it may have been replaced; ask the owner for a new one (latchkey agent rotate NAME)',
       cause: error,
     })
   }

@@ -17,7 +17,7 @@ export const chainOptions = {
     type: 'string',
     multiple: true,
     placeholder: 'URL',
-    description: 'URL of an algod of that network; repeat it for failover',
+    description: 'URL of an algod of that network; repeatable for failover',
   },
   dollar: { type: 'string', placeholder: 'ID', description: 'id of the dollar asset on a local network' },
 } as const satisfies { [name: string]: Option }
@@ -27,7 +27,7 @@ export const quorumOption = {
   quorum: {
     type: 'string',
     placeholder: 'N',
-    description: 'how many of the nodes have to say that a payment is not in the ledger before that counts (1)',
+    description: 'number of nodes that must agree that a payment is not in the ledger (1)',
   },
 } as const satisfies { [name: string]: Option }
 
@@ -78,7 +78,7 @@ export async function openChain(
     dollarAssetId: readInteger('--dollar', dollar),
   })
   if (!isReadOnly && network === 'local' && isMainnet(chain.caip2)) {
-    throw new UsageError('the node belongs to MainNet, where money is real, and not to a local network', {
+    throw new UsageError('the node belongs to MainNet, where money is real, not to a local network', {
       code: 'invalid_value',
       hint: 'give --network mainnet if that is intended, or another node with --node',
     })
@@ -91,9 +91,9 @@ function readQuorum(text: string | undefined, nodes: readonly string[]): number 
   const quorum = readNumber('--quorum', text, 1, 16)
   const different = new Set(nodes.map((url) => (URL.canParse(url) ? new URL(url).href : url))).size
   if (quorum === undefined || quorum === 1 || quorum <= different) return quorum
-  throw new UsageError(`--quorum ${quorum} needs as many different nodes, and ${different} are given`, {
+  throw new UsageError(`--quorum ${quorum} requires ${quorum} different nodes, but ${different} are given`, {
     code: 'invalid_value',
-    hint: 'give each of them with --node',
+    hint: 'give each node with --node',
   })
 }
 

@@ -49,8 +49,8 @@ test('selects wallets that share a name by their ids', async (t) => {
   const wallets = [info('twin', 'id-1'), info('twin', 'id-2'), info('id-1', 'id-3')]
   const dataDir = await fakeDaemon(t, () => ({ body: { wallets } }))
   const find = (name: string) => withDaemon({ 'data-dir': dataDir }, async (kmd) => (await findWallet(kmd, name)).id)
-  await fails(find('twim'), 'wallet_not_found', 'failed', /no wallet named twim; did you mean twin\?/)
-  await fails(find('twin'), 'wallet_ambiguous', 'failed', /several wallets are named twin; give the id/)
+  await fails(find('twim'), 'wallet_not_found', 'failed', /wallet twim not found; did you mean twin\?/)
+  await fails(find('twin'), 'wallet_ambiguous', 'failed', /several wallets are named twin; give the wallet's id/)
   assert.equal(await find('id-2'), 'id-2')
   // A name takes precedence over an id.
   assert.equal(await find('id-1'), 'id-3')
@@ -66,11 +66,18 @@ test('turns an error of the daemon into a code, a message and a hint', async (t)
   const busy = 'too many wallets are being unlocked at once; try again as Retry-After says'
   const cases: [number, string, string | undefined, CommandErrorCode, ExitCode, RegExp][] = [
     [400, 'error decrypting. wrong password?', undefined, 'wrong_password', 'password', /^wrong password; nothing/],
-    [429, wrongPasswords, '1', 'too_many_wrong_passwords', 'password', /wait 1 second, then give the right one/],
+    [429, wrongPasswords, '1', 'too_many_wrong_passwords', 'password', /wait 1 second, then give the correct password/],
     [429, wrongPasswords, '300', 'too_many_wrong_passwords', 'password', /wait 300 seconds/],
     [503, busy, '2', 'daemon_busy', 'failed', /the daemon is busy; try again in 2 seconds/],
     [401, 'invalid API token', undefined, 'token_refused', 'failed', /does not accept the API token in kmd\.token/],
-    [400, 'wallet not found', undefined, 'wallet_not_found', 'failed', /no longer exists; latchkey wallet list/],
+    [
+      400,
+      'wallet not found',
+      undefined,
+      'wallet_not_found',
+      'failed',
+      /no longer exists; list the wallets with latchkey wallet list/,
+    ],
     [500, 'something new', undefined, 'daemon_error', 'failed', /^something new; $/],
   ]
   for (const [status, message, retry, code, exit, expected] of cases) {
@@ -85,9 +92,14 @@ test('distinguishes a response that is not from a daemon from no response', asyn
   const list = (directory: string) => withDaemon({ 'data-dir': directory }, (kmd) => kmd.wallets.list())
   await fails(list(dataDir), 'daemon_error', 'failed', /is not a daemon's/)
   writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
-  await fails(list(dataDir), 'daemon_not_running', 'unreachable', /no key daemon runs in .*; latchkey kmd starts one/)
+  await fails(
+    list(dataDir),
+    'daemon_not_running',
+    'unreachable',
+    /no key daemon is running in .*; start one with latchkey kmd/,
+  )
   rmSync(join(dataDir, 'kmd.net'))
-  await fails(list(dataDir), 'daemon_not_running', 'unreachable', /latchkey kmd starts one/)
+  await fails(list(dataDir), 'daemon_not_running', 'unreachable', /start one with latchkey kmd/)
   writeFileSync(join(dataDir, 'kmd.net'), '')
   await fails(list(dataDir), 'daemon_unreachable', 'unreachable', /just starting/)
 })

@@ -17,7 +17,7 @@ export const daemonOptions = {
     short: 'd',
     placeholder: 'DIR',
     completes: 'directory',
-    description: 'data directory of the daemon (~/.latchkey/kmd-v0.5)',
+    description: "the daemon's data directory (~/.latchkey/kmd-v0.5)",
   },
 } as const satisfies { [name: string]: Option }
 
@@ -104,8 +104,8 @@ export async function chooseWallet(kmd: Kmd, given: string | undefined): Promise
   if (name !== undefined && name !== '') return select(wallets, name)
   const [first] = wallets
   if (first === undefined) {
-    throw new CommandError('wallet_not_found', 'there is no wallet yet', {
-      hint: 'latchkey wallet new NAME creates one',
+    throw new CommandError('wallet_not_found', 'no wallet exists yet', {
+      hint: 'create one with latchkey wallet new NAME',
     })
   }
   if (wallets.length === 1) return first
@@ -124,56 +124,60 @@ function select(wallets: readonly WalletInfo[], given: string): WalletInfo {
   const [found, another] = wallets.filter(({ name }) => name === given)
   if (another !== undefined) {
     throw new CommandError('wallet_ambiguous', `several wallets are named ${quoted(given)}`, {
-      hint: 'give the id that latchkey wallet list shows',
+      hint: "give the wallet's id from latchkey wallet list",
     })
   }
   const wallet = found ?? wallets.find(({ id }) => id === given)
   if (wallet !== undefined) return wallet
-  throw new CommandError('wallet_not_found', `there is no wallet named ${quoted(given)}`, {
+  throw new CommandError('wallet_not_found', `wallet ${quoted(given)} not found`, {
     hint:
       Suggestion.didYouMean(
         given,
         wallets.map(({ name }) => name),
-      ) ?? 'latchkey wallet list shows them',
+      ) ?? 'list the wallets with latchkey wallet list',
   })
 }
 
 /** The remedy if another user's program listens at the address in kmd.net. */
-export const foreignCure = 'start the daemon again: latchkey kmd; ss -ltnp shows which program listens'
+export const foreignCure = 'restart the daemon with latchkey kmd; find the program with ss -ltnp'
 
 type Explanation = readonly [code: CommandErrorCode, message: string, hint?: string | undefined]
 
 /** The daemon's texts are those of the Go daemon. A person at a terminal needs to know what to do. */
 const explanations: { readonly [Code in KmdClientErrorCode]?: Explanation } = {
   wrong_password: ['wrong_password', 'wrong password; nothing was done'],
-  password_required: ['password_required', 'the operation needs the password of the wallet; nothing was done'],
+  password_required: ['password_required', "the operation requires the wallet's password; nothing was done"],
   invalid_token: [
     'token_refused',
     'the daemon does not accept the API token in kmd.token',
-    'latchkey doctor looks for the reason',
+    'find the reason with latchkey doctor',
   ],
-  name_taken: ['wallet_exists', 'a wallet of that name exists', 'choose another name'],
+  name_taken: ['wallet_exists', 'a wallet with this name already exists', 'choose another name'],
   name_too_long: ['daemon_error', 'the name is too long', 'a wallet name has at most 64 bytes'],
   name_blank: ['daemon_error', 'a wallet needs a name'],
-  wallet_not_found: ['wallet_not_found', 'the wallet no longer exists', 'latchkey wallet list shows those that do'],
-  agent_not_found: ['agent_not_found', 'there is no such agent', 'latchkey agent list --all shows them'],
+  wallet_not_found: ['wallet_not_found', 'the wallet no longer exists', 'list the wallets with latchkey wallet list'],
+  agent_not_found: ['agent_not_found', 'agent not found', 'list the agents with latchkey agent list --all'],
   agent_name_taken: [
     'agent_exists',
-    'an agent of that name exists',
-    'choose another name, or revoke the one that has it',
+    'an agent with this name already exists',
+    'choose another name, or revoke that agent',
   ],
   agent_ended: [
     'agent_ended',
-    'the agent has ended: it was revoked, has expired, or its key is gone',
-    'latchkey agent new makes another',
+    'the agent has ended: it was revoked, it expired, or its key was deleted',
+    'create another with latchkey agent new',
   ],
-  approval_not_found: ['approval_not_found', 'there is no such approval', 'latchkey approvals list --all shows them'],
+  approval_not_found: [
+    'approval_not_found',
+    'approval not found',
+    'list the approvals with latchkey approvals list --all',
+  ],
   key_exists: ['key_exists', 'the wallet already has the key; nothing was done'],
-  key_not_found: ['key_not_found', 'the wallet has no such key', 'latchkey key list shows them'],
+  key_not_found: ['key_not_found', 'key not found in the wallet', 'list the keys with latchkey key list'],
   multisig_not_found: [
     'multisig_not_found',
-    'the wallet has no such multisig account',
-    'latchkey multisig list shows them',
+    'multisig account not found in the wallet',
+    'list the multisig accounts with latchkey multisig list',
   ],
 }
 
@@ -189,15 +193,16 @@ function explain({ code, message, retryAfterSeconds }: KmdClientError, dataDir: 
   if (known !== undefined) return known
   const wait = retryAfterSeconds === undefined ? 'a while' : seconds(retryAfterSeconds)
   if (code === 'daemon_not_running') {
-    return ['daemon_not_running', `no key daemon runs in ${dataDir}`, 'latchkey kmd starts one']
+    return ['daemon_not_running', `no key daemon is running in ${dataDir}`, 'start one with latchkey kmd']
   }
   if (code === 'foreign_listener') return [code, `${message}; nothing was sent to it`, foreignCure]
   if (code === 'too_many_wrong_passwords') {
-    return [code, 'too many wrong passwords for this wallet', `wait ${wait}, then give the right one`]
+    return [code, 'too many wrong passwords for this wallet', `wait ${wait}, then give the correct password`]
   }
-  if (code === 'wallet_name_not_found') return ['wallet_not_found', message, 'latchkey wallet list shows them']
+  if (code === 'wallet_name_not_found')
+    return ['wallet_not_found', message, 'list the wallets with latchkey wallet list']
   if (code === 'wallet_name_ambiguous') {
-    return ['wallet_ambiguous', message, 'give the id that latchkey wallet list shows']
+    return ['wallet_ambiguous', message, "give the wallet's id from latchkey wallet list"]
   }
   if (code === 'bad_agent') return ['invalid_agent', message]
   if (code === 'approval_decided') return [code, message]

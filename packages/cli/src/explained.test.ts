@@ -47,8 +47,8 @@ test('explains why nothing was paid, each reason and each hint once', () => {
   const elsewhere = { code: 'asset_not_allowed', message: 'add it to `assets`', asset: '5' } as const
   assert.equal(
     describe(paymentRefused([dear, elsewhere, dear])),
-    'not paid: $2 is above the limit of $1 for one payment; the price is in asset 5, which is not the dollar of the \
-network; raise it with --max, or give its id with --dollar if it is',
+    "not paid: $2 is above the limit of $1 for one payment; the price is in asset 5, which is not the network's dollar; \
+raise the limit with --max, or if it is, give its id with --dollar",
   )
   assert.match(describe(paymentRefused(Array(12).fill(dear))), /and 2 more reasons/)
   assert.equal(describe(paymentRefused([])), 'not paid: the seller offers no way to pay')

@@ -22,8 +22,8 @@ const nodeErrors: Table<AlgodErrorCode> = {
   unreachable: { hint: 'check the connection, or give another node with --node' },
   timeout: { hint: anotherNode },
   too_large: { hint: 'give another node with --node' },
-  refused_token: { hint: 'set ALGOD_TOKEN to the token in its algod.token' },
-  redirected: { hint: 'give the address that it redirects to with --node, if you trust it' },
+  refused_token: { hint: "set ALGOD_TOKEN to the token in the node's algod.token" },
+  redirected: { hint: 'if you trust the address that it redirects to, give that one with --node' },
   unexpected_status: { hint: anotherNode },
   not_found: { hint: 'give a node that keeps older blocks with --node' },
   not_a_node: { hint: 'correct --node or ALGOD_URL' },
@@ -34,7 +34,7 @@ const nodeErrors: Table<AlgodErrorCode> = {
 const networkErrors: Table<ChainError['code']> = {
   unknown_network: { hint: 'give --network testnet, mainnet, betanet, local or a CAIP-2 id' },
   wrong_network: { hint: 'choose another network with --network, or another node with --node' },
-  missing_node: { message: 'the network has no public node', hint: 'give one with --node' },
+  missing_node: { message: 'the network has no public node', hint: 'give a node with --node' },
   unknown_asset: { hint: 'correct --dollar or --network' },
   missing_dollar_asset: { message: 'the network has no known dollar asset', hint: 'give its id with --dollar' },
   unsupported_network: { hint: 'give it with --network' },
@@ -50,14 +50,14 @@ const limitErrors: Table<PriceError['code']> = {
 const keyErrors: Table<Signer.SignerError['code']> = {
   invalid_secret_key: { hint: 'correct AVM_PRIVATE_KEY' },
   invalid_signer_address: { message: 'the key has no valid address', hint: 'correct --key or KMD_KEY' },
-  signer_key_missing: { hint: 'latchkey key list shows the keys of the wallet; correct --key or --wallet' },
+  signer_key_missing: { hint: "list the wallet's keys with latchkey key list; correct --key or --wallet" },
   account_rekeyed: { hint: 'give the key that the account is rekeyed to, or another account' },
   invalid_signature: { hint: 'check that --key is the key of the account' },
 }
 
 const logErrors: Table<PaymentLogError['code']> = {
   invalid_payment_log: { hint: 'give another file with --log, or restore this one' },
-  payment_log_locked: { hint: 'try again, or end the process that uses it' },
+  payment_log_locked: { hint: 'try again, or stop the process that uses the file' },
   payment_log_unwritable: { hint: 'free disk space, check its permissions, or give another file with --log' },
 }
 
@@ -65,13 +65,13 @@ const stateErrors: Table<StateFileError['code']> = {
   state_file_locked: { hint: 'stop the other devnet, or give another file with --state' },
   state_file_unavailable: { hint: 'check that its directory exists and can be written' },
   state_file_unrecognized: { hint: 'give another file with --state' },
-  state_file_version: { hint: 'use the version that wrote it, or give another file with --state' },
+  state_file_version: { hint: 'use the version that wrote the file, or give another file with --state' },
   state_file_network: {
     hint: 'give the same --accounts and genesis as before, or another file with --state; other versions may have another genesis',
   },
   state_file_damaged: { hint: 'restore a copy, or truncate the file where the message points to' },
   state_file_write_failed: {
-    hint: 'free disk space or repair the disk, and start again: what was acknowledged is in the file',
+    hint: 'free disk space or repair the disk, then restart; the file contains everything that was acknowledged',
   },
 }
 

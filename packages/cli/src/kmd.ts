@@ -12,7 +12,7 @@ Flags:
   -d, --data-dir string    kmd data directory.
   -h, --help               help for kmd
   -t, --timout-secs uint   Number of seconds without a request after which kmd stops. 0 means never.
-      --wire string        form of responses: reference (as the Go daemon, the default) or documented
+      --wire string        format of responses: reference (like the Go daemon, the default) or documented
 `
 
 const flags = {

@@ -119,7 +119,7 @@ function unknownTopic(words: readonly string[]): number {
 function overview(): string {
   const topics = Object.entries(helpTopics).map(([name, { summary }]): [string, string] => [`help ${name}`, summary])
   const width = terminalWidth()
-  return `${wrap('Latchkey keeps Algorand keys in one place and lets programs use them, and pay with them.', 0, width)}
+  return `${wrap('Latchkey keeps Algorand keys in one place and lets programs sign and pay with them.', 0, width)}
 
 Usage:
   latchkey <command> [options]

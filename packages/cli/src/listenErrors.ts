@@ -33,7 +33,7 @@ export function explainListenError(cause: unknown, attempt: ListenAttempt): unkn
     case 'EADDRINUSE':
       return new CommandError('port_in_use', `port ${port} is in use${byWhom(port)}`, { hint: cure, cause })
     case 'EACCES':
-      return new CommandError('port_unavailable', `port ${port} is for the administrator only`, { hint: cure, cause })
+      return new CommandError('port_unavailable', `port ${port} requires administrator rights`, { hint: cure, cause })
     case 'EADDRNOTAVAIL':
     case 'EAFNOSUPPORT':
     case 'ENOTFOUND':

@@ -36,7 +36,7 @@ export async function readMnemonic(given: Given): Promise<Uint8Array> {
   if (file !== undefined) return decode(readWords(open(file)))
   if (descriptor !== undefined) return decode(readWords(openDescriptor(descriptor)))
   if (!hasTerminal()) {
-    throw new UsageError('there is no terminal to ask for the mnemonic', {
+    throw new UsageError('the mnemonic is required, but stdin is not a terminal', {
       hint: 'give --mnemonic-file or --mnemonic-fd',
     })
   }
@@ -100,7 +100,7 @@ async function correct(words: readonly string[]): Promise<string[]> {
 /** No message quotes a given word, because it may end up in a log. */
 function decode(words: readonly string[]): Uint8Array {
   if (words.length !== wordCount) {
-    throw invalid(`a mnemonic has ${wordCount} words; ${words.length} were given; nothing was done`)
+    throw invalid(`a mnemonic has ${wordCount} words, but ${words.length} were given; nothing was done`)
   }
   const faults = unknownWords(words).map(
     (at) => `word ${at + 1} is not in the word list (nearest: ${nearestWord(words[at]!)})`,
@@ -115,7 +115,7 @@ function decode(words: readonly string[]): Uint8Array {
     if (!(error instanceof Mnemonic.MnemonicError)) throw error
     throw invalid(
       `all ${wordCount} words are in the word list, but the checksum does not match`,
-      'one is a different word of the list, or two are swapped',
+      'a word is wrong, or two words are swapped',
     )
   }
 }

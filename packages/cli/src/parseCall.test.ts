@@ -53,14 +53,14 @@ test('suggests the nearest option', () => {
 })
 
 test('suggests the nearest of fixed choices', () => {
-  rejects('n --wire documentd', 'invalid_value', '--wire takes documented or reference', 'did you mean documented?')
-  rejects('n --wire none', 'invalid_value', '--wire takes documented or reference')
-  rejects('n fihs', 'invalid_value', 'SHELL takes bash or fish', 'did you mean fish?')
+  rejects('n --wire documentd', 'invalid_value', '--wire must be documented or reference', 'did you mean documented?')
+  rejects('n --wire none', 'invalid_value', '--wire must be documented or reference')
+  rejects('n fihs', 'invalid_value', 'SHELL must be bash or fish', 'did you mean fish?')
 })
 
 test('rejects a missing value, an unwanted value, and missing or surplus arguments', () => {
   rejects('n --wire', 'invalid_value', '--wire needs a value')
   rejects('n --yes=1', 'invalid_value', '--yes takes no value')
   rejects('--yes', 'invalid_usage', 'NAME is missing')
-  rejects('n bash c', 'invalid_usage', '"c" is one argument too many')
+  rejects('n bash c', 'invalid_usage', 'unexpected argument "c"')
 })

@@ -11,7 +11,7 @@ export function parseCall(command: Command, args: readonly string[], commands: r
   const missing = expected.filter(({ isOptional }) => !isOptional)[positionals.length]
   if (missing !== undefined) throw new UsageError(`${missing.name} is missing`)
   if (positionals.length > expected.length && !expected.at(-1)?.isVariadic) {
-    throw new UsageError(`${JSON.stringify(positionals[expected.length])} is one argument too many`)
+    throw new UsageError(`unexpected argument ${JSON.stringify(positionals[expected.length])}`)
   }
   for (const [index, { name, choices }] of expected.entries()) checkChoice(name, choices, positionals[index])
   return { options: values, args: positionals, rest, commands }
@@ -72,7 +72,7 @@ function readValue({ rawName, value, inlineValue }: OptionToken, { type, choices
 
 function checkChoice(name: string, choices: readonly string[] | undefined, value: string | undefined): void {
   if (choices === undefined || value === undefined || choices.includes(value)) return
-  throw new UsageError(`${name} takes ${choices.join(' or ')}`, {
+  throw new UsageError(`${name} must be ${choices.join(' or ')}`, {
     code: 'invalid_value',
     hint: Suggestion.didYouMean(value, choices),
   })

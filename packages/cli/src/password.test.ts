@@ -34,7 +34,7 @@ test('reads the password on demand, and once', async (t) => {
 test('rejects two sources and an invalid descriptor as a usage error', () => {
   assert.throws(() => password({ 'password-file': 'a', 'no-password': true }, 'w', {}), UsageError)
   assert.throws(() => password({ 'password-fd': '-1' }, 'w', {}), UsageError)
-  assert.throws(() => changedPassword({ 'new-password-fd': 'x' }), /--new-password-fd takes a number/)
+  assert.throws(() => changedPassword({ 'new-password-fd': 'x' }), /--new-password-fd must be a number/)
 })
 
 test('accepts an empty password for an existing wallet, and for a new one only with --no-password', async (t) => {

@@ -22,7 +22,7 @@ export const passwordOptions = {
     placeholder: 'N',
     description: 'read the password from the next line of this open file descriptor',
   },
-  'no-password': { type: 'boolean', description: 'the password is blank' },
+  'no-password': { type: 'boolean', description: 'use a blank password' },
 } as const satisfies { [name: string]: Option }
 
 export const newPasswordOptions = {
@@ -34,7 +34,7 @@ export const newPasswordOptions = {
     ...passwordOptions['password-fd'],
     description: 'read the new password from the next line of this open file descriptor',
   },
-  'no-new-password': { type: 'boolean', description: 'the new password is blank' },
+  'no-new-password': { type: 'boolean', description: 'use a blank new password' },
 } as const satisfies { [name: string]: Option }
 
 type Given = {
@@ -123,11 +123,11 @@ async function read(
   if (isFileSet(environment)) return readFile(file)
   if (hasTerminal()) return prompt()
   if (plain !== undefined) {
-    printWarning('the password is from KMD_PASSWORD, which other programs can read')
+    printWarning('the password comes from KMD_PASSWORD, which other programs can read')
     return Buffer.from(plain)
   }
   const name = `${prefix.replace('-', ' ')}password`
-  throw new CommandError('password_required', `there is no terminal to ask for the ${name}`, {
+  throw new CommandError('password_required', `the ${name} is required, but stdin is not a terminal`, {
     hint: `give --${prefix}password-file or --${prefix}password-fd`,
   })
 }
@@ -136,12 +136,16 @@ async function askTwice(label: string): Promise<Uint8Array> {
   for (;;) {
     const first = await askHidden(`${label}: `)
     if (first === '') {
-      if (await confirm('Blank: anyone with the API token can then use every key. Create it without a password?'))
+      if (
+        await confirm(
+          'The password is blank: anyone with the API token can use every key. Create the wallet without a password?',
+        )
+      )
         return new Uint8Array()
       continue
     }
     if ((await askHidden('Repeat it: ')) === first) return Buffer.from(first)
-    printNotice('The two differ. Try again.')
+    printNotice('The passwords differ. Try again.')
   }
 }
 

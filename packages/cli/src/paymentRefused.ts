@@ -13,18 +13,18 @@ type Words = {
 const words: { readonly [Code in RefusalCode]: Words } = {
   unsupported_scheme: {},
   unsupported_network: {
-    message: ({ network = '' }) => `the price is on ${Network.describe(network)}, another network than --network`,
+    message: ({ network = '' }) => `the price is on ${Network.describe(network)}, not on the network of --network`,
     hint: ({ network = '' }) => chooseNetwork(network),
   },
   unsupported_payment_flow: {},
   asset_not_allowed: {
-    message: ({ asset = '' }) => `the price is in asset ${shortened(asset)}, which is not the dollar of the network`,
-    hint: 'give its id with --dollar if it is',
+    message: ({ asset = '' }) => `the price is in asset ${shortened(asset)}, which is not the network's dollar`,
+    hint: 'if it is, give its id with --dollar',
   },
   invalid_offer: {},
-  offer_changed: { hint: 'run it again to see the price' },
+  offer_changed: { hint: 'run the command again to see the new price' },
   too_many_offers: {},
-  above_payment_limit: { hint: 'raise it with --max' },
+  above_payment_limit: { hint: 'raise the limit with --max' },
   above_total_limit: {},
   fee_too_high: { hint: 'try again when the network is less busy' },
   insufficient_asset: {},
@@ -56,7 +56,7 @@ export function paymentRefused(reasons: readonly RefusalReason[], cause?: unknow
 /** The options that pay on a network, or none if it is not an Algorand network. */
 function chooseNetwork(network: string): string {
   const id = Network.normalize(network)
-  if (id === undefined) return 'latchkey pays on networks of Algorand only'
+  if (id === undefined) return 'latchkey pays only on Algorand networks'
   const name = Network.parse(id).network?.name
   return name === undefined ? 'give --network local and its node with --node' : `give --network ${name}`
 }

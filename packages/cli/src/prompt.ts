@@ -58,7 +58,7 @@ export async function confirmByWord(question: string, word: string): Promise<boo
 /** Called before the password prompt, which would otherwise be in vain. */
 export function checkCanConfirm(isConfirmed: boolean | undefined): void {
   if (isConfirmed === true || hasTerminal()) return
-  throw new UsageError('there is no terminal to ask for confirmation', {
+  throw new UsageError('confirmation is required, but stdin is not a terminal', {
     code: 'confirmation_required',
     hint: 'give --yes to confirm',
   })
@@ -124,7 +124,7 @@ function show(fd: number, text: string): void {
 
 async function readLine(prompt: string, isEchoed: boolean): Promise<string> {
   const found = terminal()
-  if (found === undefined) throw new CommandError('terminal_required', 'there is no terminal to ask at')
+  if (found === undefined) throw new CommandError('terminal_required', 'stdin is not a terminal')
   const { fd, input } = found
   const line = new LineEditor(isEchoed ? (text) => show(fd, text) : () => {})
   const decoder = new StringDecoder('utf8')

@@ -4,7 +4,7 @@ import type { CommandEntry } from './Command.js'
 export const registry: readonly CommandEntry[] = [
   {
     name: 'dev',
-    summary: 'run chain, key daemon, facilitator and a seller for development',
+    summary: 'run a chain, a key daemon, a facilitator and a seller for development',
     load: async () => (await import('./commands/dev.js')).devCommand,
   },
   { name: 'kmd', summary: 'run the key daemon', load: async () => (await import('./commands/kmd.js')).kmdCommand },
@@ -20,7 +20,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'kmd status',
-    summary: 'say whether the key daemon runs, and how it is',
+    summary: 'show daemon status and health',
     load: async () => (await import('./commands/kmd/status.js')).kmdStatusCommand,
   },
   {
@@ -35,47 +35,47 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'facilitator migrate',
-    summary: 'bring the PostgreSQL tables of facilitators up to date, ahead of their start',
+    summary: 'create or upgrade the facilitator tables in PostgreSQL',
     load: async () => (await import('./commands/facilitator/migrate.js')).facilitatorMigrateCommand,
   },
   {
     name: 'pay',
-    summary: 'send a request, pay for it within limits, print the response',
+    summary: 'send a request, pay for it and print the response',
     load: async () => (await import('./commands/pay.js')).payCommand,
   },
   {
     name: 'send',
-    summary: 'pay ALGO or an asset from an account of the daemon',
+    summary: 'send ALGO or an asset',
     load: async () => (await import('./commands/send.js')).sendCommand,
   },
   {
     name: 'opt-in',
-    summary: 'let an account hold an asset',
+    summary: 'opt an account in to an asset',
     load: async () => (await import('./commands/opt-in.js')).optInCommand,
   },
   {
     name: 'opt-out',
-    summary: 'end that an account can hold an asset',
+    summary: 'opt an account out of an asset',
     load: async () => (await import('./commands/opt-out.js')).optOutCommand,
   },
   {
     name: 'fund',
-    summary: 'get ALGO and dollars from the faucet of a devnet',
+    summary: "get ALGO and dollars from a devnet's faucet",
     load: async () => (await import('./commands/fund.js')).fundCommand,
   },
   {
     name: 'balance',
-    summary: 'show what accounts hold, and how much of it can be spent',
+    summary: 'show account balances and how much can be spent',
     load: async () => (await import('./commands/balance.js')).balanceCommand,
   },
   {
     name: 'tx',
-    summary: 'say what became of a transaction',
+    summary: "show a transaction's status",
     load: async () => (await import('./commands/tx.js')).txCommand,
   },
   {
     name: 'sales',
-    summary: 'show what a shop earned, by route, from its file of claims',
+    summary: 'show revenue by route from a claims database',
     load: async () => (await import('./commands/sales.js')).salesCommand,
   },
   {
@@ -90,7 +90,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'wallet backup',
-    summary: 'show or check the recovery mnemonic of a wallet',
+    summary: "show or check a wallet's recovery mnemonic",
     load: async () => (await import('./commands/wallet/backup.js')).walletBackupCommand,
   },
   {
@@ -105,12 +105,12 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'wallet password',
-    summary: 'change the password of a wallet',
+    summary: "change a wallet's password",
     load: async () => (await import('./commands/wallet/password.js')).walletPasswordCommand,
   },
   {
     name: 'wallet delete',
-    summary: 'remove a wallet from the daemon; its file is kept',
+    summary: 'remove a wallet from the daemon and keep its file',
     load: async () => (await import('./commands/wallet/delete.js')).walletDeleteCommand,
   },
   {
@@ -120,7 +120,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'key list',
-    summary: 'list the keys of a wallet and their balances',
+    summary: 'list the keys in a wallet and their balances',
     load: async () => (await import('./commands/key/list.js')).keyListCommand,
   },
   {
@@ -145,7 +145,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'multisig list',
-    summary: 'list the multisig accounts of a wallet',
+    summary: 'list the multisig accounts in a wallet',
     load: async () => (await import('./commands/multisig/list.js')).multisigListCommand,
   },
   {
@@ -160,7 +160,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'contact add',
-    summary: 'give an address a label',
+    summary: 'add a contact to the address book',
     load: async () => (await import('./commands/contact/add.js')).contactAddCommand,
   },
   {
@@ -170,12 +170,12 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'contact delete',
-    summary: 'take the label of an address away',
+    summary: 'remove a contact',
     load: async () => (await import('./commands/contact/delete.js')).contactDeleteCommand,
   },
   {
     name: 'agent new',
-    summary: 'let a program spend from a key, within limits',
+    summary: 'create an agent that can spend from a key within limits',
     load: async () => (await import('./commands/agent/new.js')).agentNewCommand,
   },
   {
@@ -185,22 +185,22 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'agent show',
-    summary: 'show the rules of an agent, and what is left of each limit',
+    summary: "show an agent's rules and remaining budget",
     load: async () => (await import('./commands/agent/show.js')).agentShowCommand,
   },
   {
     name: 'agent limit',
-    summary: 'change the limits and other rules of an agent',
+    summary: "change an agent's limits and other rules",
     load: async () => (await import('./commands/agent/limit.js')).agentLimitCommand,
   },
   {
     name: 'agent test',
-    summary: 'say which rule of an agent would decide about a transaction',
+    summary: "test a transaction against an agent's rules",
     load: async () => (await import('./commands/agent/test.js')).agentTestCommand,
   },
   {
     name: 'agent pause',
-    summary: 'keep an agent from signing for now',
+    summary: 'stop an agent from signing until it is resumed',
     load: async () => (await import('./commands/agent/state.js')).agentPauseCommand,
   },
   {
@@ -210,52 +210,52 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'agent confirm',
-    summary: 'let agents sign again that are suspended since the state database was rolled back',
+    summary: 'resume agents that were suspended because the state database was rolled back',
     load: async () => (await import('./commands/agent/confirm.js')).agentConfirmCommand,
   },
   {
     name: 'agent rotate',
-    summary: 'give an agent another token; the old one ends',
+    summary: "replace an agent's token",
     load: async () => (await import('./commands/agent/state.js')).agentRotateCommand,
   },
   {
     name: 'agent revoke',
-    summary: 'end an agent for good',
+    summary: 'revoke an agent permanently',
     load: async () => (await import('./commands/agent/state.js')).agentRevokeCommand,
   },
   {
     name: 'approvals list',
-    summary: 'list the payments of agents that wait for your approval',
+    summary: 'list agent payments that wait for your approval',
     load: async () => (await import('./commands/approvals/list.js')).approvalsListCommand,
   },
   {
     name: 'approvals watch',
-    summary: 'show payments that need your approval as they come, and decide',
+    summary: 'show payments as they request approval, and decide',
     load: async () => (await import('./commands/approvals/watch.js')).approvalsWatchCommand,
   },
   {
     name: 'approvals approve',
-    summary: 'let an agent sign one payment',
+    summary: 'approve a payment',
     load: async () => (await import('./commands/approvals/decide.js')).approvalsApproveCommand,
   },
   {
     name: 'approvals deny',
-    summary: 'refuse one payment of an agent',
+    summary: 'deny a payment',
     load: async () => (await import('./commands/approvals/decide.js')).approvalsDenyCommand,
   },
   {
     name: 'mcp',
-    summary: 'run an MCP server with which a model pays, within the limits of an agent',
+    summary: "run an MCP server that lets a model pay within an agent's limits",
     load: async () => (await import('./commands/mcp.js')).mcpCommand,
   },
   {
     name: 'mcp install',
-    summary: 'print or write the settings with which a client starts the MCP server',
+    summary: 'print or write the client settings that start the MCP server',
     load: async () => (await import('./commands/mcp/install.js')).mcpInstallCommand,
   },
   {
     name: 'sign',
-    summary: 'describe a transaction, ask for confirmation, and sign it with a key of the daemon',
+    summary: 'describe a transaction, ask for confirmation and sign it',
     load: async () => (await import('./commands/sign.js')).signCommand,
   },
   {
@@ -270,22 +270,22 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'config show',
-    summary: 'show the settings of the key daemon and of the commands, and where each comes from',
+    summary: 'show all settings and their sources',
     load: async () => (await import('./commands/config/show.js')).configShowCommand,
   },
   {
     name: 'service install',
-    summary: 'let systemd or launchd run the key daemon for this user',
+    summary: 'install the key daemon as a systemd or launchd service',
     load: async () => (await import('./commands/service/install.js')).serviceInstallCommand,
   },
   {
     name: 'service uninstall',
-    summary: 'stop the service of the key daemon and remove its file',
+    summary: "stop and remove the key daemon's service",
     load: async () => (await import('./commands/service/uninstall.js')).serviceUninstallCommand,
   },
   {
     name: 'service status',
-    summary: 'say whether the service of the key daemon is installed and runs',
+    summary: "show the status of the key daemon's service",
     load: async () => (await import('./commands/service/status.js')).serviceStatusCommand,
   },
   {
@@ -300,32 +300,32 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'audit search',
-    summary: 'find records of the audit log',
+    summary: 'search the audit log',
     load: async () => (await import('./commands/audit/search.js')).auditSearchCommand,
   },
   {
     name: 'audit export',
-    summary: 'write the audit log as JSON lines or CSV',
+    summary: 'export the audit log as JSON lines or CSV',
     load: async () => (await import('./commands/audit/export.js')).auditExportCommand,
   },
   {
     name: 'audit verify',
-    summary: 'check that nothing in the audit log was changed',
+    summary: 'verify that the audit log was not altered',
     load: async () => (await import('./commands/audit/verify.js')).auditVerifyCommand,
   },
   {
     name: 'audit anchor',
-    summary: 'write the hash of the audit log into a ledger',
+    summary: "anchor the audit log's hash in a ledger",
     load: async () => (await import('./commands/audit/anchor.js')).auditAnchorCommand,
   },
   {
     name: 'token rotate',
-    summary: 'replace the API token of the key daemon',
+    summary: "replace the key daemon's API token",
     load: async () => (await import('./commands/token/rotate.js')).tokenRotateCommand,
   },
   {
     name: 'token metrics',
-    summary: 'create a token with which Prometheus reads the metrics',
+    summary: "create a token for reading the daemon's metrics with Prometheus",
     load: async () => (await import('./commands/token/metrics.js')).tokenMetricsCommand,
   },
 ]

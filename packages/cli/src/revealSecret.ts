@@ -11,9 +11,13 @@ export const revealOptions = {
     short: 'o',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'write it to this new file, readable by the owner only, and show nothing',
+    description: 'write the secret to this new file, readable by its owner only, and show nothing',
   },
-  yes: { type: 'boolean', short: 'y', description: 'show it without confirmation, also if stdout is not a terminal' },
+  yes: {
+    type: 'boolean',
+    short: 'y',
+    description: 'show the secret without confirmation, even if stdout is not a terminal',
+  },
 } as const satisfies { [name: string]: Option }
 
 type Given = {
@@ -36,7 +40,7 @@ export function checkCanReveal({ out, yes }: Given): void {
   }
   if (!hasTerminal()) {
     const hint = 'give --out FILE, or --yes to show the secret'
-    throw new UsageError('there is no terminal to ask for confirmation', { code, hint })
+    throw new UsageError('confirmation is required, but stdin is not a terminal', { code, hint })
   }
 }
 
@@ -87,5 +91,7 @@ export function writeNewFile(path: string, text: string): void {
 }
 
 function fileExists(path: string): CommandError {
-  return new CommandError('file_exists', `${path} exists and is not overwritten`, { hint: 'name another file' })
+  return new CommandError('file_exists', `${path} already exists and was not overwritten`, {
+    hint: 'name another file',
+  })
 }

@@ -51,7 +51,7 @@ test('codes are found in causes and among several addresses', () => {
   const coded = (code: string): Error => Object.assign(new Error(code), { code })
   const failed = (cause: unknown): CommandError =>
     explainServerError(new TypeError('fetch failed', { cause }), 'http://example.test/') as CommandError
-  assert.match(failed(coded('ENOTFOUND')).message, /^there is no server named example\.test$/)
+  assert.match(failed(coded('ENOTFOUND')).message, /^the host name example\.test does not exist$/)
   assert.match(
     failed(new AggregateError([coded('ECONNREFUSED')])).message,
     /^nothing listens at http:\/\/example\.test$/,

@@ -7,12 +7,12 @@ const spelling = 'check the address and the connection'
 /** By the codes of the system and of Node's HTTP client. */
 const reasons: { readonly [code: string]: (host: string) => readonly [message: string, hint: string] } = {
   ECONNREFUSED: (host) => [`nothing listens at ${host}`, 'start the server there, or correct the address'],
-  ENOTFOUND: (host) => [`there is no server named ${host}`, spelling],
-  EAI_AGAIN: (host) => [`the name ${host} could not be looked up`, 'check the connection, and try again'],
+  ENOTFOUND: (host) => [`the host name ${host} does not exist`, spelling],
+  EAI_AGAIN: (host) => [`the host name ${host} could not be resolved`, 'check the connection, and try again'],
   EHOSTUNREACH: (host) => [`${host} cannot be reached from here`, spelling],
   ENETUNREACH: (host) => [`${host} cannot be reached from here`, spelling],
-  ETIMEDOUT: (host) => [`${host} does not answer`, spelling],
-  UND_ERR_CONNECT_TIMEOUT: (host) => [`${host} does not answer`, spelling],
+  ETIMEDOUT: (host) => [`${host} does not respond`, spelling],
+  UND_ERR_CONNECT_TIMEOUT: (host) => [`${host} does not respond`, spelling],
   ECONNRESET: (host) => [`${host} closed the connection without a response`, 'try again'],
   UND_ERR_SOCKET: (host) => [`${host} closed the connection without a response`, 'try again'],
   EPROTO: (host) => [`${host} does not speak TLS`, 'try http:// instead of https://, if you trust the network'],
@@ -26,12 +26,12 @@ const reasons: { readonly [code: string]: (host: string) => readonly [message: s
   ],
   CERT_HAS_EXPIRED: (host) => [`the certificate of ${host} has expired`, 'nothing was sent; tell its operator'],
   DEPTH_ZERO_SELF_SIGNED_CERT: (host) => [
-    `the certificate of ${host} is signed by itself`,
-    'nothing was sent; NODE_EXTRA_CA_CERTS names certificates to trust',
+    `the certificate of ${host} is self-signed`,
+    'nothing was sent; to trust the certificate, set NODE_EXTRA_CA_CERTS',
   ],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: (host) => [
     `the certificate of ${host} cannot be verified`,
-    'nothing was sent; NODE_EXTRA_CA_CERTS names certificates to trust',
+    'nothing was sent; to trust the certificate, set NODE_EXTRA_CA_CERTS',
   ],
   ERR_TLS_CERT_ALTNAME_INVALID: (host) => [
     `the certificate of ${host} is for another name`,

@@ -8,13 +8,12 @@ export const logOptions = {
   'log-format': {
     type: 'string',
     choices: formats,
-    description: 'form of the log: text (the default on a terminal) or json (the default elsewhere)',
+    description: 'log format: text (the default on a terminal) or json (the default otherwise)',
   },
   'log-level': {
     type: 'string',
     choices: levels,
-    description:
-      'least severe lines of the log: debug, info (the default, with a line for each request), warning or error',
+    description: 'minimum log level: debug, info (the default, which logs every request), warning or error',
   },
 } as const satisfies { [name: string]: Option }
 
@@ -25,7 +24,7 @@ export const logFileOptions = {
     type: 'string',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'write the log to FILE instead of stderr; SIGHUP opens it again',
+    description: 'write the log to FILE instead of stderr; SIGHUP reopens it',
   },
 } as const satisfies { [name: string]: Option }
 

@@ -24,7 +24,7 @@ type SignerValues = Parameters<typeof password>[0] & {
   readonly 'data-dir'?: string | undefined
 }
 
-export const signerNotes = `The key is one in the key daemon (--wallet and --key, or KMD_WALLET and KMD_KEY), which it never leaves; or \
+export const signerNotes = `The key stays in the key daemon (--wallet and --key, or KMD_WALLET and KMD_KEY), or comes from \
 AVM_MNEMONIC (25 words) or AVM_PRIVATE_KEY (64 bytes in base64) in the environment.`
 
 /** Returns a key in the daemon or one from the environment, or undefined if neither is given. */
@@ -67,7 +67,7 @@ export function daemonSigner({ dataDir, wallet, address, password: read }: Daemo
   if (address === '') throw new UsageError(`--wallet needs --key: the address of the key in ${quoted(wallet)}`)
   if (!Address.isValid(address)) {
     throw new CommandError('key_not_found', `${quoted(address)} is not an Algorand address`, {
-      hint: 'give --key (or KMD_KEY) an address that latchkey key list shows',
+      hint: 'give an address from latchkey key list with --key or KMD_KEY',
     })
   }
   const signer = fromKmd({ kmd: { dataDir }, wallet, address, password: read })

@@ -315,15 +315,15 @@ export const daemonErrors = {
     hint: 'look into kmd.log, and report it: this is a defect',
   },
   too_many_connections: {
-    message: 'this token has too many requests under way; send fewer at the same time',
-    hint: 'wait for responses before you send more, and use connections again: one token has a quarter of them',
+    message: 'this token has too many requests in progress; send fewer at a time',
+    hint: 'wait for responses before you send more, and reuse connections: one token may use a quarter of them',
   },
   agent_operation_forbidden: {
     message: 'an agent may not use this operation',
     hint: 'use the API token of the owner, or an operation that agents have: GET /latchkey/v1/agent lists what this one may do',
   },
   agent_token_required: {
-    message: 'this operation is for agents; send the token of one',
+    message: 'this operation is for agents; send an agent token',
     hint: 'send the token of an agent as X-KMD-API-Token, or use the operations of the owner: POST /latchkey/v1/agents/show',
   },
   agent_wallet_forbidden: {
@@ -339,7 +339,7 @@ export const daemonErrors = {
     hint: 'ask the owner, who can run: latchkey agent confirm',
   },
   agent_ended: {
-    message: 'this agent has ended: it was revoked, has expired, or its key is gone',
+    message: 'this agent has ended: it was revoked, it expired, or its key was deleted',
     hint: 'ask the owner for another agent: latchkey agent new',
   },
   agent_transaction_forbidden: {
@@ -351,7 +351,7 @@ export const daemonErrors = {
     hint: 'use a network of the grant: the genesis hash of the transaction names another',
   },
   agent_fee_too_high: {
-    message: 'the fee is above the most that this agent may pay',
+    message: 'the fee is above the maximum that this agent may pay',
     hint: 'set a lower fee; the usual one is 1000 microAlgos',
   },
   agent_validity_too_long: {
@@ -359,7 +359,7 @@ export const daemonErrors = {
     hint: 'set the last valid round closer to the first',
   },
   agent_round_unknown: {
-    message: 'the round of this network is not known yet, so that a payment that is valid only later cannot be told',
+    message: 'the current round of this network is unknown, so the validity of the transaction cannot be checked',
     hint: 'try again soon; the owner can check the node of the daemon: latchkey doctor',
   },
   agent_payee_denied: {
@@ -387,27 +387,27 @@ export const daemonErrors = {
     hint: 'do not send it again; another transaction would ask the owner again',
   },
   agent_not_found: {
-    message: 'there is no such agent',
+    message: 'agent not found',
     hint: 'list the agents: latchkey agent list',
   },
   agent_name_taken: {
-    message: 'an agent of this name exists',
-    hint: 'choose another name, or revoke the agent that has it',
+    message: 'an agent with this name already exists',
+    hint: 'choose another name, or revoke that agent',
   },
   bad_agent: {
-    message: 'the agent cannot be made like this',
-    hint: 'the message says which part is wrong',
+    message: 'the agent or its rules are invalid',
+    hint: 'correct the part that the message names',
   },
   too_many_agents: {
     message: 'too many agents, must be <= 10000',
     hint: 'revoke agents that are no longer used',
   },
   approval_not_found: {
-    message: 'there is no such approval',
+    message: 'approval not found',
     hint: 'list what is waiting: latchkey approvals list',
   },
   approval_decided: {
-    message: 'this approval is decided already, or has expired',
+    message: 'this approval was already decided or has expired',
     hint: 'the agent has to ask again',
   },
   too_many_approvals: {
@@ -415,8 +415,8 @@ export const daemonErrors = {
     hint: 'wait for the owner to decide, or for the oldest to expire',
   },
   bad_audit_query: {
-    message: 'the audit log cannot be searched like this',
-    hint: 'the message says which part is wrong',
+    message: 'the audit log query is invalid',
+    hint: 'correct the part that the message names',
   },
   state_not_written: {
     message: 'the audit log cannot be written, so nothing was signed or changed',

@@ -87,7 +87,7 @@ async function check(t: TestContext, answer: Answer, isTaken: boolean): Promise<
   const isSaid = /\nPaid \$0\.01 |is settled, and the seller responded/.test(stderr)
   assert.equal(isSaid, isTaken, stderr)
   assert.ok(!/Nothing was paid|Not paid|No payment/.test(stderr), stderr)
-  assert.equal(/Not known yet whether \$0\.01 /.test(stderr), !isTaken, stderr)
+  assert.equal(/Payment pending: \$0\.01 /.test(stderr), !isTaken, stderr)
 }
 
 test("A6 --json has the state in the ledger and, separately, the seller's claim", { timeout }, async (t) => {
@@ -131,7 +131,7 @@ test('A6 without a node the state is reported as unknown', { timeout }, async (t
   })
   const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
   assert.deepEqual([code, stdout], [0, 'goods'], stderr)
-  assert.match(stderr, /\nNot known yet whether /)
+  assert.match(stderr, /\nPayment pending: /)
   assert.ok(!stderr.includes('\nPaid'))
 })
 
@@ -146,7 +146,7 @@ test('A6 a late settlement is reported when the body has arrived', { timeout }, 
   })
   const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
   assert.deepEqual([code, stdout], [0, 'goods'], stderr)
-  assert.match(stderr, /\nNot known yet whether \$0\.01 [^\n]*\nPaid \$0\.01 [^\n]*\n$/)
+  assert.match(stderr, /\nPayment pending: \$0\.01 [^\n]*\nPaid \$0\.01 [^\n]*\n$/)
 })
 
 test('A6 a refusal of an open payment explains how to make a new one', { timeout }, async (t) => {
@@ -158,7 +158,7 @@ test('A6 a refusal of an open payment explains how to make a new one', { timeout
     assert.equal(code, 3)
     assert.match(
       stderr,
-      /The response has status 402\. Run it again: the same payment is sent, .*--new-payment makes .*\n$/,
+      /The response has status 402\. Run the command again to send the same payment; .*--new-payment\.\n$/,
     )
   }
   assert.equal(seller.ids.size, 1)

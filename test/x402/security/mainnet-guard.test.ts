@@ -12,7 +12,7 @@ import { atEnd, temporaryDirectory, until } from '../../process/commands.test.he
 import { latchkeyCommand } from '../../support/devnet.test.helper.js'
 import { latchkey } from '../../support/latchkey.test.helper.js'
 
-const message = /the node belongs to MainNet, where money is real, and not to a local network; give --network mainnet/
+const message = /the node belongs to MainNet, where money is real, not to a local network; give --network mainnet/
 
 async function startNode(t: TestContext, genesisHash: string): Promise<Devnet> {
   const devnet = await Devnet.start({ port: 0, genesisHash })
@@ -65,7 +65,7 @@ suite('the MainNet guard', { timeout: 240_000 }, () => {
         { env: { AVM_MNEMONIC: devnet.accounts[0]!.mnemonic }, home },
       )
       assert.equal(code, 2, stderr)
-      assert.match(stderr, /on MainNet the sellers and the fees have to be limited/)
+      assert.match(stderr, /on MainNet, sellers and fees must be limited/)
     }
   })
 

@@ -290,13 +290,13 @@ test('A5 latchkey pay resends an open payment', { timeout }, async (t) => {
     const { state, payment } = JSON.parse(json!)
     assert.equal(state, 'settled')
     assert.match(message!, new RegExp(`the payment ${payment.transaction} is settled, and no response arrived`))
-    assert.match(message!, /sent nothing for 2 s.*the same payment is sent, not a new one/)
+    assert.match(message!, /sent no data for 2 s.*run the command again to send the same payment/)
   }
   const last = await shopper.run(seller.url, '--yes')
   assert.deepEqual([last.code, last.stdout], [0, 'goods'], last.stderr)
   assert.match(
     last.stderr,
-    /The payment of \$0\.01 to \S+ of \S+ for the same request got no answer and is settled: transaction \S+ is sent again/,
+    /An earlier payment for the same request \(\$0\.01 to \S+ at \S+\) got no response and is settled: sending transaction \S+ again/,
   )
   assert.ok(!last.stderr.includes('The request costs'))
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])

@@ -84,7 +84,9 @@ export class TokenFile {
 }
 
 function exists(path: string): CommandError {
-  return new CommandError('file_exists', `${path} exists and is not overwritten`, { hint: 'name another file' })
+  return new CommandError('file_exists', `${path} already exists and was not overwritten`, {
+    hint: 'name another file',
+  })
 }
 
 function unwritable(cause: unknown): CommandError {

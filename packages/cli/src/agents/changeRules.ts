@@ -12,16 +12,16 @@ export const changeOptions = {
     type: 'string',
     multiple: true,
     placeholder: 'LIMIT',
-    description: "take this limit away, as latchkey agent show has it, such as '$5/day'; repeatable",
+    description: "remove this limit, as printed by latchkey agent show, such as '$5/day'; repeatable",
   },
-  'pay-any': { type: 'boolean', description: 'let it pay every address that is not denied' },
+  'pay-any': { type: 'boolean', description: 'let the agent pay any address that is not denied' },
   remove: {
     type: 'string',
     multiple: true,
     placeholder: 'ADDRESS',
-    description: 'take this address off the lists of --pay-to and --deny; repeatable',
+    description: 'remove this address from the lists of --pay-to and --deny; repeatable',
   },
-  'no-ask': { type: 'boolean', description: 'do not ask you: what the limits do not allow is refused' },
+  'no-ask': { type: 'boolean', description: 'never ask you: refuse payments that the limits do not allow' },
 } as const satisfies { [name: string]: Option }
 
 export type ChangeValues = RuleValues & {
@@ -53,7 +53,7 @@ function changePayees({ payees }: AgentRules, given: ChangeValues): NewAgentRule
   }
   for (const address of removed) {
     if (payees.deny.includes(address) || (payees.allow !== 'all' && payees.allow.includes(address))) continue
-    throw new UsageError(`--remove ${address}: the address is on neither list of the agent`)
+    throw new UsageError(`--remove ${address}: the address is not on either list of the agent`)
   }
   const without = (list: readonly string[]): string[] => list.filter((address) => !removed.includes(address))
   const deny = [...new Set([...without(payees.deny), ...(addresses('--deny', given.deny) ?? [])])]
@@ -91,7 +91,7 @@ function withoutLimits(limits: readonly AgentLimit[], texts: readonly string[], 
     const isWanted = (limit: AgentLimit): boolean => limit.network === network.network && textOf(limit) === wanted
     if (!left.some(isWanted)) {
       const has = left.map(textOf).join(', ')
-      throw new UsageError(`--no-limit: there is no limit ${quoted(wanted)}`, { hint: `the agent has ${has}` })
+      throw new UsageError(`--no-limit: the agent has no limit ${quoted(wanted)}`, { hint: `its limits: ${has}` })
     }
     left = left.filter((limit) => !isWanted(limit))
   }

@@ -18,12 +18,12 @@ export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): s
   ]
   if (agent.suspendedReason !== undefined) {
     lines.push(
-      `  Suspended: the audit log is not as it was written: ${printable(agent.suspendedReason)}. Payments may be missing from what is counted as used. latchkey agent confirm lets it sign again.`,
+      `  Suspended: the audit log was altered: ${printable(agent.suspendedReason)}. The recorded spending may lack payments. To let the agent sign again: latchkey agent confirm`,
     )
   }
   if (agent.isSameUser) {
     lines.push(
-      '  Warning: it runs as the user of the daemon, so it can read the files of the daemon, and no limit holds. Run the daemon as a user of its own.',
+      "  Warning: the agent runs as the daemon's user, so it can read the daemon's files and bypass every limit. Run the daemon as its own user.",
     )
   }
   return lines.map((line) => `${line}\n`).join('')
@@ -64,11 +64,11 @@ function ruleLines(rules: AgentRules): string[] {
   const { payees, applications, optIns, maxFeeMicroAlgos, ask } = rules
   const ids = (items: readonly { id: bigint }[]): string => items.map(({ id }) => id).join(', ')
   return [
-    payees.allow === 'all' ? 'may pay every address' : `may pay ${printable(payees.allow.join(', ')) || 'no address'}`,
+    payees.allow === 'all' ? 'may pay any address' : `may pay ${printable(payees.allow.join(', ')) || 'no address'}`,
     ...(payees.deny.length === 0 ? [] : [`may never pay ${printable(payees.deny.join(', '))}`]),
     ...(applications.length === 0 ? [] : [`may call applications ${ids(applications)}`]),
     ...(optIns.length === 0 ? [] : [`may opt in to assets ${ids(optIns)}`]),
-    `fee of a transaction at most ${Amount.formatAlgos(maxFeeMicroAlgos)}`,
+    `transaction fee at most ${Amount.formatAlgos(maxFeeMicroAlgos)}`,
     ...ask.above.map(({ network, ...amount }) => {
       return `asks you above ${SpendLimit.formatAmount(amount, { dollarAssetId: dollarOf(rules, network) })}`
     }),

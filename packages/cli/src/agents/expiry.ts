@@ -7,7 +7,7 @@ export const expiresOption = {
   expires: {
     type: 'string',
     placeholder: 'WHEN',
-    description: 'when it ends: 12h, 30d, 8w, a date such as 2027-01-31, or never',
+    description: 'when the agent expires: 12h, 30d, 8w, a date such as 2027-01-31, or never',
   },
 } as const satisfies { [name: string]: Option }
 

@@ -27,7 +27,7 @@ export function networkOfAgent({ name, rules }: Agent, given: string | undefined
   }
   if (given === undefined && others.length > 0) {
     throw new UsageError(`${quoted(name)} signs for several networks`, {
-      hint: `say with --network which one: ${named(rules)}`,
+      hint: `choose one with --network; ${named(rules)}`,
     })
   }
   return { network, dollarAssetId: dollarOf(rules, network) }

@@ -11,50 +11,53 @@ export const ruleOptions = {
     type: 'string',
     multiple: true,
     placeholder: 'LIMIT',
-    description: "what it may spend: '$5/day', '2 ALGO/total', '10 asset 123/week', '20 payments/hour'; repeatable",
+    description: "spending limit: '$5/day', '2 ALGO/total', '10 asset 123/week', '20 payments/hour'; repeatable",
   },
   each: {
     type: 'string',
     multiple: true,
     placeholder: 'AMOUNT',
-    description: "the most for one payment, such as '$0.50'; repeat it for other assets",
+    description: "maximum for one payment, such as '$0.50'; repeatable for other assets",
   },
   'pay-to': {
     type: 'string',
     multiple: true,
     placeholder: 'ADDRESS',
-    description: 'an address that it may pay; repeatable. Without any it may pay every address',
+    description: 'address that the agent may pay; repeatable (any address)',
   },
   deny: {
     type: 'string',
     multiple: true,
     placeholder: 'ADDRESS',
-    description: 'an address that it may never pay; repeatable',
+    description: 'address that the agent may never pay; repeatable',
   },
   'ask-above': {
     type: 'string',
     multiple: true,
     placeholder: 'AMOUNT',
-    description: 'a payment above this needs your approval; repeat it for other assets',
+    description: 'ask you to approve payments above this amount; repeatable for other assets',
   },
-  'ask-over-limit': { type: 'boolean', description: 'a payment beyond a limit asks you instead of being refused' },
-  'ask-unknown': { type: 'boolean', description: 'a payment to an address outside --pay-to asks you' },
+  'ask-over-limit': {
+    type: 'boolean',
+    description: 'ask you to approve payments beyond a limit instead of refusing them',
+  },
+  'ask-unknown': { type: 'boolean', description: 'ask you to approve payments to addresses outside --pay-to' },
   'max-fee': {
     type: 'string',
     placeholder: 'AMOUNT',
-    description: 'the most for the fee of a transaction (0.01 ALGO)',
+    description: 'maximum transaction fee (0.01 ALGO)',
   },
   app: {
     type: 'string',
     multiple: true,
     placeholder: 'ID',
-    description: 'an application that it may call; repeatable',
+    description: 'application that the agent may call; repeatable',
   },
   'opt-in': {
     type: 'string',
     multiple: true,
     placeholder: 'ID',
-    description: 'an asset that it may opt in to; repeatable',
+    description: 'asset that the agent may opt in to; repeatable',
   },
 } as const satisfies { [name: string]: Option }
 
@@ -75,7 +78,7 @@ export type RuleValues = {
 export function rulesFrom(given: RuleValues, network: RuleNetwork): NewAgentRules {
   const limits = limitsFrom(given, network)
   if (!limits.some(({ type }) => type === 'amount')) {
-    throw new UsageError('an agent needs a limit on what it may spend', {
+    throw new UsageError('an agent needs a spending limit', {
       hint: "give --limit '$5/day' or --limit '2 ALGO/total'; an asset without a limit cannot be spent",
     })
   }
@@ -114,7 +117,7 @@ export function limitsFrom({ limit = [], each = [] }: RuleValues, network: RuleN
   return texts.map(([option, text]) => {
     const limit = naming(option, () => SpendLimit.parse(text, network))
     if (limit.type === 'count' && limit.per === 'payment') {
-      throw new UsageError(`${option} ${quoted(text)} has a number of payments without a period`, {
+      throw new UsageError(`${option} ${quoted(text)} lacks a period`, {
         hint: "write '20 payments/hour'",
       })
     }
@@ -141,12 +144,12 @@ export function addresses(option: string, given: readonly string[] | undefined):
 export function readFee(text: string): bigint {
   const { assetId, amount } = naming('--max-fee', () => SpendLimit.parseAmount(text))
   if (assetId === 0n) return amount
-  throw new UsageError('--max-fee is an amount of ALGO, such as 0.01 ALGO')
+  throw new UsageError('--max-fee must be an amount of ALGO, such as 0.01 ALGO')
 }
 
 function readId(option: string, text: string): bigint {
   if (/^[1-9][0-9]{0,19}$/.test(text)) return BigInt(text)
-  throw new UsageError(`${option} ${quoted(text)} is not an id: a whole number above 0`)
+  throw new UsageError(`${option} ${quoted(text)} is not an id, which is a whole number above 0`)
 }
 
 /** Converts a parse error to one that names the option. */

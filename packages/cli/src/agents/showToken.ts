@@ -42,8 +42,11 @@ async function writeToken(kmd: Kmd, { id, name }: Agent, write: () => void, onLo
   } catch (error) {
     if (onLost === 'revoke') {
       await kmd.agents.revoke({ agent: id })
-      printMessage(`The token is lost, so the agent ${quoted(name)} was revoked.`)
-    } else printMessage(`The new token is lost, and the old one has ended: latchkey agent rotate gives another.`)
+      printMessage(`The token could not be written, so the agent ${quoted(name)} was revoked.`)
+    } else
+      printMessage(
+        `The new token could not be written, and the old one no longer works. To get another: latchkey agent rotate`,
+      )
     throw error
   }
 }
@@ -54,7 +57,7 @@ function sayToken({ agent, budget }: Shown, token: string, file: TokenFile | und
   for (const line of describeAgent(agent, budget).trimEnd().split('\n')) printMessage(line)
   if (file !== undefined) printMessage(`The token is in ${file.path}.`)
   else {
-    printMessage('The token, which is shown once:')
+    printMessage('The token (shown only once):')
     printLine(token)
   }
 }

@@ -15,13 +15,13 @@ export function describeApproval(approval: Approval): string {
     `${printable(id)}  ${stateText(state)}  agent ${quoted(agentName)}`,
     ...description.map((line) => `  ${printable(line)}`),
     ...warnings.map((line) => `  Warning: ${printable(line)}`),
-    `  Why you are asked: ${printable(reason)}`,
+    `  Reason: ${printable(reason)}`,
     ...leftLine(approval),
     ...(approval.rules.length < 2
       ? []
       : [`  Approving lifts these rules: ${approval.rules.map(printable).join('; ')}.`]),
-    ...(claimedUrl === '' ? [] : [`  The caller claims it is for: ${quoted(claimedUrl)} (not checked)`]),
-    ...(claimedDescription === '' ? [] : [`  The caller says: ${quoted(claimedDescription)} (not checked)`]),
+    ...(claimedUrl === '' ? [] : [`  Purpose, as claimed by the caller: ${quoted(claimedUrl)} (unverified)`]),
+    ...(claimedDescription === '' ? [] : [`  Description by the caller: ${quoted(claimedDescription)} (unverified)`]),
     ...(state === 'open' ? [`  Expires in ${minutes} min.`] : []),
   ]
   return lines.map((line) => `${line}\n`).join('')
@@ -42,7 +42,7 @@ export function approvalJson(approval: Approval): object {
 }
 
 function stateText(state: Approval['state']): string {
-  return state === 'open' ? 'waits for you' : state
+  return state === 'open' ? 'waiting for you' : state
 }
 
 function leftLine({ rule, unit, asked, left }: Approval): string[] {

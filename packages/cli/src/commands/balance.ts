@@ -27,11 +27,12 @@ type Balance = {
 }
 
 export const balanceCommand = command({
-  description: `Shows what accounts hold: ALGO, how much of it can be spent beyond the minimum balance, and every asset with its unit. Without \
-addresses, all accounts of a wallet.`,
+  description: `Show account balances: ALGO, how much can be spent beyond the minimum balance, and every asset with its unit. Without \
+addresses, show all accounts of a wallet.`,
   positionals: [{ name: 'ADDRESS', isOptional: true, isVariadic: true }],
   options: { ...chainOptions, ...walletOptions, ...jsonOption },
-  notes: 'With addresses no key daemon is needed. A node without a network shows the network that it belongs to.',
+  notes:
+    "With addresses, the command needs no key daemon. If --node is given without --network, the network is the node's own.",
   examples: [
     'latchkey balance',
     'latchkey balance --wallet savings --network testnet',
@@ -51,7 +52,8 @@ addresses, all accounts of a wallet.`,
     else {
       printMessage(`On ${Network.phrase(chain.caip2)}:`)
       printResult(found.map(block).join('\n'))
-      if (accountsLeftOut > 0) printMessage(`${accountsLeftOut} more accounts of the wallet are not listed: name them.`)
+      if (accountsLeftOut > 0)
+        printMessage(`${accountsLeftOut} more accounts of the wallet are not listed; give their addresses to see them.`)
     }
     return exitCodes.ok
   },
@@ -64,7 +66,7 @@ async function accountsOf(wallet: {
 }): Promise<string[]> {
   const addresses = [...new Set([...(await wallet.keys()), ...(await wallet.multisigs())])]
   if (addresses.length > 0) return addresses
-  printMessage(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.`)
+  printMessage(`The wallet ${quoted(wallet.name)} has no key yet. To generate one: latchkey key new`)
   return []
 }
 

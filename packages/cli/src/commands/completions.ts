@@ -6,7 +6,7 @@ import { helpTopics } from '../helpTopics.js'
 import { printResult } from '../messages.js'
 
 export const completionsCommand = command({
-  description: 'Prints a script with which a shell completes the commands and options of latchkey.',
+  description: 'Print a script with which a shell completes the commands and options of latchkey.',
   positionals: [{ name: 'SHELL', description: 'bash, zsh or fish', choices: Object.keys(Completions.shells) }],
   options: {},
   examples: [

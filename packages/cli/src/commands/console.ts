@@ -6,14 +6,14 @@ import { printJson, printLine, printWarning } from '../messages.js'
 import { openInBrowser } from '../openInBrowser.js'
 
 export const consoleCommand = command({
-  description: `Prints a link to the daemon's web console, which shows wallets, keys, balances and payments and signs transactions. The link works \
-once and expires after a minute; the session it opens ends when the page is closed or after half an hour without use. The link does not contain the API token.`,
+  description: `Print a link to the daemon's web console, which shows wallets, keys, balances and payments and signs transactions. The link works \
+once and expires after a minute; its session ends when you close the page or after half an hour without use. The link does not contain the API token.`,
   options: {
-    open: { type: 'boolean', description: 'also open it in the browser, by a file that only you can read' },
+    open: { type: 'boolean', description: 'also open the link in the browser, through a file that only you can read' },
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: 'The console shows balances if the daemon has a node: latchkey kmd --node URL.',
+  notes: 'To see balances in the console, start the daemon with a node: latchkey kmd --node URL.',
   examples: ['latchkey console', 'latchkey console --open'],
   exits: ['unreachable'],
   run: ({ options }) =>

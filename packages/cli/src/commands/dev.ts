@@ -23,37 +23,37 @@ import { version } from '../version.js'
 const devOptions = {
   fresh: {
     type: 'boolean',
-    description: 'start over with a new ledger and new keys; the earlier ones are moved to the directory "previous"',
+    description: 'start over with a new ledger and new keys; the old files are moved to the directory "previous"',
   },
   ephemeral: {
     type: 'boolean',
-    description: 'use a temporary directory and remove it at the end, as for CI; always so with -- COMMAND',
+    description: 'use a temporary directory and remove it at the end, such as in CI; implied by -- COMMAND',
   },
   dir: {
     type: 'string',
     placeholder: 'DIR',
     completes: 'directory',
-    description: 'directory of ledger, keys and payments (~/.local/state/latchkey/dev)',
+    description: 'directory for ledger, keys and payments (~/.local/state/latchkey/dev)',
   },
-  quiet: { type: 'boolean', short: 'q', description: 'print no line for each event' },
-  json: { type: 'boolean', description: 'print URLs and accounts as one line of JSON, and no events' },
+  quiet: { type: 'boolean', short: 'q', description: 'print no events' },
+  json: { type: 'boolean', description: 'print the URLs and accounts as one line of JSON, and no events' },
   'any-port': { type: 'boolean', description: 'use any free ports' },
   'allow-origin': {
     type: 'string',
     multiple: true,
     placeholder: 'ORIGIN',
-    description: 'let web pages of ORIGIN use it, beside those on localhost; repeatable',
+    description: 'let web pages of ORIGIN use the stack, in addition to those on localhost; repeatable',
   },
 } as const
 
 export const devCommand = command({
-  description: `Starts a development chain, the key daemon, a facilitator and a weather seller on this machine, creates and funds a buyer, \
-makes one paid request and prints its steps. Then it prints a line on stderr for each request, signature and settlement until Ctrl-C. The next start \
-goes on with the same ledger, keys and balances. Nothing on the chain has any value.`,
+  description: `Start a development chain, the key daemon, a facilitator and a weather seller on this machine, create and fund a buyer, \
+make one paid request and print its steps. Every request, signature and settlement is then logged on one line on stderr, until Ctrl-C. The next start \
+continues with the same ledger, keys and balances. Nothing on the chain has any value.`,
   rest: 'COMMAND',
   options: devOptions,
-  notes: `Other commands find the stack that runs, and say so: no environment has to be set. LATCHKEY_STACK chooses one of several by its directory, \
-or none; options and environment variables that name a daemon, a network or a node come first.
+  notes: `Other commands find a running stack without any environment variable, and print that they use it. LATCHKEY_STACK selects one of several by its directory, \
+or none. Options and environment variables that name a daemon, a network or a node take precedence.
 With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
 Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
   examples: ['latchkey dev', 'latchkey dev -- npm test', 'latchkey dev --allow-origin https://dapp.example.net'],
@@ -118,7 +118,7 @@ function checkDirectoryOptions({ fresh, ephemeral, dir }: Options, isProgram: bo
   const isTemporary = ephemeral === true || isProgram
   const given = fresh === true ? '--fresh' : dir === undefined ? undefined : '--dir'
   if (!isTemporary || given === undefined) return
-  throw new UsageError(`${given} is for a stack that stays, and --ephemeral and -- COMMAND are for one that does not`)
+  throw new UsageError(`${given} excludes --ephemeral and -- COMMAND, which use a temporary directory`)
 }
 
 function openDirectory({ fresh, ephemeral, dir }: Options, isProgram: boolean, cleanup: CleanupProcess) {

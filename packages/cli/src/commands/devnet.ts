@@ -13,15 +13,15 @@ import { type LogValues, logFileOptions, openServerLog } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
 
 export const devnetCommand = command({
-  description: `Runs an Algorand ledger for development until Ctrl-C or SIGTERM. Clients use it like an algod in dev mode. Its funded accounts have \
-public keys; nothing on it has any value.`,
+  description: `Run an Algorand ledger for development until Ctrl-C or SIGTERM. Clients use it like an algod in dev mode. Its funded accounts have \
+published private keys; nothing on it has any value.`,
   options: {
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
     'indexer-port': {
       type: 'string',
       placeholder: 'PORT',
-      description: 'serve the indexer API too, on PORT; 0 for a free one (not served)',
+      description: 'also serve the indexer API on PORT; 0 for a free one (not served)',
     },
     token: {
       type: 'string',
@@ -31,9 +31,9 @@ public keys; nothing on it has any value.`,
     'block-time': {
       type: 'string',
       placeholder: 'MS',
-      description: 'a block every MS milliseconds instead of one per submission',
+      description: 'make a block every MS milliseconds instead of one per submission',
     },
-    'no-mining': { type: 'boolean', description: 'blocks only on request (POST /devnet/mine)' },
+    'no-mining': { type: 'boolean', description: 'make blocks only on request (POST /devnet/mine)' },
     accounts: {
       type: 'string',
       short: 'a',
@@ -44,7 +44,7 @@ public keys; nothing on it has any value.`,
       type: 'string',
       placeholder: 'HASH',
       description: `report HASH (base64) instead of its own genesis hash, for clients that know only a public network. \
-What is signed then can be valid on that network`,
+Transactions signed here can then be valid on that network`,
     },
     'genesis-id': {
       type: 'string',
@@ -55,7 +55,7 @@ What is signed then can be valid on that network`,
       type: 'string',
       placeholder: 'FILE',
       completes: 'file',
-      description: 'keep the ledger in FILE, which survives even kill -9',
+      description: 'keep the ledger in FILE, even after kill -9',
     },
     load: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'start from a dump' },
     dump: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'write a dump on exit' },
@@ -64,7 +64,7 @@ What is signed then can be valid on that network`,
       type: 'string',
       placeholder: 'DIR',
       completes: 'directory',
-      description: 'write a data directory with which goal uses the devnet (goal -d DIR)',
+      description: 'write a data directory for goal (goal -d DIR)',
     },
     verbose: { type: 'boolean', short: 'v', description: 'print a line for every transaction on stderr' },
     ...logFileOptions,
@@ -105,7 +105,7 @@ What is signed then can be valid on that network`,
     if (options.json) printJson(facts(devnet, blocks))
     else printResult(block(devnet, blocks))
     if (options.host !== undefined && !/^(127\.|localhost$|::1$)/.test(options.host)) {
-      printWarning(`${devnet.url} can be reached from other machines, and its keys are public`)
+      printWarning(`${devnet.url} can be reached from other machines, and the devnet's private keys are public`)
     }
     // Runs even if the state file could not be written, because nothing listens there anymore.
     await devnet.stopped.finally(removeGoalAddress).finally(() => log.close())
@@ -131,8 +131,8 @@ function explain(cause: unknown, host: string, indexerPort: number | undefined):
 function warnOfGivenHash({ genesisHash }: Devnet): void {
   const name =
     Network.known.find((network) => network.genesisHash === genesisHash)?.name ?? 'the network with this hash'
-  printWarning(`this devnet has a given genesis hash: what is signed for it can be valid on ${name} too`)
-  printWarning(`never sign here with a key that holds anything on ${name}`)
+  printWarning(`this devnet reports the genesis hash of ${name}: transactions signed for it can also be valid there`)
+  printWarning(`never sign here with a key that holds funds on ${name}`)
 }
 
 async function loadDump(devnet: Devnet, path: string): Promise<void> {

@@ -14,10 +14,10 @@ import * as StackPointer from '../stack/StackPointer.js'
 import { isStackUsed } from '../stack/stackValues.js'
 
 export const doctorCommand = command({
-  description: `Checks this machine, the data directory and the settings of the daemon, and the daemon itself; also the node, the facilitator and \
-the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line says ok, warning or fault, followed by the fix.`,
+  description: `Check this machine, the daemon, its data directory and its settings; also the node, the facilitator and \
+the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line is ok, warning or fault, followed by the fix.`,
   options: { ...daemonOptions, ...chainOptions, ...jsonOption },
-  notes: 'It changes nothing and needs no password.',
+  notes: 'The command changes nothing and needs no password.',
   examples: ['latchkey doctor', 'latchkey doctor --network local --node http://127.0.0.1:4001'],
   run: async ({ options }) => {
     const environment = process.env

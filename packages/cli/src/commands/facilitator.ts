@@ -23,9 +23,9 @@ const maxBodyBytes = 128 * 1024
 const checkMs = 15_000
 
 export const facilitatorCommand = command({
-  description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /livez, /readyz, /health and \
-/metrics. Every settlement is recorded before it is sent, and resumed after a restart. It does not start if no key of a fee account can \
-sign. On SIGTERM it is not ready any more, finishes what it has, and ends; a second signal ends it at once.`,
+  description: `Run an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /livez, /readyz, /health and \
+/metrics. Every settlement is recorded before it is sent, and resumed after a restart. The facilitator does not start if no fee account can \
+sign. On SIGTERM it reports not ready, finishes pending work and exits; on a second signal it exits at once.`,
   options: {
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
@@ -38,8 +38,8 @@ sign. On SIGTERM it is not ready any more, finishes what it has, and ends; a sec
     ...logFileOptions,
     ...jsonOption,
   },
-  notes: `${feePayerNotes} Without one, buyers pay their own fees. ${storeNotes} API keys can also be in FACILITATOR_API_KEYS, separated by \
-commas; ALGOD_TOKEN is the token of the nodes.`,
+  notes: `${feePayerNotes} Without a fee account, buyers pay their own fees. ${storeNotes} API keys can also be in FACILITATOR_API_KEYS, separated by \
+commas. ALGOD_TOKEN is the nodes' API token.`,
   examples: [
     'latchkey facilitator --network testnet --wallet fees --key ADDRESS --password-file /run/secrets/fees',
     'latchkey facilitator --network testnet --store postgres://facilitator@db.example/latchkey --wallet fees --key A --key B',

@@ -20,19 +20,19 @@ const faucetPages: { readonly [name: string]: { readonly algo: string; readonly 
 }
 
 export const fundCommand = command({
-  description: `Gives an account ALGO and dollars from the faucet of a devnet (latchkey dev, latchkey devnet), and opts it in to what it gets. \
-Nothing there has any value, so nothing is asked and nothing is signed.`,
+  description: `Fund an account with ALGO and dollars from a devnet's faucet (latchkey dev, latchkey devnet) and opt it in to the asset. \
+A devnet has no real value, so the command asks for no confirmation and signs nothing.`,
   positionals: [
-    { name: 'ADDRESS', description: 'account that gets it' },
+    { name: 'ADDRESS', description: 'account to fund' },
     {
       name: 'AMOUNT',
       isOptional: true,
       isVariadic: true,
-      description: "with its unit: '5 ALGO', '2.5 USDC', '7 #1234' ('10 ALGO' and '10 USDC')",
+      description: "amount with its unit: '5 ALGO', '2.5 USDC', '7 #1234' ('10 ALGO' and '10 USDC')",
     },
   ],
   options: { ...chainOptions, ...jsonOption },
-  notes: 'On a public network it names the page that gives ALGO and dollars without value, if there is one.',
+  notes: 'On a public test network, the command names the faucet page, if there is one.',
   examples: ['latchkey fund ADDRESS', "latchkey fund ADDRESS '5 ALGO' '2.5 USDC'"],
   run: async ({ options, args: [to, ...amounts] }) => {
     const address = readAddress('ADDRESS', to!)
@@ -42,7 +42,7 @@ Nothing there has any value, so nothing is asked and nothing is signed.`,
     for (const sum of sums) await withProgress('Funding', give(chain, address, sum))
     const { microAlgos } = await chain.algod.account(address)
     const given = sums.map(formatAmount).join(' and ')
-    printMessage(`The faucet of the devnet gave ${address} ${given}; it has ${Amount.formatAlgos(microAlgos)}.`)
+    printMessage(`Funded ${address} with ${given}; its balance is ${Amount.formatAlgos(microAlgos)}.`)
     if (options.json) {
       const funded = sums.map(({ asset, units }) => ({
         ...{ asset: `${asset.assetId}`, unit: asset.unit, amount: Amount.format(units, asset.decimals) },
@@ -59,8 +59,8 @@ async function checkFaucet(chain: Chain, address: string): Promise<void> {
   if (network !== undefined) throw noFaucet(network.name, network.displayName, address)
   await chain.parameters()
   if ((await chain.algod.devnet()) !== undefined) return
-  throw new CommandError('faucet_unavailable', 'the node is not a devnet of latchkey, and has no faucet', {
-    hint: `send from an account that has some: latchkey send '${defaultAlgos}' ${address} --from ADDRESS`,
+  throw new CommandError('faucet_unavailable', 'the node is not a latchkey devnet and has no faucet', {
+    hint: `send from a funded account: latchkey send '${defaultAlgos}' ${address} --from ADDRESS`,
   })
 }
 
@@ -68,9 +68,9 @@ function noFaucet(name: string, displayName: string, address: string): CommandEr
   const pages = faucetPages[name]
   const hint =
     pages === undefined
-      ? `send from an account that has some: latchkey send '1 ALGO' ${address} --from ADDRESS --network ${name}`
-      : `${pages.algo} gives ALGO to ${address}${pages.usdc === undefined ? '' : `; ${pages.usdc} gives USDC, after latchkey opt-in USDC --network ${name}`}`
-  return new CommandError('faucet_unavailable', `the faucet of a devnet gives nothing on ${displayName}`, { hint })
+      ? `send from a funded account: latchkey send '1 ALGO' ${address} --from ADDRESS --network ${name}`
+      : `get ALGO for ${address} from ${pages.algo}${pages.usdc === undefined ? '' : `; get USDC from ${pages.usdc}, after latchkey opt-in USDC --network ${name}`}`
+  return new CommandError('faucet_unavailable', `latchkey fund works only on a devnet, not on ${displayName}`, { hint })
 }
 
 async function readSums(chain: Chain, amounts: readonly string[]): Promise<AssetAmount[]> {

@@ -14,13 +14,13 @@ import { startUnderSignals } from '../signals.js'
 import { createDirectory, kmdOptions } from './kmd/options.js'
 
 export const kmdCommand = command({
-  description: 'Runs the key daemon until Ctrl-C or SIGTERM.',
+  description: 'Run the key daemon until Ctrl-C or SIGTERM.',
   options: {
     ...kmdOptions,
     ...jsonOption,
   },
-  notes: `Settings are in kmd_config.json in the data directory; kmd_config.json.example there shows them. The log is kmd.log there, and on the \
-terminal. SIGHUP opens kmd.log again and takes over settings that need no restart. latchkey kmd start runs it in the background.`,
+  notes: `Settings are in kmd_config.json in the data directory; kmd_config.json.example lists all of them. The log goes to kmd.log in that directory and to the \
+terminal. SIGHUP reopens kmd.log and reloads the settings that need no restart. To run the daemon in the background: latchkey kmd start.`,
   examples: ['latchkey kmd', 'latchkey kmd -d /var/lib/kmd-v0.5 --wire reference --node http://127.0.0.1:8080'],
   exits: ['running'],
   run: async ({ options }) => {
@@ -55,14 +55,14 @@ function explain(cause: unknown, dataDir: string): never {
   if (listening !== cause) throw listening
   const message = `could not start in ${dataDir}: ${cause.message}`
   if (cause.exitCode !== daemonExitCodes.locked) throw new CommandError('daemon_not_started', message, { cause })
-  const hint = 'latchkey kmd status shows it, and latchkey kmd stop ends it.'
+  const hint = 'Use it, or stop it first with latchkey kmd stop'
   throw new CommandError('daemon_already_running', message, { hint, cause })
 }
 
 /** The system's message ends with the address. */
 function listenAttempt(message: string, dataDir: string): ListenAttempt {
   const [, host = '', port = '0'] = /(\S+):([0-9]+)$/.exec(message) ?? []
-  const cure = `set another address in ${join(dataDir, 'kmd_config.json')}, or end the program that uses it`
+  const cure = `set another address in ${join(dataDir, 'kmd_config.json')}, or stop the program that uses the port`
   return { host, port: Number(port), cure, hostCure: `set another address in ${join(dataDir, 'kmd_config.json')}` }
 }
 
@@ -77,7 +77,8 @@ function block(daemon: Daemon, dataDir: string): string {
   const socket = unixSocket === undefined ? '' : `\n  Unix socket ${printable(unixSocket)}`
   // Without the option, commands in another terminal look elsewhere.
   const option = dataDir === dataDirectory(undefined, {}) ? '' : ` -d ${shellWord(dataDir)}`
-  const other = wire === 'documented' ? 'for clients of the Go daemon: --wire reference' : 'as the Go daemon responds'
+  const other =
+    wire === 'documented' ? 'for clients of the Go daemon, give --wire reference' : 'the format of the Go daemon'
   return `Latchkey key daemon ${version}
 
   Address     ${address}${socket}
@@ -96,6 +97,6 @@ Try it:
 function readNode(url: string | undefined): { url: string; token: string | undefined } | undefined {
   if (url === undefined) return undefined
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new UsageError('--node takes an http address', { code: 'invalid_value' })
+    throw new UsageError('--node must be an http or https URL', { code: 'invalid_value' })
   return { url, token: process.env['ALGOD_TOKEN'] }
 }

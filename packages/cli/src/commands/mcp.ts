@@ -20,9 +20,9 @@ const host = '127.0.0.1'
 const idleMs = 120_000
 
 export const mcpCommand = command({
-  description: `Runs an MCP server for the programs of models, with tools to see the budget of an agent, to ask what a URL costs, to fetch a URL and \
-pay for it within a maximum, and to look payments up. It works with an agent's token only, and the key daemon holds the limits: nothing that a model or \
-a web site says can change them. It speaks over stdin and stdout, or with --http over streamable HTTP on ${host}.`,
+  description: `Run an MCP server for AI models, with tools that show an agent's budget, get the price of a URL, fetch a URL and \
+pay for it within a maximum, and look up payments. The server accepts only an agent's token, and the key daemon enforces the limits: nothing that a model or \
+a web site says can change them. The transport is stdin and stdout, or with --http streamable HTTP on ${host}.`,
   options: {
     ...walletServerOptions,
     http: { type: 'string', placeholder: 'PORT', description: `serve streamable HTTP on ${host}; 0 for a free port` },
@@ -30,12 +30,12 @@ a web site says can change them. It speaks over stdin and stdout, or with --http
       type: 'string',
       placeholder: 'PATH',
       completes: 'file',
-      description: 'file with the bearer token of --http; made if it is not there (~/.latchkey/mcp/http.token)',
+      description: 'file with the bearer token for --http; created if missing (~/.latchkey/mcp/http.token)',
     },
-    json: { ...jsonOption.json, description: 'with --http, print where it listens as one line of JSON' },
+    json: { ...jsonOption.json, description: 'with --http: print the address as one line of JSON' },
   },
-  notes: `Without --allow-host and --allow-private it connects to public addresses by https only, wherever a URL, a name or a redirect leads. \
-latchkey mcp install adds it to a client.`,
+  notes: `Without --allow-host and --allow-private, the server connects only to public addresses and only by https, also after redirects. \
+To add the server to a client, run latchkey mcp install.`,
   examples: [
     'latchkey mcp --token-file ~/.latchkey/shopper.token --network testnet',
     'latchkey mcp --token-file shopper.token --http 4030',

@@ -16,8 +16,8 @@ import { checkCanConfirm } from '../prompt.js'
 export const holdingMicroAlgos = 100_000n
 
 export const optInCommand = command({
-  description: `Opts an account in to an asset, so that it can receive it: says what it costs, asks, signs in the key daemon, sends it and \
-waits for its round. The account must keep 0.1 ALGO more for as long as it is opted in. Prints the id of the transaction.`,
+  description: `Opt an account in to an asset, so that it can receive the asset: describe the transaction, ask for confirmation, sign in the key daemon, send and \
+wait for its round. The account's minimum balance increases by 0.1 ALGO while it is opted in. The command prints the transaction id.`,
   positionals: [{ name: 'ASSET', description: 'id of the asset, or USDC for the dollar of the network' }],
   options: { account: accountOption, ...actOptions },
   examples: ['latchkey opt-in USDC', 'latchkey opt-in 10458941 --account ADDRESS --network testnet --yes'],
@@ -28,12 +28,12 @@ waits for its round. The account must keep 0.1 ALGO more for as long as it is op
     const chain = await openChain(options, process.env)
     await chain.parameters()
     const asset = await findAsset(chain, name!)
-    if (asset.assetId === 0n) throw new UsageError('every account can hold ALGO: there is nothing to opt in to')
+    if (asset.assetId === 0n) throw new UsageError('ALGO needs no opt-in: every account can hold it')
     return withWallet({ ...options, wallet: given.wallet }, async ({ wallet }) => {
       const account = await chooseAccount(chain, wallet, given.address)
       const { address, holdings } = account
       if ((await chain.algod.holding(address, asset.assetId)) !== undefined) {
-        printMessage(`${address} is opted in to ${nameOf(asset)} already; nothing was done.`)
+        printMessage(`${address} is already opted in to ${nameOf(asset)}; nothing was done.`)
         if (options.json) printJson({ id: null, state: 'opted_in', account: address, asset: `${asset.assetId}` })
         return exitCodes.ok
       }
@@ -47,13 +47,13 @@ waits for its round. The account must keep 0.1 ALGO more for as long as it is op
           const left = Funds.spendable(holdings)
           if (asked <= left) return
           const short = Amount.formatAlgos(asked - left)
-          const message = `${address} is short of ${short}: to opt in takes ${Amount.formatAlgos(asked)}, of which 0.1 ALGO must stay`
+          const message = `${address} lacks ${short}: opting in takes ${Amount.formatAlgos(asked)}, of which 0.1 ALGO stays as minimum balance`
           const hint = `send it ${short}: ${Funds.fundCommand(chain, address, short)}`
           checkFunds({ code: 'insufficient_algos', message, hint })
         },
         afterwards: (fee) => [
           ...(isFrozen
-            ? ['The asset is frozen at first: its issuer has to unfreeze it before the account can use it.']
+            ? ['The asset is frozen by default: its freeze address must unfreeze it before the account can use it.']
             : []),
           `Afterwards ${address} has ${describeAlgos({ microAlgos: holdings.microAlgos - fee, minBalance })}.`,
         ],

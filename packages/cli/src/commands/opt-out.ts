@@ -21,20 +21,20 @@ import { checkCanConfirm } from '../prompt.js'
 import { holdingMicroAlgos } from './opt-in.js'
 
 export const optOutCommand = command({
-  description: `Opts an account out of an asset: says what would be lost, asks, signs in the key daemon, sends it and waits for its round. The \
-0.1 ALGO that the account had to keep for the asset is free again. Prints the id of the transaction.`,
+  description: `Opt an account out of an asset: describe the transaction, ask for confirmation, sign in the key daemon, send and wait for its round. The \
+account's minimum balance decreases by 0.1 ALGO. The command prints the transaction id.`,
   positionals: [{ name: 'ASSET', description: 'id of the asset, or the unit of one that the account holds' }],
   options: {
     account: accountOption,
     to: {
       type: 'string',
       placeholder: 'ADDRESS',
-      description: 'account that gets what is left of the asset; needed if there is something left',
+      description: 'account that receives the remaining units of the asset; required if there are any',
     },
     ...actOptions,
   },
-  notes: `Without --to the ledger itself rejects it if the account holds some of the asset, even if that arrives at the last moment. With --to \
-everything that the account holds of the asset by then goes there.`,
+  notes: `Without --to, the ledger rejects the transaction if the account holds any of the asset, even units that arrive at the last moment. With --to, \
+all units that the account then holds go to that account.`,
   examples: ['latchkey opt-out USDC', 'latchkey opt-out 1234 --account ADDRESS --to ADDRESS'],
   exits: ['declined', 'unreachable', 'password', 'pending', 'interrupted'],
   run: async ({ options, args: [name] }) => {
@@ -95,7 +95,7 @@ async function heldAsset(chain: Chain, name: string, { holdings }: Account): Pro
 function notEmpty(address: string, asset: Asset, left: string): CommandError {
   const message = `nothing was signed: ${address} holds ${left} (asset ${asset.assetId}), which would be lost`
   return new CommandError('holding_not_empty', message, {
-    hint: `send it away first: latchkey send '${left.split(' ', 1)[0]} #${asset.assetId}' ADDRESS; or name the account that gets it with --to`,
+    hint: `send the rest to another account first: latchkey send '${left.split(' ', 1)[0]} #${asset.assetId}' ADDRESS; or name the account that receives the rest with --to`,
   })
 }
 
@@ -106,7 +106,7 @@ async function checkDestination(
   const creator = (await chain.algod.asset(asset.assetId))?.creator
   if (isFrozen && creator !== to) {
     const message = `nothing was signed: ${nameOf(asset)} is frozen in the account`
-    const hint = creator === undefined ? 'ask its issuer' : `only its creator can get it: --to ${creator}`
+    const hint = creator === undefined ? 'ask its issuer' : `only its creator can receive the rest: --to ${creator}`
     throw new CommandError('asset_frozen', message, { hint })
   }
   if (creator !== to) checkFunds(await Funds.receiverProblem(chain, to, asset.assetId))

@@ -31,61 +31,60 @@ import { again, report, type Sent } from './pay/report.js'
 
 const payOptions = {
   yes: { type: 'boolean', short: 'y', description: 'pay without confirmation' },
-  max: { type: 'string', placeholder: 'PRICE', description: 'the most to pay for the request, in dollars ($1)' },
+  max: { type: 'string', placeholder: 'PRICE', description: 'maximum price in dollars ($1)' },
   method: { type: 'string', short: 'X', placeholder: 'METHOD', description: 'request method (GET; POST with --data)' },
   header: {
     type: 'string',
     short: 'H',
     multiple: true,
     placeholder: 'LINE',
-    description: 'request header, "Name: value"; repeat it for more',
+    description: 'request header, "Name: value"; repeatable',
   },
   data: { type: 'string', placeholder: 'TEXT', description: 'request body' },
   'new-payment': {
     type: 'boolean',
-    description:
-      'make a new payment although an earlier one for the same request may still be settled or answered, or its pass open it',
+    description: 'make a new payment, even if an earlier one for the same request is open or has a pass',
   },
   output: {
     type: 'string',
     short: 'o',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'new file for the body, instead of stdout',
+    description: 'write the body to this new file instead of stdout',
   },
   timeout: {
     type: 'string',
     placeholder: 'SECONDS',
-    description: 'how long the server may send nothing (120)',
+    description: 'maximum time without data from the server (120)',
   },
-  'max-bytes': { type: 'string', placeholder: 'BYTES', description: 'the longest body to receive (no limit)' },
+  'max-bytes': { type: 'string', placeholder: 'BYTES', description: 'maximum size of the body (no limit)' },
   ...chainOptions,
   log: {
     type: 'string',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'file that records every payment (~/.latchkey/payments.jsonl)',
+    description: 'log of payments (~/.latchkey/payments.jsonl)',
   },
   ...signerOptions,
   ...agentOptions,
-  json: { type: 'boolean', description: 'print the result of the payment as one line of JSON, on stderr' },
+  json: { type: 'boolean', description: "print the payment's result as one line of JSON on stderr" },
 } as const
 
 const defaultTimeoutSeconds = 120
 const maxTimeoutSeconds = 24 * 60 * 60
 
 export const payCommand = command({
-  description: `Sends a request and, if the response is 402 Payment Required, shows the price, pays exactly that and prints the response: the \
-body on stdout, everything else on stderr. Whether the payment is settled is looked up on the ledger. A payment that got no answer is sent \
-again by the same command, instead of a new one. A seller may give a pass with its response: then further requests cost nothing until it \
-ends.`,
+  description: `Send a request. If the response is 402 Payment Required, show the price, pay exactly that and print the response: the \
+body on stdout, everything else on stderr. The ledger shows whether the payment is settled. If a payment got no response, the same \
+command sends that payment again instead of a new one. If a seller includes a pass in its response, further requests are free until it \
+expires.`,
   positionals: [{ name: 'URL' }],
   options: payOptions,
   notes: `${signerNotes} With an agent's token (--agent-token-file, or LATCHKEY_AGENT_TOKEN) the key daemon signs within the limits of the \
-agent; where a payment needs an approval, the command waits for the owner.
+agent; if a payment needs an approval, the command waits for the owner.
 
-With --json one line on stderr is an object, the last one or the one before the message of an error. It has "state": settled, \
-not_settled, not_known_yet, or null if nothing was sent; "receipt" and "pass" are what the seller says.`,
+With --json, one line on stderr is a JSON object: the last line, or the line before an error message. Its "state" is settled, \
+not_settled, not_known_yet, or null if nothing was sent; its "receipt" and "pass" come from the seller, unverified.`,
   examples: [
     "latchkey pay https://example.com/weather --wallet spending --key ADDRESS --max '$0.05'",
     'latchkey pay http://127.0.0.1:4021/weather --yes > weather.json',
@@ -197,8 +196,8 @@ function requestOf(url: string, { method, header = [], data }: Options): Request
   }
   const own = [paymentSignature, passHeader].find((name) => headers.has(name))
   if (own !== undefined) {
-    const hint = 'an open payment of the log is sent again without it, and a pass is shown'
-    throw new UsageError(`--header cannot be ${own}: the command makes the payment`, {
+    const hint = 'remove the header: the command sends open payments from the log again, and sends passes'
+    throw new UsageError(`--header cannot set ${own}, which the command sets itself`, {
       code: 'invalid_value',
       hint,
     })

@@ -15,23 +15,23 @@ const maxDays = 1_100
 const shownPayments = 10
 
 export const salesCommand = command({
-  description: `Shows what a shop earned: revenue by route, the latest payments and failures, from the file that it passes to \
-SqliteClaims, or the database of PostgresClaims. The shop may run meanwhile.`,
+  description: `Show a shop's revenue by route and its latest payments and failures, from the file that it passes to \
+SqliteClaims or the database of PostgresClaims. The shop can keep running.`,
   positionals: [
     {
       name: 'STORE',
-      description: 'the file of claims, like claims.db, or postgres://USER@HOST/DATABASE',
+      description: 'claims database: a file such as claims.db, or postgres://USER@HOST/DATABASE',
       completes: 'file',
     },
   ],
-  notes: `The password of a database is in PGPASSWORD, or in ~/.pgpass or the file that PGPASSFILE names; the other PG* variables \
+  notes: `Set the database password in PGPASSWORD, in ~/.pgpass, or in the file that PGPASSFILE names; the other PG* variables \
 apply too.`,
   options: {
-    days: { type: 'string', placeholder: 'N', description: 'how many days, up to today (30); days are in UTC' },
+    days: { type: 'string', placeholder: 'N', description: 'number of days up to today (30), in UTC' },
     csv: {
       type: 'string',
       choices: ['payments', 'revenue'],
-      description: 'print every payment, or the sums by day and route, as CSV',
+      description: 'print every payment, or the totals by day and route, as CSV',
     },
     ...jsonOption,
   },
@@ -60,7 +60,7 @@ apply too.`,
 async function openStore(store: string): Promise<{ readonly sales: SaleStore; readonly close: () => unknown }> {
   if (!isPostgres(store)) return openSales(store)
   if (hasPassword(store)) {
-    throw new UsageError('STORE has a password, which every user of this machine can read in the list of processes', {
+    throw new UsageError('STORE contains a password, which every user of this machine can read in the process list', {
       hint: 'put the password into PGPASSWORD, or into ~/.pgpass',
     })
   }
@@ -93,7 +93,7 @@ async function printSales(sales: SaleStore, { days, sinceDay, isJson }: Shown): 
     return
   }
   if (routes.length === 0) {
-    printMessage(`Nothing was sold in the last ${days} days.`)
+    printMessage(`No sales in the last ${days} days.`)
     return
   }
   printMessage(`In the last ${days} days:`)

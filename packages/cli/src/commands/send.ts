@@ -23,25 +23,28 @@ const sendOptions = {
   from: {
     ...accountOption,
     aliases: ['account'],
-    description: 'account that pays, or the wallet that has its only key; optional if there is only one',
+    description: 'account that pays, or a wallet with a single key; optional if there is only one key',
   },
-  note: { type: 'string', placeholder: 'TEXT', description: 'note in the transaction, which everybody can read' },
+  note: { type: 'string', placeholder: 'TEXT', description: 'note in the transaction, which is public' },
   ...actOptions,
 } as const
 
 export const sendCommand = command({
-  description: `Pays an amount of ALGO or of an asset: says in words what it will do, asks, signs in the key daemon, sends it and waits for its \
-round. Prints the id of the transaction.`,
+  description: `Send ALGO or an asset: describe the transaction, ask for confirmation, sign in the key daemon, send and wait for its \
+round. The command prints the transaction id.`,
   positionals: [
-    { name: 'AMOUNT', description: "with its unit: '2.5 USDC', '1 ALGO', or '7 #1234' for the asset of that id" },
+    {
+      name: 'AMOUNT',
+      description: "amount with its unit: '2.5 USDC', '1 ALGO', or '7 #1234' for the asset with that id",
+    },
     { name: 'TO', description: 'address of the receiver, or its label in the address book (latchkey contact list)' },
   ],
   options: sendOptions,
-  notes: `A unit names the dollar of the network, or an asset of the sender; one that fits several assets is refused. What can be known to fail \
-is found before anything is signed: funds with fee and minimum balance, opt-in of the receiver, frozen assets, rekeyed accounts.
+  notes: `A unit names the network's dollar or an asset that the sender holds; an ambiguous unit is refused. Preflight checks run before \
+signing: funds including fee and minimum balance, the receiver's opt-in, frozen assets, rekeyed accounts.
 
-The id is printed before the transaction is sent. If its outcome is not seen (a node that does not answer, Ctrl-C), the same command sends the \
-same transaction again, never a second one; --again makes a second one. latchkey tx ID tells what became of it.`,
+The id is printed before the transaction is sent. If the outcome stays unknown (the node does not respond, Ctrl-C), the same command sends the \
+same transaction again, never a second one; give --again for a second one. To see the transaction's status, run latchkey tx ID.`,
   examples: [
     "latchkey send '2.5 USDC' ADDRESS",
     "latchkey send '1 ALGO' ADDRESS --from ADDRESS --note lunch --network testnet",
@@ -66,7 +69,7 @@ same transaction again, never a second one; --again makes a second one. latchkey
         fields: { ...fieldsOf(sum, Address.decode(receiver)), note },
         check: (fee) => check({ chain, account, sum, receiver, fee }),
         afterwards: (fee) => [
-          ...(label === undefined ? [] : [`The address book has the receiver as ${quoted(label)}.`]),
+          ...(label === undefined ? [] : [`In the address book, the receiver is ${quoted(label)}.`]),
           afterwards(account, sum, fee),
         ],
         facts: { from: account.address, to: receiver, amount: formatNumber(sum), ...assetFacts(sum) },

@@ -18,12 +18,12 @@ const signOptions = {
   key: {
     type: 'string',
     placeholder: 'ADDRESS',
-    description: 'key to sign with, if it is not the sender: for an account that is rekeyed to it',
+    description: 'key to sign with, if the sender is rekeyed to it',
   },
   multisig: {
     type: 'string',
     placeholder: 'ADDRESS',
-    description: 'sign for this multisig account, in addition to existing signatures',
+    description: 'sign for this multisig account and keep existing signatures',
   },
   member: {
     type: 'string',
@@ -41,16 +41,16 @@ const signOptions = {
     short: 'o',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'write it to this file instead of stdout',
+    description: 'write the result to this file instead of stdout',
   },
-  submit: { type: 'boolean', description: 'send it to the network as well, wait for its round, and print its id' },
+  submit: { type: 'boolean', description: 'also send the transaction, wait for its round and print its id' },
   timeout: {
     type: 'string',
     placeholder: 'SECONDS',
-    description: 'with --submit: how long to wait for the round (60)',
+    description: 'with --submit: how long to wait for confirmation (60)',
   },
   yes: { type: 'boolean', short: 'y', description: 'sign without confirmation' },
-  'allow-warnings': { type: 'boolean', description: 'with --yes: also sign what cannot be undone' },
+  'allow-warnings': { type: 'boolean', description: 'with --yes: also sign effects that cannot be undone' },
   network: { ...chainOptions.network, description: `with --submit: ${chainOptions.network.description}` },
   node: { ...chainOptions.node, description: `with --submit: ${chainOptions.node.description}` },
   ...walletOptions,
@@ -60,8 +60,8 @@ const signOptions = {
 type Options = Values<typeof signOptions>
 
 export const signCommand = command({
-  description: `Describes what a transaction or a group does, asks for confirmation, and signs it with keys of the daemon. The signature is verified \
-before it is written: raw to a file or a pipe, as base64 to a terminal.`,
+  description: `Describe a transaction or a group, ask for confirmation and sign it with keys in the daemon. The signature is verified \
+before it is written: as raw bytes to a file or a pipe, as base64 to a terminal.`,
   positionals: [
     {
       name: 'FILE',
@@ -71,11 +71,11 @@ before it is written: raw to a file or a pipe, as base64 to a terminal.`,
     },
   ],
   options: signOptions,
-  notes: `Signs each transaction whose sender has its key in the wallet; the others of a group are passed on unchanged. What cannot be undone \
-(a rekey, a closed account, a role given up, a high fee) is signed only after the word "sign" is typed, or with --yes and --allow-warnings.
+  notes: `Every transaction whose sender has its key in the wallet is signed; the others in the group stay unchanged. Effects that cannot be undone \
+(a rekey, a closed account, a role given up, a high fee) require typing the word "sign", or both --yes and --allow-warnings.
 
-With --submit a transaction for another network than that of the node, one that has expired, and a group that stays incomplete are refused \
-before anything is signed. What is sent is the file: to run the command again sends the same transactions, which the ledger accepts once.`,
+With --submit, transactions for a network other than the node's, expired transactions and incomplete groups are refused \
+before signing. Running the command again sends the same transactions, which the ledger accepts only once.`,
   examples: [
     'latchkey sign payment.txn --wallet treasury --out payment.stxn',
     'latchkey sign group.txn -w treasury | curl --data-binary @- http://127.0.0.1:4001/v2/transactions',
@@ -117,9 +117,13 @@ async function carryOut(
   const own = steps.filter(({ sign }) => sign !== undefined)
   // A file that is already signed can still be sent.
   if (own.length === 0 && (submission === undefined || steps.some(({ member }) => !member.isSigned))) {
-    throw new CommandError('nothing_to_sign', `the wallet ${quoted(wallet)} has nothing to sign here`, {
-      hint: 'if an account is rekeyed or a multisig, name the key with --key, or the multisig with --multisig and --member',
-    })
+    throw new CommandError(
+      'nothing_to_sign',
+      `the wallet ${quoted(wallet)} has no key to sign any of the transactions`,
+      {
+        hint: 'for a rekeyed account name the key with --key, for a multisig give --multisig and --member',
+      },
+    )
   }
   await submission?.check(steps)
   printLines(...steps.map(({ text }, index) => `${titleOf(index, steps.length)} ${text}.`))
@@ -164,7 +168,7 @@ async function write(
 async function signProgram(options: Options, programFile: string, file: string | undefined): Promise<number> {
   const { key } = options
   if (file !== undefined) throw new UsageError('give a transaction or --program, not both')
-  if (options.submit) throw new UsageError('--program is signed, not sent: it cannot be given with --submit')
+  if (options.submit) throw new UsageError('--program excludes --submit: a program is signed, not sent')
   if (key === undefined) throw new UsageError('--program needs --key: the account that the program may spend from')
   const program = await readAll(programFile)
   SignProgram.check(program, programFile)

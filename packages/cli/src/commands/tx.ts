@@ -30,8 +30,8 @@ type Found = {
 }
 
 export const txCommand = command({
-  description: `Says what became of a transaction: in which round it was confirmed, when, and what it did; or that it is pending, has expired, or is \
-not known. Asks the node, which remembers about 1000 rounds, then an indexer, and what the commands have recorded of it.`,
+  description: `Show a transaction's status: the round and time of its confirmation and its effects; or that it is pending, expired or \
+unknown. Sources are the node, which keeps about 1000 rounds, an indexer, and the log of the commands that send.`,
   positionals: [{ name: 'ID', description: 'id of the transaction, 52 letters and digits' }],
   options: {
     ...chainOptions,
@@ -44,7 +44,7 @@ not known. Asks the node, which remembers about 1000 rounds, then an indexer, an
       type: 'string',
       placeholder: 'FILE',
       completes: 'file',
-      description: 'file that records what was sent (~/.latchkey/transactions.jsonl)',
+      description: 'log of sent transactions (~/.latchkey/transactions.jsonl)',
     },
     json: { type: 'boolean', description: 'print the result as one line of JSON' },
   },
@@ -63,7 +63,7 @@ not known. Asks the node, which remembers about 1000 rounds, then an indexer, an
     const indexer = Indexer.choose(options.indexer, chain.caip2, process.env, isOwn)
     const log = new SentLog(options.log ?? defaultPath())
     const sent = recordOf(log, id!)
-    const found = await withProgress('Looking for it', lookUp(chain, id!, sent, indexer))
+    const found = await withProgress('Looking up the transaction', lookUp(chain, id!, sent, indexer))
     const lines = found.transaction === undefined ? [] : await describe(chain, found.transaction)
     if (options.json) printJson(toJson(chain, id!, found, lines))
     try {

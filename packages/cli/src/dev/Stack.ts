@@ -118,8 +118,8 @@ function writePointer(closers: (() => unknown)[], options: StackOptions, parts: 
     closers.push(() => rmSync(path, { force: true }))
     options.onPointer?.(path)
   } catch (cause) {
-    const why = `other terminals do not find this stack by themselves: ${(cause as Error).message}`
-    options.onError?.(new CommandError('file_unwritable', why, { hint: 'use its environment there', cause }))
+    const why = `other terminals cannot find this stack: ${(cause as Error).message}`
+    options.onError?.(new CommandError('file_unwritable', why, { hint: 'set its environment variables there', cause }))
   }
 }
 
@@ -201,8 +201,8 @@ async function startDevnet(context: StartContext): Promise<Devnet> {
     return Devnet.start({ ...options, onLine: ledgerEvents.onLine })
   }).catch((cause: unknown) => {
     if (!(cause instanceof StateFileError)) throw cause
-    const hint = 'latchkey dev --fresh starts over and keeps the old files in the directory previous'
-    throw new CommandError('stack_unusable', `the ledger of the stack cannot be used: ${cause.message}`, {
+    const hint = 'start over with latchkey dev --fresh, which moves the old files to the directory previous'
+    throw new CommandError('stack_unusable', `the previous dev stack's ledger cannot be used: ${cause.message}`, {
       hint,
       cause,
     })

@@ -80,8 +80,8 @@ export function open(path: string, { isFresh = false }: { isFresh?: boolean | un
 function checkOwner(path: string): void {
   const isNew = readdirSync(path).every((name) => name === lockName)
   if (isNew || readMarker(path) !== undefined) return
-  throw new CommandError('invalid_file', `${path} is not the directory of a dev stack`, {
-    hint: 'give a new or an empty one with --dir',
+  throw new CommandError('invalid_file', `${path} is not a dev stack's directory`, {
+    hint: 'give a new or empty directory with --dir',
   })
 }
 
@@ -138,11 +138,10 @@ function explained<T>(path: string, work: () => T): T {
 /** Explains what is running and what to do about it. */
 function alreadyRunning(path: string, cause: unknown): CommandError {
   const stack = StackPointer.find().running.find(({ directory }) => directory === path)
-  const where =
-    stack === undefined ? 'and is just starting or stopping' : `at ${stack.sellerUrl} (process ${stack.pid})`
-  const stop = stack === undefined ? '' : ` Ctrl-C in its terminal, or kill ${stack.pid}, ends it.`
-  return new CommandError('stack_already_running', `a dev stack already runs in ${shortPath(path)} ${where}`, {
-    hint: `The other commands find it by themselves: try latchkey console.${stop} latchkey dev --ephemeral starts another beside it.`,
+  const where = stack === undefined ? 'and is starting or stopping' : `at ${stack.sellerUrl} (process ${stack.pid})`
+  const stop = stack === undefined ? '' : ` To stop it, press Ctrl-C in its terminal or run kill ${stack.pid}.`
+  return new CommandError('stack_already_running', `a dev stack is already running in ${shortPath(path)} ${where}`, {
+    hint: `Other commands use it: try latchkey console.${stop} To start another, run latchkey dev --ephemeral.`,
     cause,
   })
 }

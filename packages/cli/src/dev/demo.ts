@@ -13,7 +13,7 @@ export type OnStep = (text: string, emphasis?: readonly [Style, string]) => void
 export async function runDemo(parts: StackParts, onStep: OnStep): Promise<void> {
   const { chain, sellerUrl, buyer } = parts
   const url = `${sellerUrl}/weather`
-  if (parts.isBuyerFunded) onStep('the buyer had no dollars left to pay with, and was given some')
+  if (parts.isBuyerFunded) onStep('the buyer had too few dollars and was funded')
   const before = await balances(parts)
   const signer = fromKmd({ kmd: { dataDir: parts.kmdDataDir }, wallet: buyerWallet, password: '', address: buyer })
   const pay = payingFetch(new Buyer({ signer, chains: chain }), {
@@ -32,10 +32,10 @@ export async function runDemo(parts: StackParts, onStep: OnStep): Promise<void> 
     throw new Error(`the paid request ended with status ${response.status}`)
   const found = await chain.algod.transaction(receipt.transaction)
   const round = found.type === 'confirmed' ? found.round : '?'
-  onStep(`the facilitator settles it in round ${round} and pays the fee`, ['green', `round ${round}`])
+  onStep(`the facilitator settles the payment in round ${round} and pays the fee`, ['green', `round ${round}`])
   onStep(`the seller responds with ${response.status}: ${await response.text()}`, ['green', `${response.status}`])
   const after = await balances(parts)
-  onStep(`the buyer had ${before.buyer}, has ${after.buyer}; the seller had ${before.seller}, has ${after.seller}`)
+  onStep(`the buyer had ${before.buyer}, now ${after.buyer}; the seller had ${before.seller}, now ${after.seller}`)
 }
 
 async function balances({ chain, buyer, seller }: StackParts): Promise<{ buyer: string; seller: string }> {

@@ -23,16 +23,16 @@ export function addressLines(stack: Stack, command: string): readonly (readonly 
   const env = `${sellerUrl}${environmentPath}`
   return [
     [],
-    row('Seller', `${sellerUrl}/weather`, taken.seller, 'open it in a browser, too'),
-    row('Key daemon', kmdUrl, taken.kmd, 'its console, by a link that works once:', 'console link:'),
+    row('Seller', `${sellerUrl}/weather`, taken.seller, 'also opens in a browser'),
+    row('Key daemon', kmdUrl, taken.kmd, 'one-time link to its console:', 'console link:'),
     ['  ', ['cyan', consoleLink()]],
     row('Facilitator', facilitatorUrl, taken.facilitator),
     row('Devnet', devnet.url, taken.devnet),
     row('Indexer', devnet.indexerUrl!, taken.indexer),
     directoryRow(stack),
-    ['Other terminals find it: ', ['bold', `${command} pay ${sellerUrl}/weather`]],
+    ['In another terminal: ', ['bold', `${command} pay ${sellerUrl}/weather`]],
     ['For other programs: ', ['bold', `eval "$(curl -s ${env})"`]],
-    ['Ctrl-C ends all of it.'],
+    ['To stop everything, press Ctrl-C.'],
   ]
 }
 
@@ -48,7 +48,7 @@ function row(label: string, url: string, takenPort: number | undefined, ...notes
 function directoryRow({ directory }: Stack): readonly Span[] {
   const { path, isEphemeral, isKept } = directory
   const shown = shortPath(path)
-  const kept = isKept ? '  (from before; --fresh starts over)' : '  (kept for the next start)'
+  const kept = isKept ? '  (restored; --fresh starts over)' : '  (kept for the next start)'
   const note = isEphemeral ? '  (removed at the end)' : kept
   const fits = '  '.length + labelWidth + shown.length + note.length < width
   return ['  ', ['bold', 'Directory'.padEnd(labelWidth)], shown, ['dim', fits ? note : '']]

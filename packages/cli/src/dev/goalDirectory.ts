@@ -16,7 +16,7 @@ const anyToken = 'a'.repeat(64)
 /** @throws UsageError if `goal` would refuse the token. */
 export function checkToken(token: string | undefined): void {
   if (token === undefined || tokenPattern.test(token)) return
-  throw new UsageError('--goal-dir takes a --token of 64 to 256 characters, as goal does', { code: 'invalid_value' })
+  throw new UsageError('--goal-dir requires a --token of 64 to 256 characters, as goal does', { code: 'invalid_value' })
 }
 
 /**
@@ -52,8 +52,8 @@ function refuseOtherNetwork(directory: string, { faucet }: Devnet): void {
   const genesis = readIfAny(join(directory, genesisFile))
   const isNew = genesis === undefined && readIfAny(join(directory, tokenFile)) === undefined
   if (isNew || genesis?.includes(faucet.address)) return
-  throw new CommandError('invalid_file', `${directory} is the data directory of another node`, {
-    hint: 'give a new directory, or one of an earlier devnet',
+  throw new CommandError('invalid_file', `${directory} is another node's data directory`, {
+    hint: "give a new directory, or an earlier devnet's",
   })
 }
 

@@ -17,7 +17,7 @@ export function isLocalOrigin(origin: string | undefined, fetchSite: string | un
   return Access.isLoopbackOrigin(origin)
 }
 
-export const hostRefusal = 'this server is for programs on its machine: use the address 127.0.0.1'
+export const hostRefusal = 'this server accepts only local programs; use the address 127.0.0.1'
 
 /** Wraps a handler so that it serves only requests that name this machine as their host. */
 export function onlyLocalHosts(handle: FetchHandler): FetchHandler {

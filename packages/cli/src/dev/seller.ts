@@ -54,16 +54,16 @@ type Answer = { status: number; headers: { [name: string]: string }; body: strin
 function answer({ method, url, headers }: IncomingMessage, exports: () => string): Answer {
   const path = url?.split('?')[0]
   if (path !== '/weather' && path !== environmentPath) {
-    return refusal(404, `there are only /weather, ${salesPath} and ${environmentPath}`)
+    return refusal(404, `not found; the paths are /weather, ${salesPath} and ${environmentPath}`)
   }
-  if (method !== 'GET' && method !== 'HEAD') return refusal(405, 'this can only be read', { Allow: 'GET, HEAD' })
+  if (method !== 'GET' && method !== 'HEAD') return refusal(405, 'method not allowed; use GET', { Allow: 'GET, HEAD' })
   if (path === '/weather') {
     const report = { weather: 'sunny', temperature: 70, timestamp: new Date().toISOString() }
     return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ report }) }
   }
   // The environment contains the token of the daemon and the mnemonic of the dispenser.
   if (!isLocalOrigin(headers.origin, headers['sec-fetch-site']?.toString())) {
-    return refusal(403, 'no web page of another origin may read this')
+    return refusal(403, 'web pages of other origins may not read this')
   }
   const text = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
   return { status: 200, headers: text, body: exports() }

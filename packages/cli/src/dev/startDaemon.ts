@@ -99,8 +99,8 @@ async function openWallet(kmd: Kmd, name: string): Promise<Wallet> {
     return await kmd.unlock({ name, password: '' })
   } catch (cause) {
     if (!(cause instanceof KmdClientError) || cause.code !== 'wrong_password') throw cause
-    const hint = `give it a blank one again, or another name: latchkey kmd -d DIR, then latchkey wallet password ${name} -d DIR. latchkey dev --fresh starts over.`
-    throw new CommandError('stack_unusable', `the wallet ${name} has a password now, and the stack needs it blank`, {
+    const hint = `remove the password or rename the wallet: latchkey kmd -d DIR, then latchkey wallet password ${name} -d DIR. To start over: latchkey dev --fresh`
+    throw new CommandError('stack_unusable', `the wallet ${name} now has a password, but the stack needs a blank one`, {
       hint,
       cause,
     })

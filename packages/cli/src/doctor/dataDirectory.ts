@@ -12,7 +12,7 @@ import { type Finding, fault, ok, warning } from './Finding.js'
 export async function checkDirectory(dataDir: string, { isDevStack = false } = {}): Promise<Finding[]> {
   const directory = statOf(dataDir)
   if (directory === undefined)
-    return [fault(`${dataDir} does not exist`, 'latchkey kmd creates it and starts the daemon')]
+    return [fault(`${dataDir} does not exist`, 'create it and start the daemon: latchkey kmd')]
   if (!directory.isDirectory()) return [fault(`${dataDir} is not a directory`, 'give another with --data-dir')]
   const { config, findings } = checkSettings(dataDir, isDevStack)
   const wallets = config === undefined ? [] : await checkWallets(Config.walletsDirectory(config, dataDir))
@@ -22,24 +22,24 @@ export async function checkDirectory(dataDir: string, { isDevStack = false } = {
 function checkOwner(dataDir: string, { uid, mode }: Stats): Finding {
   const own = process.getuid?.()
   if (own !== undefined && own !== 0 && uid !== own)
-    return fault(`${dataDir} belongs to another user`, 'run this as the user of the daemon')
-  if ((mode & 0o077) !== 0) return warning(`${dataDir} can be read by others`, `chmod 700 ${dataDir}`)
+    return fault(`${dataDir} belongs to another user`, "run latchkey doctor as the daemon's user")
+  if ((mode & 0o077) !== 0) return warning(`other users can read ${dataDir}`, `chmod 700 ${dataDir}`)
   return ok(`${dataDir} is readable by its owner only`)
 }
 
 function checkToken(dataDir: string, isDevStack: boolean): Finding[] {
   const path = join(dataDir, 'kmd.token')
   const file = statOf(path)
-  if (file === undefined) return [warning('there is no API token yet', 'start the daemon: latchkey kmd')]
+  if (file === undefined) return [warning('no API token exists yet', 'start the daemon: latchkey kmd')]
   const findings: Finding[] = []
-  if ((file.mode & 0o077) !== 0) findings.push(warning(`${path} can be read by others`, `chmod 600 ${path}`))
+  if ((file.mode & 0o077) !== 0) findings.push(warning(`other users can read ${path}`, `chmod 600 ${path}`))
   const token = readText(path)
-  if (token === undefined) findings.push(fault(`${path} cannot be read`, 'run this as the user of the daemon'))
+  if (token === undefined) findings.push(fault(`${path} cannot be read`, "run latchkey doctor as the daemon's user"))
   else if (/^a{64}\s*$/.test(token))
     findings.push(
       isDevStack
-        ? ok('the API token is the public one of LocalNet, on purpose: this is a dev stack')
-        : warning('the API token is the one of LocalNet', 'on a machine with real keys: latchkey token rotate'),
+        ? ok("the API token is LocalNet's public one, as intended in a dev stack")
+        : warning("the API token is LocalNet's, which is public", 'on a machine with real keys: latchkey token rotate'),
     )
   return findings.length > 0 ? findings : [ok('the API token exists and is readable by its owner only')]
 }
@@ -56,12 +56,12 @@ function checkSettings(dataDir: string, isDevStack: boolean): { config?: Config.
   }
   const findings = text === undefined ? [] : misspelt(text)
   if (config.allowedOrigins.includes('*'))
-    findings.push(warning('every web page may call the daemon', 'list the origins in allowed_origins instead of *'))
+    findings.push(warning('any web page may call the daemon', 'list the origins in allowed_origins instead of *'))
   if (config.allowUnsafeScrypt)
     findings.push(
       isDevStack
-        ? ok('passwords can be guessed fast (allow_unsafe_scrypt), on purpose: this is a dev stack')
-        : warning('passwords can be guessed fast (allow_unsafe_scrypt)', 'remove it from kmd_config.json'),
+        ? ok('password derivation is weak (allow_unsafe_scrypt), as intended in a dev stack')
+        : warning('password derivation is weak (allow_unsafe_scrypt)', 'remove it from kmd_config.json'),
     )
   if (!/^(|127\.[0-9.]+:[0-9]+|localhost:[0-9]+|\[::1\]:[0-9]+|:[0-9]+)$/.test(config.address))
     findings.push(

@@ -11,7 +11,8 @@ export function checkMachine(environment: { readonly [name: string]: string | un
 
 /** The daemon needs flock to lock its data directory. */
 function checkFlock(): Finding {
-  if (process.platform !== 'linux') return warning(`${process.platform} is not tested`, 'run it on Linux')
+  if (process.platform !== 'linux')
+    return warning(`${process.platform} is not a tested platform`, 'run Latchkey on Linux')
   const { error } = spawnSync('flock', ['--version'], { stdio: 'ignore' })
   return error === undefined ? ok('flock is installed') : fault('flock is missing', 'install the package util-linux')
 }
@@ -21,10 +22,10 @@ function checkSecrets(environment: { readonly [name: string]: string | undefined
   const secrets: [string, string][] = [
     ['AVM_MNEMONIC', keyCure],
     ['AVM_PRIVATE_KEY', keyCure],
-    ['KMD_PASSWORD', 'put it into a file of mode 600 and set KMD_PASSWORD_FILE'],
+    ['KMD_PASSWORD', 'put the password into a file with mode 600 and set KMD_PASSWORD_FILE'],
   ]
   const found = secrets.filter(([name]) => (environment[name] ?? '') !== '')
-  if (found.length === 0) return [ok('no secret is in the environment')]
+  if (found.length === 0) return [ok('the environment contains no secrets')]
   return found.map(([name, cure]) => warning(`${name} is in the environment, where other programs can read it`, cure))
 }
 
@@ -40,7 +41,12 @@ function checkNames(environment: { readonly [name: string]: string | undefined }
     if (!prefixes.test(name) || variableNames.includes(name) || others.test(name)) return []
     const suggestion = Suggestion.didYouMean(name, variableNames)
     if (suggestion === undefined && !name.startsWith('LATCHKEY_')) return []
-    const text = `${name} in the environment is read by no command`
-    return [warning(suggestion === undefined ? text : `${text}; ${suggestion}`, 'latchkey help environment lists them')]
+    const text = `no command reads the environment variable ${name}`
+    return [
+      warning(
+        suggestion === undefined ? text : `${text}; ${suggestion}`,
+        'list the variables: latchkey help environment',
+      ),
+    ]
   })
 }

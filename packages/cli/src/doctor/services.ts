@@ -17,7 +17,7 @@ export async function checkDaemon(dataDir: string): Promise<Finding[]> {
     const kmd = await Kmd.connect({ dataDir, timeoutMs })
     try {
       const { version, wallets, openHandles, walletProblems, sameUserAgents, suspendedAgents } = await kmd.health()
-      const text = `the daemon ${version} runs at ${kmd.address}: ${counted(wallets, 'wallet')}, ${counted(openHandles, 'open handle')}`
+      const text = `the daemon ${version} is running at ${kmd.address}: ${counted(wallets, 'wallet')}, ${counted(openHandles, 'open handle')}`
       const agents = [...checkAgents(sameUserAgents), ...checkSuspended(suspendedAgents)]
       if (walletProblems.length === 0) return [ok(text), ...agents]
       const problems = shortList(walletProblems.map(({ file, problem }) => `${file} ${problem}`))
@@ -36,8 +36,8 @@ function checkAgents(names: readonly string[]): Finding[] {
   if (names.length === 0) return []
   return [
     warning(
-      `${agentsText(names)}: used by the user of the daemon, or by root, who can read its files, so that no limit holds`,
-      'run the daemon as a user of its own (latchkey service install sets one up), or the agent as another user',
+      `${agentsText(names)}: used by the daemon's user or by root, who can read its files and so bypass every limit`,
+      'run the daemon as its own user (latchkey service install --system), or run the agent as another user',
     ),
   ]
 }
@@ -45,7 +45,7 @@ function checkAgents(names: readonly string[]): Finding[] {
 function checkSuspended(names: readonly string[]): Finding[] {
   if (names.length === 0) return []
   const why = 'suspended, because the state database was rolled back or damaged'
-  return [fault(`${agentsText(names)}: ${why}`, 'look at their budgets, then run: latchkey agent confirm')]
+  return [fault(`${agentsText(names)}: ${why}`, 'review their budgets, then run: latchkey agent confirm')]
 }
 
 function agentsText(names: readonly string[]): string {
@@ -62,22 +62,25 @@ function shortList(texts: readonly string[], separator = '; '): string {
 function explainDaemon(dataDir: string, error: unknown): Finding {
   if (!(error instanceof KmdClientError)) throw error
   if (error.code === 'invalid_token')
-    return fault('the daemon does not accept the token in kmd.token', 'restart it, or latchkey token rotate')
+    return fault(
+      'the daemon does not accept the token in kmd.token',
+      'restart the daemon, or run latchkey token rotate',
+    )
   if (error.code === 'foreign_listener') return fault(error.message, foreignCure)
   if (error.code === 'daemon_not_running') return explainNotRunning(dataDir, error)
   if (clientExits[error.code] === 'unreachable')
-    return fault(`the daemon does not answer: ${error.message}`, 'start it: latchkey kmd')
+    return fault(`the daemon does not respond: ${error.message}`, 'start it: latchkey kmd')
   return warning(
-    `the program at that address is not this daemon: ${error.message}`,
-    'the Go daemon works too, without the additional operations',
+    `another program listens at the daemon's address: ${error.message}`,
+    "the Go daemon also works, but without Latchkey's additional operations",
   )
 }
 
 /** A killed daemon leaves its address behind. One that was stopped, or never ran, has none. */
 function explainNotRunning(dataDir: string, { message }: KmdClientError): Finding {
   const cure = 'start it: latchkey kmd'
-  if (!existsSync(join(dataDir, 'kmd.net'))) return fault(`the daemon does not run: ${message}`, cure)
-  return fault(`the daemon was killed, and kmd.net is what it left behind: ${message}`, cure)
+  if (!existsSync(join(dataDir, 'kmd.net'))) return fault(`the daemon is not running: ${message}`, cure)
+  return fault(`the daemon was killed and left kmd.net behind: ${message}`, cure)
 }
 
 export async function checkNode(open: () => Promise<Chain>): Promise<{ finding: Finding; chain?: Chain }> {
@@ -85,14 +88,14 @@ export async function checkNode(open: () => Promise<Chain>): Promise<{ finding: 
     const chain = await open()
     await chain.parameters()
     return {
-      finding: ok(`a node of ${Network.describe(chain.caip2)} answers, at round ${await chain.algod.lastRound()}`),
+      finding: ok(`a node of ${Network.describe(chain.caip2)} responds, at round ${await chain.algod.lastRound()}`),
       chain,
     }
   } catch (error) {
     return {
       finding: fault(
-        `no node answers: ${explained(error).message}`,
-        'give one with --node, and its network with --network; latchkey devnet runs one here',
+        `no node responds: ${explained(error).message}`,
+        'give a node with --node and its network with --network, or run a local one: latchkey devnet',
       ),
     }
   }
@@ -131,17 +134,17 @@ async function checkDollars(chain: Chain, address: string, assetId: bigint): Pro
 const maxKinds = 20
 
 export async function checkFacilitator(url: string): Promise<Finding> {
-  const cure = 'start one: latchkey facilitator; or set FACILITATOR_URL to one that runs'
+  const cure = 'start one: latchkey facilitator; or set FACILITATOR_URL to a running one'
   try {
     const response = await fetch(new URL('supported', url.endsWith('/') ? url : `${url}/`), {
       signal: AbortSignal.timeout(timeoutMs),
       redirect: 'error',
     })
     const { kinds } = (await response.json()) as { kinds?: { network?: unknown }[] }
-    if (!response.ok || !Array.isArray(kinds)) return fault(`${url} answers, but is not a facilitator`, cure)
+    if (!response.ok || !Array.isArray(kinds)) return fault(`${url} responds, but is not a facilitator`, cure)
     const networks = new Set(kinds.slice(0, maxKinds).map(({ network }) => Network.describe(String(network))))
     return ok(`the facilitator at ${url} serves ${[...networks].join(', ')}`)
   } catch (error) {
-    return fault(`the facilitator at ${url} does not answer: ${(error as Error).message}`, cure)
+    return fault(`the facilitator at ${url} does not respond: ${(error as Error).message}`, cure)
   }
 }

@@ -10,13 +10,13 @@ export const drainOptions = {
     type: 'string',
     placeholder: 'SECONDS',
     description:
-      'how long it still takes payments after SIGTERM, while /readyz says that it stops (5 with a shared database, else 0)',
+      'how long to accept payments after SIGTERM, while /readyz reports not ready (5 with a shared database, else 0)',
   },
   'drain-timeout': {
     type: 'string',
     placeholder: 'SECONDS',
     description:
-      'after which it ends after SIGTERM, with the delay (25); what is not settled then is continued by others',
+      'maximum time from SIGTERM to exit, including the delay (25); other replicas continue open settlements',
   },
 } as const satisfies { [name: string]: Option }
 
@@ -100,7 +100,7 @@ export class RunningFacilitator {
     facilitator.drain()
     server.drain()
     const delayMs = isUrgent ? 0 : times.delayMs
-    onStep(`stopping: not ready any more${delayMs === 0 ? '' : `, taking payments for another ${delayMs / 1000} s`}`)
+    onStep(`stopping: no longer ready${delayMs === 0 ? '' : `, accepting payments for another ${delayMs / 1000} s`}`)
     if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
     const lastMs = Math.min(times.timeoutMs * lastShare, maxLastMs)
     const closed = server.stop(Math.max(leftMs() - lastMs, 0))
@@ -109,7 +109,7 @@ export class RunningFacilitator {
     await closed
     clearTimeout(giveUp)
     const isDone = await within(Math.max(leftMs(), lastMs), facilitator.stop())
-    onStep(isDone ? 'stopped' : 'stopped before the database answered; others continue when the leases have ended')
+    onStep(isDone ? 'stopped' : 'stopped before the database responded; other replicas continue when the leases expire')
     return isDone
   }
 }

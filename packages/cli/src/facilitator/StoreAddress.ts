@@ -14,19 +14,19 @@ export const storeOptions = {
     placeholder: 'STORE',
     completes: 'file',
     description:
-      'database of settlements: a file (~/.latchkey/facilitator.db), or postgres://USER@HOST/DATABASE, which replicas share',
+      'settlement database: a file (~/.latchkey/facilitator.db), or postgres://USER@HOST/DATABASE, which replicas share',
   },
   'store-file': {
     type: 'string',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'read the address of the database, which can have a password, from the first line of this file',
+    description: 'read the database address, which may contain a password, from the first line of this file',
   },
 } as const satisfies { [name: string]: Option }
 
 export const storeVariable = 'LATCHKEY_FACILITATOR_STORE'
 
-export const storeNotes = `The address of the database can also be in ${storeVariable}. Its password is there or in --store-file, or in \
+export const storeNotes = `The database address can also be in ${storeVariable}. Put its password there, in the file of --store-file, or in \
 PGPASSWORD or ~/.pgpass; the other PG* variables apply too.`
 
 export type StoreAddress =
@@ -47,9 +47,9 @@ export function storeFrom(given: Values, environment: Environment): StoreAddress
     const found = parse(store)
     if (found.type === 'postgres' && hasPassword(found.address)) {
       throw new UsageError(
-        '--store has a password, which every user of this machine can read in the list of processes',
+        '--store contains a password, which every user of this machine can read in the process list',
         {
-          hint: `put the address into a file for --store-file, or into ${storeVariable}; or the password into PGPASSWORD`,
+          hint: `put the address into a file (--store-file) or into ${storeVariable}, or the password into PGPASSWORD`,
         },
       )
     }
@@ -65,7 +65,7 @@ function parse(text: string): StoreAddress {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? []
   if (scheme === undefined) return { type: 'sqlite', path: text }
   // Omits the rest of the address, which may contain a password.
-  throw new UsageError(`settlements cannot be kept in a database of ${quoted(scheme)}`, {
+  throw new UsageError(`databases of type ${quoted(scheme)} are not supported`, {
     code: 'invalid_value',
     hint: 'give a file, or an address that begins with postgres://',
   })
@@ -89,14 +89,14 @@ function readFirstLine(path: string): string {
   } catch (cause) {
     throw new CommandError(
       'file_unreadable',
-      `the address of the database cannot be read: ${(cause as Error).message}`,
+      `the file with the database address cannot be read: ${(cause as Error).message}`,
       {
         cause,
       },
     )
   }
   const line = text.slice(0, maxFileBytes).split('\n', 1)[0]!.trim()
-  if (line === '' || text.length > maxFileBytes) throw new UsageError(`${path} contains no address of a database`)
+  if (line === '' || text.length > maxFileBytes) throw new UsageError(`${path} contains no database address`)
   return line
 }
 

@@ -14,7 +14,7 @@ export const feePayerOptions = {
   key: {
     ...signerOptions.key,
     multiple: true,
-    description: 'address of the key in that wallet; repeat it for more fee accounts, the preferred one first',
+    description: 'address of the key in that wallet; repeatable for more fee accounts, the preferred one first',
   },
   'password-file': { ...signerOptions['password-file'], multiple: true },
   'password-fd': signerOptions['password-fd'],
@@ -22,10 +22,10 @@ export const feePayerOptions = {
   'data-dir': { ...signerOptions['data-dir'], multiple: true },
 } as const satisfies { [name: string]: Option }
 
-export const feePayerNotes = `The keys of the fee accounts are in the key daemon (--wallet and --key, or KMD_WALLET and KMD_KEY, separated \
-by commas), which they never leave; or in the environment: AVM_MNEMONIC (25 words) or AVM_PRIVATE_KEY (64 bytes in base64), of further \
-accounts AVM_MNEMONIC_2 or AVM_PRIVATE_KEY_2 and so on. With several --key, --wallet, --password-file and --data-dir are given once for \
-all of them, or once for each.`
+export const feePayerNotes = `The keys of the fee accounts stay in the key daemon (--wallet and --key, or KMD_WALLET and KMD_KEY, separated \
+by commas), or come from the environment: AVM_MNEMONIC (25 words) or AVM_PRIVATE_KEY (64 bytes in base64), for further \
+accounts AVM_MNEMONIC_2 or AVM_PRIVATE_KEY_2 and so on. With several --key options, give --wallet, --password-file and --data-dir once for \
+all keys, or once for each.`
 
 type Values = {
   readonly wallet?: string[] | undefined
@@ -84,7 +84,7 @@ function passwordOf(
 function valueFor(option: string, values: readonly string[] | undefined, { index, count }: Place): string | undefined {
   if (values === undefined || values.length === 1) return values?.[0]
   if (values.length === count) return values[index]
-  throw new UsageError(`${option} is given ${values.length} times, and --key ${count} times`, {
+  throw new UsageError(`${option} is given ${values.length} times, but --key ${count} times`, {
     hint: `give ${option} once for all keys, or once for each`,
   })
 }
@@ -107,7 +107,7 @@ function environmentSigners(environment: Environment): Signer.Signer[] {
     if (signers.length !== number - 1) {
       const name = `${mnemonic === '' ? 'AVM_PRIVATE_KEY' : 'AVM_MNEMONIC'}`
       const before = signers.length === 0 ? name : `${name}_${signers.length + 1}`
-      throw new UsageError(`${name}${suffix} is set, and ${before} is not`)
+      throw new UsageError(`${name}${suffix} is set, but ${before} is not`)
     }
     signers.push(mnemonic === '' ? Signer.fromSecretKey(secret) : Signer.fromMnemonic(mnemonic))
   }

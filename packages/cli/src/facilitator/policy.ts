@@ -11,41 +11,45 @@ export const policyOptions = {
     type: 'string',
     multiple: true,
     placeholder: 'ADDRESS',
-    description: 'settle only for this seller; repeat it for more',
+    description: 'settle only for this seller; repeatable',
   },
   asset: {
     type: 'string',
     multiple: true,
     placeholder: 'ID',
-    description: 'settle only in this asset; repeat it for more',
+    description: 'settle only in this asset; repeatable',
   },
   rate: {
     type: 'string',
     placeholder: 'N',
-    description: 'settled payments per minute and seller, of which one payer can have half',
+    description: 'maximum settled payments per minute and seller; one payer may use half of them',
   },
   'caller-rate': {
     type: 'string',
     placeholder: 'N',
-    description: 'requests per minute of one caller, by API key or address',
+    description: 'maximum requests per minute and caller, by API key or address',
   },
   'client-ip-header': {
     type: 'string',
     placeholder: 'NAME',
-    description: 'header in which a proxy names the address of the caller',
+    description: "header in which a proxy sends the caller's address",
   },
   'min-amount': {
     type: 'string',
     placeholder: 'UNITS',
-    description: 'pay the fee only for payments of at least so many base units',
+    description: 'pay the fee only for payments of at least this many base units',
   },
-  'fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day and seller' },
-  'total-fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day in total' },
+  'fee-budget': { type: 'string', placeholder: 'MICRO', description: 'maximum fees per day and seller, in microAlgos' },
+  'total-fee-budget': {
+    type: 'string',
+    placeholder: 'MICRO',
+    description: 'maximum total fees per day, in microAlgos',
+  },
   'api-keys-file': {
     type: 'string',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'file of API keys, one per line, of which callers must send one',
+    description: 'file with accepted API keys, one per line; callers must send one',
   },
   open: { type: 'boolean', description: 'on MainNet: settle for any seller' },
 } as const satisfies { [name: string]: Option }
@@ -95,7 +99,7 @@ export type ClientAddress = (request: Request) => string | undefined
  */
 export function addressFrom(header: string | undefined): ClientAddress | undefined {
   if (header === undefined) return undefined
-  if (!/^[A-Za-z0-9-]+$/.test(header)) throw new UsageError('--client-ip-header is not the name of a header')
+  if (!/^[A-Za-z0-9-]+$/.test(header)) throw new UsageError('--client-ip-header must be the name of a header')
   return ({ headers }) => headers.get(header)?.split(',').at(-1)?.trim()
 }
 
@@ -126,7 +130,7 @@ function readText(path: string): string {
 export function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptions): void {
   const isRestricted = payTo !== undefined || apiKeys !== undefined
   if (isRestricted && feeMicroAlgosPerDay !== undefined) return
-  throw new UsageError('on MainNet the sellers and the fees have to be limited', {
+  throw new UsageError('on MainNet, sellers and fees must be limited', {
     hint: 'give --pay-to or --api-keys-file, and --fee-budget; or --open for any seller',
   })
 }

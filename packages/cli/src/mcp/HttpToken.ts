@@ -37,13 +37,15 @@ function read(path: string): string | undefined {
     const { mode, uid, size } = fstatSync(descriptor)
     const isPrivate = process.platform === 'win32' || ((mode & 0o077) === 0 && uid === process.getuid?.())
     if (!isPrivate) {
-      throw new CommandError('invalid_file', `${quoted(path)} is not this user's alone, so its token is no secret`, {
-        hint: 'remove it: a new one is made',
+      throw new CommandError('invalid_file', `other users can access ${quoted(path)}, so its token is not secret`, {
+        hint: 'remove the file; a new one is then created',
       })
     }
     const text = size > maxFileBytes ? '' : readFileSync(descriptor, 'utf8').trim()
     if (/^[A-Za-z0-9_-]{32,200}$/.test(text)) return text
-    throw new CommandError('invalid_file', `${quoted(path)} has no token`, { hint: 'remove it: a new one is made' })
+    throw new CommandError('invalid_file', `${quoted(path)} contains no token`, {
+      hint: 'remove the file; a new one is then created',
+    })
   } finally {
     closeSync(descriptor)
   }

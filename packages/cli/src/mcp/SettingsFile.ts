@@ -55,7 +55,7 @@ export function addServer({ path: given, member, name, entry, mayReplace }: Addi
   const before = Object.hasOwn(servers, name) ? servers[name] : undefined
   if (isDeepStrictEqual(before, entry)) return { isChanged: false, backup: undefined }
   if (before !== undefined && !mayReplace) {
-    throw new CommandError('file_exists', `${quoted(path)} has another server named ${quoted(name)}`, {
+    throw new CommandError('file_exists', `${quoted(path)} already has a different server named ${quoted(name)}`, {
       hint: 'give --replace to replace it, or another name with --name',
     })
   }
@@ -82,7 +82,7 @@ function targetOf(path: string): string {
 
 function readText(path: string): string | undefined {
   try {
-    if (statSync(path).size > maxBytes) throw new Error('it is too large')
+    if (statSync(path).size > maxBytes) throw new Error('the file is too large')
     return readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
@@ -97,10 +97,10 @@ function parse(path: string, text: string): Json.Members {
   try {
     value = JSON.parse(text)
   } catch {
-    throw invalid(path, 'it is not valid JSON, and comments in it would be lost')
+    throw invalid(path, 'the file is not valid JSON; rewriting it would lose its comments')
   }
   if (Json.isObject(value)) return value
-  throw invalid(path, 'it is not an object')
+  throw invalid(path, 'the file is not a JSON object')
 }
 
 /** Written to a temporary file in the same directory, synced and renamed, with the previous mode. */
@@ -119,7 +119,7 @@ function replace(path: string, content: string, before: string | undefined): str
     }
     if (before !== undefined) chmodSync(part, statSync(path).mode & 0o777)
     // The client may have written its settings in the meantime.
-    if (readText(path) !== before) throw new Error('another program has just changed it')
+    if (readText(path) !== before) throw new Error('another program changed it at the same time')
     renameSync(part, path)
   } catch (error) {
     rmSync(part, { force: true })
@@ -130,7 +130,7 @@ function replace(path: string, content: string, before: string | undefined): str
 }
 
 function invalid(path: string, why: string): CommandError {
-  return new CommandError('invalid_file', `${quoted(path)} is not changed: ${why}`, {
-    hint: 'without --write the command prints what to add by hand',
+  return new CommandError('invalid_file', `${quoted(path)} was not changed: ${why}`, {
+    hint: 'to add the settings by hand, run the command without --write',
   })
 }

@@ -41,14 +41,16 @@ export function newHttpHandler(factory: McpServerFactory, { token, onError }: Ht
 function refusal(request: Request, expected: Buffer): Response | undefined {
   const { headers } = request
   const host = headers.get('host') ?? new URL(request.url).host
-  if (!Access.isLoopback(Access.hostName(host))) return plain(403, 'this name is not one of this machine')
+  if (!Access.isLoopback(Access.hostName(host)))
+    return plain(403, 'this host name is not served; use 127.0.0.1 or localhost')
   const origin = headers.get('origin')
-  if (origin !== null && !Access.isLoopbackOrigin(origin)) return plain(403, 'pages of this origin may not use it')
+  if (origin !== null && !Access.isLoopbackOrigin(origin))
+    return plain(403, 'web pages of this origin may not use this server')
   // Digests have equal lengths, so the comparison time reveals nothing.
   if (!timingSafeEqual(digestOf(headers.get('authorization') ?? ''), expected)) {
     return plain(401, 'the bearer token is missing or wrong', { 'WWW-Authenticate': 'Bearer' })
   }
-  if (new URL(request.url).pathname !== mcpPath) return plain(404, `the server is at ${mcpPath}`)
+  if (new URL(request.url).pathname !== mcpPath) return plain(404, `not found; the path is ${mcpPath}`)
   return undefined
 }
 

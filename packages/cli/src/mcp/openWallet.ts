@@ -13,7 +13,7 @@ import type { WalletServerValues } from './options.js'
 export async function openWallet(options: WalletServerValues): Promise<{ wallet: AgentWallet; name: string }> {
   const token = agentTokenFrom(options['token-file'], process.env)
   if (token === undefined) {
-    throw new UsageError('no token of an agent', { hint: `give --token-file PATH, or set ${tokenVariable}` })
+    throw new UsageError("no agent's token was given", { hint: `give --token-file PATH, or set ${tokenVariable}` })
   }
   // Child processes and dumps of the environment do not need the token.
   delete process.env[tokenVariable]

@@ -7,28 +7,28 @@ import { walletOptions } from '../daemon.js'
 export const walletServerOptions = {
   ...ownAgentOptions,
   'data-dir': walletOptions['data-dir'],
-  key: { type: 'string', placeholder: 'ADDRESS', description: 'the key that pays, if the agent has several' },
+  key: { type: 'string', placeholder: 'ADDRESS', description: 'address of the paying key, if the agent has several' },
   ...chainOptions,
   max: {
     type: 'string',
     placeholder: 'PRICE',
-    description: 'the most for one payment in dollars, whatever a model asks for ($1)',
+    description: "maximum for one payment in dollars, regardless of the model's request ($1)",
   },
   'allow-host': {
     type: 'string',
     multiple: true,
     placeholder: 'HOST',
-    description: 'connect to this host (or HOST:PORT) whatever its address, also without TLS; repeat it for more',
+    description: 'allow this host (or HOST:PORT) at any address, even without TLS; repeatable',
   },
   'allow-private': {
     type: 'boolean',
-    description: 'connect to addresses of this machine and of private networks, also without TLS',
+    description: 'allow addresses of this machine and private networks, even without TLS',
   },
   log: {
     type: 'string',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'file that records every payment (~/.latchkey/mcp/AGENT.jsonl)',
+    description: 'log of payments (~/.latchkey/mcp/AGENT.jsonl)',
   },
 } as const satisfies { [name: string]: Option }
 

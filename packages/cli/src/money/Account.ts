@@ -19,7 +19,7 @@ export const accountOption = {
   type: 'string',
   aliases: ['from'],
   placeholder: 'ADDRESS',
-  description: 'account to act for, or the wallet that has its only key; optional if there is only one',
+  description: 'account to use, or a wallet with a single key; optional if there is only one key',
 } as const satisfies Option
 
 const maxListed = 5
@@ -33,7 +33,7 @@ export function readAccount(
   if (text === undefined || Address.isValid(text)) return { address: text, wallet }
   checkNoTypo(option, text)
   if (wallet !== undefined && wallet !== text) {
-    throw new UsageError(`${option} names the wallet ${quoted(text)}, and --wallet ${quoted(wallet)}`)
+    throw new UsageError(`${option} names the wallet ${quoted(text)}, but --wallet names ${quoted(wallet)}`)
   }
   return { address: undefined, wallet: text }
 }
@@ -43,7 +43,7 @@ export function checkNoTypo(option: string, text: string): void {
   if (Address.isValid(text) || !/^[A-Z2-7]{50,66}$/.test(text)) return
   throw new UsageError(`${option} is not an Algorand address: ${quoted(text)}`, {
     code: 'invalid_value',
-    hint: 'a letter is wrong, missing or too many: copy it again',
+    hint: 'the checksum does not match: copy the address again',
   })
 }
 
@@ -61,18 +61,18 @@ export async function chooseAccount(chain: Chain, wallet: Wallet, given: string 
   const key = holdings.authAddress ?? address
   if (keys.includes(key)) return { address, holdings, key }
   if (holdings.authAddress !== undefined) {
-    const message = `${address} is rekeyed to ${key}, whose key the wallet ${quoted(wallet.name)} does not have; nothing was signed`
+    const message = `${address} is rekeyed to ${key}, and wallet ${quoted(wallet.name)} does not have that key; nothing was signed`
     throw new CommandError('key_not_found', message, {
-      hint: 'give the wallet that has it with --wallet; latchkey key import imports a key',
+      hint: 'give the wallet that has the key with --wallet, or import the key with latchkey key import',
     })
   }
   if ((await wallet.multisigs()).includes(address)) {
-    throw new CommandError('multisig_account', `${address} is a multisig account, which several keys sign for`, {
-      hint: `make the transaction elsewhere, then sign it with latchkey sign FILE --multisig ${address} --member ADDRESS --submit`,
+    throw new CommandError('multisig_account', `${address} is a multisig account, which needs several signatures`, {
+      hint: `create the transaction with another tool, then sign it with latchkey sign FILE --multisig ${address} --member ADDRESS --submit`,
     })
   }
-  throw new CommandError('key_not_found', `the wallet ${quoted(wallet.name)} has no key of ${address}`, {
-    hint: 'latchkey key list shows those it has; give another wallet with --wallet',
+  throw new CommandError('key_not_found', `wallet ${quoted(wallet.name)} does not have the key of ${address}`, {
+    hint: 'list its keys with latchkey key list, or give another wallet with --wallet',
   })
 }
 
@@ -81,8 +81,8 @@ function onlyOne(keys: readonly string[], wallet: Wallet): string {
   if (keys.includes(preferred)) return preferred
   const [first] = keys
   if (first === undefined) {
-    throw new CommandError('key_not_found', `there is no key in ${quoted(wallet.name)} yet`, {
-      hint: 'latchkey key new generates one',
+    throw new CommandError('key_not_found', `the wallet ${quoted(wallet.name)} has no key yet`, {
+      hint: 'generate one with latchkey key new',
     })
   }
   if (keys.length === 1) return first

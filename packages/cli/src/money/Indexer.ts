@@ -32,7 +32,7 @@ export function choose(
   isOwnNetwork: boolean,
 ): Place | undefined {
   if (given !== undefined && !(URL.canParse(given) && /^https?:$/.test(new URL(given).protocol))) {
-    throw new UsageError('--indexer takes an http address', { code: 'invalid_value' })
+    throw new UsageError('--indexer must be an http or https URL', { code: 'invalid_value' })
   }
   const { INDEXER_URL: own = '', INDEXER_TOKEN: token } = environment
   const name = Network.known.find((network) => network.caip2 === caip2)?.name
@@ -59,13 +59,13 @@ export async function lookUp({ url, token }: Place, id: string): Promise<Indexed
     status = response.status
     value = Json.parse(await readBounded(response))
   } catch (cause) {
-    throw failure('does not answer', cause)
+    throw failure('does not respond', cause)
   }
   if (status === 404) return undefined
   const found = Json.isObject(value) ? value['transaction'] : undefined
-  if (status !== 200 || !Json.isObject(found)) throw failure(`answered with status ${status}`)
+  if (status !== 200 || !Json.isObject(found)) throw failure(`responded with status ${status}`)
   const round = Json.uint64(found['confirmed-round'])
-  if (round === undefined || found['id'] !== id) throw failure('answered with another transaction')
+  if (round === undefined || found['id'] !== id) throw failure('returned a different transaction')
   const seconds = Json.uint64(found['round-time'])
   const time = seconds === undefined || seconds > maxSeconds ? undefined : new Date(Number(seconds) * 1000)
   return { round, time, transaction: decode(found, id) }

@@ -48,7 +48,7 @@ export async function wait(
 ): Promise<Outcome> {
   const { waitMs, interrupt } = options
   const giveUpAt = performance.now() + waitMs
-  let why = options.why ?? 'it is not in a block yet'
+  let why = options.why ?? 'not in a block yet'
   for (;;) {
     const found = await Promise.race([find(chain, sent), interrupt.promise]).catch((error: unknown) => {
       if (!(error instanceof AlgodError)) throw error

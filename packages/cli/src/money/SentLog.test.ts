@@ -109,7 +109,7 @@ test('a lock held by another process is awaited, then an error asks to try again
   const waiting = add(new SentLog(path), 'B', 'y')
   await assert.rejects(add(new SentLog(path, { lockMs: 50 }), 'C', 'z'), {
     code: 'file_unwritable',
-    hint: 'another command is about to send something; try again',
+    hint: 'another command is sending a transaction; try again',
   })
   Lock.release(lock)
   assert.ok((await waiting).isNew)

@@ -138,7 +138,7 @@ export class SentLog {
 
   /** Its transactions may be in flight, so continuing without the file could pay twice. */
   #refuse(): never {
-    const message = `${quoted(this.#path)} is not a record of sent transactions, or is damaged`
+    const message = `${quoted(this.#path)} is not a log of sent transactions, or is damaged`
     throw new CommandError('invalid_file', message, { hint: 'move it away, or give another file with --log' })
   }
 
@@ -148,7 +148,7 @@ export class SentLog {
     return new CommandError(how === 'read' ? 'file_unreadable' : 'file_unwritable', message, {
       // Does not suggest another file, because the transactions of the other command would not be found there.
       hint: isHeld
-        ? 'another command is about to send something; try again'
+        ? 'another command is sending a transaction; try again'
         : 'give another file with --log, or correct HOME',
       cause,
     })

@@ -28,9 +28,9 @@ import { defaultPath, type Sent, SentLog } from './SentLog.js'
 export const actOptions = {
   again: {
     type: 'boolean',
-    description: 'send another one although the same was sent and its outcome is not known',
+    description: 'send another transaction, even if the outcome of the same one is unknown',
   },
-  timeout: { type: 'string', placeholder: 'SECONDS', description: 'how long to wait for the round (60)' },
+  timeout: { type: 'string', placeholder: 'SECONDS', description: 'how long to wait for confirmation (60)' },
   yes: { type: 'boolean', short: 'y', description: 'send without confirmation' },
   ...chainOptions,
   ...walletOptions,
@@ -38,7 +38,7 @@ export const actOptions = {
     type: 'string',
     placeholder: 'FILE',
     completes: 'file',
-    description: 'file that records what was sent (~/.latchkey/transactions.jsonl)',
+    description: 'log of sent transactions (~/.latchkey/transactions.jsonl)',
   },
   json: { type: 'boolean', description: 'print the result as one line of JSON' },
 } as const satisfies { [name: string]: Option }
@@ -122,16 +122,16 @@ async function openOne({ chain }: Act, log: SentLog, intent: string): Promise<Ea
   if (open === undefined) return undefined
   const outcome = await withProgress('Looking for the earlier transaction', find(chain, open)).catch((cause) => {
     if (!(cause instanceof AlgodError)) throw cause
-    const message = `the same was sent before as ${open.id}, and no node tells what became of it: ${cause.message}`
+    const message = `the same transaction was sent before as ${open.id}, and its outcome is unknown: ${cause.message}`
     throw new CommandError('outcome_unknown', message, {
-      hint: `latchkey tx ${open.id} tells; --again sends another one`,
+      hint: `check it with latchkey tx ${open.id}; to send another transaction, give --again`,
       cause,
     })
   })
   if (outcome.state === 'confirmed') return { sent: open, round: outcome.round, isConfirmed: true }
   if (outcome.state !== 'expired') return { sent: open, round: undefined }
   await log.close(open.id)
-  printMessage(`The same was sent before as ${open.id}, which expired: nothing was sent by it.`)
+  printMessage(`The same transaction was sent before as ${open.id}, but expired without being confirmed.`)
   return undefined
 }
 
@@ -141,12 +141,12 @@ async function repeat(
   { sent, round, isConfirmed }: Earlier,
   waitMs: number,
 ): Promise<number> {
-  const before = `The same was sent at ${new Date(sent.sentMs).toISOString()}, and the outcome was not seen`
+  const before = `The same transaction was sent at ${new Date(sent.sentMs).toISOString()}, and its outcome was not recorded`
   if (!isConfirmed) {
-    printMessage(`${before}: transaction ${sent.id} is sent again, and no new one. --again makes a new one.`)
+    printMessage(`${before}: sending ${sent.id} again, not a new one. To send a new one, give --again.`)
     return send(given, log, sent, { waitMs, isRepeated: true })
   }
-  printMessage(`${before}: it is in the ledger, and nothing is sent now. --again sends another one.`)
+  printMessage(`${before}: it is in the ledger, so nothing is sent now. To send another one, give --again.`)
   if (!given.options.json) printLine(sent.id)
   return finish(given, log, sent, { outcome: { state: 'confirmed', round }, isRepeated: true, isInterrupted: false })
 }
@@ -201,8 +201,8 @@ async function prepare(given: Act): Promise<Transaction.Transaction> {
   const size = BigInt(Transaction.encode(draft).length) + signatureBytes
   const fee = feePerByte * size > minFee ? feePerByte * size : minFee
   if (fee > maxFeeMicroAlgos) {
-    throw new CommandError('fee_too_high', `the network asks for a fee of ${Amount.formatAlgos(fee)}`, {
-      hint: 'try again when it is less busy',
+    throw new CommandError('fee_too_high', `the network's fee is ${Amount.formatAlgos(fee)}`, {
+      hint: 'try again when the network is less busy',
     })
   }
   const transaction = { ...draft, fee }
@@ -232,7 +232,7 @@ async function ask(given: Act, transaction: Transaction.Transaction): Promise<vo
   const shown = [
     `On ${Network.phrase(chain.caip2)}:`,
     ...lines.map((line) => `  ${line}`),
-    ...(key === address ? [] : [`  It is signed by ${key}, to which the sender is rekeyed.`]),
+    ...(key === address ? [] : [`  Signed by ${key}, to which the sender is rekeyed.`]),
     ...warnings.map((line) => `  Warning: ${line}`),
     ...given.afterwards(transaction.fee ?? 0n).map((line) => `  ${line}`),
   ]

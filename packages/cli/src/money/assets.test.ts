@@ -48,11 +48,11 @@ test('refuses invalid amounts, a missing unit, too many decimals, and zero', asy
     ['-1 ALGO', /is not an amount/],
     ['1e3 ALGO', /is not an amount/],
     ['0x10 ALGO', /is not an amount|unit/],
-    ['1', /1 of what\?/],
+    ['1', /the amount 1 has no unit/],
     ['1.0000001 ALGO', /too many decimals: ALGO has 6 decimals/],
     ['0 ALGO', /zero/],
     ['0.000000 USDC', /zero/],
-    ['99999999999999999999 ALGO', /larger than any asset/],
+    ['99999999999999999999 ALGO', /exceeds the maximum supply of an asset/],
   ] as const) {
     await assert.rejects(readAmount(chain, text), says, text)
   }
@@ -62,7 +62,7 @@ test('refuses a unit that matches several assets, and lists them', async () => {
   const chain = await openTestChain(nodeWith({ 7: ['GOLD', 2], 8: ['gold', 0], 9: ['OTHER', 0] }))
   await assert.rejects(findAsset(chain, 'Gold', holderOf(7n, 8n, 9n)), {
     code: 'asset_ambiguous',
-    message: 'Gold is the unit of several assets: GOLD (asset 7), gold (asset 8)',
+    message: 'Gold matches several assets: GOLD (asset 7), gold (asset 8)',
   })
   assert.equal((await findAsset(chain, 'GOLD', holderOf(8n, 9n))).assetId, 8n)
   // The account holds more assets than the node lists, so another one may have the same unit.
@@ -74,7 +74,7 @@ test("the network's dollar is found by its unit, regardless of the account's oth
   assert.equal((await findAsset(chain, 'USDC', holderOf(7n))).assetId, usdc)
   await assert.rejects(findAsset(chain, 'EURC', holderOf(7n)), {
     code: 'asset_not_found',
-    message: 'no asset is known by the unit EURC; the account holds USDC (asset 7)',
+    message: 'no asset with the unit EURC was found; the account holds USDC (asset 7)',
   })
 })
 

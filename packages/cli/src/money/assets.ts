@@ -37,9 +37,9 @@ export async function readAmount(chain: Chain, text: string, holder?: AccountHol
   }
   const { number, unit } = quantity
   if (unit === undefined) {
-    throw new UsageError(`${number} of what?`, {
+    throw new UsageError(`the amount ${number} has no unit`, {
       code: 'invalid_value',
-      hint: `Write the unit: '${number} ALGO', '${number} USDC', or '${number} #ID' for any asset`,
+      hint: `write it as '${number} ALGO', '${number} USDC', or '${number} #ID' for any asset`,
     })
   }
   const asset = await findAsset(chain, unit, holder)
@@ -49,7 +49,8 @@ export async function readAmount(chain: Chain, text: string, holder?: AccountHol
     throw new UsageError(`${number} has too many decimals: ${nameOf(asset)} has ${digits}`, { code: 'invalid_value' })
   }
   if (units === 0n) throw new UsageError('the amount is zero', { code: 'invalid_value' })
-  if (units > maxUnits) throw new UsageError('the amount is larger than any asset', { code: 'invalid_value' })
+  if (units > maxUnits)
+    throw new UsageError('the amount exceeds the maximum supply of an asset', { code: 'invalid_value' })
   return { asset, units }
 }
 
@@ -75,14 +76,14 @@ async function assetByUnit(chain: Chain, text: string, holder: AccountHoldings |
   if (found.length === 1 && isComplete) return found[0]!
   if (found.length > 1) {
     const list = shortList(found)
-    throw new CommandError('asset_ambiguous', `${quoted(text)} is the unit of several assets: ${list}`, {
-      hint: `name the one that is meant by its id, like '#${found[0]!.assetId}'`,
+    throw new CommandError('asset_ambiguous', `${quoted(text)} matches several assets: ${list}`, {
+      hint: `name the asset by its id, like '#${found[0]!.assetId}'`,
     })
   }
   const names = shortList(held)
   const known = names === '' ? '' : `; the account holds ${names}`
-  throw new CommandError('asset_not_found', `no asset is known by the unit ${quoted(text.slice(0, 40))}${known}`, {
-    hint: "name it by its id, like '#1234'",
+  throw new CommandError('asset_not_found', `no asset with the unit ${quoted(text.slice(0, 40))} was found${known}`, {
+    hint: "name the asset by its id, like '#1234'",
   })
 }
 

@@ -24,7 +24,7 @@ export async function findReceiver(kmd: Kmd, text: string): Promise<Receiver> {
     {
       hint:
         Suggestion.didYouMean(text.slice(0, 80), labels) ??
-        'latchkey contact list shows it; latchkey contact add LABEL ADDRESS adds to it',
+        'list the contacts with latchkey contact list; add one with latchkey contact add LABEL ADDRESS',
     },
   )
 }

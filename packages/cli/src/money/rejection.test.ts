@@ -14,11 +14,11 @@ test('a rejection for a missing opt-in or missing funds names the command that h
     ],
     [
       `transaction X: account ${address} balance 5 below min 100000 (0 assets)`,
-      `Send it 0.099995 ALGO: latchkey send '0.099995 ALGO' ${address} --network testnet`,
+      `Fund it with 0.099995 ALGO: latchkey send '0.099995 ALGO' ${address} --network testnet`,
     ],
     [
       `overspend (account ${address}, data {}, tried to spend {5})`,
-      `latchkey balance ${address} shows what it has; latchkey send '1 ALGO' ${address} --network testnet gives it some`,
+      `see its balance with latchkey balance ${address}; fund it: latchkey send '1 ALGO' ${address} --network testnet`,
     ],
     ['anything else', undefined],
   ] as const) {

@@ -22,9 +22,9 @@ function cureOf(chain: Chain, reason: string): string | undefined {
   const [, poor, has, needs] = belowMinimum.exec(reason) ?? []
   if (poor !== undefined) {
     const short = Amount.formatAlgos(BigInt(needs!) - BigInt(has!))
-    return `Send it ${short}: ${Funds.fundCommand(chain, poor, short)}`
+    return `Fund it with ${short}: ${Funds.fundCommand(chain, poor, short)}`
   }
   const [, spender] = overspent.exec(reason) ?? []
   if (spender === undefined) return undefined
-  return `latchkey balance ${spender} shows what it has; ${Funds.fundCommand(chain, spender, '1 ALGO')} gives it some`
+  return `see its balance with latchkey balance ${spender}; fund it: ${Funds.fundCommand(chain, spender, '1 ALGO')}`
 }

@@ -33,15 +33,19 @@ export function reportOutcome(chain: Chain, ids: readonly string[], outcome: Out
     }
     case 'pending': {
       const why = isInterrupted ? 'the command was interrupted' : outcome.why
-      const message = `pending: transaction ${id} was sent, and whether it is confirmed is not known yet (${why})`
+      const message = `pending: transaction ${id} was sent, but is not confirmed yet (${why})`
       throw new CommandError(isInterrupted ? 'interrupted' : 'outcome_pending', message, {
-        hint: `latchkey tx ${id} tells; to run the same command again sends the same transaction, not a new one`,
+        hint: `check it with latchkey tx ${id}; running the same command again sends the same transaction, not a new one`,
       })
     }
     case 'expired':
-      throw new CommandError('transaction_expired', `transaction ${id} expired: it was not confirmed, and cannot be`, {
-        hint: 'run it again to send a new one',
-      })
+      throw new CommandError(
+        'transaction_expired',
+        `transaction ${id} expired: it was not confirmed and no longer can be`,
+        {
+          hint: 'run the command again to send a new transaction',
+        },
+      )
     case 'rejected':
       if (outcome.why === outcome.reason)
         throw new CommandError('transaction_rejected', `nothing was sent: ${outcome.why}`)

@@ -14,7 +14,7 @@ test('a service of the machine is refused if another user could replace its prog
   for (const root of [undefined, '/image']) {
     assert.throws(() => checkSystemProgram([process.execPath, script], root, none), {
       code: 'program_replaceable',
-      message: /^\/ belongs to the user \d+: another user could replace what the service runs$/,
+      message: /^\/ is owned by user \d+: another user could replace the program that the service runs$/,
       hint: /as root, such as in \/opt/,
     })
   }

@@ -35,5 +35,5 @@ export function programWarning(program: Program): string | undefined {
 }
 
 function describe({ path, reason }: Replaceable): string {
-  return `${printable(path)} ${reason}: another user could replace what the service runs`
+  return `${printable(path)} ${reason}: another user could replace the program that the service runs`
 }

@@ -80,7 +80,7 @@ test('everything that Node loads is found if it belongs to another user', { skip
   for (const path of paths) {
     owned.clear()
     owned.set(`${base}${path}`, stranger)
-    assert.equal(find(), `${path} belongs to the user ${stranger}`)
+    assert.equal(find(), `${path} is owned by user ${stranger}`)
   }
   owned.clear()
   owned.set(at('lib'), stranger)
@@ -92,9 +92,9 @@ test('anything writable by others is found, including every parent directory', {
   for (const path of ['lib', 'bin/node', 'lib/node_modules/deep', 'lib/node_modules/latchkey/bundle/main.js']) {
     const { mode } = lstatSync(at(path))
     for (const [bits, reason] of [
-      [0o020, 'can be written by the group 0'],
-      [0o002, 'can be written by every user'],
-      [0o1002, 'can be written by every user'],
+      [0o020, 'is writable by group 0'],
+      [0o002, 'is writable by every user'],
+      [0o1002, 'is writable by every user'],
     ] as const) {
       chmodSync(at(path), mode | bits)
       assert.equal(find(), `/${path} ${reason}`)
@@ -118,16 +118,16 @@ test('links are followed, and every directory on their path counts', { skip }, (
   for (const path of ['/bin/node', '/home', '/home/versions', '/home/far/index.js', '/lib/node_modules/@scope/far']) {
     owned.clear()
     owned.set(at(path), stranger)
-    assert.equal(find(), `${path} belongs to the user ${stranger}`)
+    assert.equal(find(), `${path} is owned by user ${stranger}`)
   }
   symlinkSync('circle', at('bin', 'circle'))
   owned.clear()
-  assert.match(new ReplaceableFiles(rootAlone, lstat).onPath(at('bin', 'circle'))!.reason, /circles/)
+  assert.match(new ReplaceableFiles(rootAlone, lstat).onPath(at('bin', 'circle'))!.reason, /circular/)
 })
 
 test('a directory closer than that of a package is found, because it could hold another package', { skip }, (t) => {
   const { find, at, owned } = setUp(t)
   mkdirSync(at('lib/node_modules/latchkey/node_modules/@scope'))
   owned.set(at('lib/node_modules/latchkey/node_modules/@scope'), stranger)
-  assert.equal(find(), `/lib/node_modules/latchkey/node_modules/@scope belongs to the user ${stranger}`)
+  assert.equal(find(), `/lib/node_modules/latchkey/node_modules/@scope is owned by user ${stranger}`)
 })

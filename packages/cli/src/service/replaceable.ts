@@ -72,7 +72,7 @@ export class ReplaceableFiles {
         current = next
         continue
       }
-      if (++links > maxLinks) return { path, reason: 'leads in circles' }
+      if (++links > maxLinks) return { path, reason: 'is a circular link' }
       const target = resolve(current, readlinkSync(next))
       left.unshift(...target.slice(root.length).split(sep).filter(Boolean))
       current = root
@@ -124,12 +124,12 @@ export class ReplaceableFiles {
 
   #judge(path: string, stats: ReturnType<Lstat>): Replaceable | undefined {
     const { owners, groups, allowSticky = false } = this.#trust
-    if (!owners.has(stats.uid)) return { path, reason: `belongs to the user ${stats.uid}` }
+    if (!owners.has(stats.uid)) return { path, reason: `is owned by user ${stats.uid}` }
     // A link has no meaningful mode.
     if (stats.isSymbolicLink()) return undefined
     if (allowSticky && stats.isDirectory() && (stats.mode & sticky) !== 0) return undefined
-    if ((stats.mode & otherWrite) !== 0) return { path, reason: 'can be written by every user' }
+    if ((stats.mode & otherWrite) !== 0) return { path, reason: 'is writable by every user' }
     if ((stats.mode & groupWrite) === 0 || groups.has(stats.gid)) return undefined
-    return { path, reason: `can be written by the group ${stats.gid}` }
+    return { path, reason: `is writable by group ${stats.gid}` }
   }
 }

@@ -78,7 +78,7 @@ test('the service of the machine has a dedicated user, a private directory and a
 test('a program that a user could replace is not run for the machine', () => {
   for (const path of ['/home/me/latchkey.js', '/root/latchkey.js', '/tmp/latchkey.js']) {
     const given = { program: ['/usr/bin/node', path] as const, args: [] }
-    assert.throws(() => systemFiles(given), { code: 'invalid_usage', message: /directory of a user/ })
+    assert.throws(() => systemFiles(given), { code: 'invalid_usage', message: /in a user's home directory/ })
   }
 })
 

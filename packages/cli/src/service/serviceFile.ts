@@ -42,7 +42,7 @@ export function serviceText(manager: ServiceManager, options: ServiceOptions): s
 /** A line break would end the line in a unit and start another setting. */
 export function checkWord(word: string): void {
   if (!/\p{Cc}/u.test(word)) return
-  throw new UsageError('a path or an option has a control character, which a service file cannot hold', {
+  throw new UsageError('a path or an option has a control character, which a service file cannot contain', {
     code: 'invalid_value',
   })
 }

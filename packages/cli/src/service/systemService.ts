@@ -9,7 +9,7 @@ import { UsageError } from '../errors.js'
 import { checkWord, marker, restrictions, unitName, unitWord } from './serviceFile.js'
 
 export const systemOption = {
-  system: { type: 'boolean', description: 'a service of the machine, under a user of its own; needs root and systemd' },
+  system: { type: 'boolean', description: 'install a system service under its own user; requires root and systemd' },
 } as const satisfies { [name: string]: Option }
 
 export const serviceUser = 'latchkey-kmd'
@@ -53,8 +53,8 @@ function checkProgram(program: readonly string[]): void {
   const homes = ['/home', '/root', '/tmp', '/var/tmp', homedir()]
   const inHome = program.find((path) => homes.some((home) => path.startsWith(`${home}${sep}`)))
   if (inHome === undefined) return
-  throw new UsageError(`${inHome} is in a directory of a user, where the service could not read it`, {
-    hint: 'install Node and Latchkey for the machine, such as in /opt, and run that one; see docs/agents.md',
+  throw new UsageError(`${inHome} is in a user's home directory, which the service cannot read`, {
+    hint: 'install Node and Latchkey system-wide, such as in /opt, and run that installation; see docs/agents.md',
   })
 }
 

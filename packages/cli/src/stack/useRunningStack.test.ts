@@ -106,7 +106,7 @@ test('an option or variable for another daemon or network takes precedence', asy
     assert.deepEqual((await run({ environment })).environment, environment)
   }
   const { said } = await run({ environment: { AVM_NETWORK: 'testnet' } })
-  assert.equal(said, 'latchkey: a dev stack runs and is not used, because AVM_NETWORK is set in the environment\n')
+  assert.equal(said, 'latchkey: a dev stack is running but not used, because AVM_NETWORK is set in the environment\n')
 })
 
 test('another wallet does not get the key of the buyer', async (t) => {
@@ -134,7 +134,7 @@ test('a named stack that is not running is an error', async (t) => {
   const { run } = setUp(t)
   await assert.rejects(run({ environment: { LATCHKEY_STACK: '/nonexistent' } }), {
     code: 'stack_not_running',
-    hint: 'set LATCHKEY_STACK=~/dev, where one runs',
+    hint: 'set LATCHKEY_STACK=~/dev, where one is running',
   })
 })
 
@@ -142,7 +142,10 @@ test('a daemon in the default directory takes precedence over a stack', async (t
   const { run } = setUp(t)
   const { environment, said } = await run({ isDefaultRunning: async () => true })
   assert.deepEqual(environment, {})
-  assert.match(said, /^latchkey: using the key daemon in ~\/\.latchkey; a dev stack runs too: LATCHKEY_STACK=~\/dev /)
+  assert.match(
+    said,
+    /^latchkey: using the key daemon in ~\/\.latchkey; a dev stack is also running: to use it, set LATCHKEY_STACK=~\/dev$/m,
+  )
 })
 
 test('keys from elsewhere go to a stack only if it is named', async (t) => {
@@ -150,7 +153,7 @@ test('keys from elsewhere go to a stack only if it is named', async (t) => {
   for (const name of ['key import', 'wallet recover']) {
     const { environment, said } = await run({ name })
     assert.deepEqual(environment, {})
-    assert.match(said, /-d ~\/dev imports into it/)
+    assert.match(said, /to import into it, give -d ~\/dev /)
     const named = await run({ name, options: { 'data-dir': directory } })
     assert.equal(named.environment['KMD_DATA_DIR'], join(directory, 'kmd-v0.5'))
   }
@@ -161,7 +164,7 @@ test('a stack that ended unexpectedly is named, and not used', async (t) => {
   rmSync(join(directory, 'kmd-v0.5', 'kmd.pid'))
   const { environment, said } = await run()
   assert.deepEqual(environment, {})
-  assert.equal(said, 'latchkey: the dev stack in ~/dev has ended: latchkey dev starts it again\n')
+  assert.equal(said, 'latchkey: the dev stack in ~/dev has stopped; to restart it: latchkey dev\n')
 })
 
 test('a stopped stack is named, unless another network or daemon is given', async (t) => {
@@ -172,7 +175,7 @@ test('a stopped stack is named, unless another network or daemon is given', asyn
   const earlier = join(process.env['XDG_STATE_HOME']!, 'latchkey', 'dev')
   mkdirSync(earlier)
   writeFileSync(join(earlier, 'dev.json'), '{}')
-  const said = 'latchkey: the dev stack in ~/state/latchkey/dev has ended: latchkey dev starts it again\n'
+  const said = 'latchkey: the dev stack in ~/state/latchkey/dev has stopped; to restart it: latchkey dev\n'
   assert.equal((await run()).said, said)
   for (const use of [{ options: { network: 'testnet' } }, { environment: { AVM_NETWORK: 'testnet' } }]) {
     assert.equal((await run(use)).said, '')

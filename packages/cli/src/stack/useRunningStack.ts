@@ -80,7 +80,7 @@ async function useNewest(
   if (stack === undefined) {
     const directory = ended?.directory ?? earlierDirectory()
     if (directory !== undefined && !isChainGiven(use) && !existsSync(defaultAddressFile()))
-      note(`the dev stack in ${shortPath(directory)} has ended: latchkey dev starts it again`)
+      note(`the dev stack in ${shortPath(directory)} has stopped; to restart it: latchkey dev`)
     return
   }
   if (isChainGiven(use) || hasOwnKey(use)) {
@@ -89,16 +89,19 @@ async function useNewest(
   }
   if (keyReceivers.includes(use.name)) {
     const directory = shortPath(stack.directory)
-    note(`a dev stack runs too; -d ${directory} imports into it, for keys that hold nothing elsewhere`)
+    note(`a dev stack is also running; to import into it, give -d ${directory} (only for keys without funds elsewhere)`)
     return
   }
   if (await (use.isDefaultRunning ?? isDefaultRunning)()) {
     const directory = shortPath(stack.directory)
-    note(`using the key daemon in ~/.latchkey; a dev stack runs too: ${stackVariable}=${directory} selects it`)
+    note(
+      `using the key daemon in ~/.latchkey; a dev stack is also running: to use it, set ${stackVariable}=${directory}`,
+    )
     return
   }
   apply(stack, use)
-  const more = others.length === 0 ? '' : `, the newest of ${others.length + 1}; ${stackVariable}=DIR selects another`
+  const more =
+    others.length === 0 ? '' : `, the newest of ${others.length + 1}; to use another, set ${stackVariable}=DIR`
   note(`using the dev stack ${describe(stack)}${more}`)
 }
 
@@ -117,7 +120,7 @@ function noteUnused({ options, known, environment }: Use, note: (text: string) =
   const name = names.find((one) => (environment[one] ?? '') !== '')
   const isByOption = [options['network'], options['node'], options['dollar']].some((value) => value !== undefined)
   if (isByOption || name === undefined || !('data-dir' in known) || existsSync(defaultAddressFile())) return
-  note(`a dev stack runs and is not used, because ${name} is set in the environment`)
+  note(`a dev stack is running but not used, because ${name} is set in the environment`)
 }
 
 /** Prints one line for a person, once. */
@@ -169,9 +172,11 @@ function apply(stack: StackPointer.StackPointer, { options, environment }: Use):
 function notRunning(chosen: string, [stack]: readonly StackPointer.StackPointer[]): CommandError {
   const hint =
     stack === undefined
-      ? `latchkey dev starts one; unset ${stackVariable} for the daemon in ~/.latchkey`
-      : `set ${stackVariable}=${shortPath(stack.directory)}, where one runs`
-  return new CommandError('stack_not_running', `no dev stack runs in ${chosen}, which ${stackVariable} names`, { hint })
+      ? `start one with latchkey dev, or unset ${stackVariable} to use the daemon in ~/.latchkey`
+      : `set ${stackVariable}=${shortPath(stack.directory)}, where one is running`
+  return new CommandError('stack_not_running', `no dev stack is running in ${chosen}, which ${stackVariable} names`, {
+    hint,
+  })
 }
 
 function isDirectoryOf(stack: StackPointer.StackPointer, directory: string): boolean {

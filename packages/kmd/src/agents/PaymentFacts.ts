@@ -113,7 +113,11 @@ export function readFacts(canonicalBytes: Uint8Array): Facts | AgentRefusal {
   const spends = spending(facts)
   const numbers = [firstValid, lastValid, facts.assetId, facts.applicationId, ...spends.map(({ amount }) => amount)]
   if (numbers.some((number) => number > maxInteger)) {
-    return refuse('agent_transaction_forbidden', 'no such amount', 'The transaction has a number that no ledger has.')
+    return refuse(
+      'agent_transaction_forbidden',
+      'no such amount',
+      'A field of the transaction exceeds the maximum integer.',
+    )
   }
   return { ...facts, spends }
 }

@@ -5,8 +5,8 @@ export const agentErrors = {
   // Permissions of agents
   too_many_connections: {
     status: 429,
-    message: 'this token has too many requests under way; send fewer at the same time',
-    hint: 'wait for responses before you send more, and use connections again: one token has a quarter of them',
+    message: 'this token has too many requests in progress; send fewer at a time',
+    hint: 'wait for responses before you send more, and reuse connections: one token may use a quarter of them',
   },
   agent_operation_forbidden: {
     status: 403,
@@ -15,7 +15,7 @@ export const agentErrors = {
   },
   agent_token_required: {
     status: 403,
-    message: 'this operation is for agents; send the token of one',
+    message: 'this operation is for agents; send an agent token',
     hint: 'send the token of an agent as X-KMD-API-Token, or use the operations of the owner: POST /latchkey/v1/agents/show',
   },
   agent_wallet_forbidden: {
@@ -35,7 +35,7 @@ export const agentErrors = {
   },
   agent_ended: {
     status: 403,
-    message: 'this agent has ended: it was revoked, has expired, or its key is gone',
+    message: 'this agent has ended: it was revoked, it expired, or its key was deleted',
     hint: 'ask the owner for another agent: latchkey agent new',
   },
 
@@ -53,7 +53,7 @@ export const agentErrors = {
   },
   agent_fee_too_high: {
     status: 403,
-    message: 'the fee is above the most that this agent may pay',
+    message: 'the fee is above the maximum that this agent may pay',
     hint: 'set a lower fee; the usual one is 1000 microAlgos',
   },
   agent_validity_too_long: {
@@ -63,7 +63,7 @@ export const agentErrors = {
   },
   agent_round_unknown: {
     status: 503,
-    message: 'the round of this network is not known yet, so that a payment that is valid only later cannot be told',
+    message: 'the current round of this network is unknown, so the validity of the transaction cannot be checked',
     hint: 'try again soon; the owner can check the node of the daemon: latchkey doctor',
   },
   agent_payee_denied: {
@@ -100,18 +100,18 @@ export const agentErrors = {
   // Operations of the owner
   agent_not_found: {
     status: 404,
-    message: 'there is no such agent',
+    message: 'agent not found',
     hint: 'list the agents: latchkey agent list',
   },
   agent_name_taken: {
     status: 400,
-    message: 'an agent of this name exists',
-    hint: 'choose another name, or revoke the agent that has it',
+    message: 'an agent with this name already exists',
+    hint: 'choose another name, or revoke that agent',
   },
   bad_agent: {
     status: 400,
-    message: 'the agent cannot be made like this',
-    hint: 'the message says which part is wrong',
+    message: 'the agent or its rules are invalid',
+    hint: 'correct the part that the message names',
   },
   too_many_agents: {
     status: 400,
@@ -120,12 +120,12 @@ export const agentErrors = {
   },
   approval_not_found: {
     status: 404,
-    message: 'there is no such approval',
+    message: 'approval not found',
     hint: 'list what is waiting: latchkey approvals list',
   },
   approval_decided: {
     status: 400,
-    message: 'this approval is decided already, or has expired',
+    message: 'this approval was already decided or has expired',
     hint: 'the agent has to ask again',
   },
   too_many_approvals: {
@@ -135,8 +135,8 @@ export const agentErrors = {
   },
   bad_audit_query: {
     status: 400,
-    message: 'the audit log cannot be searched like this',
-    hint: 'the message says which part is wrong',
+    message: 'the audit log query is invalid',
+    hint: 'correct the part that the message names',
   },
 
   // The state file

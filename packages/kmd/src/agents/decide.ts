@@ -89,7 +89,7 @@ function postDatedRefusal(facts: Facts, { maxValidRounds }: Rules, lastRound: La
   if (lastRound === 'unchecked') return undefined
   const rule = `valid within ${maxValidRounds} rounds`
   if (lastRound === 'unknown') {
-    const message = 'The round of this network is not known yet, because the node of the daemon does not answer.'
+    const message = "The current round of this network is unknown, because the daemon's node does not respond."
     return plain('agent_round_unknown', rule, message)
   }
   if (facts.firstValid <= lastRound + BigInt(maxValidRounds)) return undefined

@@ -211,7 +211,7 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
     SearchAudit: {
       valid: { events: ['wallet_unlocked'], actor: 'owner', wallet: id, text: 'unlocked', count: 3 },
       faults: [
-        [{ events: Array(99).fill('nonsense') }, 400, 'the audit log cannot be searched like this'],
+        [{ events: Array(99).fill('nonsense') }, 400, 'the audit log query is invalid'],
         [{ events: ['nonsense'] }, 400, 'there is no event nonsense'],
         [{ count: 1001 }, 400, 'count is 1000 at most'],
         noAddress,

@@ -201,7 +201,10 @@ export class Recorder {
     for (const value of Object.values(output)) if (value instanceof Uint8Array) value.fill(0)
     undo?.(this.#options.context, output)
     if (!isChange) return new KmdError('state_not_written', { cause })
-    return new KmdError('state_not_written', { message: 'it was done, but the audit log could not be written', cause })
+    return new KmdError('state_not_written', {
+      message: 'the operation succeeded, but its audit record could not be written',
+      cause,
+    })
   }
 }
 

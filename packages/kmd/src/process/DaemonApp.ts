@@ -311,7 +311,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const keeper = new ReservationKeeper({
       agents,
       node: () => nodes.ledger,
-      onFailure: (error) => log.write('error', `agents could not be looked after: ${explain(error)}`),
+      onFailure: (error) => log.write('error', `agent maintenance failed: ${explain(error)}`),
     })
     keeper.start()
     closers.add(() => keeper.close())

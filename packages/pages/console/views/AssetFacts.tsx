@@ -43,7 +43,9 @@ export function AssetFacts({ asset }: { asset: AssetDetails }) {
       </dl>
       {!isDollar && <p class="hint">Anybody can choose any name for an asset. Compare the id.</p>}
       {asset.isFrozenByDefault && (
-        <p class="aside">Accounts are frozen at first: they cannot use this asset until its manager allows it.</p>
+        <p class="aside">
+          This asset is frozen by default: an account cannot use it until the freeze address unfreezes it.
+        </p>
       )}
     </>
   )

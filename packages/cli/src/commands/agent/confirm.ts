@@ -11,15 +11,15 @@ import { withProgress } from '../../progress.js'
 import { checkCanConfirm, confirm, requireConfirmation } from '../../prompt.js'
 
 export const agentConfirmCommand = command({
-  description: `Lets suspended agents sign again. The daemon suspends all agents when it finds that its state database was rolled back or damaged: \
-payments may be missing from what it counts as spent. Needs the password of each wallet.`,
+  description: `Resume suspended agents. The daemon suspends all agents if its state database was rolled back or damaged, because \
+the recorded spending may then lack payments. Requires the password of each wallet.`,
   options: {
     ...walletOptions,
-    yes: { type: 'boolean', short: 'y', description: 'do not ask for confirmation' },
+    yes: { type: 'boolean', short: 'y', description: 'resume without confirmation' },
     ...jsonOption,
   },
-  notes: `Shows what is counted as spent first. Revoke an agent that should not sign any more with latchkey agent revoke, which needs no password; latchkey agent resume \
-confirms one agent alone. Agents that were paused stay paused.`,
+  notes: `The recorded spending is shown before the confirmation. To end an agent instead, run latchkey agent revoke, which requires no password; latchkey agent resume \
+resumes a single agent. Paused agents stay paused.`,
   examples: ['latchkey agent confirm', 'latchkey agent confirm --wallet savings'],
   exits: ['unreachable', 'password', 'declined', 'interrupted'],
   run: ({ options }) =>
@@ -53,14 +53,14 @@ async function suspendedWallets(kmd: Kmd, wanted: string | undefined): Promise<S
   if (wanted === undefined) return all
   const named = all.filter(({ id, name }) => id === wanted || name === wanted)
   if (named.length > 0 || agents.length === 0) return named
-  throw new CommandError('wallet_not_found', `no agent of the wallet ${quoted(wanted)} is suspended`, {
-    hint: 'latchkey agent list shows the agents with their wallets',
+  throw new CommandError('wallet_not_found', `the wallet ${quoted(wanted)} has no suspended agent`, {
+    hint: 'list the agents and their wallets with latchkey agent list',
   })
 }
 
 /** Describes the agent, why it is suspended, and its recorded spending. */
 async function describe(kmd: Kmd, { id, name, suspendedReason = '' }: Agent): Promise<string[]> {
   const { agent, budget } = await kmd.agents.show({ agent: id })
-  const why = `the audit log is not as it was written: ${printable(suspendedReason)}`
+  const why = `the audit log was altered: ${printable(suspendedReason)}`
   return [`${quoted(name)} is suspended: ${why}.`, ...budget.map((use) => `  ${limitLine(use, agent.rules)}`)]
 }

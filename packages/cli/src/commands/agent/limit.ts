@@ -15,18 +15,22 @@ import { agentPositionals as positionals } from './show.js'
 const changes = { ...ruleOptions, ...changeOptions, ...expiresOption } as const
 
 export const agentLimitCommand = command({
-  description: `Changes the rules of an agent. A limit takes the place of the one for the same period, asset and payee; the others stay, and what was \
-spent still counts. Needs the password of its wallet.`,
+  description: `Change an agent's rules. A new limit replaces the limit for the same period, asset and payee; other limits stay, and earlier \
+spending still counts. Requires the password of the agent's wallet.`,
   positionals,
   options: {
     ...changes,
-    network: { type: 'string', placeholder: 'NETWORK', description: 'which network, if the agent signs for several' },
+    network: {
+      type: 'string',
+      placeholder: 'NETWORK',
+      description: 'network of the rules, if the agent signs for several',
+    },
     ...passwordOptions,
     ...daemonOptions,
     ...jsonOption,
   },
   notes:
-    '--pay-to, --deny, --app and --opt-in add to what the agent has. --ask-above takes the place of all such amounts.',
+    '--pay-to, --deny, --app and --opt-in add to the existing lists. --ask-above replaces all existing --ask-above amounts.',
   examples: [
     "latchkey agent limit shopper --limit '$10/day'",
     'latchkey agent limit shopper --pay-to ADDRESS --expires 30d',
@@ -35,7 +39,7 @@ spent still counts. Needs the password of its wallet.`,
   exits: ['unreachable', 'password', 'interrupted'],
   run: async ({ options: given, args: [name] }) => {
     if (!Object.keys(changes).some((option) => given[option as keyof typeof changes] !== undefined)) {
-      throw new UsageError('name what to change', { hint: "such as --limit '$10/day'" })
+      throw new UsageError('no change given', { hint: "give an option such as --limit '$10/day'" })
     }
     const expiry = given.expires === undefined ? undefined : { atMs: readExpiry(given.expires) }
     return withDaemon(given, async (kmd) => {

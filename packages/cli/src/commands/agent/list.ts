@@ -10,9 +10,9 @@ import { printJson, printMessage, printResult } from '../../messages.js'
 const live: readonly AgentState[] = ['active', 'paused', 'suspended']
 
 export const agentListCommand = command({
-  description: 'Lists the agents: one line each with name, state, wallet and id.',
+  description: 'List the agents, one line each: name, state, wallet and id.',
   options: {
-    all: { type: 'boolean', description: 'list those that have ended, too' },
+    all: { type: 'boolean', description: 'also list revoked and expired agents' },
     ...daemonOptions,
     ...jsonOption,
   },
@@ -24,8 +24,8 @@ export const agentListCommand = command({
       const agents = every.filter(({ state }) => options.all || live.includes(state))
       if (options.json) printJson({ agents: agents.map((agent) => agentJson(agent)) })
       else if (agents.length === 0) {
-        const ended = every.length === 0 ? '' : ' --all lists those that have ended.'
-        printMessage(`There is no agent; latchkey agent new makes one.${ended}`)
+        const ended = every.length === 0 ? '' : ' --all also lists revoked and expired agents.'
+        printMessage(`No agents. To create one: latchkey agent new NAME.${ended}`)
       } else printResult(columns(agents.map((agent) => [agent.name, stateText(agent), agent.walletName, agent.id])))
       return exitCodes.ok
     }),

@@ -15,16 +15,16 @@ import { quoted } from '../../format.js'
 import { withProgress } from '../../progress.js'
 
 export const agentNewCommand = command({
-  description: `Makes an agent: a token with which a program signs payments with keys of one wallet, within limits that the daemon enforces. \
-The program never has the key, and needs no password. The token is shown once.`,
-  positionals: [{ name: 'NAME', description: 'name of the agent, for you' }],
+  description: `Create an agent: a token with which a program signs payments with keys of one wallet, within limits that the daemon enforces. \
+The program never gets the key and needs no password. The token is shown once.`,
+  positionals: [{ name: 'NAME', description: 'name of the agent' }],
   options: {
     key: {
       type: 'string',
       short: 'k',
       multiple: true,
       placeholder: 'ADDRESS',
-      description: 'key that it may use; repeatable. Optional if the wallet has one key',
+      description: 'key that the agent may use; repeatable. Optional if the wallet has one key',
     },
     ...ruleOptions,
     ...expiresOption,
@@ -33,8 +33,8 @@ The program never has the key, and needs no password. The token is shown once.`,
     ...chainOptions,
     ...jsonOption,
   },
-  notes: `Limits hold over restarts, and are checked before anything is signed. Fees count as ALGO: without a limit on ALGO it pays no fees itself, which \
-x402 payments do not need where the facilitator pays the fee. Use the token in place of the API token of the daemon.`,
+  notes: `Limits are checked before signing and persist across restarts. Fees count as ALGO: without an ALGO limit the agent cannot pay fees, which \
+x402 payments do not require if the facilitator pays the fee. Programs send the token instead of the daemon's API token.`,
   examples: [
     "latchkey agent new shopper --limit '$5/day' --each '$0.50' --token-file shopper.token",
     "latchkey agent new payroll --limit '100 ALGO/week' --pay-to ADDRESS --ask-above '20 ALGO' --expires 30d",
@@ -74,10 +74,12 @@ async function keysFor(kmd: Kmd, { id, name }: WalletInfo, { given, password }: 
     const keys = await wallet.keys()
     if (keys.length === 1) return keys
     if (keys.length === 0) {
-      throw new CommandError('key_not_found', `${quoted(name)} has no key`, { hint: 'latchkey key new makes one' })
+      throw new CommandError('key_not_found', `the wallet ${quoted(name)} has no key yet`, {
+        hint: 'generate one with latchkey key new',
+      })
     }
-    throw new UsageError(`${quoted(name)} has ${keys.length} keys`, {
-      hint: 'name those that the agent may use with --key; latchkey key list shows them',
+    throw new UsageError(`the wallet ${quoted(name)} has ${keys.length} keys`, {
+      hint: 'choose the keys that the agent may use with --key; latchkey key list lists them',
     })
   } finally {
     await wallet.release().catch(() => {})

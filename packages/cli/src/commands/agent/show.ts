@@ -8,10 +8,10 @@ import { printJson, printResult } from '../../messages.js'
 export const agentPositionals = [{ name: 'NAME', description: 'name or id of the agent' }] as const
 
 export const agentShowCommand = command({
-  description: 'Shows the rules of an agent, and what is left of each limit.',
+  description: "Show an agent's rules and remaining budget.",
   positionals: agentPositionals,
   options: { ...daemonOptions, ...jsonOption },
-  notes: 'latchkey audit search shows what it did.',
+  notes: "To see an agent's activity, run latchkey audit search --actor NAME.",
   examples: ['latchkey agent show shopper', "latchkey agent show shopper --json | jq '.agent.budget[].left'"],
   exits: ['unreachable'],
   run: ({ options, args: [name] }) =>

@@ -17,7 +17,7 @@ import { checkCanConfirm, confirm, requireConfirmation } from '../../prompt.js'
 import { agentPositionals as positionals } from './show.js'
 
 export const agentPauseCommand = command({
-  description: 'Keeps an agent from signing, until it is resumed. Needs no password.',
+  description: 'Stop an agent from signing until it is resumed. Requires no password.',
   positionals,
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey agent pause shopper'],
@@ -28,14 +28,14 @@ export const agentPauseCommand = command({
       say(
         agent,
         options.json,
-        `${quoted(agent.name)} signs nothing until you run: latchkey agent resume ${shellWord(agent.name)}`,
+        `Paused ${quoted(agent.name)}. To let it sign again: latchkey agent resume ${shellWord(agent.name)}`,
       )
       return exitCodes.ok
     }),
 })
 
 export const agentResumeCommand = command({
-  description: 'Lets a paused or suspended agent sign again. Needs the password of its wallet.',
+  description: 'Let a paused or suspended agent sign again. Requires the password of its wallet.',
   positionals,
   options: { ...passwordOptions, ...daemonOptions, ...jsonOption },
   examples: ['latchkey agent resume shopper'],
@@ -50,10 +50,11 @@ export const agentResumeCommand = command({
 })
 
 export const agentRevokeCommand = command({
-  description: 'Ends an agent for good: its token works no more, and the daemon forgets its keys. Needs no password.',
+  description:
+    'Revoke an agent permanently: its token stops working, and the daemon deletes its copies of the keys. Requires no password.',
   positionals,
   options: {
-    yes: { type: 'boolean', short: 'y', description: 'do not ask for confirmation' },
+    yes: { type: 'boolean', short: 'y', description: 'revoke without confirmation' },
     ...daemonOptions,
     ...jsonOption,
   },
@@ -63,16 +64,16 @@ export const agentRevokeCommand = command({
     withDaemon(options, async (kmd) => {
       checkCanConfirm(options.yes)
       const found = (await kmd.agents.show({ agent: name! })).agent
-      await requireConfirmation(options.yes, () => confirm(`Revoke the agent ${quoted(found.name)} for good?`))
+      await requireConfirmation(options.yes, () => confirm(`Permanently revoke the agent ${quoted(found.name)}?`))
       const agent = await kmd.agents.revoke({ agent: found.id })
-      say(agent, options.json, `${quoted(agent.name)} has ended.`)
+      say(agent, options.json, `Revoked ${quoted(agent.name)}.`)
       return exitCodes.ok
     }),
 })
 
 export const agentRotateCommand = command({
   description:
-    'Gives an agent another token; the old one ends at once. Rules and what was spent stay. Needs the password of its wallet.',
+    "Replace an agent's token. The old token stops working at once; rules and recorded spending stay. Requires the password of its wallet.",
   positionals,
   options: { ...tokenFileOption, ...passwordOptions, ...daemonOptions, ...jsonOption },
   examples: ['latchkey agent rotate shopper --token-file shopper-2.token'],

@@ -13,19 +13,19 @@ import { agentPositionals } from './show.js'
 
 export const agentTestCommand = command({
   description:
-    'Says whether an agent could sign the transactions of a file now, and which rule decides, without signing or counting them.',
+    'Show whether an agent could sign the transactions in a file now, and which rule decides. Nothing is signed, and no spending is counted.',
   positionals: [
     ...agentPositionals,
     {
       name: 'FILE',
-      description: 'file of a transaction or a group; stdin without one',
+      description: 'file with a transaction or a group (stdin)',
       isOptional: true,
       completes: 'file',
     },
   ],
   options: { ...daemonOptions, ...jsonOption },
-  notes: `Transactions of a group that another account sends are for others to sign, and named as that. Each of the rest is looked at by itself: what the \
-first would spend is not taken off for the second. The exit code is 0 only if the agent could sign all of them without asking.`,
+  notes: `Transactions of a group that another account sends are marked as such. The others are tested independently: spending by the \
+first is not deducted for the second. The exit code is 0 only if the agent could sign all of them without asking.`,
   examples: ['latchkey agent test shopper payment.txn', 'latchkey agent test shopper group.txns --json'],
   exits: ['unreachable'],
   run: async ({ options, args: [name, file] }) => {

@@ -6,12 +6,12 @@ import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
 
-const positionals = [{ name: 'ID', description: 'id of the approval, as latchkey approvals list shows it' }] as const
+const positionals = [{ name: 'ID', description: 'id of the approval, from latchkey approvals list' }] as const
 const options = { ...daemonOptions, ...jsonOption } as const
 
 export const approvalsApproveCommand = command({
   description:
-    'Approves a payment: the agent may sign this very transaction while it is valid. Rules that no approval can lift still hold.',
+    'Approve a payment: the agent may sign exactly this transaction while it is valid. Rules that an approval cannot lift still apply.',
   positionals,
   options,
   examples: ['latchkey approvals approve q3vdk7mz2a5ncxwe'],
@@ -24,7 +24,7 @@ export const approvalsApproveCommand = command({
 })
 
 export const approvalsDenyCommand = command({
-  description: 'Denies a payment: the agent cannot sign this transaction.',
+  description: 'Deny a payment: the agent cannot sign this transaction.',
   positionals,
   options,
   examples: ['latchkey approvals deny q3vdk7mz2a5ncxwe'],

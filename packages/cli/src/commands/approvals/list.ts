@@ -6,9 +6,9 @@ import { exitCodes } from '../../exitCodes.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
 
 export const approvalsListCommand = command({
-  description: 'Lists the payments of agents that wait for your approval, newest first.',
+  description: 'List agent payments that wait for your approval, newest first.',
   options: {
-    all: { type: 'boolean', description: 'list the latest 200 decided and expired ones, too' },
+    all: { type: 'boolean', description: 'also list the latest 200 decided and expired ones' },
     ...daemonOptions,
     ...jsonOption,
   },
@@ -18,9 +18,10 @@ export const approvalsListCommand = command({
     withDaemon(options, async (kmd) => {
       const { approvals, leftOut } = await kmd.approvals.list({ all: options.all })
       if (options.json) printJson({ approvals: approvals.map(approvalJson), leftOut })
-      else if (approvals.length === 0) printMessage('No payment waits for an approval.')
+      else if (approvals.length === 0) printMessage('No payments are waiting for approval.')
       else printResult(approvals.map(describeApproval).join('\n'))
-      if (leftOut > 0) printMessage(`${leftOut} older ones are not listed: latchkey audit search has all of them.`)
+      if (leftOut > 0)
+        printMessage(`${leftOut} older payments are not listed. To find them, run latchkey audit search.`)
       return exitCodes.ok
     }),
 })

@@ -8,19 +8,19 @@ import { askAfresh, hasTerminal } from '../../prompt.js'
 
 export const approvalsWatchCommand = command({
   description:
-    'Waits for payments that need your approval and shows each. In a terminal it asks whether to approve it. Ends with Ctrl-C.',
+    'Wait for payments that need your approval and show each. On a terminal, the command asks you to decide. Stop with Ctrl-C.',
   options: {
-    'no-input': { type: 'boolean', description: 'only show them' },
+    'no-input': { type: 'boolean', description: 'only show the payments' },
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: 'With --json, one line for each approval that is asked for, decided, used or expires.',
+  notes: 'With --json, the command prints one line whenever an approval is requested, decided, used or expires.',
   examples: ['latchkey approvals watch', 'latchkey approvals watch --json'],
   exits: ['unreachable', 'interrupted'],
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
       const canAsk = !options.json && !options['no-input'] && hasTerminal()
-      if (!options.json) printMessage('Waiting for payments that need your approval. Ctrl-C ends this.')
+      if (!options.json) printMessage('Waiting for payments that need your approval. Stop with Ctrl-C.')
       let seen: Map<string, string> | undefined
       let revision = ''
       for (;;) {
@@ -43,7 +43,7 @@ const isOver: ReadonlySet<string> = new Set(['approval_decided', 'approval_not_f
 async function show(kmd: Kmd, approval: Approval, canAsk: boolean): Promise<void> {
   printResult(describeApproval(approval))
   if (!canAsk) {
-    printMessage(`latchkey approvals approve ${approval.id}, or latchkey approvals deny ${approval.id}`)
+    printMessage(`To decide: latchkey approvals approve ${approval.id}, or latchkey approvals deny ${approval.id}`)
     return
   }
   const answer = (await askAfresh('Approve this payment? [y]es, [n]o, [l]ater: ')).trim().toLowerCase()
@@ -54,7 +54,7 @@ async function show(kmd: Kmd, approval: Approval, canAsk: boolean): Promise<void
     } else if (answer === 'n' || answer === 'no') {
       await kmd.approvals.deny({ id: approval.id })
       printMessage('Denied. The agent cannot sign this transaction.')
-    } else printMessage(`Left open: latchkey approvals approve ${approval.id}, or deny`)
+    } else printMessage(`Left open. To decide later: latchkey approvals approve ${approval.id}, or deny`)
   } catch (error) {
     // The approval expired or was decided elsewhere while the question was open.
     if (!(error instanceof KmdClientError) || !isOver.has(error.code)) throw error

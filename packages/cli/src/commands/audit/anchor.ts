@@ -13,11 +13,11 @@ import { checkCanConfirm } from '../../prompt.js'
 const algo = { assetId: 0n, decimals: 6, unit: 'ALGO' }
 
 export const auditAnchorCommand = command({
-  description: `Anchors the audit log: sends 0 ALGO from an account to itself, with the number and the hash of the last record as its note. \
-From then on nothing before it can be changed without notice. Costs the fee of one transaction.`,
+  description: `Anchor the audit log: send 0 ALGO from an account to itself, with the number and hash of the last record in the note. \
+Any later change to the records up to that one can then be detected. Costs one transaction fee.`,
   options: { from: { ...accountOption, aliases: ['account'] }, ...actOptions },
-  notes: `The id of the transaction is printed. Keep it elsewhere than on this machine: latchkey audit verify --anchor ID finds with it that \
-the log was replaced as a whole. The note tells the world a number and a hash, and nothing that is in the log.`,
+  notes: `Keep the printed transaction id on another machine: with it, latchkey audit verify --anchor ID detects that \
+the entire log was replaced. The note makes the number and the hash public, but no content of the log.`,
   examples: ['latchkey audit anchor --network testnet', 'latchkey audit anchor --from ADDRESS --yes --json'],
   exits: ['declined', 'unreachable', 'password', 'pending', 'interrupted'],
   run: async ({ options }) => {
@@ -37,7 +37,7 @@ the log was replaced as a whole. The note tells the world a number and a hash, a
           checkFunds(await Funds.payerProblem(chain, cost))
         },
         afterwards: (fee) => [
-          `It anchors record ${number} of the audit log and all before it.`,
+          `This anchors record ${number} of the audit log and all records before it.`,
           `Afterwards ${address} has ${describeAlgos({ ...account.holdings, microAlgos: account.holdings.microAlgos - fee })}.`,
         ],
         facts: { from: address, number: `${number}`, hash },
@@ -45,10 +45,13 @@ the log was replaced as a whole. The note tells the world a number and a hash, a
           const network = Bytes.toBase64(genesisHash)
           const anchor = { note, transaction, address, network, round: Number(round ?? 0n) }
           await kmd.audit.recordAnchor(anchor).catch((cause: unknown) => {
-            const message = `the anchor ${transaction} is in the ledger, but the audit log did not take it: ${(cause as Error).message}`
-            throw new CommandError('daemon_error', message, { hint: 'keep the id: verify --anchor takes it', cause })
+            const message = `the anchor ${transaction} is in the ledger, but could not be added to the audit log: ${(cause as Error).message}`
+            throw new CommandError('daemon_error', message, {
+              hint: 'keep the id for latchkey audit verify --anchor',
+              cause,
+            })
           })
-          printMessage(`Keep the id ${transaction} elsewhere than on this machine.`)
+          printMessage(`Keep the id ${transaction} on another machine.`)
         },
       })
     })

@@ -32,7 +32,7 @@ export async function findAnchor(
 function readAnchor(id: string, transaction: Transaction.Transaction, round: bigint | undefined): LedgerAnchor {
   const head = AnchorNote.read(transaction.note ?? new Uint8Array())
   if (head === undefined) {
-    throw new CommandError('anchor_not_found', `the transaction ${id} has no anchor of an audit log in its note`)
+    throw new CommandError('anchor_not_found', `the note of transaction ${id} contains no audit log anchor`)
   }
   return { transaction: id, ...head, address: Address.encode(transaction.snd), round }
 }
@@ -45,7 +45,7 @@ export async function requireAnchor(
 ): Promise<LedgerAnchor> {
   const found = await findAnchor(chain, indexer, id).catch((cause: unknown) => {
     if (!(cause instanceof AlgodError)) throw cause
-    throw new CommandError('anchor_not_found', `no node tells whether ${id} is in the ledger: ${cause.message}`, {
+    throw new CommandError('anchor_not_found', `transaction ${id} could not be looked up: ${cause.message}`, {
       cause,
     })
   })

@@ -13,7 +13,7 @@ import { filterOptions, pages, readFilters, withLog } from './source.js'
 type Writer = { write: (bytes: Uint8Array) => Promise<void>; end: () => Promise<void> }
 
 export const auditExportCommand = command({
-  description: 'Writes the audit log, oldest record first, as JSON lines or as CSV for a spreadsheet.',
+  description: 'Export the audit log, oldest record first, as JSON lines or as CSV for a spreadsheet.',
   options: {
     format: {
       type: 'string',
@@ -26,14 +26,14 @@ export const auditExportCommand = command({
       short: 'o',
       placeholder: 'FILE',
       completes: 'file',
-      description: 'new file to write; stdout otherwise',
+      description: 'new file to write (stdout)',
     },
     ...filterOptions,
     ...daemonOptions,
     json: { type: 'boolean', description: 'with --output: print the result as one line of JSON' },
   },
-  notes: `Each JSON line has number, atMs, record, previous and hash; record is what the hash is over. In CSV a cell that a \
-spreadsheet would take for a formula begins with an apostrophe.`,
+  notes: `Each JSON line has number, atMs, record, previous and hash; the hash covers record. In CSV, a cell that a \
+spreadsheet would evaluate as a formula begins with an apostrophe.`,
   examples: ['latchkey audit export > audit.jsonl', 'latchkey audit export --format csv --since 30d -o audit.csv'],
   exits: ['unreachable'],
   run: ({ options }) =>

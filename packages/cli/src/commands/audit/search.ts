@@ -7,15 +7,15 @@ import { jsonOf, lineOf } from './recordText.js'
 import { collect, filterOptions, readCount, readFilters, withLog } from './source.js'
 
 export const auditSearchCommand = command({
-  description: 'Finds records of the audit log, newest first.',
-  positionals: [{ name: 'TEXT', description: 'anywhere in the record, in either case', isOptional: true }],
+  description: 'Search the audit log, newest record first.',
+  positionals: [{ name: 'TEXT', description: 'text to find anywhere in a record, ignoring case', isOptional: true }],
   options: {
-    count: { type: 'string', short: 'n', placeholder: 'N', description: 'how many records at most (100)' },
+    count: { type: 'string', short: 'n', placeholder: 'N', description: 'maximum number of records (100)' },
     ...filterOptions,
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: 'Every filter that is given has to match. Without a daemon the file of the log is read.',
+  notes: 'A record must match all filters. If no daemon runs, the command reads the file.',
   examples: [
     'latchkey audit search --event wrong_password --since 24h',
     'latchkey audit search weather.example --actor shopper --json',
@@ -30,7 +30,9 @@ export const auditSearchCommand = command({
       else for (const record of records) printLine(lineOf(record))
       if (records.length === 0 && !options.json) printMessage('No record of the audit log matches.')
       if (hasMore && !options.json) {
-        printMessage(`These are the newest ${records.length}; older records may match. Show more with --count.`)
+        printMessage(
+          `Showing the newest ${records.length} records; older ones may match too. To show more, raise --count.`,
+        )
       }
       return exitCodes.ok
     }),

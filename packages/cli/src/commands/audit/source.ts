@@ -15,22 +15,22 @@ export const filterOptions = {
     type: 'string',
     multiple: true,
     placeholder: 'EVENT',
-    description: 'only this event, such as key_exported; repeat it for several',
+    description: 'only this event, such as key_exported; repeatable',
   },
   actor: {
     type: 'string',
     placeholder: 'WHO',
-    description: 'only what owner, console, daemon, agent, or the agent of this name or id did',
+    description: 'only records of owner, console, daemon, agent, or the agent with this name or id',
   },
-  wallet: { type: 'string', short: 'w', placeholder: 'NAME', description: 'only what is about this wallet' },
-  address: { type: 'string', placeholder: 'ADDRESS', description: 'only what is about this address' },
-  transaction: { type: 'string', placeholder: 'ID', description: 'only what is about this transaction' },
+  wallet: { type: 'string', short: 'w', placeholder: 'NAME', description: 'only records about this wallet' },
+  address: { type: 'string', placeholder: 'ADDRESS', description: 'only records about this address' },
+  transaction: { type: 'string', placeholder: 'ID', description: 'only records about this transaction' },
   since: {
     type: 'string',
     placeholder: 'TIME',
-    description: 'not before: 2026-05-31, 2026-05-31T12:00Z, or 90m, 24h, 7d ago',
+    description: 'only records since 2026-05-31, 2026-05-31T12:00Z, or 90m, 24h, 7d ago',
   },
-  until: { type: 'string', placeholder: 'TIME', description: 'before this time' },
+  until: { type: 'string', placeholder: 'TIME', description: 'only records before this time' },
 } as const satisfies { [name: string]: Option }
 
 export type FilterValues = {
@@ -72,8 +72,8 @@ export function openFile(dataDir: string): AuditFile {
     const isReadOnly = /readonly database|unable to open/.test(reason)
     throw new CommandError('file_unreadable', `the audit log in ${quoted(dataDir)} cannot be read: ${reason}`, {
       hint: isReadOnly
-        ? 'SQLite makes files beside it: copy latchkey_state.db, its -wal if there is one, and latchkey_audit.head to a directory of yours'
-        : 'check who owns latchkey_state.db, or run the command as that user',
+        ? 'SQLite creates files next to it: copy latchkey_state.db, its -wal file if there is one, and latchkey_audit.head to a directory that you can write'
+        : 'run the command as the user that owns latchkey_state.db',
       cause,
     })
   }

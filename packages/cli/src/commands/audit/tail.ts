@@ -10,16 +10,16 @@ const pollMs = 1_000
 
 export const auditTailCommand = command({
   description:
-    'Shows the latest records of the audit log, oldest first: what was signed, refused, unlocked, exported, deleted and changed, when, and by whom.',
+    'Show the latest records of the audit log, oldest first: who signed, refused, unlocked, exported, deleted or changed what, and when.',
   options: {
-    count: { type: 'string', short: 'n', placeholder: 'N', description: 'how many records (20)' },
-    follow: { type: 'boolean', short: 'f', description: 'go on with new records until interrupted' },
+    count: { type: 'string', short: 'n', placeholder: 'N', description: 'number of records (20)' },
+    follow: { type: 'boolean', short: 'f', description: 'follow new records until interrupted' },
     ...filterOptions,
     ...daemonOptions,
     ...{ json: { ...jsonOption.json, description: 'print each record as one line of JSON' } },
   },
   notes:
-    'Without a daemon the file of the log is read. Text of strangers is in members whose names begin with claimed.',
+    'If no daemon runs, the command reads the file. Members whose names begin with claimed contain unverified text from others.',
   examples: [
     'latchkey audit tail',
     'latchkey audit tail -f --actor shopper',
@@ -33,7 +33,7 @@ export const auditTailCommand = command({
       const show = (record: (typeof records)[number]): void =>
         options.json ? printJson(jsonOf(record)) : printLine(lineOf(record))
       records.forEach(show)
-      if (records.length === 0 && !options.json) printMessage('The audit log has no such record yet.')
+      if (records.length === 0 && !options.json) printMessage('No record of the audit log matches yet.')
       let last = records.at(-1)?.number ?? 0
       while (options.follow) {
         await new Promise((resolve) => setTimeout(resolve, pollMs))

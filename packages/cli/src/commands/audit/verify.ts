@@ -26,17 +26,17 @@ type Result = {
 }
 
 export const auditVerifyCommand = command({
-  description: `Recomputes every hash of the audit log and names the first record that was altered, is missing or was moved. It reads the \
-file itself, so that no daemon is needed, and none is trusted.`,
+  description: `Recompute every hash of the audit log and name the first record that was altered, removed or moved. The command reads the \
+file directly: it needs no daemon and trusts none.`,
   options: {
     anchor: {
       type: 'string',
       multiple: true,
       placeholder: 'ID',
-      description: 'id of a transaction that anchored the log, as you noted it; repeat it for several',
+      description: 'id of a transaction that anchored the log, from your own records; repeatable',
     },
-    'on-chain': { type: 'boolean', description: 'look the anchors that the log has up in the ledger' },
-    'by-daemon': { type: 'boolean', description: 'let the daemon check it, if its files cannot be read' },
+    'on-chain': { type: 'boolean', description: "look up the log's own anchors in the ledger" },
+    'by-daemon': { type: 'boolean', description: 'let the daemon verify the log, if you cannot read its files' },
     ...chainOptions,
     indexer: {
       type: 'string',
@@ -46,8 +46,8 @@ file itself, so that no daemon is needed, and none is trusted.`,
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: `A program that can write the files can make another log whose hashes are right. Only an anchor shows that, by its id from elsewhere \
-than this machine: latchkey audit anchor prints it, and --anchor takes it.`,
+  notes: `A program that can write the files can create another log with valid hashes. Only an anchor reveals that, with its id kept on another \
+machine: latchkey audit anchor prints the id, and --anchor takes it.`,
   examples: [
     'latchkey audit verify',
     'latchkey audit verify -d /backup/kmd-v0.5 --json',
@@ -57,7 +57,7 @@ than this machine: latchkey audit anchor prints it, and --anchor takes it.`,
   run: async ({ options }) => {
     for (const id of options.anchor ?? []) checkId(id)
     if (options['by-daemon'] && (options.anchor ?? options['on-chain']) !== undefined) {
-      throw new UsageError('--by-daemon does not go together with --anchor and --on-chain')
+      throw new UsageError('--by-daemon excludes --anchor and --on-chain')
     }
     const result = options['by-daemon']
       ? await verifyByDaemon(options)
@@ -94,7 +94,7 @@ async function verifyFile(dataDir: string, ids: readonly string[], ledger: Ledge
   if (!AuditFile.exists(dataDir)) return withoutFile(dataDir, given)
   const file = openFile(dataDir)
   try {
-    const verified = await withProgress('Checking the audit log', file.verify({ checkpoints }))
+    const verified = await withProgress('Verifying the audit log', file.verify({ checkpoints }))
     const { anchors, head } = verified
     const looked = ledger === undefined ? undefined : await lookUpAll(anchors, ledger)
     return {
@@ -118,9 +118,9 @@ function withoutFile(dataDir: string, given: readonly LedgerAnchor[]): Result {
   const [first] = given
   const had =
     first === undefined
-      ? `the file latchkey_audit.head says that there was one with ${counted(noted, 'record')}`
-      : `${first.transaction} anchored one with ${counted(first.number, 'record')}`
-  const message = `there is no audit log, and ${had}`
+      ? `latchkey_audit.head records a log with ${counted(noted, 'record')}`
+      : `the anchor ${first.transaction} records a log with ${counted(first.number, 'record')}`
+  const message = `there is no audit log, but ${had}`
   const problem = first === undefined && noted === 0 ? undefined : ({ type: 'truncated', number: 1, message } as const)
   return { problem, records: 0, headHash: '0'.repeat(64), anchors: [], confirmed: [] }
 }
@@ -135,7 +135,7 @@ async function lookUpAll(
     const found = await findAnchor(chain, indexer, anchor.transaction)
     const isSame = found?.number === anchor.number && Buffer.from(found.hash).toString('hex') === anchor.hash
     if (!isSame) {
-      const what = found === undefined ? 'is not in the ledger' : 'has another hash in the ledger'
+      const what = found === undefined ? 'is not in the ledger' : 'has a different hash in the ledger'
       const message = `the anchor of record ${anchor.number}, ${anchor.transaction}, ${what}`
       return { problem: { type: 'replaced', number: anchor.recordedAs, message }, confirmed }
     }
@@ -146,7 +146,7 @@ async function lookUpAll(
 
 async function verifyByDaemon(options: { readonly 'data-dir'?: string | undefined }): Promise<Result> {
   return withDaemon(options, async (kmd) => {
-    const verified = await withProgress('The daemon checks the audit log', kmd.audit.verify())
+    const verified = await withProgress('Verifying the audit log in the daemon', kmd.audit.verify())
     const { problem, records, headHash, anchors } = verified
     return { problem: problem as Result['problem'], records, headHash, anchors, confirmed: [] }
   })
@@ -159,20 +159,18 @@ function report({ problem, records, headHash, anchors, confirmed }: Result, isJs
   if (isJson) {
     printJson({ ok: problem === undefined, records, headHash, problem: problem ?? null, anchors, confirmed: found })
   } else if (problem === undefined) {
-    printLine(`The audit log is as it was written: ${counted(records, 'record')}, up to the hash ${headHash}.`)
+    printLine(`The audit log is intact: ${counted(records, 'record')}, head hash ${headHash}.`)
     for (const { number, address, transaction } of found) {
-      printLine(
-        `Record ${number} and all before it are in the ledger since the transaction ${transaction} of ${address}.`,
-      )
+      printLine(`Record ${number} and all records before it are anchored by transaction ${transaction} of ${address}.`)
     }
     if (found.length === 0) {
       printMessage(
-        'No anchor was compared: latchkey audit anchor writes one, and --anchor ID or --on-chain compares it.',
+        'No anchor was checked. To create one, run latchkey audit anchor; to check one, give --anchor ID or --on-chain.',
       )
     }
   }
   if (problem === undefined) return exitCodes.ok
-  printMessage(`latchkey audit verify: the audit log is broken: ${problem.message}.`)
-  printMessage(`${counted(records, 'record')} before that ${records === 1 ? 'is' : 'are'} as written.`)
+  printMessage(`latchkey audit verify: the audit log was altered: ${problem.message}.`)
+  printMessage(`${counted(records, 'earlier record')} ${records === 1 ? 'is' : 'are'} intact.`)
   return exitCodes.broken
 }

@@ -25,10 +25,10 @@ type Setting = {
 }
 
 export const configShowCommand = command({
-  description: `Shows the settings that latchkey kmd would use with the same options, and the environment variables of the other commands, each with \
-where it comes from: an option, the environment, kmd_config.json or the default. Secrets are masked.`,
+  description: `Show the settings that latchkey kmd would use with the same options, and the environment variables of the other commands, each with \
+its source: an option, the environment, kmd_config.json or the default. Secrets are masked.`,
   options: { ...kmdOptions, ...jsonOption },
-  notes: 'A daemon that runs has the settings of its start, and those marked live as of its last SIGHUP.',
+  notes: 'A running daemon uses the settings from its start; for settings marked live, those from its last SIGHUP.',
   examples: ['latchkey config show', 'latchkey config show -d /var/lib/kmd-v0.5 --json'],
   run: async ({ options }) => {
     const dataDir = dataDirectory(options['data-dir'])
@@ -65,7 +65,7 @@ function parse(file: string, text: string | undefined): { config: Config.Config;
     return { config: Config.parse(text), given: Config.givenSettings(text) }
   } catch (cause) {
     throw new CommandError('invalid_file', `${file} is not valid: ${(cause as Error).message}`, {
-      hint: 'the daemon would not start with it, and one that runs keeps the settings it has',
+      hint: 'correct the file; the daemon cannot start with it, and a running daemon keeps its current settings',
       cause,
     })
   }

@@ -7,8 +7,8 @@ import { printJson, printMessage } from '../../messages.js'
 import { checkAddress } from '../key/checkKey.js'
 
 export const contactAddCommand = command({
-  description: `Gives an address a label in your own words, or another label. The console shows it beside the address. It is kept by the daemon, \
-and is not on the ledger.`,
+  description: `Add an address to the address book with a label of your choice, or change its label. The console shows the label next to the address. The daemon stores it; \
+it is not on the ledger.`,
   positionals: [
     { name: 'LABEL', description: '1 to 64 visible characters; a label belongs to one address' },
     { name: 'ADDRESS', description: 'address of 58 characters' },
@@ -21,7 +21,7 @@ and is not on the ledger.`,
     return withDaemon(options, async (kmd) => {
       const contact = await kmd.contacts.set({ address: address!, label: label! })
       if (options.json) printJson({ contact })
-      else printMessage(`${contact.address} is ${quoted(contact.label)} now.`)
+      else printMessage(`Labelled ${contact.address} as ${quoted(contact.label)}.`)
       return exitCodes.ok
     })
   },

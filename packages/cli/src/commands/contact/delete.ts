@@ -8,8 +8,7 @@ import { printable, quoted } from '../../format.js'
 import { printJson, printMessage } from '../../messages.js'
 
 export const contactDeleteCommand = command({
-  description:
-    'Takes the label of an address away. Nothing else changes: the address and what it holds stay as they are.',
+  description: 'Remove a contact from the address book. This does not affect the account or its balance.',
   positionals: [{ name: 'LABEL', description: 'the label, or the address that has it' }],
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey contact delete "Corner shop"'],
@@ -19,7 +18,7 @@ export const contactDeleteCommand = command({
       const contact = find(await kmd.contacts.list(), given!)
       await kmd.contacts.delete(contact)
       if (options.json) printJson({ contact })
-      else printMessage(`${contact.address} has no label any more. It was ${quoted(contact.label)}.`)
+      else printMessage(`Removed the contact ${quoted(contact.label)} (${contact.address}).`)
       return exitCodes.ok
     }),
 })
@@ -29,11 +28,7 @@ function find(contacts: readonly Contact[], given: string): Contact {
   const comparable = (text: string): string => text.trim().normalize('NFKC').toLowerCase()
   const found = contacts.find(({ address, label }) => address === given || comparable(label) === comparable(given))
   if (found !== undefined) return found
-  throw new CommandError(
-    'contact_not_found',
-    `there is no contact ${printable(given).slice(0, 80)} in the address book`,
-    {
-      hint: 'latchkey contact list shows them',
-    },
-  )
+  throw new CommandError('contact_not_found', `contact ${printable(given).slice(0, 80)} not found`, {
+    hint: 'list the contacts with latchkey contact list',
+  })
 }

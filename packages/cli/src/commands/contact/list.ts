@@ -6,7 +6,7 @@ import { columns } from '../../format.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
 
 export const contactListCommand = command({
-  description: 'Lists the address book of the daemon: one line each with label and address.',
+  description: "List the daemon's address book, one line each: label and address.",
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey contact list', "latchkey contact list --json | jq -r '.contacts[].address'"],
   exits: ['unreachable'],
@@ -15,7 +15,7 @@ export const contactListCommand = command({
       const contacts = await kmd.contacts.list()
       if (options.json) printJson({ contacts })
       else if (contacts.length === 0) {
-        printMessage('The address book is empty; latchkey contact add LABEL ADDRESS adds to it.')
+        printMessage('The address book is empty. To add a contact: latchkey contact add LABEL ADDRESS')
       } else printResult(columns(contacts.map(({ label, address }) => [label, address])))
       return exitCodes.ok
     }),

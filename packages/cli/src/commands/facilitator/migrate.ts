@@ -8,20 +8,19 @@ import { explainStoreError } from '../../facilitator/storeErrors.js'
 import { printJson, printResult } from '../../messages.js'
 
 export const facilitatorMigrateCommand = command({
-  description: `Creates the tables of facilitators in a PostgreSQL database, or brings them up to date, by a role that may do so. \
-Facilitators do that themselves when they start with such a role; with this they can run with one that may do no more than they need. \
-It can run while facilitators of the version before are working, and several times at once.`,
+  description: `Create the facilitator tables in a PostgreSQL database, or migrate them to the current version, with a role that may do so. \
+Facilitators that start with such a role migrate on their own; run this command first to start them with a role of fewer rights. \
+The command is safe to run while facilitators of the previous version are running, and several times at once.`,
   options: {
     ...storeOptions,
     'grant-to': {
       type: 'string',
       placeholder: 'ROLE',
-      description: 'let this role use the tables: that of the facilitators, if it is another one',
+      description: 'grant this role the use of the tables: the role of the facilitators, if it is another one',
     },
     check: {
       type: 'boolean',
-      description:
-        'change nothing, and say whether a migration, or a right of this role, is missing: exit code 8 if so, else 0',
+      description: 'change nothing; exit with code 8 if a migration is due or this role lacks a right, else with 0',
     },
     ...jsonOption,
   },
@@ -34,8 +33,8 @@ It can run while facilitators of the version before are working, and several tim
   run: async ({ options }) => {
     const where = storeFrom(options, process.env)
     if (where.type !== 'postgres') {
-      throw new UsageError('only a database of PostgreSQL is migrated ahead', {
-        hint: 'give --store postgres://...; a file of SQLite is brought up to date when a facilitator opens it',
+      throw new UsageError('only a PostgreSQL database needs this command', {
+        hint: 'give --store postgres://...; a SQLite file is migrated when a facilitator opens it',
       })
     }
     if (options.check && options['grant-to'] !== undefined) throw new UsageError('--check grants nothing')

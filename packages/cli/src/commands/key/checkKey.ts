@@ -15,7 +15,7 @@ export function checkAddress(address: string): void {
 
 export async function checkKey(wallet: Wallet, address: string): Promise<void> {
   if ((await wallet.keys()).includes(address)) return
-  throw new CommandError('key_not_found', `there is no key ${address} in ${quoted(wallet.name)}`, {
-    hint: 'latchkey key list shows them',
+  throw new CommandError('key_not_found', `wallet ${quoted(wallet.name)} does not have the key of ${address}`, {
+    hint: 'list the keys with latchkey key list',
   })
 }

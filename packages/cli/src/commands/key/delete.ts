@@ -11,11 +11,11 @@ import { checkAddress, checkKey } from './checkKey.js'
 const confirmationLength = 6
 
 export const keyDeleteCommand = command({
-  description: `Deletes a key from a wallet, after the last ${confirmationLength} characters of its address are typed. The wallet's backup restores a key \
-that was generated in the wallet; an imported key is lost, unless you have its mnemonic.`,
+  description: `Delete a key from a wallet. To confirm, type the last ${confirmationLength} characters of its address. The wallet's backup restores a key \
+that was generated in the wallet, but not an imported key: keep its mnemonic.`,
   positionals: [{ name: 'ADDRESS', description: 'address of the key' }],
   options: {
-    yes: { type: 'boolean', short: 'y', description: 'delete it without confirmation' },
+    yes: { type: 'boolean', short: 'y', description: 'delete without confirmation' },
     ...walletOptions,
     ...jsonOption,
   },
@@ -53,7 +53,7 @@ async function derivationIndexOf({ wallet }: Unlocked, address: string): Promise
 
 function consequence(name: string, index: number | undefined): string {
   if (index === undefined) {
-    return 'This key was imported: no backup of the wallet has it. Without its mnemonic it is lost for good.'
+    return "This key was imported, so the wallet's backup does not restore it. Without its mnemonic it is lost permanently."
   }
   const restore = `latchkey wallet recover NEW-NAME --keys ${index}`
   return `This is key ${index} that was generated in ${quoted(name)}: the wallet's backup restores it (${restore}).`

@@ -12,7 +12,7 @@ type Format = (typeof formats)[number]
 
 export const keyExportCommand = command({
   description:
-    'Prints a private key, as a mnemonic of 25 words or in base64. Anyone who has it can spend from the address.',
+    'Print a private key, as a mnemonic of 25 words or in base64. Anyone who has the key can spend from the address.',
   positionals: [{ name: 'ADDRESS', description: 'address of the key' }],
   options: {
     format: {

@@ -19,7 +19,7 @@ export async function generateKeys(
     return addresses
   } catch (error) {
     if (addresses.length > 0) {
-      printMessage(`${addresses.length} of ${count} keys were generated; latchkey key new generates the others.`)
+      printMessage(`Generated ${addresses.length} of ${count} keys; run latchkey key new for the others.`)
     }
     throw error
   }

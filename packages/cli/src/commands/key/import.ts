@@ -11,7 +11,7 @@ import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.j
 
 export const keyImportCommand = command({
   description:
-    'Imports a key into a wallet and prints its address. The key is a mnemonic of 25 words, typed at a hidden prompt, or in a file.',
+    'Import a key into a wallet and print its address. Type its mnemonic of 25 words at a hidden prompt, or give a file.',
   options: {
     ...mnemonicOptions,
     'secret-key-file': {
@@ -24,7 +24,7 @@ export const keyImportCommand = command({
     ...jsonOption,
   },
   notes:
-    "The wallet's backup does not restore imported keys: keep their mnemonics. For the mnemonic of a whole wallet use latchkey wallet recover.",
+    "The wallet's backup does not restore imported keys: keep their mnemonics. To recover a whole wallet from its mnemonic, run latchkey wallet recover.",
   examples: ['latchkey key import --wallet savings', 'latchkey key import --mnemonic-file key.mnemonic'],
   exits: ['unreachable', 'password', 'interrupted'],
   run: ({ options }) => {

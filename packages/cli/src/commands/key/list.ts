@@ -12,14 +12,14 @@ import { type Balance, balances } from './balances.js'
 
 export const keyListCommand = command({
   description:
-    'Lists the addresses of the keys in a wallet, with their balances in ALGO and dollars if a network or a node is given.',
+    'List the addresses of the keys in a wallet, with their balances in ALGO and dollars if a network or a node is given.',
   options: {
     ...walletOptions,
     network: {
       ...chainOptions.network,
       description: 'show balances on testnet, mainnet, betanet, local, or a CAIP-2 id',
     },
-    node: { ...chainOptions.node, description: 'show balances from this algod; repeat it for failover' },
+    node: { ...chainOptions.node, description: 'show balances from this algod; repeatable for failover' },
     dollar: chainOptions.dollar,
     ...jsonOption,
   },
@@ -38,7 +38,7 @@ export const keyListCommand = command({
       if (options.json) {
         printJson({ wallet: { id: wallet.id, name: wallet.name }, keys })
       } else if (keys.length > 0) printResult(columns(keys.map(row)))
-      else printMessage(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.`)
+      else printMessage(`The wallet ${quoted(wallet.name)} has no key yet. To generate one: latchkey key new`)
       // Thrown after the addresses, which are known, were printed.
       if (failure !== undefined) throw failure
       return exitCodes.ok

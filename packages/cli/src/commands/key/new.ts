@@ -6,8 +6,7 @@ import { printJson, printLine } from '../../messages.js'
 import { generateKeys, maxKeys } from './generateKeys.js'
 
 export const keyNewCommand = command({
-  description:
-    "Generates keys and prints their addresses. The wallet's backup restores them, also one that was made before.",
+  description: 'Generate keys and print their addresses. Any backup of the wallet restores them, even an earlier one.',
   options: {
     count: { type: 'string', short: 'n', placeholder: 'COUNT', description: 'number of keys (1)' },
     ...walletOptions,

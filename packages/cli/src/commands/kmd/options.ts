@@ -11,7 +11,7 @@ import { logOptions } from '../../serverLog.js'
 export const kmdOptions = {
   'data-dir': {
     ...daemonOptions['data-dir'],
-    description: 'directory of wallets, token and settings (~/.latchkey/kmd-v0.5); created if it is missing',
+    description: 'directory for wallets, token and settings (~/.latchkey/kmd-v0.5); created if missing',
   },
   timeout: {
     type: 'string',
@@ -22,7 +22,7 @@ export const kmdOptions = {
   wire: {
     type: 'string',
     choices: wires,
-    description: 'form of responses: documented (bytes as integers), or reference (exactly as the Go daemon)',
+    description: 'format of responses: documented (bytes as integers), or reference (exactly like the Go daemon)',
   },
   node: {
     type: 'string',
@@ -33,7 +33,7 @@ export const kmdOptions = {
     type: 'string',
     placeholder: 'PATH',
     description:
-      'listen on a Unix socket too, for programs and containers on this machine; unix_socket in kmd_config.json',
+      'also listen on a Unix socket, for programs and containers on this machine; unix_socket in kmd_config.json',
   },
   ...logOptions,
 } as const satisfies { [name: string]: Option }
@@ -49,6 +49,6 @@ export function createDirectory(dataDir: string): void {
     return
   }
   if ((statSync(dataDir).mode & 0o077) !== 0) {
-    printWarning(`${dataDir} can be read by others; chmod 700 it`)
+    printWarning(`other users can read ${dataDir}; run: chmod 700 ${dataDir}`)
   }
 }

@@ -18,14 +18,14 @@ const defaultWaitSecs = 30
 const outputFile = 'kmd-err.log'
 
 export const kmdStartCommand = command({
-  description: `Runs the key daemon in the background, and returns when it answers. It goes on when the terminal is closed. What latchkey kmd \
-prints on stderr is in kmd-err.log in the data directory, and its log in kmd.log.`,
+  description: `Start the key daemon in the background and return when it responds. The daemon keeps running when the terminal is closed. It writes \
+its log to kmd.log in the data directory, and stderr to kmd-err.log.`,
   options: {
     ...kmdOptions,
     wait: {
       type: 'string',
       placeholder: 'SECS',
-      description: `how long to wait until it answers (${defaultWaitSecs})`,
+      description: `how long to wait for the daemon (${defaultWaitSecs})`,
     },
     ...jsonOption,
   },
@@ -150,20 +150,22 @@ async function endOf(child: ChildProcess): Promise<End> {
 type Failure = { readonly dataDir: string; readonly end: End; readonly isInterrupted: boolean; readonly said: string }
 
 function notStarted({ dataDir, end, isInterrupted, said }: Failure): CommandError {
-  if (isInterrupted) return new CommandError('interrupted', 'interrupted; the daemon was ended')
+  if (isInterrupted) return new CommandError('interrupted', 'interrupted; the daemon was stopped')
   if (end.code === exitCodes.running) return alreadyRunning(dataDir)
-  const more = `${join(dataDir, 'kmd.log')} has more`
+  const more = `see ${join(dataDir, 'kmd.log')}`
   if (end.isLate) {
-    const hint = `${more}; --wait gives it more time`
-    return new CommandError('daemon_not_started', 'the daemon did not answer in time and was ended', { hint })
+    const hint = `${more}, or raise --wait`
+    return new CommandError('daemon_not_started', 'the daemon did not respond in time and was stopped', { hint })
   }
-  return new CommandError('daemon_not_started', said === '' ? `it ended with ${end.code}` : said, { hint: more })
+  return new CommandError('daemon_not_started', said === '' ? `the daemon exited with ${end.code}` : said, {
+    hint: more,
+  })
 }
 
 function alreadyRunning(dataDir: string, pid?: number): CommandError {
   const which = pid === undefined ? '' : `, as process ${pid}`
-  return new CommandError('daemon_already_running', `a key daemon already runs in ${dataDir}${which}`, {
-    hint: 'use that one, or stop it first: latchkey kmd stop',
+  return new CommandError('daemon_already_running', `a key daemon is already running in ${dataDir}${which}`, {
+    hint: 'use it, or stop it first with latchkey kmd stop',
   })
 }
 

@@ -12,8 +12,7 @@ import { printJson, printResult } from '../../messages.js'
 const timeoutMs = 5_000
 
 export const kmdStatusCommand = command({
-  description:
-    'Says whether a key daemon runs in a data directory, as which process, at which address, and whether it answers.',
+  description: 'Show daemon status and health: the process, the address, and whether the daemon responds.',
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey kmd status', 'latchkey kmd status --json'],
   exits: ['unreachable'],
@@ -54,15 +53,15 @@ async function ask(dataDir: string): Promise<Status> {
 function block(found: DaemonProcess.DaemonProcess, dataDir: string, status: Status | undefined): string {
   const places = `  Directory  ${printable(dataDir)}\n  Log        ${printable(join(dataDir, 'kmd.log'))}\n`
   if (found.state !== 'running' || status === undefined) {
-    const left = found.state === 'killed' ? '; one was killed and left kmd.pid behind' : ''
-    return `No key daemon runs there${left}.\n\n${places}\nlatchkey kmd start starts one.\n`
+    const left = found.state === 'killed' ? '; the last one was killed and left kmd.pid behind' : ''
+    return `No key daemon is running${left}.\n\n${places}\nTo start one: latchkey kmd start\n`
   }
   if (!status.answers) {
-    return `The key daemon runs and does not answer: ${printable(status.reason)}\n\n  Process    ${found.pid}\n${places}`
+    return `The key daemon is running but does not respond: ${printable(status.reason)}\n\n  Process    ${found.pid}\n${places}`
   }
   const { address, health } = status
   const lost = health.lostLogLines > 0 ? `  Lost       ${health.lostLogLines} lines of the log\n` : ''
-  return `The key daemon ${printable(health.version)} runs, for ${duration(health.uptimeSeconds)}.
+  return `The key daemon ${printable(health.version)} has been running for ${duration(health.uptimeSeconds)}.
 
   Address    ${printable(address)}
   Process    ${found.pid}

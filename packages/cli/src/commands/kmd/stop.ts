@@ -12,7 +12,7 @@ import { withProgress } from '../../progress.js'
 const defaultTimeoutSecs = 30
 
 export const kmdStopCommand = command({
-  description: `Stops the key daemon that runs in a data directory. Requests that it has begun are finished first. Ends no other program: kmd.pid \
+  description: `Stop the key daemon of a data directory. The daemon finishes requests in progress first. No other program is stopped: kmd.pid \
 counts only if that process holds the lock of the directory.`,
   options: {
     ...daemonOptions,
@@ -20,7 +20,7 @@ counts only if that process holds the lock of the directory.`,
       type: 'string',
       short: 't',
       placeholder: 'SECS',
-      description: `kill it if it has not stopped after SECS (${defaultTimeoutSecs})`,
+      description: `kill the daemon if it has not stopped after SECS (${defaultTimeoutSecs})`,
     },
     ...jsonOption,
   },
@@ -38,7 +38,7 @@ counts only if that process holds the lock of the directory.`,
     }
     const stopping = DaemonProcess.stop(dataDir, pid, { timeoutMs: timeoutSecs * 1000, onKill })
     await withProgress('Stopping the key daemon', stopping)
-    if (isKilled) printWarning(`it did not stop in ${timeoutSecs} s and was killed`)
+    if (isKilled) printWarning(`the key daemon did not stop within ${timeoutSecs} s and was killed`)
     if (options.json) printJson({ pid, dataDir, killed: isKilled })
     else printResult(`The key daemon in ${printable(dataDir)} (process ${pid}) has stopped.\n`)
     return exitCodes.ok
@@ -46,10 +46,10 @@ counts only if that process holds the lock of the directory.`,
 })
 
 function notRunning(dataDir: string, found: Exclude<DaemonProcess.DaemonProcess, { state: 'running' }>): CommandError {
-  const message = `no key daemon runs in ${dataDir}`
+  const message = `no key daemon is running in ${dataDir}`
   if (found.state === 'stopped') return new CommandError('daemon_not_running', message)
   const detail = found.isAlive
-    ? `${message}: process ${found.pid} in kmd.pid is another program, which was left alone`
-    : `${message}: it was killed, and kmd.pid is what it left behind`
+    ? `${message}: process ${found.pid} in kmd.pid is another program and was not stopped`
+    : `${message}: the last daemon was killed and left kmd.pid behind`
   return new CommandError('daemon_not_running', detail)
 }

@@ -11,22 +11,21 @@ import { addServer } from '../../mcp/SettingsFile.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
 
 export const mcpInstallCommand = command({
-  description: `Prints the settings with which a client starts latchkey mcp, or adds them to its settings with --write. The token stays in its file: \
-neither the settings nor the arguments have it. All other settings of the client stay as they are, and a copy of the file is kept.`,
+  description: `Print the settings with which a client starts latchkey mcp, or add them to the client's settings with --write. The token stays in its file: \
+neither the settings nor the arguments contain it. The client's other settings stay unchanged, and a copy of the old file is kept.`,
   options: {
     client: {
       type: 'string',
       placeholder: 'CLIENT',
       description: `${clientNames.join(', ')} (claude-desktop)`,
     },
-    write: { type: 'boolean', description: 'add them to the settings of the client' },
+    write: { type: 'boolean', description: 'add the settings to those of the client' },
     replace: { type: 'boolean', description: 'replace another server of the same name' },
     name: { type: 'string', placeholder: 'NAME', description: 'name of the server in the settings (latchkey)' },
     ...walletServerOptions,
     ...jsonOption,
   },
-  notes:
-    'The options of the wallet are those of latchkey mcp, and become its arguments. Restart the client afterwards.',
+  notes: 'The wallet options are passed to latchkey mcp as arguments. Restart the client afterwards.',
   examples: [
     'latchkey mcp install --token-file ~/.latchkey/shopper.token --network testnet',
     'latchkey mcp install --client claude-code --token-file shopper.token --write',
@@ -44,15 +43,15 @@ neither the settings nor the arguments have it. All other settings of the client
     if (options.write !== true) {
       if (options.json) printJson({ client: clientName, path, settings, written: false })
       else printResult(`${JSON.stringify(settings, undefined, 2)}\n`)
-      if (!options.json) printMessage(`this goes into ${path} (${client.title}); --write adds it there`)
+      if (!options.json) printMessage(`Add this to ${path} (${client.title}), or run the command with --write`)
       return exitCodes.ok
     }
     const { isChanged, backup } = addServer({
       ...{ path, member: client.member, name, entry, mayReplace: options.replace === true },
     })
     if (options.json) printJson({ client: clientName, path, settings, written: isChanged, backup: backup ?? null })
-    else printMessage(isChanged ? `added to ${path}; restart ${client.title}` : `${path} has it already`)
-    if (!options.json && backup !== undefined) printMessage(`the settings before are in ${backup}`)
+    else printMessage(isChanged ? `Added to ${path}; restart ${client.title}` : `${path} already has these settings`)
+    if (!options.json && backup !== undefined) printMessage(`The previous settings are in ${backup}`)
     return exitCodes.ok
   },
 })
@@ -69,7 +68,8 @@ function readClient(name: string): ClientName {
  */
 function serverOf(options: WalletServerValues): ServerEntry {
   const { 'token-file': tokenFile, 'data-dir': dataDir, log } = options
-  if (tokenFile === undefined) throw new UsageError('--token-file is missing', { hint: 'the settings name the file' })
+  if (tokenFile === undefined)
+    throw new UsageError('--token-file is missing', { hint: "the client's settings name this file" })
   // Checked now, because a client that starts the server later shows no message.
   agentTokenFrom(tokenFile, {})
   const pairs: readonly (readonly [string, string | undefined])[] = [

@@ -13,9 +13,13 @@ export type MultisigAccount = {
 
 export async function findAccount(wallet: Wallet, address: string): Promise<MultisigAccount> {
   if (!(await wallet.multisigs()).includes(address)) {
-    throw new CommandError('multisig_not_found', `there is no multisig account ${address} in ${quoted(wallet.name)}`, {
-      hint: 'latchkey multisig list shows them',
-    })
+    throw new CommandError(
+      'multisig_not_found',
+      `the wallet ${quoted(wallet.name)} has no multisig account ${address}`,
+      {
+        hint: 'list the multisig accounts with latchkey multisig list',
+      },
+    )
   }
   return readAccount(wallet, address, new Set(await wallet.keys()))
 }

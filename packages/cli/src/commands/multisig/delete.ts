@@ -10,10 +10,10 @@ import { createCommand, findAccount } from './MultisigAccount.js'
 
 export const multisigDeleteCommand = command({
   description:
-    'Deletes a multisig account from a wallet. The keys of its members stay, and the account can be created again at any time.',
+    "Delete a multisig account from a wallet. The members' keys stay in the wallet, and you can create the account again at any time.",
   positionals: [{ name: 'ADDRESS', description: 'address of the multisig account' }],
   options: {
-    yes: { type: 'boolean', short: 'y', description: 'delete it without confirmation' },
+    yes: { type: 'boolean', short: 'y', description: 'delete without confirmation' },
     ...walletOptions,
     ...jsonOption,
   },

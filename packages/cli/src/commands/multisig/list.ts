@@ -8,7 +8,7 @@ import { type MultisigAccount, readAccount } from './MultisigAccount.js'
 
 export const multisigListCommand = command({
   description:
-    'Lists the multisig accounts of a wallet: address, threshold, and how many of the keys of its members are in the wallet.',
+    "List the multisig accounts in a wallet: address, threshold, and how many of the members' keys are in the wallet.",
   options: { ...walletOptions, ...jsonOption },
   examples: ['latchkey multisig list', 'latchkey multisig list --wallet savings --json'],
   exits: ['unreachable', 'password', 'interrupted'],
@@ -21,7 +21,8 @@ export const multisigListCommand = command({
         const result = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
         printJson(result)
       } else if (accounts.length > 0) printResult(columns(accounts.map(row)))
-      else printMessage(`There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new creates one.`)
+      else
+        printMessage(`The wallet ${quoted(wallet.name)} has no multisig account yet. Create one: latchkey multisig new`)
       return exitCodes.ok
     }),
 })

@@ -11,15 +11,15 @@ import { checkAddress } from '../key/checkKey.js'
 const maxMembers = 255
 
 export const multisigNewCommand = command({
-  description: `Adds a multisig account to a wallet, so that keys of the wallet can sign for it, and prints its address. The address follows from \
+  description: `Add a multisig account to a wallet, so that keys in the wallet can sign for it, and print its address. The address is derived from \
 the members, their order and the threshold.`,
-  positionals: [{ name: 'ADDRESS', description: 'addresses of the members; their order counts', isVariadic: true }],
+  positionals: [{ name: 'ADDRESS', description: 'addresses of the members; the order matters', isVariadic: true }],
   options: {
     threshold: { type: 'string', short: 't', placeholder: 'N', description: 'number of members that must sign' },
     ...walletOptions,
     ...jsonOption,
   },
-  notes: 'The keys of the members need not be in this wallet; latchkey sign signs for those that are.',
+  notes: "The members' keys need not be in this wallet; latchkey sign signs with those that are.",
   examples: ['latchkey multisig new --threshold 2 ADDRESS ADDRESS ADDRESS'],
   exits: ['unreachable', 'password', 'interrupted'],
   run: async ({ options, args: members }) => {
@@ -35,9 +35,12 @@ the members, their order and the threshold.`,
       }
       const address = await wallet.importMultisig({ threshold, publicKeys })
       if (address !== own)
-        throw new CommandError('daemon_misbehaved', `the daemon returned another address for it: ${address}`)
+        throw new CommandError(
+          'daemon_misbehaved',
+          `the daemon returned a different address for the account: ${address}`,
+        )
       if (new Set(members).size < members.length) {
-        printWarning('a member is listed more than once, and counts as often')
+        printWarning('a member is listed more than once; each listing counts as a signature')
       }
       const result = { wallet: { id: wallet.id, name: wallet.name }, address, version: 1, threshold, members }
       if (options.json) printJson(result)

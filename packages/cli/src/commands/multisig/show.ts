@@ -9,7 +9,7 @@ import { createCommand, findAccount, type MultisigAccount } from './MultisigAcco
 
 export const multisigShowCommand = command({
   description:
-    'Shows version, threshold and members of a multisig account, which of their keys are in the wallet, and how to create it again.',
+    'Show the version, threshold and members of a multisig account, which of their keys are in the wallet, and the command that creates the account again.',
   positionals: [{ name: 'ADDRESS', description: 'address of the multisig account' }],
   options: { ...walletOptions, ...jsonOption },
   examples: ['latchkey multisig show ADDRESS'],

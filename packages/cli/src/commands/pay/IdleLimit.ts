@@ -25,7 +25,7 @@ export class IdleLimit {
   /** Restarts the time limit after data arrived, or when waiting begins. */
   restart(): void {
     clearTimeout(this.#timer)
-    const message = `the server sent nothing for ${this.#seconds} s`
+    const message = `the server sent no data for ${this.#seconds} s`
     this.#timer = setTimeout(() => {
       this.#controller.abort(new CommandError('response_timeout', message, { hint: 'try again, or raise --timeout' }))
     }, this.#seconds * 1000)

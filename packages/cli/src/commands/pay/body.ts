@@ -50,7 +50,7 @@ function create(file: string): number {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST')
-      throw new CommandError('file_exists', `${quoted(file)} exists`, { hint: 'name another file' })
+      throw new CommandError('file_exists', `${quoted(file)} already exists`, { hint: 'name another file' })
     throw new CommandError('file_unwritable', `${quoted(file)} cannot be written: ${message}`, { cause: error })
   }
 }
@@ -82,7 +82,7 @@ export async function receiveBody(response: Response, { sink, limit, maxBytes }:
     await sink.write(piece.value.subarray(0, room))
     received += piece.value.length
     if (piece.value.length > room) {
-      const message = `the response is longer than ${maxBytes} bytes, and was cut off there`
+      const message = `the response is larger than ${maxBytes} bytes and was truncated`
       throw new CommandError('response_incomplete', message, { hint: 'raise --max-bytes' })
     }
   }
@@ -90,8 +90,8 @@ export async function receiveBody(response: Response, { sink, limit, maxBytes }:
 }
 
 function brokenOff(received: number, cause: unknown): CommandError {
-  return new CommandError('response_incomplete', `the response broke off after ${received} bytes`, {
-    hint: 'run it again',
+  return new CommandError('response_incomplete', `the response ended early, after ${received} bytes`, {
+    hint: 'run the command again',
     cause,
   })
 }

@@ -24,7 +24,7 @@ export async function confirmPayment(
   for (const line of lines) printMessage(line)
   if (isConfirmed) return true
   if (!hasTerminal()) {
-    throw new UsageError('there is no terminal to ask for confirmation', {
+    throw new UsageError('confirmation is required, but stdin is not a terminal', {
       code: 'confirmation_required',
       hint: 'give --yes to pay',
     })
@@ -48,5 +48,5 @@ export function describeRepeat({
   const price =
     microDollars === undefined ? `${amount} of asset ${asset}` : `$${Amount.format(BigInt(microDollars), 6)}`
   const known = state === 'settled' ? 'is settled' : 'may still be settled'
-  return `The payment of ${price} to ${payTo} of ${time} for the same request got no answer and ${known}: transaction ${transactionId} is sent again, and no new one.`
+  return `An earlier payment for the same request (${price} to ${payTo} at ${time}) got no response and ${known}: sending transaction ${transactionId} again, not a new one.`
 }

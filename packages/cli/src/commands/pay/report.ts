@@ -48,7 +48,7 @@ export async function report(
     if (isJson && isFinal)
       printMessage(printableJson({ status: status ?? null, state: null, payment: null, receipt: null, ...pass }))
     else if (!isJson && !isFinal) {
-      const opened = passText === undefined ? '' : `: a pass of an earlier payment opens it, ${passText}`
+      const opened = passText === undefined ? '' : `: a pass from an earlier payment was used, ${passText}`
       printMessage(`Nothing was paid${opened} (response status: ${status}).`)
     }
     return undefined
@@ -63,7 +63,7 @@ export async function report(
     printMessage(printableJson({ status: status ?? null, state: states[state], payment: paid, receipt, ...pass }))
   } else if (!isJson && response !== undefined && state !== before) {
     printMessage(await describeState(chain, payment, state, response))
-    if (passText !== undefined) printMessage(`Run it again for nothing: the response has a pass, ${passText}.`)
+    if (passText !== undefined) printMessage(`The response includes a pass, ${passText}: further requests are free.`)
   }
   return state
 }
@@ -97,11 +97,11 @@ async function describeState(chain: Chain, payment: Payment, state: PaymentState
   if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${answer}`
   if (state === 'expired') return `Not paid: ${what}; transaction ${transactionId} can no longer be settled.${answer}`
   const next = response.status < 400 ? '' : ` R${again.slice(1)}.`
-  return `Not known yet whether ${what} is paid: transaction ${transactionId} can be settled until round ${lastValid}.${answer}${next}`
+  return `Payment pending: ${what}; transaction ${transactionId} can be settled until round ${lastValid}.${answer}${next}`
 }
 
 /** The remedy for a payment without an answer. */
-export const again = 'run it again: the same payment is sent, not a new one; --new-payment makes a new one'
+export const again = 'run the command again to send the same payment; to make a new one, give --new-payment'
 
 const maxLocationLength = 200
 

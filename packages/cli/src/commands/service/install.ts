@@ -23,29 +23,29 @@ import {
 import { createDirectory, kmdOptions } from '../kmd/options.js'
 
 export const serviceInstallCommand = command({
-  description: `Writes a service file for the key daemon, prints it, and starts the daemon with it: a systemd user unit on Linux, a launchd agent on \
-macOS. The daemon then starts with the session of the user, and again if it fails. Needs no root. With --system it is a service of the machine, \
-under a user of its own, whose files no program of yours can read: then the limits of agents hold against programs that run as you.`,
+  description: `Write and print a service file for the key daemon and start the service: a systemd user unit on Linux, a launchd agent on \
+macOS. The daemon then starts with the user's session and restarts if it fails. Root is not required. With --system, install a system service \
+under its own user, whose files your programs cannot read: agent limits then also hold against programs that run as you.`,
   options: {
     ...kmdOptions,
     sandbox: {
       type: 'boolean',
-      description: 'on Linux: also let the daemon write nowhere but in its directory; needs user namespaces',
+      description: 'on Linux: restrict the daemon to writing in its own directory; requires user namespaces',
     },
     ...systemOption,
     root: {
       type: 'string',
       placeholder: 'DIR',
       completes: 'directory',
-      description: 'with --system: write below this directory, as for an image, and start nothing',
+      description: 'with --system: write below this directory, such as that of an image, and start nothing',
     },
     'dry-run': { type: 'boolean', description: 'print the file and write nothing' },
     'no-start': { type: 'boolean', description: 'write the file and start nothing' },
-    force: { type: 'boolean', description: 'replace a file that another program or a person wrote' },
+    force: { type: 'boolean', description: 'replace a file that this command did not write' },
     ...jsonOption,
   },
-  notes: `Without a session, as on a server, systemd starts user units only after: loginctl enable-linger. A wallet stays locked until a program \
-opens it with its password, which is in no service file.`,
+  notes: `Without a login session, such as on a server, systemd starts user units only after loginctl enable-linger. A wallet stays locked until a program \
+unlocks it with its password, which no service file contains.`,
   examples: [
     'latchkey service install',
     'latchkey service install --dry-run',
@@ -55,7 +55,7 @@ opens it with its password, which is in no service file.`,
   run: async ({ options }) => {
     const manager = managerOf(process.platform) ?? unsupported()
     if (options.system) return installSystem(manager, options)
-    if (options.root !== undefined) throw new UsageError('--root is for --system')
+    if (options.root !== undefined) throw new UsageError('--root requires --system')
     const dataDir = dataDirectory(options['data-dir'])
     const path = servicePath(manager, process.env)
     const program = [process.execPath, realpathSync(process.argv[1]!)] as const
@@ -103,7 +103,9 @@ type SystemGiven = PassedOn & {
 function installSystem(manager: ServiceManager, options: SystemGiven): number {
   if (manager !== 'systemd') throw new UsageError('--system needs systemd')
   if (options['data-dir'] !== undefined || options['unix-socket'] !== undefined) {
-    throw new UsageError(`with --system the directory is ${systemDataDir}, and the socket ${systemSocket}`)
+    throw new UsageError(
+      `--system excludes --data-dir and --unix-socket: the directory is ${systemDataDir}, and the socket ${systemSocket}`,
+    )
   }
   const root = options.root === undefined || resolve(options.root) === '/' ? undefined : resolve(options.root)
   const program = [process.execPath, realpathSync(process.argv[1]!)] as const
@@ -112,7 +114,8 @@ function installSystem(manager: ServiceManager, options: SystemGiven): number {
   const isDry = options['dry-run'] === true
   if (!isDry) {
     for (const { path } of files) checkOwner(path, options.force ?? false)
-    for (const { path, text } of files) write(path, text, 'run it as root: sudo latchkey service install --system')
+    for (const { path, text } of files)
+      write(path, text, 'run the command as root: sudo latchkey service install --system')
   }
   const steps = isDry || options['no-start'] || root !== undefined ? [] : runAll(systemStartCommands, true)
   const failed = steps.find(({ isOk }) => !isOk)
@@ -134,8 +137,8 @@ Programs connect to 127.0.0.1:7833 with the token of an agent; those of the grou
 `
 
 function unsupported(): never {
-  throw new CommandError('service_unsupported', `there are no user services on ${process.platform}`, {
-    hint: 'latchkey kmd start runs the daemon in the background',
+  throw new CommandError('service_unsupported', `user services are not supported on ${process.platform}`, {
+    hint: 'run the daemon in the background with latchkey kmd start',
   })
 }
 
@@ -148,7 +151,7 @@ function checkOwner(path: string, isForced: boolean): void {
   }
   if (text.includes(marker) || isForced) return
   const hint = 'move it away, or give --force to replace it'
-  throw new CommandError('file_exists', `${path} exists and is not of latchkey service install`, { hint })
+  throw new CommandError('file_exists', `${path} exists and was not written by latchkey service install`, { hint })
 }
 
 function write(path: string, text: string, hint?: string): void {
@@ -164,12 +167,12 @@ function write(path: string, text: string, hint?: string): void {
 function outcome(steps: readonly Step[], commands: readonly (readonly string[])[], isDry: boolean): string {
   if (isDry) return ''
   if (steps.length === 0) return `To start it:\n${commands.map((words) => `  ${words.join(' ')}\n`).join('')}`
-  return steps.some(({ isOk }) => !isOk) ? '' : 'The key daemon runs. latchkey service status shows it.\n'
+  return steps.some(({ isOk }) => !isOk) ? '' : 'The key daemon is running. To see its state: latchkey service status\n'
 }
 
 function advice(manager: ServiceManager, { command: words, problem }: Step, commands: readonly string[][]): string {
-  const failed = `${words.join(' ')} failed: ${problem}; the file is written`
+  const failed = `${words.join(' ')} failed: ${problem}; the service file was written`
   const later = commands.map((one) => one.join(' ')).join(' && ')
-  if (manager === 'launchd') return `${failed}. In a session with a desktop: ${later}`
-  return `${failed}. In a session of systemd: ${later}. Without systemd: latchkey kmd start`
+  if (manager === 'launchd') return `${failed}. In a desktop session, run: ${later}`
+  return `${failed}. In a systemd session, run: ${later}. Without systemd, run: latchkey kmd start`
 }

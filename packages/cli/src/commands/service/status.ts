@@ -9,7 +9,7 @@ import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
 import { systemOption, systemPaths } from '../../service/systemService.js'
 
 export const serviceStatusCommand = command({
-  description: 'Says whether the service of the key daemon is installed, and what the service manager says about it.',
+  description: "Show whether the key daemon's service is installed, and its state in the service manager.",
   options: { ...systemOption, ...jsonOption },
   examples: ['latchkey service status', 'latchkey service status --json'],
   exits: ['unreachable'],
@@ -29,10 +29,11 @@ export const serviceStatusCommand = command({
 type Facts = { manager: string | null; path: string | null; installed: boolean; own: boolean; state: string | null }
 
 function describe({ manager, path, installed, own, state }: Facts): string {
-  if (manager === null) return `There are no user services on ${process.platform}; latchkey kmd start runs the daemon.`
-  if (!installed) return `The service is not installed: ${path} does not exist. latchkey service install writes it.`
+  if (manager === null)
+    return `User services are not supported on ${process.platform}. To run the daemon in the background: latchkey kmd start`
+  if (!installed) return `The service is not installed: ${path} does not exist. To install it: latchkey service install`
   const whose = own ? '' : ', which latchkey service install did not write'
-  const what = state === null ? `${manager} does not answer` : `${manager} says: ${state}`
+  const what = state === null ? `${manager} does not respond` : `state in ${manager}: ${state}`
   return `${path}${whose}: ${what}.`
 }
 

@@ -10,20 +10,20 @@ import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
 import { systemOption, systemPaths } from '../../service/systemService.js'
 
 export const serviceUninstallCommand = command({
-  description: 'Stops the service of the key daemon and removes its file. Wallets, token and settings stay.',
+  description: "Stop the key daemon's service and remove its file. Wallets, token and settings stay.",
   options: { ...systemOption, ...jsonOption },
   examples: ['latchkey service uninstall'],
   exits: ['unreachable'],
   run: async ({ options }) => {
     const manager = managerOf(process.platform)
     if (manager === undefined)
-      throw new CommandError('service_unsupported', `there are no user services on ${process.platform}`)
+      throw new CommandError('service_unsupported', `user services are not supported on ${process.platform}`)
     const isSystem = options.system === true
     const path = isSystem ? systemPaths().unit : servicePath(manager, process.env)
     const text = readText(path)
     if (text === undefined) throw new CommandError('service_not_installed', `${path} does not exist`)
     if (!text.includes(marker))
-      throw new CommandError('file_exists', `${path} is not of latchkey service install and stays`, {
+      throw new CommandError('file_exists', `${path} was not written by latchkey service install and was not removed`, {
         hint: 'remove it by hand',
       })
     const stopping = runAll(stopCommands(manager, isSystem), isSystem)
@@ -33,7 +33,7 @@ export const serviceUninstallCommand = command({
     else printResult(`Removed ${printable(path)}.\n`)
     const failed = steps.find(({ isOk }) => !isOk)
     if (failed !== undefined)
-      printWarning(`${failed.command.join(' ')} failed: ${failed.problem}; latchkey kmd stop ends a daemon that runs`)
+      printWarning(`${failed.command.join(' ')} failed: ${failed.problem}; to stop a running daemon: latchkey kmd stop`)
     return exitCodes.ok
   },
 })

@@ -29,12 +29,12 @@ export type Signed = {
 export function check({ key, multisig, member }: Given): void {
   for (const [option, address] of Object.entries({ key, multisig, member })) {
     if (address !== undefined && !Address.isValid(address)) {
-      throw new UsageError(`--${option} takes an address`, { code: 'invalid_value' })
+      throw new UsageError(`--${option} must be an address`, { code: 'invalid_value' })
     }
   }
   if ((multisig === undefined) !== (member === undefined)) {
     throw new UsageError(
-      '--multisig and --member need each other: the account, and the key in the wallet that signs for it',
+      '--multisig and --member must be given together: the account, and the key in the wallet that signs for it',
     )
   }
   if (key !== undefined && multisig !== undefined) throw new UsageError('give --key or --multisig, not both')
@@ -50,7 +50,7 @@ export async function create(
   if (wanted !== undefined && !keys.has(wanted)) {
     throw new CommandError(
       'key_not_found',
-      `the wallet ${quoted(wallet.name)} has no key ${wanted}; nothing was signed`,
+      `wallet ${quoted(wallet.name)} does not have the key of ${wanted}; nothing was signed`,
     )
   }
   if (given.multisig !== undefined) return byMultisig(members, wallet, given.multisig, given.member!)
@@ -159,7 +159,7 @@ async function signMultisig(
   const given = msig.subsig.filter(({ s }) => s !== undefined)
   const wrong = given.find(({ pk, s }) => !Ed25519.verify(s!, message, pk))
   if (wrong !== undefined) {
-    const message = `the existing signature of ${Address.encode(wrong.pk)} is wrong; nothing was written`
+    const message = `the existing signature of ${Address.encode(wrong.pk)} is invalid; nothing was written`
     throw new CommandError('invalid_signature', message)
   }
   const sgnr = isRekeyed ? address : undefined
@@ -169,7 +169,10 @@ async function signMultisig(
 
 function checkAccount(msig: Multisig.Signature, account: string): void {
   if (addressOf(msig) === account) return
-  throw new CommandError('invalid_signature', `the existing signatures are not of ${account}; nothing was signed`)
+  throw new CommandError(
+    'invalid_signature',
+    `the existing signatures belong to a different account than ${account}; nothing was signed`,
+  )
 }
 
 function addressOf(msig: Multisig.Signature): string | undefined {

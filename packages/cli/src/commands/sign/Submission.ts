@@ -77,10 +77,13 @@ function checkNetwork(chain: Chain, { gh }: Transaction.Transaction, title: stri
   if (gh !== undefined && Bytes.equal(gh, chain.genesisHash)) return
   const own = gh === undefined ? undefined : Network.known.find(({ genesisHash }) => genesisHash === Bytes.toBase64(gh))
   const what =
-    gh === undefined ? 'names no network' : `is for ${own === undefined ? 'another network' : own.displayName}`
-  const message = `nothing was signed: the ${title} ${what}, and the node belongs to ${Network.phrase(chain.caip2)}`
+    gh === undefined ? 'does not name a network' : `is for ${own === undefined ? 'another network' : own.displayName}`
+  const message = `nothing was signed: the ${title} ${what}, but the node belongs to ${Network.phrase(chain.caip2)}`
   throw new CommandError('wrong_network', message, {
-    hint: own === undefined ? 'give its network with --network, and --node' : `give --network ${own.name}`,
+    hint:
+      own === undefined
+        ? "give the transaction's network with --network, and its node with --node"
+        : `give --network ${own.name}`,
   })
 }
 
@@ -93,12 +96,12 @@ function checkValidity(
   if (lv <= lastRound) {
     const message = `nothing was signed: the ${title} expired in round ${lv}, and the network is at round ${lastRound}`
     throw new CommandError('transaction_expired', message, {
-      hint: `latchkey tx ${id} tells whether it was confirmed before; if not, make a new one`,
+      hint: `check whether it was confirmed with latchkey tx ${id}; if not, make a new one`,
     })
   }
   if (fv > lastRound + 1n) {
-    const message = `nothing was signed: the ${title} is valid from round ${fv} on, and the network is at round ${lastRound}`
-    throw new CommandError('not_submittable', message, { hint: 'send it then' })
+    const message = `nothing was signed: the ${title} is valid from round ${fv}, but the network is at round ${lastRound}`
+    throw new CommandError('not_submittable', message, { hint: 'send it after that round' })
   }
 }
 
@@ -111,7 +114,7 @@ function notOneGroup(): CommandError {
 /** The error for an incomplete signature, whose result was written. */
 export function incomplete(): CommandError {
   return new CommandError('not_submittable', 'nothing was sent: signatures of other members are missing', {
-    hint: 'pass the file on to them; the last one gives --submit',
+    hint: 'pass the file on to them; the last signer gives --submit',
   })
 }
 
@@ -123,7 +126,7 @@ async function check(chain: Chain, steps: readonly Step[]): Promise<void> {
       'not_submittable',
       `nothing was signed: ${title} ${steps[index]!.text}, so it cannot be sent`,
       {
-        hint: 'sign without --submit, and pass it on to its signer; or give the wallet that has the key with --wallet',
+        hint: 'sign without --submit and pass it on to its signer, or give the wallet that has the key with --wallet',
       },
     )
   }
@@ -171,7 +174,7 @@ async function send(
 function reportGroup(chain: Chain, ids: readonly string[], outcome: Outcome, { json }: Given): number {
   if (json) printJson(toJson(chain, ids, outcome))
   else for (const id of ids) printLine(id)
-  printMessage('It is in the ledger already: nothing was signed or sent now.')
+  printMessage('The transaction is already in the ledger: nothing was signed or sent now.')
   return reportOutcome(chain, ids, outcome, false)
 }
 

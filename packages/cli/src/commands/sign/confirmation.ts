@@ -35,7 +35,7 @@ export function printLines(...lines: string[]): void {
 /** Called before the password prompt, which would be in vain without a way to confirm. */
 export function checkCanConfirmSigning({ yes }: Confirmation): void {
   if (yes || hasTerminal()) return
-  throw new UsageError('there is no terminal to ask for confirmation', {
+  throw new UsageError('confirmation is required, but stdin is not a terminal', {
     code: 'confirmation_required',
     hint: 'give --yes to sign',
   })
@@ -49,9 +49,9 @@ export async function confirmSigning(
 ): Promise<void> {
   const isFinal = finalWarnings.length > 0
   if (yes && isFinal && !allowWarnings) {
-    throw new UsageError(`--yes is not enough for this: ${finalWarnings[0]}`, {
+    throw new UsageError(`--yes alone does not confirm this: ${finalWarnings[0]}`, {
       code: 'confirmation_required',
-      hint: 'Give --allow-warnings as well',
+      hint: 'Also give --allow-warnings',
     })
   }
   if (yes) return

@@ -22,11 +22,11 @@ export async function sign(
   key: string,
   confirmation: Confirmation,
 ): Promise<Uint8Array> {
-  const warning = `Anyone who has the program and this signature can spend from ${key} whatever the program allows, with no expiry.`
+  const warning = `Anyone who has the program and this signature can spend from ${key} anything that the program allows, without expiry.`
   printLines(
     `A program of ${program.length} bytes, version ${program[0]}:`,
-    `  Its own address is ${Address.encode(Program.address(program))}.`,
-    `  It is signed by ${key}.`,
+    `  The program's own address is ${Address.encode(Program.address(program))}.`,
+    `  Signed by ${key}.`,
     `  Warning: ${warning}`,
   )
   await confirmSigning(confirmation, [warning])

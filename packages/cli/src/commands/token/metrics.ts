@@ -10,17 +10,17 @@ import { printJson, printLine, printMessage } from '../../messages.js'
 import { writeNewFile } from '../../revealSecret.js'
 
 export const tokenMetricsCommand = command({
-  description: `Creates a token that reads the metrics of the key daemon and does nothing else, for Prometheus: it sends it as Authorization: Bearer. \
-A running daemon accepts it at once, and refuses the one before. The token is printed once; the data directory keeps its hash.`,
+  description: `Create a token for Prometheus that can only read the key daemon's metrics. Prometheus sends it as Authorization: Bearer. \
+A running daemon accepts it at once and refuses the previous one. The token is printed once; the data directory stores its hash.`,
   options: {
     out: {
       type: 'string',
       short: 'o',
       placeholder: 'FILE',
       completes: 'file',
-      description: 'write it to this new file, readable by the owner only, and print nothing',
+      description: 'write the token to this new file, readable by its owner only, and print nothing',
     },
-    delete: { type: 'boolean', description: 'create none, and end the one that there is' },
+    delete: { type: 'boolean', description: 'delete the existing token instead of creating one' },
     ...daemonOptions,
     ...jsonOption,
   },
@@ -37,7 +37,8 @@ A running daemon accepts it at once, and refuses the one before. The token is pr
     MetricsToken.store(dataDir, token)
     if (options.json) printJson(file === undefined ? { token } : { file })
     else if (file === undefined) printLine(token)
-    else printMessage(`Written to ${file}. Let Prometheus read it: authorization: { credentials_file: ${file} }`)
+    else
+      printMessage(`Written to ${file}. In the Prometheus configuration: authorization: { credentials_file: ${file} }`)
     return exitCodes.ok
   },
 })
@@ -47,7 +48,7 @@ function checkDirectory(dataDir: string): void {
   if (existsSync(Token.path(dataDir))) return
   const message = existsSync(dataDir) ? 'is not the data directory of a key daemon' : 'does not exist'
   throw new CommandError('data_directory_missing', `${dataDir} ${message}`, {
-    hint: 'start the daemon there first, or give -d',
+    hint: 'start the daemon in that directory first, or give another with --data-dir',
   })
 }
 

@@ -10,14 +10,14 @@ import { printJson, printLine } from '../../messages.js'
 
 export const tokenRotateCommand = command({
   description:
-    'Replaces the API token in kmd.token. A running daemon accepts the new one at once and refuses the old one. The token is not printed.',
+    'Replace the API token in kmd.token. A running daemon accepts the new token at once and refuses the old one. The token is not printed.',
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey token rotate'],
   run: async ({ options }) => {
     const dataDir = dataDirectory(options['data-dir'])
     if (!existsSync(dataDir)) {
       throw new CommandError('data_directory_missing', `${dataDir} does not exist`, {
-        hint: 'start the daemon there first, or give -d',
+        hint: 'start the daemon in that directory first, or give another with --data-dir',
       })
     }
     Token.rotate(dataDir)
@@ -29,7 +29,7 @@ export const tokenRotateCommand = command({
     }
     if (options.json) printJson({ tokenFile, daemon })
     else {
-      const state = daemon === 'running' ? `The daemon at ${address} uses it.` : 'No daemon runs there now.'
+      const state = daemon === 'running' ? `The daemon at ${address} accepts it.` : 'No daemon is running.'
       printLine(`New API token in ${tokenFile}. ${state}`)
     }
     return exitCodes.ok

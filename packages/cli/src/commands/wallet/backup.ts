@@ -13,13 +13,13 @@ import { checkCanReveal, revealOptions, revealSecret, type Secret } from '../../
 import { derivationIndexes } from './derivationIndexes.js'
 
 export const walletBackupCommand = command({
-  description: `Prints the recovery mnemonic of a wallet: 25 words from which latchkey wallet recover restores every key that was generated in the \
-wallet. Anyone who reads them can do the same. They do not restore imported keys and multisig accounts, which are listed.`,
+  description: `Print a wallet's recovery mnemonic: 25 words from which latchkey wallet recover restores every key that was generated in the \
+wallet. Anyone who has the words has those keys. They do not restore imported keys and multisig accounts, which the command lists.`,
   positionals: [{ name: 'NAME', description: 'name or id of the wallet' }],
   options: {
     check: {
       type: 'boolean',
-      description: 'show nothing; ask for the words and check that they are those of the wallet',
+      description: 'do not show the words; ask for them and check that they match the wallet',
     },
     ...revealOptions,
     ...mnemonicOptions,
@@ -27,7 +27,7 @@ wallet. Anyone who reads them can do the same. They do not restore imported keys
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: '--mnemonic-file and --mnemonic-fd are for --check.',
+  notes: '--mnemonic-file and --mnemonic-fd require --check.',
   examples: [
     'latchkey wallet backup savings',
     'latchkey wallet backup savings --out savings.mnemonic',
@@ -61,10 +61,10 @@ function check(options: CheckOptions): Promise<number> {
       if (!isRight) {
         throw new CommandError(
           'mnemonic_mismatch',
-          `the words are a valid mnemonic, but not that of ${quoted(wallet.name)}`,
+          `the mnemonic is valid, but belongs to another wallet than ${quoted(wallet.name)}`,
         )
       }
-      if (!options.json) printMessage(`These are the words of ${quoted(wallet.name)}.`)
+      if (!options.json) printMessage(`The words match the wallet ${quoted(wallet.name)}.`)
       return exitCodes.ok
     } finally {
       given.fill(0)
@@ -98,14 +98,14 @@ function contents(name: string, keys: number, imported: readonly string[], multi
     `Store these words in a safe place. They restore the keys of ${quoted(name)}:`,
     `  latchkey wallet recover ${word} --keys ${keys}`,
   ]
-  if (imported.length === 0) lines.push('They would not restore imported keys; there are none.')
+  if (imported.length === 0) lines.push('The wallet has no imported keys, which a backup does not restore.')
   else {
-    lines.push('NOT in this backup, because they were imported (latchkey key export shows the mnemonic of each):')
+    lines.push('NOT in this backup: imported keys (latchkey key export shows the mnemonic of each):')
     lines.push(...imported.map((address) => `  ${address}`))
   }
   if (multisigs.length > 0) {
     lines.push(
-      'NOT in this backup either, the multisig accounts (latchkey multisig show prints how to create them again):',
+      'NOT in this backup: multisig accounts (latchkey multisig show prints the command that creates each again):',
     )
     lines.push(...multisigs.map((address) => `  ${address}`))
   }

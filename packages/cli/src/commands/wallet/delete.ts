@@ -10,10 +10,10 @@ import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../promp
 
 export const walletDeleteCommand = command({
   description:
-    'Removes a wallet from the daemon, after its name is typed again. Its file is renamed, not removed: renaming it back undoes this.',
+    'Remove a wallet from the daemon. To confirm, type its name. The file is renamed, not deleted; to undo, rename it back.',
   positionals: [{ name: 'NAME', description: 'name or id of the wallet' }],
   options: {
-    yes: { type: 'boolean', short: 'y', description: 'delete it without confirmation' },
+    yes: { type: 'boolean', short: 'y', description: 'delete without confirmation' },
     ...passwordOptions,
     ...daemonOptions,
     ...jsonOption,

@@ -7,8 +7,8 @@ import { columns } from '../../format.js'
 import { printJson, printMessage, printResult, printWarning } from '../../messages.js'
 
 export const walletListCommand = command({
-  description: `Lists the wallets: one line each with name and id. With --json, all that the daemon returns for them. Files that the daemon \
-refuses, or that are damaged, are named on stderr.`,
+  description: `List the wallets, one line each: name and id. --json prints every field that the daemon returns. Wallet files that the daemon \
+cannot use are named on stderr.`,
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey wallet list', "latchkey wallet list --json | jq -r '.wallets[].name'"],
   exits: ['unreachable'],
@@ -18,7 +18,7 @@ refuses, or that are damaged, are named on stderr.`,
       for (const { file, problem } of await problemsOf(kmd)) printWarning(`the wallet file ${file} ${problem}`)
       if (options.json) printJson({ wallets })
       else if (wallets.length === 0) {
-        printMessage('There is no wallet yet; latchkey wallet new NAME creates one.')
+        printMessage('No wallets yet. To create one: latchkey wallet new NAME')
       } else printResult(columns(wallets.map(({ name, id }) => [name, id])))
       return exitCodes.ok
     }),

@@ -9,11 +9,11 @@ import { withProgress } from '../../progress.js'
 import { checkName } from './checkName.js'
 
 export const walletNewCommand = command({
-  description: 'Creates a wallet and prints its id. Asks for its password twice.',
+  description: 'Create a wallet and print its id. The command asks for the password twice.',
   positionals: [{ name: 'NAME', description: 'name of the new wallet' }],
   options: { ...passwordOptions, ...daemonOptions, ...jsonOption },
   notes:
-    'A new wallet has no keys; latchkey key new generates them. latchkey wallet recover restores a wallet from its backup.',
+    'A new wallet has no keys: generate one with latchkey key new. To restore a wallet from its backup, run latchkey wallet recover.',
   examples: ['latchkey wallet new savings', 'latchkey wallet new tests --no-password'],
   exits: ['unreachable', 'password', 'interrupted'],
   run: ({ options, args: [name] }) =>

@@ -9,7 +9,7 @@ import { withProgress } from '../../progress.js'
 
 export const walletPasswordCommand = command({
   description:
-    'Changes the password of a wallet. Programs that have it unlocked must unlock it again with the new one.',
+    "Change a wallet's password. Programs that have the wallet unlocked must unlock it again with the new password.",
   positionals: [{ name: 'NAME', description: 'name or id of the wallet' }],
   options: { ...passwordOptions, ...newPasswordOptions, ...daemonOptions, ...jsonOption },
   notes: 'Existing copies of the wallet file keep the old password. The recovery mnemonic stays the same.',

@@ -12,23 +12,23 @@ import { generateKeys, maxKeys } from '../key/generateKeys.js'
 import { checkName } from './checkName.js'
 
 export const walletRecoverCommand = command({
-  description: `Creates a wallet from a recovery mnemonic (latchkey wallet backup) and generates its keys again, always the same ones in the same \
-order. Prints their addresses.`,
+  description: `Create a wallet from a recovery mnemonic (latchkey wallet backup), generate its keys again, always the same keys in the same \
+order, and print their addresses.`,
   positionals: [{ name: 'NAME', description: 'name of the new wallet' }],
   options: {
     keys: {
       type: 'string',
       short: 'n',
       placeholder: 'COUNT',
-      description: 'number of keys to restore, from the first on (1)',
+      description: 'number of keys to restore, starting with the first (1)',
     },
     ...mnemonicOptions,
     ...passwordOptions,
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: `The words are typed at a hidden prompt. A backup does not restore imported keys: use latchkey key import for them. The mnemonic of a \
-single key looks the same and belongs there too.`,
+  notes: `Type the words at a hidden prompt. A backup does not restore imported keys: run latchkey key import for those. The mnemonic of a \
+single key also has 25 words; import it with latchkey key import.`,
   examples: [
     'latchkey wallet recover savings --keys 3',
     'latchkey wallet recover savings --mnemonic-file savings.mnemonic',
@@ -74,5 +74,5 @@ async function restoreKeys(
 }
 
 function printNextStep(name: string): void {
-  printMessage(`If it had more keys, latchkey key new -w ${shellWord(name)} restores the next ones.`)
+  printMessage(`If the wallet had more keys, run latchkey key new -w ${shellWord(name)} to restore the next ones.`)
 }

@@ -9,7 +9,7 @@ import { withProgress } from '../../progress.js'
 import { checkName } from './checkName.js'
 
 export const walletRenameCommand = command({
-  description: 'Renames a wallet. Programs that have it unlocked are not affected.',
+  description: 'Rename a wallet. Programs that have it unlocked are not affected.',
   positionals: [
     { name: 'NAME', description: 'name or id of the wallet' },
     { name: 'NEW-NAME', description: 'new name' },

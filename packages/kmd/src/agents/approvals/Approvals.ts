@@ -417,5 +417,5 @@ function storedRefusal({ code, rule, unit, asked, left, message }: AgentRefusal)
 }
 
 function decidedText(state: ApprovalState): string {
-  return state === 'expired' ? 'this approval has expired' : `this approval is decided already: it is ${state}`
+  return state === 'expired' ? 'this approval has expired' : `this approval was already decided: it is ${state}`
 }
