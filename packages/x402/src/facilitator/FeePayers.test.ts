@@ -144,7 +144,7 @@ test('fees of one account do not count against the balance of another', async (t
 test('refuses two signers of one account, and too many signers', async (t) => {
   const { chain } = await setUp(t)
   const twice = [signers[0]!, signers[0]!]
-  assert.throws(() => new Facilitator({ chains: [chain], feePayer: twice }), /one account twice/)
+  assert.throws(() => new Facilitator({ chains: [chain], feePayer: twice }), /the same account twice/)
   const many = Array.from({ length: 33 }, (_, index) => Signer.fromSeed(keyOf(index + 50).seed))
   assert.throws(() => new Facilitator({ chains: [chain], feePayer: many }), /more than 32 signers/)
 })
