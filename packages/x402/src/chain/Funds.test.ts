@@ -34,7 +34,7 @@ test('reports the asset and amount that a payer lacks', async () => {
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 2_000_000, 'is-frozen': true } }))
   assert.deepEqual(await payerProblem(chain, payment), {
     code: 'asset_frozen',
-    message: 'the USDC of PAYER is frozen',
+    message: 'the USDC holding of PAYER is frozen',
     hint: 'pay from another account',
   })
   node.on('GET holding', () => missing)
@@ -89,7 +89,7 @@ test('reports a fee account that runs low', async () => {
   const low = spendable({ microAlgos: 150_000n, minBalance: 100_000n })
   assert.equal(
     feeBalanceProblem(chain, 'FEES', low),
-    "the fee account FEES has 0.05 ALGO to spend on fees; send it some: latchkey send '1 ALGO' FEES --network testnet",
+    "the fee account FEES has 0.05 ALGO to spend on fees; fund it: latchkey send '1 ALGO' FEES --network testnet",
   )
   const none = spendable({ microAlgos: 0n, minBalance: 100_000n })
   assert.match(feeBalanceProblem(chain, 'FEES', none)!, /has 0 ALGO/)

@@ -36,7 +36,7 @@ const lowMicroAlgos = 100_000n
 /** Returns a warning if the balance of a fee account is low; otherwise undefined. */
 export function feeBalanceProblem(chain: Chain, address: string, spendableMicroAlgos: bigint): string | undefined {
   if (spendableMicroAlgos >= lowMicroAlgos) return undefined
-  const has = `has only ${Amount.formatAlgos(spendableMicroAlgos)} to spend on fees`
+  const has = `has ${Amount.formatAlgos(spendableMicroAlgos)} to spend on fees`
   return `the fee account ${address} ${has}; fund it: ${fundCommand(chain, address, '1 ALGO')}`
 }
 

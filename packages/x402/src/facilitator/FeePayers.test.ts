@@ -60,7 +60,7 @@ test('health fails if no account works, and names the accounts', async (t) => {
   setAccounts(node, { [sponsor.address]: empty, [second.address]: { ...funded, 'auth-addr': third.address } })
   const { problem, warnings } = await facilitator.status()
   assert.match(problem!, new RegExp(sponsor.address))
-  assert.match(warnings.join(), new RegExp(`${second.address} is authorized by another key`))
+  assert.match(warnings.join(), new RegExp(`${second.address} is authorized by a different key`))
   const all = [sponsor.address, sponsor.address, second.address, second.address]
   assert.deepEqual(named(facilitator), all, 'a seller is not left without one')
 })

@@ -223,7 +223,7 @@ test('the hint tells how the receiver opts in, and the message does not', async 
   await assert.rejects(stubGate({ routes }), {
     code: 'receiver_not_opted_in',
     message: `GET /a: ${payTo} cannot be paid in USDC: it is not opted in to asset 10458941`,
-    hint: `Opt in, with 0.1 ALGO to spare: latchkey opt-in 10458941 --account ${payTo} --network testnet.`,
+    hint: `Opt in, which reserves 0.1 ALGO: latchkey opt-in 10458941 --account ${payTo} --network testnet.`,
   })
 })
 
