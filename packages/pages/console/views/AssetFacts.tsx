@@ -18,7 +18,7 @@ export function AssetFacts({ asset }: { asset: AssetDetails }) {
             <ExplorerLink kind="asset" id={asset.assetId}>
               {asset.assetId}
             </ExplorerLink>
-            {isDollar && <span class="tag">USDC of this network</span>}
+            {isDollar && <span class="tag">USDC on this network</span>}
           </dd>
         </div>
         <div>
@@ -41,9 +41,9 @@ export function AssetFacts({ asset }: { asset: AssetDetails }) {
           </dd>
         </div>
       </dl>
-      {!isDollar && <p class="hint">Anybody can choose any name for an asset. Compare the id.</p>}
+      {!isDollar && <p class="hint">Anyone can give an asset any name. Compare the id.</p>}
       {asset.isFrozenByDefault && (
-        <p class="aside">Accounts are frozen at first: they cannot use this asset until its manager allows it.</p>
+        <p class="aside">Accounts start frozen: they cannot use this asset until its freeze address unfreezes them.</p>
       )}
     </>
   )
