@@ -78,7 +78,7 @@ test('a missing, empty or invalid file is an error that names it, and nothing is
   assert.deepEqual([absent.code, existsSync(missing)], [3, false])
   assert.match(
     absent.stderr,
-    /missing\.db: there is no such file; pass the file that the shop passes to SqliteClaims$/m,
+    /missing\.db: there is no such file; pass the file that the seller passes to SqliteClaims$/m,
   )
   const other = join(directory, 'other.db')
   writeFileSync(other, 'something else '.repeat(100))

@@ -191,7 +191,7 @@ test('A5 an open payment above a limit lowered since then is not resent', { time
   const lower = market.newBuyer({ payments: buyer.payments, maxPerPayment: '$0.005' })
   await assert.rejects(
     payingFetch(lower)(seller.url),
-    /may still be settled, and \$0\.01 is above the limit of \$0\.005/,
+    /may still be settled, but \$0\.01 is above the limit of \$0\.005/,
   )
   assert.deepEqual([seller.payments.length, buyer.payments.all().length], [1, 1])
   await lostOf(payingFetch(buyer)(seller.url, { signal: giveUpWhenPaid(seller, 2) }))
