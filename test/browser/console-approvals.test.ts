@@ -107,7 +107,7 @@ test('the owner sees requests live and approves, denies or lets them expire, and
   })
   const badge = page.getByRole('link', { name: /^Approvals/ })
   await badge.click()
-  await page.getByText('Nothing is waiting for you.').waitFor()
+  await page.getByText('No approvals are waiting.').waitFor()
   await checkView(page, 'none')
   await page.getByRole('button', { name: 'Notify me' }).click()
   await page.getByText('Notifications are on while this page is open').waitFor()
@@ -129,7 +129,7 @@ test('the owner sees requests live and approves, denies or lets them expire, and
   const notified = await page.evaluate(() => (window as unknown as { shownNotifications: object[] }).shownNotifications)
   assert.deepEqual(
     notified.map((one) => (one as { title: string }).title),
-    ['Buyer asks for your approval'],
+    ['Buyer needs your approval'],
   )
   assert.doesNotMatch(JSON.stringify(notified), /shop\.example|approved this already/)
   await page.evaluate(() => Reflect.deleteProperty(document, 'hasFocus'))
@@ -138,7 +138,7 @@ test('the owner sees requests live and approves, denies or lets them expire, and
   const signed = algosdk.decodeSignedTransaction(await waiting)
   assert.equal(signed.txn.txID(), algosdk.decodeUnsignedTransaction(first).txID())
   await page.getByText('approved and signed').waitFor()
-  await page.getByText('Nothing is waiting for you.').waitFor()
+  await page.getByText('No approvals are waiting.').waitFor()
 
   // Denied with only the keyboard.
   const second = await pay(environment, { from: address, to, microAlgos: 600_000 })
@@ -166,7 +166,7 @@ test('the owner sees requests live and approves, denies or lets them expire, and
   await page.getByText(`Pays 0.8 ALGO to ${to}.`).waitFor()
   await page.getByText('expired', { exact: true }).waitFor()
   await call(environment.daemon, '/latchkey/v1/approvals/deny', { approval_id: otherId })
-  await page.getByText('Nothing is waiting for you.').waitFor()
+  await page.getByText('No approvals are waiting.').waitFor()
   await assert.rejects(agent.sign(other), hasCode('agent_approval_denied'))
   await checkView(page, 'decided')
 
@@ -184,7 +184,7 @@ async function survivesRestart(environment: Environment, agentId: string): Promi
   await page.getByText('approved and signed').waitFor()
   await page.evaluate((id) => (location.hash = `#/activity/${id}`), agentId)
   const records = page.getByRole('list', { name: 'Records, newest first' })
-  for (const title of ['Approval asked for', 'Approved', 'Denied', 'Approval expired', 'Transaction signed']) {
+  for (const title of ['Approval requested', 'Approved', 'Denied', 'Approval expired', 'Transaction signed']) {
     await records.getByText(title, { exact: true }).first().waitFor()
   }
   assertClean()

@@ -54,8 +54,8 @@ test('creating a wallet leads to its backup, which is checked and then cannot be
   await startWallet(page, 'savings')
   const show = page.getByRole('button', { name: 'Show the words' })
   for (const text of [
-    'every key that is generated',
-    'keys that are imported',
+    'every key generated',
+    'imported keys',
     'multisig accounts: note their members',
   ]) {
     await page.getByText(text).waitFor()
@@ -167,9 +167,9 @@ test('the first screen shows totals, unknown values, and the next step', async (
   await page.getByRole('button', { name: 'Sign', exact: true }).click()
   await page.getByRole('heading', { name: 'Signed' }).waitFor()
   await page.getByRole('link', { name: 'Overview' }).click()
-  await page.getByText('One payment to look at').waitFor()
+  await page.getByText('One payment to check').waitFor()
   await page
-    .getByRole('list', { name: 'Signed lately, newest first' })
+    .getByRole('list', { name: 'Recently signed, newest first' })
     .getByText('0.001 ALGO', { exact: true })
     .waitFor()
   assertClean()

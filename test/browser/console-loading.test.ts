@@ -106,7 +106,7 @@ test('reports a console whose script does not load', async (t) => {
     await one.route(/\/assets\/index-.*\.js/, (route) => route.abort('failed'))
   })
   await page.getByText('Opening…').waitFor()
-  const late = page.getByText('The console has not loaded completely')
+  const late = page.getByText('The console has not fully loaded')
   assert.equal(await late.isVisible(), false)
   await page.evaluate('for (const animation of document.getAnimations()) animation.finish()')
   await late.waitFor()

@@ -83,8 +83,8 @@ test('funds an account from the faucet and sends ALGO: checked, described, sent 
   await page.getByRole('link', { name: /^Send with/ }).click()
   await page.getByText('9.899 ALGO can be sent; 0.1 ALGO must stay.').waitFor()
   await fillSend(page, { to: 'nobody', amount: '1.5 USDC' })
-  await page.getByText('The amount is in USDC, and the asset is ALGO.').waitFor()
-  await page.getByText('neither an address nor a name of the address book').waitFor()
+  await page.getByText('The amount is in USDC, but the asset is ALGO.').waitFor()
+  await page.getByText('neither an address nor a name in the address book').waitFor()
   await fillSend(page, { to: receiver, amount: '25' })
   await page.getByText(/The account has 10 ALGO and needs 25 ALGO to send/).waitFor()
   await page.getByRole('link', { name: 'Add funds' }).waitFor()
@@ -135,7 +135,7 @@ test('sends USDC after the receiver opted in, and opts out again', async (t) => 
 
   await page.getByRole('heading', { name: 'Opt in', exact: true }).waitFor()
   assert.equal(await page.getByLabel('Account', { exact: true }).inputValue(), second)
-  await page.getByText('USDC of this network').waitFor()
+  await page.getByText('USDC on this network').waitFor()
   await page.getByRole('button', { name: 'Review the opt-in' }).click()
   await page.getByText(/The account has 0 ALGO and needs 0.001 ALGO for the fee and 0.2 ALGO that must stay/).waitFor()
   await checkView(page, 'opt-in')
@@ -222,7 +222,7 @@ test('submits signed transactions, and distinguishes failures: rejected, not sen
 
   await sign(50_000_000)
   await submit.click()
-  await page.getByText('Rejected. Nothing was moved.').waitFor()
+  await page.getByText('Rejected. No funds moved.').waitFor()
   await page.getByText(/does not have enough ALGO/).waitFor()
   await checkView(page, 'rejected')
 
@@ -231,7 +231,7 @@ test('submits signed transactions, and distinguishes failures: rejected, not sen
   environment.devnet.addFault({ type: 'drop', count: 1 })
   await sign(1_234_567)
   await submit.click()
-  await page.getByText('It is not certain that the network has it.').waitFor()
+  await page.getByText('It is not known whether the network has the transaction.').waitFor()
   await page.getByText(/^Confirmed in round \d/).waitFor()
   assert.equal(await sentBy(environment, address!), 2)
 

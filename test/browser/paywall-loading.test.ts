@@ -128,7 +128,7 @@ test('a page whose script does not load offers a reload, and shows nothing befor
     },
   })
   const { page } = visitor
-  const reload = page.getByRole('link', { name: 'Reload it' })
+  const reload = page.getByRole('link', { name: 'reload the page' })
   await daemonButton(visitor).and(page.locator(':disabled')).waitFor()
   assert.equal(await reload.isVisible(), false)
   await page.evaluate('for (const animation of document.getAnimations()) animation.finish()')

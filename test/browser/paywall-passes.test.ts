@@ -34,7 +34,7 @@ for (const [scheme, width] of [
     assert.match(await page.locator('[data-facts]').innerText(), /One payment opens it\s+for 30 minutes/)
     await takeScreenshot(page, `pass-1-price-${scheme}-${width}`)
     await pay(visitor, environment.funded)
-    await waitForStatus(visitor, /Payment complete.*In this browser the page opens again for nothing, until/s)
+    await waitForStatus(visitor, /Payment complete.*In this browser, the page opens again without payment, until/s)
     await takeScreenshot(page, `pass-2-paid-${scheme}-${width}`)
     assert.equal((await received(environment)) - before, cent)
     for (let times = 0; times < 2; times++) {
@@ -64,7 +64,7 @@ test('a page opens as often as it was sold for, and is then sold again', async (
   const visitor = await environment.visit('/weather')
   const { page } = visitor
   await pay(visitor, environment.funded)
-  await waitForStatus(visitor, /opens again for nothing, 2 times until/)
+  await waitForStatus(visitor, /opens again without payment, 2 times until/)
   const statuses: number[] = []
   for (let times = 0; times < 3; times++) statuses.push((await page.reload())!.status())
   assert.deepEqual(statuses, [200, 200, 402])
@@ -83,7 +83,7 @@ test('content paid for in another tab is shown without a payment', async () => {
   await waitForStatus(visitor, /Payment complete/)
   const before = await received(environment)
   await pay({ ...visitor, page: second }, environment.funded)
-  await waitForStatus({ ...visitor, page: second }, /No payment needed.*You paid for it before: this page opens until/s)
+  await waitForStatus({ ...visitor, page: second }, /No payment needed.*You already paid for this page: it opens until/s)
   assert.equal(await received(environment), before)
   await page.context().close()
 })

@@ -268,7 +268,7 @@ test('shows the transaction if the seller fails after the settlement, and gets t
     const before = await received(environment)
     const visitor = await environment.visit('/weather')
     await pay(visitor, environment.funded)
-    await waitForStatus(visitor, /Paid, but the seller responded with status 500.*does not cost more/s)
+    await waitForStatus(visitor, /Paid, but the seller responded with status 500.*costs nothing extra/s)
     assert.equal(await paidText(visitor), 'out of order')
     assert.equal((await received(environment)) - before, cent)
     // The transaction is still there after a reload.

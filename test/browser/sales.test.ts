@@ -80,7 +80,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await page.getByRole('img', { name: /Revenue by day in USDC on TestNet/ }).waitFor()
       await page.getByRole('img', { name: /Revenue by day in ALGO on TestNet/ }).waitFor()
       assert.equal(await page.getByText('1.25 ALGO').first().isVisible(), true)
-      assert.equal(await page.getByText('waits for the ledger').count(), 1)
+      assert.equal(await page.getByText('awaiting confirmation').count(), 1)
       assert.equal(await page.getByText('insufficient funds').count(), 1)
       assert.equal(await page.locator('img').count(), 0, 'what a stranger wrote is text')
       const { scroll, view, style, overlaps } = await page.evaluate(measure)

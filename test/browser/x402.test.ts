@@ -181,7 +181,7 @@ test('in workerd, the Hono gate sells, and people get JSON', { skip: edgeSkipRea
   assert.deepEqual([response.status, await response.text()], [200, '{"weather":"sunny"}'])
   assert.equal(await market.dollars(), 10_000n)
   const [warning] = (await (await fetch(`${url}/free`)).json()) as string[]
-  assert.match(warning!, /people get JSON/)
+  assert.match(warning!, /browsers get the JSON response/)
 })
 
 test('in workerd the facilitator settles the payments of a seller', { skip: edgeSkipReason }, async (t) => {

@@ -117,7 +117,7 @@ function countsItsOwnFees(store: SettlementStore): Partial<SettlementStore> {
 /** Records settlements on the ledger as failed. */
 function recordsFailures(store: SettlementStore): Partial<SettlementStore> {
   const errorReason = 'invalid_exact_avm_settlement_failed'
-  const failed = { state: 'failed', errorReason, errorMessage: 'it expired before it was confirmed' } as const
+  const failed = { state: 'failed', errorReason, errorMessage: 'the payment expired before it was confirmed' } as const
   return { finish: (transactionId) => store.finish(transactionId, failed) }
 }
 

@@ -112,7 +112,7 @@ suite('approvals of latchkey mcp', { timeout: 600_000 }, () => {
       assert.equal(messages.length, 1)
       assert.match(
         messages[0]!,
-        /latchkey approvals approve \S+\. Then continue here\. An answer here approves nothing/,
+        /latchkey approvals approve \S+\. Then continue here\. Your answer here approves nothing/,
       )
       assert.equal(await stack.earned(), earned + 2n * cent)
     })

@@ -37,7 +37,7 @@ test('a URL or the environment names the server', async (t) => {
 test('an unreachable server is named, and no text contains a password', async () => {
   const wrong = `postgres://someone:hunter2@127.0.0.1:1/nothing`
   const error = await failure(PostgresConnection.open({ address: wrong, environment, retryMs: 50 }))
-  assert.equal(error.message, 'the database 127.0.0.1:1/nothing: no server listens there')
+  assert.equal(error.message, 'the database 127.0.0.1:1/nothing: no server listens at this address')
   assert.match(error.hint ?? '', /Start the server/)
   assert.doesNotMatch(inspect(error, { depth: 10, showHidden: true }), /hunter2/)
   const missing = await failure(open({ after: () => {} }, { address: server.url('missing') }))

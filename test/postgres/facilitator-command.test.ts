@@ -226,7 +226,7 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
       const { code, body } = await readiness(running.url)
       return code === 503 && storeOf(body)
     })
-    assert.match(red.reason!, /the database of settlements (takes too long to answer|does not answer)/)
+    assert.match(red.reason!, /the settlements database (takes too long to respond|does not respond)/)
     proxy.isStalled = false
     await until('ready again', async () => (await readiness(running.url)).code === 200)
     proxy.isStalled = true
@@ -277,9 +277,9 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     })
     assert.match(
       warned,
-      new RegExp(`the replica \\S+ ${first.child.pid} \\w+ has other settings: feeMicroAlgosPerDay$`),
+      new RegExp(`the replica \\S+ ${first.child.pid} \\w+ has different settings: feeMicroAlgosPerDay$`),
     )
-    await until('the log', () => second.log().includes('has other settings'))
+    await until('the log', () => second.log().includes('has different settings'))
     await until('the other one', async () => (await readiness(first.url)).body.warnings.length > 0)
   })
 })

@@ -27,7 +27,7 @@ test('latchkey sales reads a database, and creates nothing in one without sales'
   const address = await emptyDatabase(server)
   const missing = await run('sales', address)
   assert.equal(missing.code, 3)
-  assert.match(missing.stderr, /has no sales that this role can read/)
+  assert.match(missing.stderr, /has no sales table that this role can read/)
   const claims = await PostgresClaims.open({ address })
   t.after(() => claims.close())
   await claims.sales.record([saleOf(idOf(1), { timeMs: Date.now() }), saleOf(idOf(2), { timeMs: Date.now() })])

@@ -94,7 +94,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     const of = { sender: addr, receiver: addr, amount: 0, rekeyTo: other, suggestedParams }
     const transaction = algosdk.makePaymentTxnWithSuggestedParamsFromObject(of)
     await client.sendRawTransaction(transaction.signTxn(sk)).do()
-    await refused([], 3, /is authorized by another key/, { AVM_MNEMONIC: rekeyed!.mnemonic })
+    await refused([], 3, /is authorized by a different key/, { AVM_MNEMONIC: rekeyed!.mnemonic })
   })
 
   test('several keys are several fee accounts, and a missing one does not prevent the start', async (t) => {
@@ -134,7 +134,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     const gap = { AVM_MNEMONIC_2: devnet.accounts[0]!.mnemonic }
     await refused([], 2, /AVM_MNEMONIC_2 is set, and AVM_MNEMONIC is not/, gap)
     const twice = { AVM_MNEMONIC: devnet.accounts[0]!.mnemonic, ...gap }
-    await refused([], 3, /feePayer names one account twice/, twice)
+    await refused([], 3, /feePayer contains the same account twice/, twice)
   })
 
   test('rejects an invalid seller or asset as invalid usage', async () => {

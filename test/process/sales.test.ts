@@ -78,14 +78,14 @@ test('a missing, empty or invalid file is an error that names it, and nothing is
   assert.deepEqual([absent.code, existsSync(missing)], [3, false])
   assert.match(
     absent.stderr,
-    /missing\.db: there is no such file; pass the file that the shop passes to SqliteClaims$/m,
+    /missing\.db: there is no such file; pass the file that the seller passes to SqliteClaims$/m,
   )
   const other = join(directory, 'other.db')
   writeFileSync(other, 'something else '.repeat(100))
   assert.match((await run(['sales', other])).stderr, /other\.db: it is not a database/)
   const blank = join(directory, 'blank.db')
   writeFileSync(blank, '')
-  assert.match((await run(['sales', blank])).stderr, /blank\.db: it has no sales/)
+  assert.match((await run(['sales', blank])).stderr, /blank\.db: it has no sales table/)
   assert.throws(() => openSales(blank), { code: 'store_failed' })
   assert.equal(statSync(blank).size, 0)
   for (const flags of [

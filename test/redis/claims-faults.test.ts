@@ -90,7 +90,7 @@ test('RedisClaims: gives up on a hanging server after the time limit of a comman
   await client.call('CLIENT', 'PAUSE', '60000', 'ALL')
   await assert.rejects(async () => store.claim(idOf(1), { ...lease, owner: 'a', nowMs: 0 }), {
     code: 'store_failed',
-    message: /does not answer in time|no connection/,
+    message: /did not respond in time|no connection/,
   })
 })
 

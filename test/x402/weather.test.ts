@@ -156,10 +156,7 @@ test('weather for a cent', { timeout }, async (t) => {
 
   await t.test('a buyer without a key names the missing setting', async () => {
     const { output, code } = await buy({})
-    assert.deepEqual(
-      [code, output.trim()],
-      [1, '❌ AVM_MNEMONIC (the 25 words of the paying account) must be set in the environment'],
-    )
+    assert.deepEqual([code, output.trim()], [1, '❌ set AVM_MNEMONIC to the 25-word mnemonic of the paying account'])
   })
 
   await t.test('a buyer reports the status if no payment was settled', async () => {
@@ -174,7 +171,7 @@ test('weather for a cent', { timeout }, async (t) => {
     assert.match(other.output, /Response body: broken\nNo payment settled \(response status: 500\)/)
   })
 
-  const settings = { AVM_ADDRESS: 'the address that is paid', FACILITATOR_URL: 'the address of the facilitator' }
+  const settings = { AVM_ADDRESS: 'the address to be paid', FACILITATOR_URL: 'the URL of the facilitator' }
   for (const [missing, meaning] of Object.entries(settings)) {
     await t.test(`a seller without ${missing} does not start, and names the setting`, async () => {
       const others: Environment = { AVM_ADDRESS: payTo, FACILITATOR_URL: 'http://127.0.0.1:1', PORT: '0' }

@@ -13,7 +13,7 @@ function openSigner(): Signer.Signer {
   if (dataDir !== undefined && wallet !== undefined && address !== undefined) {
     return fromKmd({ kmd: { dataDir }, wallet, address, password: readPassword })
   }
-  throw new Error('AVM_MNEMONIC (the 25 words of the paying account) must be set in the environment')
+  throw new Error('set AVM_MNEMONIC to the 25-word mnemonic of the paying account')
 }
 
 async function readPassword(): Promise<string> {
@@ -28,8 +28,7 @@ const printable = (text: string): string => text.replace(/(?!\n)\p{C}/gu, '?')
 function report({ payment, state }: PaymentResult): void {
   const { transactionId: transaction, network } = payment
   if (state === 'settled') console.log('Payment response:', { success: true, transaction, network })
-  else
-    console.log(`Payment ${transaction}: ${state === 'open' ? 'not known yet whether it is settled' : 'not settled'}`)
+  else console.log(`Payment ${transaction}: ${state === 'open' ? 'may still be settled' : 'not settled'}`)
 }
 
 async function buy(): Promise<void> {

@@ -4,24 +4,24 @@ import { type ErrorRegistry, LatchkeyError, type LatchkeyErrorOptions } from '@l
 /** Every error code of `@latchkey/mcp`, with its meaning and what to do about it. */
 export const errors = {
   invalid_tool_option: {
-    message: 'A name or an option cannot be used.',
-    hint: 'Read the message: it says which one, and why.',
+    message: 'A name or an option is not valid.',
+    hint: 'The message names it and gives the reason.',
   },
   tool_result_too_large: {
-    message: 'The result of a tool is above a limit.',
-    hint: 'Raise `maxResultBytes` if a result of this size is right.',
+    message: "A tool's result exceeds a limit.",
+    hint: 'Raise `maxResultBytes` if you expect results of this size.',
   },
   tool_result_lost: {
-    message: 'A payment for a call of a tool was sent, and the call was not served.',
-    hint: 'Make the same call again: it sends the same payment, which a seller takes once.',
+    message: 'A payment for a tool call was sent, but the call was not served.',
+    hint: 'Make the same call again: it sends the same payment, which is charged only once.',
   },
   tool_payment_open: {
-    message: 'A payment for the same call of a tool may still be settled, and is not answered here.',
-    hint: 'Wait until it is settled or expires. Another payment could be a second charge.',
+    message: 'An earlier payment for the same tool call may still be settled, and its result was not received here.',
+    hint: 'Wait until that payment settles or expires: a second payment could charge you twice.',
   },
   too_many_tool_calls: {
-    message: 'Too many calls wait for payments of the same call.',
-    hint: 'Wait for the calls that are under way.',
+    message: 'Too many calls are waiting for a payment of the same call.',
+    hint: 'Wait for the calls in progress.',
   },
 } as const satisfies ErrorRegistry
 

@@ -243,7 +243,7 @@ export class Api {
   async simulate(transaction: Uint8Array): Promise<string> {
     const response = await this.#post('/latchkey/v1/transaction/simulate', { transaction: Bytes.toBase64(transaction) })
     if (Fields.boolean(response, 'is_accepted')) return ''
-    return Fields.string(response, 'explanation') || 'The node rejects the transaction.'
+    return Fields.string(response, 'explanation') || 'The node rejected the transaction.'
   }
 
   async submit(signed: Uint8Array): Promise<Submitted> {

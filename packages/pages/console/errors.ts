@@ -11,15 +11,15 @@ export const errors = {
   wallet_locked: { message: 'The wallet is locked.', hint: 'Unlock it again.' },
   not_base64: {
     message: 'This is not base64.',
-    hint: 'Paste the transaction as the other program wrote it, or choose its file.',
+    hint: 'Paste the transaction exactly as the other program wrote it, or choose its file.',
   },
   fee_too_high: {
     message: 'The node asks for a fee of more than 1 ALGO.',
     hint: 'Check the node, and try again later.',
   },
   wrong_signature: {
-    message: 'The daemon signed another transaction than the one that was shown.',
-    hint: 'Nothing was sent. Report this: it is a defect.',
+    message: 'The daemon signed a different transaction from the one shown.',
+    hint: 'Nothing was sent. Please report this bug.',
   },
   file_too_large: { message: 'The file is too large for a transaction.', hint: 'Choose another file.' },
 } as const satisfies ErrorRegistry

@@ -22,7 +22,7 @@ export function announce(approvals: readonly Approval[]): void {
   if (!areNotificationsAllowed() || document.hasFocus()) return
   for (const { id, agentName, description } of approvals.slice(0, maxAtOnce)) {
     try {
-      const notification = new Notification(`${agentName} asks for your approval`, {
+      const notification = new Notification(`${agentName} needs your approval`, {
         body: description[0] ?? '',
         tag: `latchkey-${id}`,
       })

@@ -209,16 +209,16 @@ async function showOutcome(outcome: Outcome, payment: StoredPayment, restore: ()
   } else if (outcome.type === 'already_used') {
     clearStoredPayment()
     offerRetry(payment, 'was settled')
-    const text = `The seller settled it and responded once, but the response did not arrive here. Contact the seller with this transaction: ${payment.transactionId}`
+    const text = `The seller settled the payment and responded once, but the response did not arrive here. Contact the seller with this transaction ID: ${payment.transactionId}`
     showMessage({ title: 'This payment was already used', text })
   } else if (outcome.type === 'seller_failed') {
     offerRetry(payment)
-    const text = 'It did not report a charge. Sending the same payment again does not cost more.'
+    const text = 'The seller did not report a charge. Sending the same payment again costs nothing extra.'
     showMessage({ title: `The seller failed with status ${outcome.status}`, text })
   } else {
     offerRetry(payment)
     const title = outcome.reason === 'pending' ? 'The payment is not settled yet' : 'No response from the seller'
-    showMessage({ title, text: 'Your payment is saved. Sending the same payment again never pays twice.' })
+    showMessage({ title, text: 'Your payment is saved. Sending it again never charges you twice.' })
   }
 }
 
@@ -237,7 +237,7 @@ function offerRetry(payment: StoredPayment, state = 'may still be settled', abov
 }
 
 async function confirmNewPayment({ price }: StoredPayment, state: string): Promise<void> {
-  const text = `Your payment of ${price} ${state}. If you make another, you may pay twice.`
+  const text = `Your payment of ${price} ${state}. If you make another payment, you may pay twice.`
   const isConfirmed = await openDialog({
     title: 'Pay a second time?',
     body: [h('p', {}, text)],
@@ -263,20 +263,20 @@ async function showContent(response: Response, payment?: StoredPayment, hasRecei
   if (hasFailed) {
     const title = `Paid, but the seller responded with status ${response.status}`
     const text =
-      'Sending the same payment again does not cost more. If it does not help, contact the seller with this transaction.'
+      'Sending the same payment again costs nothing extra. If that does not help, contact the seller with this transaction ID.'
     showMessage({ title, text })
   } else if (payment === undefined) {
     const opens = passText(response)
-    const free = 'The seller does not charge for it at the moment.'
-    const text = opens === undefined ? free : `You paid for it before: this page opens ${opens}.`
+    const free = 'The seller does not charge for this page at the moment.'
+    const text = opens === undefined ? free : `You already paid for this page: it opens ${opens}.`
     showMessage({ title: 'No payment needed', text }, 'good')
   } else {
     const receipt = hasReceipt ? '' : 'The seller sent no receipt. '
     const opens = passText(response)
     const again =
       opens === undefined
-        ? 'Opening this page again costs again: save what you want to keep.'
-        : `In this browser the page opens again for nothing, ${opens}.`
+        ? 'Opening this page again requires another payment: save what you want to keep.'
+        : `In this browser, the page opens again without payment, ${opens}.`
     const text = `${receipt}${again}`
     showMessage({ title: 'Payment complete', text }, 'good')
   }
@@ -301,6 +301,6 @@ if (unfinished === undefined) {
 } else {
   offerRetry(unfinished)
   const time = new Date(unfinished.signedMs).toLocaleTimeString()
-  const text = `You signed a payment of ${unfinished.price} at ${time}, and no response arrived. Sending the same payment again never pays twice.`
+  const text = `You signed a payment of ${unfinished.price} at ${time}, but no response arrived. Sending the same payment again never charges you twice.`
   showMessage({ title: 'A payment for this page is open', text }, 'open')
 }

@@ -36,11 +36,11 @@ const messages = {
   no_accounts: () => ({ title: 'The wallet has no accounts', text: 'Create one in the wallet, then try again.' }),
   daemon_unreachable: (url) => ({
     title: 'The key daemon does not respond',
-    text: `Check that it runs at ${url} and that its setting allowed_origins contains ${location.origin}.`,
+    text: `Check that it is running at ${url} and that its allowed_origins setting contains ${location.origin}.`,
   }),
   daemon_token_rejected: () => ({
     title: 'The key daemon rejected the token',
-    text: 'The seller has to configure the token of this daemon.',
+    text: 'The seller has to configure this daemon’s token.',
   }),
   wallet_not_installed: (name) => ({
     title: `${name} is not installed`,
@@ -52,7 +52,7 @@ const messages = {
   }),
   page_outdated: () => ({
     title: 'This page is out of date',
-    text: 'The seller has updated it since you opened it. Nothing was signed. Reload it, then choose your wallet again.',
+    text: 'The seller updated it after you opened it. Nothing was signed. Reload it, then choose your wallet again.',
     canReload: true,
   }),
   wallet_not_loaded: (name) => ({
@@ -61,7 +61,7 @@ const messages = {
   }),
   price_changed: () => ({
     title: 'The price has changed',
-    text: 'Nothing was signed. Reload the page to see it.',
+    text: 'Nothing was signed. Reload the page to see the new price.',
     canReload: true,
   }),
   wallet_failed: (detail) => ({

@@ -159,12 +159,12 @@ test('errors are shown at their field, and no value is misread', () => {
     return found.errors
   }
   assert.match(String(errorsOf({})['noLimit']), /at least one limit/)
-  assert.match(String(errorsOf({ limits: [row(1, '20 payments', 'day')] })['noLimit']), /of an amount/)
+  assert.match(String(errorsOf({ limits: [row(1, '20 payments', 'day')] })['noLimit']), /for an amount/)
   assert.match(errorsOf({ limits: [row(1, '5', 'day')] }).limits[1]!, /is not a limit/)
   assert.match(errorsOf({ limits: [row(1, '$5/week', 'day')] }).limits[1]!, /is not a number/)
-  assert.match(errorsOf({ limits: [row(1, '$5', 'payment')] }).limits[1]!, /does not bound/)
+  assert.match(errorsOf({ limits: [row(1, '$5', 'payment')] }).limits[1]!, /does not limit total spending/)
   assert.match(errorsOf({ limits: [row(1, '20 payments', 'payment')] }).limits[1]!, /needs a period/)
-  assert.match(errorsOf({ limits: [...fiveADay, row(2, '$6', 'day')] }).limits[2]!, /another limit/)
+  assert.match(errorsOf({ limits: [...fiveADay, row(2, '$6', 'day')] }).limits[2]!, /already exists/)
   assert.match(errorsOf({ limits: [row(1, '$5', 'day', 'unknown')] }).limits[1]!, /neither an address/)
   const wrong = { allow: 'unknown', deny: 'x', askAbove: '5', maxFee: '11', optIns: '0', applications: 'a' }
   const errors = errorsOf({ limits: fiveADay, payees: 'listed', end: 'date', date: '2026-05-03', ...wrong })
@@ -185,7 +185,7 @@ test('rules are described in words', () => {
     `At most 1 payment an hour to ${payee}.`,
     `${payee}.`,
     `Never ${other}.`,
-    'Never: what the rules do not allow is refused.',
+    'Never: anything the rules do not allow is refused.',
     'Signs for MainNet only.',
     'Has no end date.',
   ]) {

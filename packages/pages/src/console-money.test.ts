@@ -97,7 +97,7 @@ test('an unavailable asset or account is never replaced by another one', () => {
   })
   // Another account was selected, or the node has not answered: 5 USDC must not become 5 ALGO.
   assert.match(read({ ...holder, assets: [] }).errors!['amount']!, /does not hold asset 31566704/)
-  assert.match(read(undefined).errors!['amount']!, /is not known: the node has not answered/)
+  assert.match(read(undefined).errors!['amount']!, /is unknown: the node has not responded/)
   assert.equal(chosenUnit({ ...holder, assets: [] }, usdc.assetId).unit.assetId, usdc.assetId)
   const request = withRequest({ ...draft, assetId: '0' }, { address: bob, assetId: '77', units: 5n }, [algo, usdc])
   assert.deepEqual([request.draft['assetId'], request.draft['amount']], ['77', ''])
@@ -122,7 +122,7 @@ test('explains an amount that is invalid, in another unit, too precise or too la
     ['1e3', algo, /is in e3/],
     ['-1', algo, /not an amount/],
     ['1,5', algo, /not an amount/],
-    ['1.5 ALGO', usdc, /is in ALGO, and the asset is USDC/],
+    ['1.5 ALGO', usdc, /is in ALGO, but the asset is USDC/],
     ['0.0000001', algo, /at most 6 decimals/],
     ['1.5', { assetId: '7', unitName: 'BOX', decimals: 0 }, /cannot be divided/],
     ['0', algo, /above 0/],
@@ -211,13 +211,13 @@ test('a payment needs its amount, the fee and the minimum balance; the receiver 
   assert.deepEqual(problems(pay(899_000n), { sender: account(alice, '1000000') }), [])
   assert.deepEqual(problems(pay(899_001n), { sender: account(alice, '1000000') }), [
     {
-      text: 'The account has 1 ALGO and needs 0.899001 ALGO to send, 0.001 ALGO for the fee and 0.1 ALGO that must stay in it: 0.000001 ALGO more.',
+      text: 'The account has 1 ALGO and needs 0.899001 ALGO to send, 0.001 ALGO for the fee and 0.1 ALGO that must stay: 0.000001 ALGO more.',
       cure: { kind: 'fund', address: alice },
     },
   ])
   const rich = account(alice, '1000000000')
   const [low] = problems(pay(50_000n), { sender: rich, receiver: account(bob, '0') })
-  assert.match(low!.text, /would have 0.05 ALGO, and an account has at least 0.1 ALGO. Send at least 0.1 ALGO/)
+  assert.match(low!.text, /would have 0.05 ALGO, but an account must hold at least 0.1 ALGO. Send at least 0.1 ALGO/)
   assert.deepEqual(problems(pay(100_000n), { sender: rich, receiver: account(bob, '0') }), [])
 })
 
@@ -229,12 +229,12 @@ test('an asset needs opt-ins on both sides, nothing frozen, enough of it, and AL
       .map(({ text }) => text)
       .join(' ')
   assert.equal(texts({}), '')
-  assert.match(texts({ senderHolding: none }), /has not opted in to USDC, and holds none/)
+  assert.match(texts({ senderHolding: none }), /has not opted in to USDC and holds none/)
   assert.match(texts({ senderHolding: held('5000000', true) }), /USDC is frozen in the account: it cannot be sent/)
-  assert.match(texts({ senderHolding: held('4999999') }), /The account has 4.999999 USDC/)
+  assert.match(texts({ senderHolding: held('4999999') }), /The account has only 4.999999 USDC/)
   assert.match(texts({ receiverHolding: none }), /has not opted in to USDC \(asset 31566704\)/)
   assert.deepEqual(problems(send, { ...good, receiverHolding: none })[0]!.cure, { kind: 'opt-in', address: bob })
-  assert.match(texts({ receiverHolding: held('0', true) }), /frozen in the account of the receiver/)
+  assert.match(texts({ receiverHolding: held('0', true) }), /frozen in the receiver’s account/)
   assert.match(texts({ sender: account(alice, '100000') }), /0.001 ALGO for the fee and 0.1 ALGO that must stay/)
   assert.match(texts({ asset: { ...asset, exists: false } }), /There is no asset 31566704/)
 })
@@ -243,7 +243,7 @@ test('an opt-in needs 0.1 ALGO more, an opt-out an empty holding', () => {
   const optIn = { kind: 'opt-in', sender: alice, assetId: usdc.assetId }
   const optOut = { ...optIn, kind: 'opt-out' }
   const poor = { sender: account(alice, '200999'), asset, senderHolding: none }
-  assert.match(problems(optIn, poor)[0]!.text, /0.2 ALGO that must stay in it: 0.000001 ALGO more/)
+  assert.match(problems(optIn, poor)[0]!.text, /0.2 ALGO that must stay: 0.000001 ALGO more/)
   assert.deepEqual(problems(optIn, { ...poor, sender: account(alice, '201000') }), [])
   assert.match(problems(optIn, { ...poor, senderHolding: held('0') })[0]!.text, /already/)
   const sender = account(alice, '200000', '200000')

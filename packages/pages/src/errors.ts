@@ -11,7 +11,7 @@ export const errors = {
     hint: 'Use names such as --radius, and values without url(), quotes, semicolons or braces.',
   },
   invalid_paywall_footer: {
-    message: 'the URL of the footer is not an http: or https: URL',
+    message: 'the footer URL is not an http: or https: URL',
     hint: 'Pass an absolute http: or https: URL.',
   },
   unknown_paywall_wallet: {
@@ -19,7 +19,7 @@ export const errors = {
     hint: 'Use the names in paywallWallets: pera, defly, lute, exodus, kibisis.',
   },
   invalid_paywall_kmd: {
-    message: 'the URL of the key daemon is not an http: or https: URL',
+    message: 'the key daemon’s URL is not an http: or https: URL',
     hint: 'Pass an absolute URL such as http://127.0.0.1:4002.',
   },
   invalid_paywall_page: {

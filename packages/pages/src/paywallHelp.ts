@@ -54,8 +54,8 @@ function publicSteps(offer: WalletOffer, word: string): string {
 function localSteps({ wallets }: WalletOffer): string {
   const hasDaemon = wallets.some(({ wallet }) => wallet === 'kmd')
   const daemon = hasDaemon
-    ? 'Choose the local key daemon above: the wallets in it are those of the network.'
-    : 'The seller can offer the wallets of a key daemon with the option <code>kmd</code>.'
+    ? 'Choose the local key daemon above: it has the wallets for this network.'
+    : 'The seller can offer a key daemon’s wallets with the option <code>kmd</code>.'
   return `<p>This is a local network for development; its money has no value. <code>latchkey dev</code> starts one with a wallet that can pay. ${daemon}</p>`
 }
 

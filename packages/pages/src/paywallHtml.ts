@@ -62,9 +62,9 @@ ${brandElement(options)}<h1><bdi>${escapeText(title)}</bdi></h1>
 </div>
 ${page.offers.length > 1 ? offersElement(page.offers) : ''}<div data-pay>
 ${walletsElement(first!)}
-<noscript><style>.needs-script{display:none}</style><p class="note">Paying on this page needs JavaScript. Programs pay with the header PAYMENT-REQUIRED: see <a href="https://x402.org">x402.org</a>.</p></noscript>
+<noscript><style>.needs-script{display:none}</style><p class="note">Paying on this page needs JavaScript. Programs can pay by using the header PAYMENT-REQUIRED: see <a href="https://x402.org">x402.org</a>.</p></noscript>
 </div>
-<div class="status" role="status" aria-live="polite" data-status><p class="late needs-script">The page has not loaded completely. <a href="">Reload it</a> if this does not change.</p></div>
+<div class="status" role="status" aria-live="polite" data-status><p class="late needs-script">The page has not fully loaded. If this message stays, <a href="">reload the page</a>.</p></div>
 ${page.offers.map((offer, index) => helpElement(offer, { index, url: page.url })).join('\n')}
 <dl class="facts" data-facts>
 <div><dt>Paid to</dt><dd class="id" data-payee title="${escapeText(payTo)}">${escapeText(shortAddress(payTo))}</dd></div>

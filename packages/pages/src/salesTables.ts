@@ -11,7 +11,7 @@ const maxRoutes = 200
 
 export function routesElement(revenue: readonly SalesRevenue[]): string {
   const rows = totalsByRoute(revenue).slice(0, maxRoutes)
-  if (rows.length === 0) return '<p class="empty">No route was paid for.</p>'
+  if (rows.length === 0) return '<p class="empty">No revenue yet.</p>'
   // The most important columns come first, because a phone shows only the first ones without scrolling.
   const columns = ['Route', 'Revenue|number', 'Payments|number', 'Failures|number', 'Network']
   return table('Revenue by route', columns, [
@@ -26,7 +26,7 @@ export function routesElement(revenue: readonly SalesRevenue[]): string {
 }
 
 export function paymentsElement(list: SalesList, days: number): string {
-  if (list.sales.length === 0) return '<p class="empty">No payment yet.</p>'
+  if (list.sales.length === 0) return '<p class="empty">No payments yet.</p>'
   const columns = ['Time (UTC)', 'Amount|number', 'Route', 'State', 'Payer', 'Transaction']
   const rows = list.sales.map((sale) => [
     cell(formatTime(sale.timeMs)),
@@ -40,7 +40,7 @@ export function paymentsElement(list: SalesList, days: number): string {
 }
 
 export function failuresElement(list: SalesList, days: number): string {
-  if (list.sales.length === 0) return '<p class="empty">No failure.</p>'
+  if (list.sales.length === 0) return '<p class="empty">No failures.</p>'
   const columns = ['Time (UTC)', 'Reason', 'Route', 'State', 'Payer', 'Amount|number']
   const rows = list.sales.map((sale) => [
     cell(formatTime(sale.timeMs)),
@@ -55,11 +55,11 @@ export function failuresElement(list: SalesList, days: number): string {
 
 const states: { readonly [outcome in SalesPayment['outcome']]: string } = {
   settled: 'settled',
-  pending: 'waits for the ledger',
+  pending: 'awaiting confirmation',
   verified: 'being served',
   refused: 'refused',
   cancelled: 'not charged',
-  unknown: 'not known',
+  unknown: 'unknown',
 }
 
 function stateCell({ outcome }: SalesPayment): string {

@@ -48,7 +48,7 @@ export function baseUnits(price: Money, decimals: number): bigint {
   const { whole, fraction } = parse(price)
   const units = Amount.parse(fraction === '' ? whole : `${whole}.${fraction}`, decimals)
   if (units === undefined) {
-    const message = `${JSON.stringify(price)} has more decimals than the ${decimals} of the asset it is paid in`
+    const message = `${JSON.stringify(price)} has too many decimals: the asset has ${decimals}`
     throw new PriceError('price_too_precise', message)
   }
   if (units === 0n) throw new PriceError('zero_price', `${JSON.stringify(price)} is zero`)

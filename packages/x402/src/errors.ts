@@ -4,12 +4,12 @@ import { type ErrorRegistry, LatchkeyError, type LatchkeyErrorOptions } from '@l
 /** The error codes of `@latchkey/x402`, with their messages and hints. */
 export const errors = {
   unknown_network: {
-    message: 'The network is not known.',
+    message: 'The network is unknown.',
     hint: 'Use mainnet, testnet, betanet, local or a CAIP-2 id such as algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe.',
   },
   wrong_network: {
-    message: 'The node belongs to another network than the one that was named.',
-    hint: 'Check the address of the node, or name the network that it belongs to.',
+    message: 'The node belongs to a different network from the configured one.',
+    hint: 'Check the node’s address, or pass the network that the node belongs to.',
   },
   missing_node: {
     message: 'The network has no public node.',
@@ -17,7 +17,7 @@ export const errors = {
   },
   invalid_genesis_hash: {
     message: 'The genesis hash is not 32 bytes in base64.',
-    hint: 'Copy it from /v2/transactions/params of the node.',
+    hint: 'Copy it from the node’s response to /v2/transactions/params.',
   },
   unknown_asset: {
     message: 'The asset does not exist on the network.',
@@ -25,7 +25,7 @@ export const errors = {
   },
   missing_dollar_asset: {
     message: 'The network has no known USDC.',
-    hint: 'Pass `dollarAssetId`: the asset in which prices in dollars are paid.',
+    hint: 'Pass `dollarAssetId`: the asset that dollar prices are paid in.',
   },
   unsupported_network: {
     message: 'No chain was passed for the network.',
@@ -33,10 +33,10 @@ export const errors = {
   },
   invalid_address: {
     message: 'An address is not set, or is not an Algorand address.',
-    hint: 'An address has 58 characters; check that it was copied whole, and that its environment variable is set.',
+    hint: 'Check that all 58 characters were copied, and that the environment variable is set.',
   },
   invalid_price: {
-    message: 'The price cannot be read.',
+    message: 'The price could not be parsed.',
     hint: 'Write it like "$0.01", or as { asset, amount } in base units.',
   },
   price_too_precise: {
@@ -48,7 +48,7 @@ export const errors = {
     hint: 'Leave the route free instead.',
   },
   wrong_currency: {
-    message: 'The price names another asset than the one it is paid in.',
+    message: 'The price names a different asset from the one it is paid in.',
     hint: 'Price it in dollars, or name the asset by its id.',
   },
   invalid_secret_key: {
@@ -60,43 +60,43 @@ export const errors = {
     hint: 'Set `address`, and `sender` if the account is rekeyed, to Algorand addresses.',
   },
   invalid_signature: {
-    message: 'The signer returned something else than a valid signature of the transaction.',
+    message: 'The signer did not return a valid signature of the transaction.',
     hint: 'Check that the signer returns the signed transaction, unchanged, for its own address.',
   },
   signer_timeout: {
     message: 'The signer did not answer in time.',
-    hint: 'Check that the key daemon runs and is not busy.',
+    hint: 'Check that the key daemon is running and not overloaded.',
   },
   signer_key_missing: {
-    message: 'The wallet of the signer does not have its key.',
-    hint: 'Name the address of a key in the wallet, or the wallet that holds the key.',
+    message: 'The signer’s wallet does not hold its key.',
+    hint: 'Pass the address of a key in the wallet, or the wallet that holds the key.',
   },
   account_rekeyed: {
-    message: 'Another key than that of the signer authorizes the transactions of its account.',
-    hint: 'Use the key that the account is rekeyed to, and name the account as `sender`.',
+    message: 'The account is authorized by a different key from the signer’s.',
+    hint: 'Use the key that the account is rekeyed to, and pass the account as `sender`.',
   },
   invalid_header: {
-    message: 'A header of the protocol cannot be read.',
-    hint: 'Headers are JSON in standard base64, of the form that x402 version 2 defines.',
+    message: 'A protocol header could not be parsed.',
+    hint: 'Send headers as JSON in standard base64, as x402 version 2 defines them.',
   },
   unsupported_version: {
-    message: 'The other side speaks another version of x402.',
+    message: 'The other side uses a different version of x402.',
     hint: 'Use version 2 of the protocol.',
   },
   invalid_payment_payload: {
     message: 'The payload has no paymentGroup and paymentIndex.',
-    hint: 'Use a client that knows the scheme exact on Algorand.',
+    hint: 'Use a client that supports the scheme exact on Algorand.',
   },
   payment_group_too_large: {
     message: 'The payment has more transactions than a group can have.',
     hint: 'Send the payment and the fee transaction, nothing else.',
   },
   invalid_payment_index: {
-    message: 'paymentIndex points to no transaction of the group.',
+    message: 'paymentIndex does not point to a transaction of the group.',
     hint: 'Set it to the position of the transaction that pays.',
   },
   invalid_payment_transaction: {
-    message: 'A transaction of the payment cannot be read.',
+    message: 'A transaction of the payment could not be decoded.',
     hint: 'Encode it as msgpack, in standard base64.',
   },
   fee_too_high: {
@@ -104,96 +104,96 @@ export const errors = {
     hint: 'Wait until the network is less busy, or raise `maxFeeMicroAlgos`.',
   },
   payment_refused: {
-    message: 'None of the offers may or can be paid. Nothing was signed.',
-    hint: 'Look at `reasons`: each offer has a code, and the amounts where a limit decided.',
+    message: 'None of the offers can be paid. Nothing was signed.',
+    hint: 'See `reasons`: it has a code for each offer, and the amounts where a limit applied.',
   },
   payment_redirected: {
-    message: 'The request was redirected to another origin, which asks for a payment. Nothing was signed.',
-    hint: 'Request that address directly if it is to be paid.',
+    message: 'The request was redirected to another origin that requires payment. Nothing was signed.',
+    hint: 'To pay there, request that address directly.',
   },
   body_too_large: {
-    message: 'The body is too large to be kept for a second request.',
+    message: 'The request body is too large to be kept for a retry.',
     hint: 'Send a smaller body, or raise `maxBodyBytes`.',
   },
   response_lost: {
-    message: 'A payment was sent, and its response did not arrive.',
+    message: 'A payment was sent, but the response did not arrive.',
     hint: 'Call `buyer.lookUp(transactionId)`, or send the same request with the same payment header. Do not pay again.',
   },
   unknown_payment: {
     message: 'The payment is not in the payment log, or its network is not one of the buyer’s.',
-    hint: 'Use the payment log and the chains that it was made with.',
+    hint: 'Use the payment log and the chains that the payment was made with.',
   },
   invalid_payment_log: {
     message: 'The file is not a payment log.',
     hint: 'Use another path, or restore the file: limits over all payments depend on it.',
   },
   payment_log_locked: {
-    message: 'Another process uses the payment log and does not release it.',
-    hint: 'Retry, or end the other process. Nothing was signed.',
+    message: 'Another process holds the lock of the payment log.',
+    hint: 'Retry, or stop the other process. Nothing was signed.',
   },
   payment_log_unwritable: {
     message: 'The payment log cannot be read or written.',
-    hint: 'Free disk space, or check the permissions of the file. Nothing is signed that is not recorded.',
+    hint: 'Free disk space, or check the permissions of the file. Payments are signed only after they are recorded.',
   },
   invalid_route: {
-    message: 'No request could match the route, or it is written in a form that the gate does not know.',
-    hint: 'Write routes like "GET /weather", "/reports/:id" or "/files/*", special ones before general ones.',
+    message: 'No request can match the route, or its key has an unsupported form.',
+    hint: 'Write routes like "GET /weather", "/reports/:id" or "/files/*", specific routes before general ones.',
   },
   invalid_gate_option: {
-    message: 'An option of the gate, or of one of its routes, cannot work.',
-    hint: 'Read the message: it names the route and the option.',
+    message: 'An option of the gate or of one of its routes is not valid.',
+    hint: 'The message names the route and the option.',
   },
   hook_failed: {
-    message: 'A hook of the gate failed each time it was called with an event.',
-    hint: 'Look at `cause`. What was paid is in the store of claims; the response was not affected.',
+    message: 'A hook of the gate failed on every attempt to deliver an event.',
+    hint: 'See `cause`. The payment is recorded in the claims store; the response was not affected.',
   },
   hook_events_dropped: {
-    message: 'Events of the gate were not delivered to its hooks: there were too many, or the gate was closed.',
-    hint: 'Let the hooks return sooner, or put what they get into a queue.',
+    message: 'Events were not delivered to the gate’s hooks: there were too many, or the gate was closed.',
+    hint: 'Make the hooks return sooner, or let them queue their events.',
   },
   sales_not_recorded: {
-    message: 'Outcomes of payments could not be recorded for the page of the seller.',
-    hint: 'Check the disk and the database of the claims. What was paid is on the ledger; responses were not affected.',
+    message: 'Payment outcomes could not be recorded for the sales page.',
+    hint: 'Check the disk and the claims database. Settled payments are on the ledger; responses were not affected.',
   },
   answer_lost: {
     message:
-      'The response to a paid request was lost, and its handler must not run again. The buyer got `response_lost`.',
-    hint: 'Find out by the transaction id what the handler did: deliver it, or refund the buyer.',
+      'The response to a paid request was lost, and its handler must not run again. The buyer received `response_lost`.',
+    hint: 'Use the transaction id to find out what the handler did; then deliver the result or refund the buyer.',
   },
   receiver_not_opted_in: {
-    message: 'The account that is to be paid is not opted in to the asset.',
+    message: 'The account to be paid is not opted in to the asset.',
     hint: 'Opt in: `latchkey opt-in`, or send 0 of the asset from the account to itself.',
   },
   facilitator_unavailable: {
-    message: 'The facilitator did not respond, or responded that it cannot serve now.',
-    hint: 'Nothing is known about the payment. Retry, or pass several facilitators.',
+    message: 'The facilitator did not respond, or reported that it is unavailable.',
+    hint: 'The state of the payment is unknown. Retry, or pass several facilitators.',
   },
   facilitator_protocol_error: {
-    message: 'The facilitator did not respond as the protocol says.',
-    hint: 'Check the address of the facilitator and its version.',
+    message: 'The facilitator’s response does not follow the protocol.',
+    hint: 'Check the facilitator’s address and version.',
   },
   missing_setting: {
     message: 'An environment variable is missing.',
-    hint: 'Set AVM_ADDRESS to the address that is paid and FACILITATOR_URL to the facilitator.',
+    hint: 'Set AVM_ADDRESS to the address to be paid and FACILITATOR_URL to the URL of the facilitator.',
   },
   invalid_setting: {
-    message: 'An environment variable has a value that cannot be used.',
-    hint: 'AVM_ADDRESS is an Algorand address, FACILITATOR_URL an http or https URL.',
+    message: 'An environment variable has an invalid value.',
+    hint: 'Set AVM_ADDRESS to an Algorand address and FACILITATOR_URL to an http or https URL.',
   },
   invalid_option: {
-    message: 'An option has a value that cannot be used.',
-    hint: 'Read the message: it names the option.',
+    message: 'An option has an invalid value.',
+    hint: 'The message names the option.',
   },
   store_failed: {
-    message: 'The file or the database of a store cannot be read or written.',
-    hint: 'Read the message: it names the file or the server, and what is wrong with it.',
+    message: 'A store’s file or database cannot be read or written.',
+    hint: 'The message names the file or the server and gives the cause.',
   },
   store_too_new: {
     message: 'The store was written by a later version of this program.',
     hint: 'Use that version, or another file.',
   },
   store_not_migrated: {
-    message: 'The database of a store has no tables of this version, and the role may not create them.',
+    message: 'A store’s database lacks the tables of this version, and the role may not create them.',
     hint: 'Run the migrations as the owner of the schema: `latchkey facilitator migrate`, or `migratePostgres`.',
   },
 } as const satisfies ErrorRegistry

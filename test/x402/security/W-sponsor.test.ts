@@ -85,7 +85,7 @@ test('W3 the policy limits payees, API keys, requests per minute and fees per da
   )
   assert.equal((await facilitator.settle(first.payload, first.requirements, caller)).success, true)
   const spent = await facilitator.settle(second.payload, second.requirements, caller)
-  assert.match(spent.errorMessage!, /fees paid today .* reached their limit/)
+  assert.match(spent.errorMessage!, /daily limit for fees .*is reached/)
   market.devnet.fund(market.buyer.address, { microAlgos: 100_000n })
   const own = () => groupOf(market, [{ txn: transferOf(market, { fee: 1_000n }), by: market.buyer }], 0)
   const next = own()

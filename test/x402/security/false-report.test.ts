@@ -76,7 +76,10 @@ async function check(t: TestContext, answer: Answer, isTaken: boolean): Promise<
     assert.ok(error instanceof LostResponseError, String(error))
     assert.ok(answer.status >= 400, 'what was served is returned')
     state = error.state
-    assert.match(error.message, new RegExp(`is settled, and the seller responded with status ${answer.status}`))
+    assert.match(
+      error.message,
+      new RegExp(`the seller responded with status ${answer.status}, but the payment [A-Z2-7]{52} is settled`),
+    )
   }
   const [payment] = buyer.payments.all()
   assert.deepEqual([state, payment!.state], [expected, expected])
@@ -84,7 +87,9 @@ async function check(t: TestContext, answer: Answer, isTaken: boolean): Promise<
 
   const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes')
   assert.equal(code, answer.status < 400 ? 0 : 3, stderr)
-  const isSaid = /\nPaid \$0\.01 |is settled, and the seller responded/.test(stderr)
+  const isSaid = /\nPaid \$0\.01 |the seller responded with status \d+, but the payment [A-Z2-7]{52} is settled/.test(
+    stderr,
+  )
   assert.equal(isSaid, isTaken, stderr)
   assert.ok(!/Nothing was paid|Not paid|No payment/.test(stderr), stderr)
   assert.equal(/Payment pending: \$0\.01 /.test(stderr), !isTaken, stderr)

@@ -20,7 +20,7 @@ export class KeyedQueue {
     signal?.throwIfAborted()
     const before = this.#last.get(key)
     if (before !== undefined && this.#waiting >= maxWaiting) {
-      throw new McpError('too_many_tool_calls', `${maxWaiting} calls wait for others already`)
+      throw new McpError('too_many_tool_calls', `${maxWaiting} calls are already waiting`)
     }
     let end = (): void => {}
     const ended = new Promise<void>((resolve) => {

@@ -24,7 +24,7 @@ export class LostToolResultError extends McpError<'tool_result_lost'> {
   readonly result: CallToolResult | undefined
 
   constructor({ transactionId, state, why, result, cause }: LostParts) {
-    super('tool_result_lost', `the payment ${transactionId} ${states[state]}, and ${why}`, { cause })
+    super('tool_result_lost', `${why}; the payment ${transactionId} ${states[state]}`, { cause })
     this.transactionId = transactionId
     this.state = state
     this.result = result
@@ -33,6 +33,6 @@ export class LostToolResultError extends McpError<'tool_result_lost'> {
 
 const states: { readonly [state in PaymentState]: string } = {
   settled: 'is settled',
-  open: 'was sent and may be settled',
-  expired: 'was sent and can no longer be settled',
+  open: 'was sent and may still be settled',
+  expired: 'was sent but has expired unsettled',
 }

@@ -24,7 +24,7 @@ export function yieldToEarlier(payments: PaymentLog, callUrl: string, paid: Paym
 }
 
 export function openError({ transactionId, lastValid }: Payment): McpError {
-  const message = `the payment ${transactionId} for the same call may still be settled, up to round ${lastValid}`
+  const message = `the payment ${transactionId} for the same call may still be settled until round ${lastValid}`
   return new McpError('tool_payment_open', message)
 }
 

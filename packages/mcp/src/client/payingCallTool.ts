@@ -226,7 +226,7 @@ class Purchase {
     if (answer.type === 'error') {
       return new LostToolResultError({ ...known, why: answer.why, cause: answer.error })
     }
-    const why = 'the server answered with an error'
+    const why = 'the server returned an error'
     return new LostToolResultError({ ...known, why, result: answer.result, cause: lost?.cause })
   }
 
@@ -257,12 +257,12 @@ class Purchase {
       result = await client.callTool(call, { ...callOptions, ...(signal === undefined ? {} : { signal }) })
     } catch (error) {
       if (!isPaid || !isProtocolError(error)) throw error
-      return this.#fail({ isPaid, why: 'the server answered with an error of the protocol', error })
+      return this.#fail({ isPaid, why: 'the server returned a protocol error', error })
     }
     const problem = boundsProblem(result, this.#bounds)
     if (problem !== undefined) {
-      const error = new McpError('tool_result_too_large', `the result of the tool cannot be used: ${problem}`)
-      return this.#fail({ isPaid, why: 'the result is above the limits', error })
+      const error = new McpError('tool_result_too_large', `the tool's result cannot be used: ${problem}`)
+      return this.#fail({ isPaid, why: 'the result exceeds a limit', error })
     }
     this.#answer = { type: 'result', isPaid, result }
     return responseOf(result)

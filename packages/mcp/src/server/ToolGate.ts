@@ -81,7 +81,7 @@ export class ToolGate {
    */
   static async open({ tools, maxResultBytes = defaultMaxResultBytes, ...options }: ToolGateOptions): Promise<ToolGate> {
     const entries = Object.entries(tools ?? {})
-    if (entries.length === 0) throw new McpError('invalid_tool_option', 'tools is not set, or empty')
+    if (entries.length === 0) throw new McpError('invalid_tool_option', 'tools is not set or is empty')
     for (const [name] of entries) checkToolName(name)
     const routes = Object.fromEntries(entries.map(([name, tool]) => [routeKey(name), routeOf(tool)]))
     const gate = await Gate.open({ ...options, routes, paywall: false })
@@ -102,7 +102,7 @@ export class ToolGate {
   ): RegisteredTool {
     if (!this.#names.has(name)) {
       throw new McpError('invalid_tool_option', `${JSON.stringify(name)} has no price`, {
-        hint: 'Add it to `tools` of ToolGate.open, or register it with the server if it is free.',
+        hint: 'Add the tool to `tools` of ToolGate.open. If it is free, register it with the MCP server instead.',
       })
     }
     let current = handler as AnyHandler
@@ -214,7 +214,7 @@ async function outputProblem(result: CallToolResult, { outputSchema, call }: Ser
   const { structuredContent } = result
   if (structuredContent === undefined) return `${call.name} returned no structured content`
   const { issues } = await outputSchema['~standard'].validate(structuredContent)
-  return issues === undefined ? undefined : `${call.name} returned structured content that its schema does not allow`
+  return issues === undefined ? undefined : `${call.name} returned structured content that does not match its schema`
 }
 
 function failed(error: unknown): CallToolResult {
@@ -222,6 +222,6 @@ function failed(error: unknown): CallToolResult {
 }
 
 function tooLarge(maxBytes: number, isSettled: boolean): CallToolResult {
-  const charge = isSettled ? 'send the same payment again, it is not charged twice' : 'nothing was charged'
+  const charge = isSettled ? 'send the same payment again: it is not charged twice' : 'nothing was charged'
   return errorResult({ error: 'result_too_large', message: `the result has more than ${maxBytes} bytes; ${charge}` })
 }

@@ -10,7 +10,7 @@ import { toolUrl } from '../wire/toolUrl.js'
 export type ToolAnswer = { readonly status: number; readonly headers: HeaderList; readonly body: Uint8Array }
 
 const help =
-  'This tool has to be paid for: pay one of `accepts` and call it again with the payment in `_meta["x402/payment"]`.'
+  'This tool requires payment: pay one of `accepts` and call it again with the payment in `_meta["x402/payment"]`.'
 
 /** Adds the receipt of the gate to a result, and removes any receipt that the tool made up. */
 export function withReceipt<T extends { _meta?: CallToolResult['_meta'] }>(result: T, headers: HeaderList): T {

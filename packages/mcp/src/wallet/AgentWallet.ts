@@ -158,7 +158,7 @@ export class AgentWallet {
     if (status !== 402) return { status, quotes: [], reasons: [], description: '' }
     const required = requiredIn(response)
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) {
-      throw new ToolError('redirected', 'the URL redirects to another server, which asks for a payment')
+      throw new ToolError('redirected', 'the URL redirects to another server that requires payment')
     }
     const { offers, reasons } = await (await this.#buyerOfAll()).payableOffers(required)
     const quotes = offers.map(quoteOf)
@@ -190,7 +190,7 @@ export class AgentWallet {
   async findPayment(transactionId: string): Promise<Payment> {
     const { payments } = this.#parts
     if (payments.get(transactionId) === undefined) {
-      throw new ToolError('payment_not_found', 'no payment of this server has that transaction id')
+      throw new ToolError('payment_not_found', 'this server has made no payment with that transaction id')
     }
     await this.#buyer.lookUp(transactionId)
     return payments.get(transactionId)!
@@ -216,5 +216,5 @@ function requiredIn(response: Response): PaymentRequired {
   } catch {
     // Treated as no price.
   }
-  throw new ToolError('no_price', 'the server asks for a payment and says no price that can be read')
+  throw new ToolError('no_price', 'the server requires payment, but its price could not be parsed')
 }

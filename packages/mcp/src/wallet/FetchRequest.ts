@@ -48,10 +48,11 @@ export function readRequest({ url: text, method = 'GET', headers: given = {}, bo
   const url = checkUrl(text).href
   if (url.length > maxUrlLength) throw new ToolError('invalid_url', `the URL has more than ${maxUrlLength} characters`)
   const headers = Object.entries(given).map(([name, value]): [string, string] => [name.toLowerCase(), value])
-  if (headers.length > maxHeaders) throw new ToolError('invalid_request', `more than ${maxHeaders} headers`)
+  if (headers.length > maxHeaders)
+    throw new ToolError('invalid_request', `the request has more than ${maxHeaders} headers`)
   for (const [name, value] of headers) checkHeader(name, value)
   if (body !== undefined && (method === 'GET' || method === 'HEAD')) {
-    throw new ToolError('invalid_request', `${method} has no body: give another method`)
+    throw new ToolError('invalid_request', `a ${method} request cannot have a body: use another method`)
   }
   if ((body?.length ?? 0) > maxRequestBodyLength) throw new ToolError('invalid_request', 'the body is too long')
   headers.sort(([a], [b]) => (a < b ? -1 : 1))
@@ -62,10 +63,10 @@ export function readRequest({ url: text, method = 'GET', headers: given = {}, bo
 function checkHeader(name: string, value: string): void {
   const shown = JSON.stringify(name.slice(0, 60))
   if (reserved.has(name) || name.startsWith('proxy-')) {
-    throw new ToolError('invalid_request', `the header ${shown} is set by this server`)
+    throw new ToolError('invalid_request', `the header ${shown} cannot be passed: this server sets it`)
   }
   const isValid = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
   if (!isValid || value.length > maxHeaderLength) {
-    throw new ToolError('invalid_request', `the header ${shown} has characters or a length that cannot be sent`)
+    throw new ToolError('invalid_request', `the header ${shown} is too long or has characters that cannot be sent`)
   }
 }

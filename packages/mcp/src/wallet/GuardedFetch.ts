@@ -99,7 +99,8 @@ export function checkUrl(text: string): URL {
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new ToolError('invalid_url', 'the URL is not an absolute https URL')
   }
-  if (url.username !== '' || url.password !== '') throw new ToolError('invalid_url', 'the URL has a user or a password')
+  if (url.username !== '' || url.password !== '')
+    throw new ToolError('invalid_url', 'the URL contains a user name or a password')
   url.hash = ''
   return url
 }
@@ -164,10 +165,10 @@ function checkedLookup(isAllowed: IsAllowed, protocol: string, resolve: Resolve)
 }
 
 function refused(host: string, protocol: string): ToolError {
-  const why = protocol === 'https:' ? 'does not have a public address of another machine' : 'is not reached by https'
+  const why = protocol === 'https:' ? 'does not have the public address of another machine' : 'does not use https'
   // The seller chooses the host of a redirect.
   const untrusted = `host: ${JSON.stringify(host.slice(0, 100))}`
-  return new ToolError('destination_refused', `the server of the URL, or of its redirect, ${why}`, { untrusted })
+  return new ToolError('destination_refused', `the URL's server, or the one it redirects to, ${why}`, { untrusted })
 }
 
 /** Undici wraps the error of a failed connection. */

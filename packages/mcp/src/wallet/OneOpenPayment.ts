@@ -37,7 +37,7 @@ export class OpenPaymentError extends McpError {
 
   constructor(payment: Payment) {
     const { transactionId, lastValid } = payment
-    const message = `the payment ${transactionId} for the same URL may still be settled, up to round ${lastValid}`
+    const message = `the payment ${transactionId} for the same URL may still be settled until round ${lastValid}`
     super('tool_payment_open', message)
     this.payment = payment
   }

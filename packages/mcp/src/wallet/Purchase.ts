@@ -162,14 +162,14 @@ export class Purchase {
     const offer = offers.find(({ asset }) => asset.assetId === max.assetId)
     if (offer === undefined) {
       const prices = offers.map(quoteOf)
-      const message = `the seller takes ${prices.map(({ price }) => price).join(' or ')}, and max is in another asset`
+      const message = `the seller accepts ${prices.map(({ price }) => price).join(' or ')}, but max is in another asset`
       throw new ToolError('other_asset', message, { details: { prices } })
     }
     const quote = quoteOf(offer)
     const before = agreed ?? quotes.get(this.request.key)?.find(({ asset_id }) => asset_id === quote.asset_id)
     quotes.set(this.request.key, offers.map(quoteOf))
     if (before !== undefined && !isSameQuote(before, quote)) {
-      const message = `the price was ${before.price} to ${before.payTo} and is ${quote.price} to ${quote.payTo} now`
+      const message = `the price was ${before.price} to ${before.payTo} and is now ${quote.price} to ${quote.payTo}`
       throw new ToolError('price_changed', message, { details: { before, quote } })
     }
     if (offer.amount > max.amount && agreed === undefined) {

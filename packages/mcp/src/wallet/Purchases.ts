@@ -33,9 +33,9 @@ export class Purchases {
     if (same !== undefined) return same
     const running = [...this.#byKey.values()].filter(({ endedMs }) => endedMs === undefined)
     if (running.some(({ request }) => request.url === url)) {
-      throw new ToolError('payment_open', 'another request for the same URL is being paid for')
+      throw new ToolError('payment_open', 'a payment for the same URL is already in progress')
     }
-    if (running.length >= maxRunning) throw new ToolError('busy', `${maxRunning} requests are being paid for`)
+    if (running.length >= maxRunning) throw new ToolError('busy', `${maxRunning} payments are already in progress`)
     const purchase = new Purchase(this.#parts, options)
     this.#byKey.set(key, purchase)
     return purchase

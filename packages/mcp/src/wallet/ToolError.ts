@@ -4,33 +4,33 @@ import { LatchkeyError } from '@latchkey/algorand'
 
 /** All codes of a {@link ToolError}, with the model's next step. Codes of the daemon are passed on unchanged. */
 export const toolErrors = {
-  invalid_url: 'Give an absolute URL that begins with https://.',
+  invalid_url: 'Pass an absolute URL that begins with https://.',
   invalid_request: 'Correct the argument that the message names.',
-  invalid_max: 'Give max as dollars ("$0.10"), Algos ("0.5 ALGO") or base units of an asset ("1500 asset 123").',
+  invalid_max: 'Pass max in dollars ("$0.10"), ALGO ("0.5 ALGO") or base units of an asset ("1500 asset 123").',
   destination_refused:
     'Do not try other spellings of the address. Only the person who runs this server can allow it, with --allow-host or --allow-private.',
-  server_unreachable: 'Check the URL. Nothing was paid. Try again later if it is right.',
+  server_unreachable: 'Nothing was paid. Check the URL; if it is correct, try again later.',
   seller_timeout: 'Nothing was paid. Try again later.',
-  redirected: 'Nothing was paid. Ask for the price of the final URL, and decide again.',
+  redirected: 'Nothing was paid. Call price_of for the final URL, then decide again.',
   price_above_max: 'Nothing was paid. If the price is worth it, call paid_fetch again with a higher max.',
   price_changed:
-    'Nothing was paid. Decide about the new price; the next paid_fetch with the same arguments accepts it.',
-  other_asset: 'Nothing was paid. Call paid_fetch again with max in one of the assets that the seller takes.',
-  no_price: 'Nothing was paid. The server asks for a payment in a way that is not understood here.',
-  not_payable: 'Nothing was paid. The reasons say what is missing: funds, an allowed network, or a lower price.',
+    'Nothing was paid. Decide whether to pay the new price; the next paid_fetch with the same arguments accepts it.',
+  other_asset: 'Nothing was paid. Call paid_fetch again with max in one of the assets that the seller accepts.',
+  no_price: 'Nothing was paid. The server asks for payment in a form that this wallet does not support.',
+  not_payable: 'Nothing was paid. The reasons name what is missing: funds, an allowed network, or a lower price.',
   declined: 'Nothing was paid. The user declined: do not ask again for the same payment.',
   payment_open:
     'Nothing new was paid. Wait, then call paid_fetch again with the arguments of the first call, or find_payment.',
-  busy: 'Wait for calls that are under way.',
+  busy: 'Wait for the calls in progress.',
   response_lost:
-    'Call paid_fetch again with the same arguments: it sends the same payment again and never makes a second one. find_payment tells its state.',
+    'Call paid_fetch again with the same arguments: it sends the same payment again and never makes a second one. find_payment shows its state.',
   payment_not_found: 'list_payments shows the payments that this server has made.',
   approval_denied: 'Nothing was paid. The owner denied this payment: do not ask for it again.',
   approval_expired:
     'Nothing was paid. Call paid_fetch again if it is still needed: the owner is asked about a new payment.',
-  daemon_unreachable: 'Nothing was paid. The key daemon does not answer: tell the user to start it.',
-  node_unavailable: 'No node of the network answers. Try again later.',
-  failed: 'Nothing is known to have been paid by this call. list_payments shows the payments.',
+  daemon_unreachable: 'Nothing was paid. The key daemon does not respond: tell the user to start it.',
+  node_unavailable: 'No node of the network responds. Try again later.',
+  failed: 'No payment by this call is known. Call list_payments to check.',
 } as const satisfies { readonly [code: string]: string }
 
 /** A code of {@link toolErrors}. */

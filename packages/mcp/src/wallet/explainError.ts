@@ -18,13 +18,13 @@ const nextByCode: { readonly [code: string]: string } = {
     'Nothing was paid. Wait until resets_at, choose something cheaper, or tell the user which limit was reached: only the owner can change it.',
   agent_payee_denied: 'Nothing was paid. The owner does not allow this payee: do not try again.',
   agent_payee_unknown: 'Nothing was paid. Tell the user: only the owner can allow this payee.',
-  agent_asset_without_limit: 'Nothing was paid. The agent may not spend this asset: look for a price in another one.',
+  agent_asset_without_limit: 'Nothing was paid. The agent may not spend this asset: look for a price in another asset.',
   agent_paused: 'Nothing was paid. The owner has paused this agent: tell the user.',
   agent_suspended:
-    'Nothing was paid. The daemon has suspended its agents until the owner confirms them: tell the user, who can run latchkey agent confirm.',
-  agent_round_unknown: 'Nothing was paid. The node of the key daemon does not answer: try again in a moment.',
+    'Nothing was paid. The daemon has suspended its agents until the owner confirms them: tell the user to run latchkey agent confirm.',
+  agent_round_unknown: "Nothing was paid. The key daemon's node does not respond: try again in a moment.",
   agent_ended: 'Nothing was paid. This agent has ended (revoked, expired, or its key is gone): tell the user.',
-  invalid_token: 'Nothing was paid. The token of this agent is not accepted any more: tell the user.',
+  invalid_token: "Nothing was paid. This agent's token is no longer accepted: tell the user.",
   agent_approval_denied: 'Nothing was paid. The owner denied this payment: do not ask for it again.',
 }
 
@@ -34,12 +34,12 @@ export function explainError(error: unknown): ToolError {
   if (error instanceof LostResponseError) return lost(error)
   if (error instanceof PaymentRefusedError) return refused(error)
   if (error instanceof KmdClientError) return ofDaemon(error)
-  if (error instanceof AlgodError) return new ToolError('node_unavailable', 'no node of the network answers')
+  if (error instanceof AlgodError) return new ToolError('node_unavailable', 'no node of the network responds')
   if (error instanceof PaymentRequestError) {
     const isRedirect = error.code === 'payment_redirected'
-    if (isRedirect) return new ToolError('redirected', 'the URL redirects to another place, which asks for a payment')
+    if (isRedirect) return new ToolError('redirected', 'the URL redirects to another address that requires payment')
   }
-  return ofFetch(error) ?? new ToolError('failed', `it failed: ${nameOf(error)}`, { cause: error })
+  return ofFetch(error) ?? new ToolError('failed', `the call failed: ${nameOf(error)}`, { cause: error })
 }
 
 function openPayment({ message, payment }: OpenPaymentError): ToolError {
@@ -59,7 +59,7 @@ function refused({ reasons }: PaymentRefusedError): ToolError {
   const code: ToolErrorCode = codes.includes('above_payment_limit') ? 'price_above_max' : 'not_payable'
   const next =
     code === 'price_above_max'
-      ? 'Nothing was paid. The price is above the most that this server pays for one request.'
+      ? "Nothing was paid. The price is above this server's maximum for one request."
       : undefined
   const details = { reasons: reasons.slice(0, maxReasons).map(plainReason) }
   const untrusted = reasons
@@ -86,7 +86,7 @@ function ofDaemon(error: KmdClientError): ToolError {
     ...(refusal === undefined ? {} : { rule, unit, asked: asked?.toString(), left: left?.toString() }),
     ...(resetsAtMs === undefined ? {} : { resets_at: new Date(resetsAtMs).toISOString() }),
   }
-  const next = nextByCode[code] ?? 'Nothing was paid. Tell the user what the key daemon says.'
+  const next = nextByCode[code] ?? "Nothing was paid. Pass the key daemon's message on to the user."
   return new ToolError('failed', message, { details }, { code, next })
 }
 
@@ -99,7 +99,7 @@ function ofFetch(error: unknown): ToolError | undefined {
   }
   const isFetch = error instanceof TypeError && error.message === 'fetch failed'
   if (codes.some((code) => /TIMEOUT/.test(code)))
-    return new ToolError('seller_timeout', 'the server did not answer in time')
+    return new ToolError('seller_timeout', 'the server did not respond in time')
   if (!isFetch && codes.length === 0) return undefined
   return new ToolError(
     'server_unreachable',

@@ -25,7 +25,7 @@ export function errorResult(error: unknown): CallToolResult {
   const { code, message, next, details, untrusted = '' } = explainError(error)
   const known = { code, message: plainText(message, 500), next, ...details }
   const text = `${code}: ${known.message}.\nNext: ${next}`
-  const block = untrustedBlock('Details, which quote the seller', plainText(untrusted, maxUntrusted))
+  const block = untrustedBlock('Details, quoted from the seller', plainText(untrusted, maxUntrusted))
   return {
     isError: true,
     content: [{ type: 'text', text: `${text}${shown(details)}` }, ...(untrusted === '' ? [] : [block])],

@@ -56,9 +56,9 @@ export function canonicalJson(value: unknown): string {
     if (typeof inner === 'number' && !Number.isFinite(inner)) return String(inner)
     if (inner instanceof Map || inner instanceof Set) return [inner.constructor.name, ...inner]
     if (isOpaque(inner)) {
-      const message = `arguments have an object of the class ${inner.constructor?.name}, which cannot be told from another one`
+      const message = `the arguments contain an instance of ${inner.constructor?.name}, which has no JSON form that identifies it`
       throw new McpError('invalid_tool_option', message, {
-        hint: 'Give it a method toJSON, or let the schema return JSON.',
+        hint: 'Give the class a toJSON method, or let the schema return plain JSON.',
       })
     }
     return Json.isObject(inner)

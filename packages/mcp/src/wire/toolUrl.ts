@@ -17,6 +17,6 @@ export function toolUrl(name: string): string {
 /** @throws McpError if the name cannot be part of a URL unchanged */
 export function checkToolName(name: string): void {
   if (typeof name === 'string' && plainName.test(name)) return
-  const hint = 'Use letters, digits, "_", "-" and ".", at most 128 of them.'
-  throw new McpError('invalid_tool_option', `a tool that is sold cannot be called ${JSON.stringify(name)}`, { hint })
+  const hint = 'Use at most 128 letters, digits, "_", "-" and ".".'
+  throw new McpError('invalid_tool_option', `${JSON.stringify(name)} is not a valid name for a paid tool`, { hint })
 }

@@ -47,7 +47,7 @@ export function AccountSelect({ label, accounts, selected, error, onSelect }: Pr
         ))}
       </select>
       {selected === undefined && (
-        <p class="hint">The account that was chosen is not available: its wallet is locked, or does not have it.</p>
+        <p class="hint">The chosen account is not available: its wallet is locked, or no longer has it.</p>
       )}
       <p class="error" id={`${id}-error`} role="alert">
         {error}
@@ -59,7 +59,7 @@ export function AccountSelect({ label, accounts, selected, error, onSelect }: Pr
 /** The wallet's own page lists all accounts. */
 function LeftOut({ accounts, walletId }: { accounts: readonly OwnAccount[]; walletId: string }) {
   const leftOut = accounts.find((one) => one.walletId === walletId)?.leftOut ?? 0
-  return leftOut === 0 ? null : <option disabled>{leftOut} more accounts: choose one on the page of the wallet</option>
+  return leftOut === 0 ? null : <option disabled>{leftOut} more accounts: choose one on the wallet’s page</option>
 }
 
 function optionText({ address, account, isMultisig }: OwnAccount, label: string): string {

@@ -9,7 +9,7 @@ type Props = { act: Act; wallet: Wallet; hint?: string; error?: string | undefin
 export function ActPassword({ act, wallet, hint = 'Required for every signature.', error }: Props) {
   const name = useStore().displayName(wallet)
   if (act.isHeld(wallet.id)) {
-    return <p class="hint">The password that you entered for {name} is used for this, too. Then it is forgotten.</p>
+    return <p class="hint">The password that you entered for {name} is used for this action too, and then discarded.</p>
   }
   return (
     <div class="narrow">

@@ -12,8 +12,8 @@ export function SameUserWarning({ isShort = false }: { isShort?: boolean }) {
   if (isShort) return <span class="tag to-do">runs as the daemon’s user</span>
   return (
     <p class="aside">
-      <b>This agent runs as the user of the daemon.</b> It can read the daemon’s files, and so get around every limit.
-      Run it as another user, or give the daemon a user of its own with <code>latchkey service install</code>.
+      <b>This agent runs as the daemon’s user.</b> It can read the daemon’s files and so bypass every limit. Run it as
+      another user, or give the daemon its own user with <code>latchkey service install</code>.
     </p>
   )
 }

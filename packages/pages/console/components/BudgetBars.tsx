@@ -13,7 +13,7 @@ export function BudgetBars({ agent, budget, isCompact = false }: Props) {
   const bars = budget.filter(({ limit }) => limit.per !== 'payment')
   const each = budget.filter(({ limit }) => limit.per === 'payment')
   return (
-    <ul class={isCompact ? 'budget compact' : 'budget'} aria-label={`What is left for ${agent.name}`}>
+    <ul class={isCompact ? 'budget compact' : 'budget'} aria-label={`Remaining budget of ${agent.name}`}>
       {bars.map((use, index) => (
         <Bar key={index} agent={agent} use={use} isCompact={isCompact} />
       ))}

@@ -40,7 +40,7 @@ export function LabelDialog({ address, onClose }: { address: string; onClose: ()
           <label for="label-text">Label</label>
           <input id="label-text" ref={field} defaultValue={current} required maxLength={64} autocomplete="off" />
           <p class="hint">
-            Your own word for it, kept by this daemon. It is not on the ledger, and no one else sees it.
+            Your own name for this address. The daemon stores it; it is not on the ledger, and no one else sees it.
           </p>
         </div>
         <ErrorText text={error} />

@@ -77,8 +77,8 @@ function Failure() {
   return (
     <>
       <p role="alert">
-        The daemon does not respond, or it was updated since this page was opened. The session continues after a reload;
-        unlocked wallets are locked by it.
+        The daemon does not respond, or it was updated since you opened this page. Reloading keeps the session and locks
+        unlocked wallets.
       </p>
       <p class="actions">
         <button type="button" class="main" onClick={() => location.reload()}>

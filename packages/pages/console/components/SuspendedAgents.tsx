@@ -21,9 +21,9 @@ export function SuspendedAgents({ agents, onChange }: { agents: readonly Agent[]
   return (
     <div class="cautions" role="alert">
       <p>
-        <b>Agents are suspended.</b> The daemon’s state database was rolled back or damaged, so payments may be missing
-        from what it counts as spent. Compare the budgets below with what you know, revoke what should not sign any
-        more, then confirm. <a href={hrefOf({ view: 'activity' })}>The audit log</a> has the reason.
+        <b>Agents are suspended.</b> The daemon’s state database was rolled back or damaged, so its record of spending
+        may be incomplete. Compare the budgets below with your own records, revoke agents that should no longer sign,
+        then confirm. <a href={hrefOf({ view: 'activity' })}>The audit log</a> shows the reason.
       </p>
       <p class="actions">
         {wallets.map((wallet) => (
@@ -55,8 +55,8 @@ function ConfirmDialog({ wallet, onChange, onClose }: DialogProps) {
     <Dialog title={`Confirm the agents of ${safeName(wallet.name)}`} onClose={onClose}>
       <form onSubmit={confirm}>
         <p>
-          These sign again, with what is counted as spent now:{' '}
-          {wallet.agents.map(({ name }) => safeName(name)).join(', ')}. What they spent since the copy was made is not
+          These agents can sign again, with the spending recorded now:{' '}
+          {wallet.agents.map(({ name }) => safeName(name)).join(', ')}. Spending since the restored copy was made is not
           counted.
         </p>
         <ActPassword act={action.act} wallet={wallet} hint="" error={action.passwordError} />

@@ -9,8 +9,8 @@ export function TokenOnce({ token }: { token: string }) {
   return (
     <div class="token">
       <p class="aside">
-        <b>This token is shown once.</b> The daemon does not keep it. Copy it to the agent now; if it is lost, change it
-        on the agent’s page.
+        <b>This token is shown once.</b> The daemon does not store it. Copy it to the agent now. If it is lost, change
+        the token on the agent’s page.
       </p>
       <p class="token-line">
         <code class="break" translate={false}>
@@ -20,13 +20,13 @@ export function TokenOnce({ token }: { token: string }) {
       </p>
       <h2>How to use it</h2>
       <dl class="facts">
-        <Use name="Latchkey’s commands" about="In the environment of the agent, or with --agent-token-file.">
+        <Use name="Latchkey’s commands" about="In the agent’s environment, or with --agent-token-file.">
           {`LATCHKEY_AGENT_TOKEN=${token}`}
         </Use>
-        <Use name="Any kmd client" about="In place of the API token, with the SDK that the agent has already.">
+        <Use name="Any kmd client" about="In place of the API token, with the SDK that the agent already uses.">
           {`KMD_SERVER=${protocol}//${hostname} KMD_PORT=${port} KMD_TOKEN=${token}`}
         </Use>
-        <Use name="MCP" about="For a model’s client, with the token in a file. latchkey mcp install writes it there.">
+        <Use name="MCP" about="For an MCP client, with the token in a file. latchkey mcp install writes the file.">
           {mcp}
         </Use>
       </dl>

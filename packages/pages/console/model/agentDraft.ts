@@ -169,18 +169,18 @@ class Reading {
     const hasWrongRows = this.hasErrors
     for (const { id, limit } of found) {
       const twin = found.find((other) => other.id < id && isSame(other.limit, limit))
-      if (twin !== undefined) this.#failLimit(id, 'There is another limit for the same already.')
+      if (twin !== undefined) this.#failLimit(id, 'A limit for this asset and period already exists.')
       else if (!hasWrongRows && limit.per === 'payment' && !found.some((other) => bounds(other.limit, limit))) {
         this.#failLimit(
           id,
-          'Add a limit for an hour, a day or in all, too: this one alone does not bound what is spent.',
+          'Also add a limit for an hour, a day or in total: this one alone does not limit total spending.',
         )
       }
     }
     if (!this.hasErrors && !found.some(({ limit }) => limit.type === 'amount')) {
       this.errors = {
         ...this.errors,
-        noLimit: 'Enter at least one limit of an amount: without one nothing can be spent.',
+        noLimit: 'Enter at least one limit for an amount: without one, nothing can be spent.',
       }
     }
     return found.map(({ limit }) => limit)
@@ -206,7 +206,7 @@ class Reading {
 
   #address(text: string): string {
     const address = addressOf(this.#known, text)
-    if (address === undefined) throw new Error(`“${text.trim()}” is neither an address nor a name of the address book`)
+    if (address === undefined) throw new Error(`“${text.trim()}” is neither an address nor a name in the address book`)
     return address
   }
 
@@ -219,7 +219,7 @@ class Reading {
       }))
     } catch {
       const example = this.#network.dollarAssetId === undefined ? '' : '$0.25, '
-      this.#fail('askAbove', `This is not an amount, such as ${example}2 ALGO or 10 asset 123.`)
+      this.#fail('askAbove', `This is not an amount. Write it as ${example}2 ALGO or 10 asset 123.`)
       return []
     }
   }

@@ -52,7 +52,7 @@ export function presets({ dollarAssetId }: Pick<AgentNetwork, 'dollarAssetId'>):
     {
       id: 'payroll',
       name: 'Payroll',
-      about: `Listed payees only, ${money('5,000')} in 30 days, asks above ${money('1,000')}`,
+      about: `Listed payees only, ${money('5,000')} per 30 days, asks above ${money('1,000')}`,
       draft: {
         ...blankDraft,
         limits: withFees([[money('5,000'), '30days']], ['1 ALGO', '30days']),

@@ -79,10 +79,10 @@ function payeeLines({ payees: { allow, deny } }: AgentRules): string[] {
 
 function askLines({ ask, payees }: AgentRules, source: DollarSource): string[] {
   const lines = ask.above.map((one) => `Before a payment above ${amountText(one, source)}.`)
-  if (ask.overLimit) lines.push('Before a payment beyond a limit, instead of refusing it.')
+  if (ask.overLimit) lines.push('Before a payment above a limit, instead of refusing it.')
   if (ask.unknownPayee && payees.allow !== 'all') lines.push('Before it pays an address that is not listed.')
   if (ask.otherTypes) lines.push('Before every opt-in and application call.')
-  return lines.length === 0 ? ['Never: what the rules do not allow is refused.'] : lines
+  return lines.length === 0 ? ['Never: anything the rules do not allow is refused.'] : lines
 }
 
 function otherLines(rules: AgentRules, source: DollarSource, expiresAtMs: number | undefined): string[] {
@@ -90,7 +90,7 @@ function otherLines(rules: AgentRules, source: DollarSource, expiresAtMs: number
   const names = networks.map((network) => agentNetwork(network, source).title)
   return [
     `Signs for ${names.join(' and ')} only.`,
-    `Pays a fee of at most ${Amount.formatAlgos(maxFeeMicroAlgos)} for a transaction. Fees count as ALGO.`,
+    `Pays a fee of at most ${Amount.formatAlgos(maxFeeMicroAlgos)} per transaction. Fees count as ALGO spending.`,
     ...optIns.map(({ id }) => `May opt in to asset ${id}.`),
     ...applications.map(({ id }) => `May call application ${id}.`),
     'Never rekeys, closes an account, or exports a key.',
@@ -105,10 +105,10 @@ export function ruleWarnings(rules: AgentRules): string[] {
   const isLimited = (assetId: bigint): boolean =>
     limits.some((limit) => limit.type === 'amount' && limit.assetId === assetId)
   if (!isLimited(0n)) {
-    warnings.push('It has no limit in ALGO, so it can sign only what others pay the fee of.')
+    warnings.push('It has no limit in ALGO, so it can sign only transactions whose fees others pay.')
   }
   if (payees.allow !== 'all' && payees.allow.length === 0 && !ask.unknownPayee) {
-    warnings.push('It may not pay any address: none is listed.')
+    warnings.push('It cannot pay any address: none is listed.')
   }
   return warnings
 }

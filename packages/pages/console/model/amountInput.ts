@@ -18,7 +18,7 @@ export function readAmount(text: string, unit: Unit): AmountInput {
   const quantity = Amount.split(text)
   if (quantity === undefined) return { error: `This is not an amount. Write it as 2.5 or 1,000 ${name}.` }
   if (quantity.unit !== undefined && !isUnit(quantity.unit, unit)) {
-    return { error: `The amount is in ${quantity.unit}, and the asset is ${name}. Choose the asset above.` }
+    return { error: `The amount is in ${quantity.unit}, but the asset is ${name}. Choose the asset above.` }
   }
   const units = Amount.parse(quantity.number, unit.decimals)
   if (units === undefined) return { error: decimalsText(name, unit.decimals) }

@@ -7,7 +7,7 @@ export function passwordStrength(password: string): PasswordStrength {
   const different = new Set(password).size
   const effective = Math.min(password.length, different * 2)
   if (effective < 8) {
-    return { level: 'weak', note: 'Weak: easy to guess for anyone with a copy of the wallet file. Use a longer one.' }
+    return { level: 'weak', note: 'Weak: anyone with a copy of the wallet file can guess it. Use a longer one.' }
   }
   if (effective < 14) {
     return { level: 'fair', note: 'Fair. Four or five unrelated words are better.' }

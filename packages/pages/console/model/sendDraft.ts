@@ -37,8 +37,7 @@ export function chosenUnit(
 
 /** Explains why an amount of the selected asset cannot be parsed. */
 export function unknownUnitText(account: Account | undefined, assetId: string): string {
-  if (account === undefined)
-    return `What the account holds of asset ${assetId} is not known: the node has not answered.`
+  if (account === undefined) return `The account’s balance of asset ${assetId} is unknown: the node has not responded.`
   return `The account does not hold asset ${assetId}. Choose another asset or account.`
 }
 
@@ -114,5 +113,5 @@ export function withRequest(
 
 function receiverError(text: string): string {
   if (text.trim() === '') return 'Enter the receiver.'
-  return 'This is neither an address nor a name of the address book. An address has 58 letters and digits.'
+  return 'This is neither an address nor a name in the address book. An address has 58 letters and digits.'
 }

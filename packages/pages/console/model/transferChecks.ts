@@ -47,7 +47,7 @@ function payProblems({ sender, feeMicroAlgos }: TransferFacts, units: bigint, lo
   const parts = [
     ...(units > 0n ? [`${formatAlgos(units)} to send`] : []),
     `${formatAlgos(feeMicroAlgos)} for the fee`,
-    `${formatAlgos(min + locked)} that must stay in it`,
+    `${formatAlgos(min + locked)} that must stay`,
   ]
   const last = parts.pop()
   const text = `The account has ${formatAlgos(has)} and needs ${parts.join(', ')} and ${last}: ${formatAlgos(missing)} more.`
@@ -60,7 +60,7 @@ function receiverFunds({ transfer, receiver, sender }: TransferFacts, units: big
   const [then, min] = [BigInt(receiver.microAlgos) + units, BigInt(receiver.minMicroAlgos)]
   if (then >= min) return []
   const needed = formatAlgos(min - BigInt(receiver.microAlgos))
-  const text = `The receiver would have ${formatAlgos(then)}, and an account has at least ${formatAlgos(min)}. Send at least ${needed}.`
+  const text = `The receiver would have ${formatAlgos(then)}, but an account must hold at least ${formatAlgos(min)}. Send at least ${needed}.`
   return [{ text }]
 }
 
@@ -73,27 +73,27 @@ function assetProblems(
   const problems: TransferProblem[] = []
   if (senderHolding?.isOptedIn !== true) {
     const cure = { kind: 'opt-in', address: sender.address } as const
-    return [{ text: `The account has not opted in to ${name}, and holds none of it.`, cure }]
+    return [{ text: `The account has not opted in to ${name} and holds none of it.`, cure }]
   }
   if (senderHolding.isFrozen) problems.push({ text: `${name} is frozen in the account: it cannot be sent.` })
   if (BigInt(senderHolding.amount) < units) {
     problems.push({
-      text: `The account has ${format(senderHolding.amount, asset.decimals)} ${name}, and not that much.`,
+      text: `The account has only ${format(senderHolding.amount, asset.decimals)} ${name}.`,
     })
   }
   if (receiver === undefined) return problems
   if (receiverHolding?.isOptedIn !== true) {
-    const text = `The receiver ${shortAddress(receiver.address)} has not opted in to ${name} (asset ${asset.assetId}). It has to opt in before it can receive it.`
+    const text = `The receiver ${shortAddress(receiver.address)} has not opted in to ${name} (asset ${asset.assetId}). It has to opt in before it can receive the asset.`
     problems.push({ text, cure: { kind: 'opt-in', address: receiver.address } })
   } else if (receiverHolding.isFrozen) {
-    problems.push({ text: `${name} is frozen in the account of the receiver: it cannot receive it.` })
+    problems.push({ text: `${name} is frozen in the receiver’s account, which cannot receive it.` })
   }
   return problems
 }
 
 function optInProblems(facts: TransferFacts): TransferProblem[] {
   if (facts.senderHolding?.isOptedIn === true) {
-    return [{ text: `The account has opted in to ${unitOf(facts.asset!)} already.` }]
+    return [{ text: `The account has already opted in to ${unitOf(facts.asset!)}.` }]
   }
   return payProblems(facts, 0n, holdingMicroAlgos)
 }

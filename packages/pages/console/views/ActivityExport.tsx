@@ -33,8 +33,8 @@ export function ActivityExport({ query }: { query: AuditQuery }) {
     <>
       <h2>Export</h2>
       <p class="soft lede">
-        The records that match the filters, oldest first. For the whole log: <code>latchkey audit export</code>. To have
-        its hash on chain: <code>latchkey audit anchor</code>.
+        The records that match the filters, oldest first. For the whole log: <code>latchkey audit export</code>. To
+        anchor its hash on chain: <code>latchkey audit anchor</code>.
       </p>
       <p class="actions">
         <button type="button" disabled={isBusy} onClick={() => void save('jsonl')}>

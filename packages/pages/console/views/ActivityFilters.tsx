@@ -43,7 +43,8 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
     const address = typed === '' ? '' : (addressOf(store.knownAddresses(), typed) ?? '')
     const transactionId = fields.transactionId.trim()
     const found: Partial<Fields> = {
-      ...(typed !== '' && !Address.isValid(address) && { address: 'This is not an address, nor a name of the book.' }),
+      ...(typed !== '' &&
+        !Address.isValid(address) && { address: 'This is neither an address nor a name in the address book.' }),
       ...(transactionId !== '' &&
         !/^[A-Z2-7]{52}$/.test(transactionId) && { transactionId: 'A transaction ID has 52 letters and digits.' }),
       ...(new TextEncoder().encode(fields.text.trim()).length > maxTextBytes && { text: 'This text is too long.' }),
@@ -87,7 +88,7 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
           value={fields.agentId}
           onChange={(event) => set({ agentId: event.currentTarget.value })}
         >
-          <option value="">All, and none</option>
+          <option value="">All, including none</option>
           {agents.map((agent) => (
             <option key={agent.id} value={agent.id}>
               {safeName(agent.name)}

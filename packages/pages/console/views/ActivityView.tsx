@@ -75,7 +75,7 @@ export function ActivityView({ agentId }: { agentId: string | undefined }) {
             ? page.continueFrom > 0
               ? 'Nothing found so far. Search further back below.'
               : 'Nothing matches. Clear a filter to see more.'
-            : 'Nothing recorded yet. What happens from now on appears here.'}
+            : 'Nothing recorded yet. New activity appears here.'}
         </p>
       )}
       <ol class="rows activity" aria-label="Records, newest first">

@@ -27,8 +27,8 @@ export function AddressBookView({ address: wanted }: { address: string | undefin
     <section aria-labelledby="addresses-title">
       <Heading id="addresses-title">Address book</Heading>
       <p class="soft lede">
-        Labels for addresses, in your own words. The daemon keeps them in its data directory. They appear beside the
-        address everywhere in this console, and never in its place.
+        Your own names for addresses. The daemon stores them in its data directory. This console shows them next to the
+        address, never instead of it.
       </p>
       <ErrorText text={isAvailable ? undefined : errorMessage(store.labelsError)} />
       {isAvailable && <AddContact key={wanted} initial={isUnlabelled(store.labels, wanted) ? wanted : ''} />}
@@ -82,7 +82,7 @@ function AddContact({ initial }: { initial: string }) {
     const text = address.trim()
     setError(undefined)
     if (!Address.isValid(text)) return setAddressError('This is not an address. An address has 58 letters and digits.')
-    if (store.labels.has(text)) return setAddressError(`This address is labelled already: ${store.labelOf(text)}.`)
+    if (store.labels.has(text)) return setAddressError(`This address already has a label: ${store.labelOf(text)}.`)
     setBusy(true)
     try {
       await store.setLabel(text, label)

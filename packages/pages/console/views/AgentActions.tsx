@@ -35,7 +35,7 @@ export function AgentActions({ agent, onChange }: Props) {
     setBusy(false)
   }
   if (hasEnded(agent)) {
-    return <p class="empty">It has ended for good and signs nothing. What it did stays in the activity.</p>
+    return <p class="empty">This agent has ended permanently and signs nothing. Its history stays in the activity.</p>
   }
   return (
     <>
@@ -89,7 +89,7 @@ function ResumeDialog({ agent, onChange, onClose }: DialogProps) {
   return (
     <Dialog title={`Resume ${safeName(agent.name)}`} onClose={onClose}>
       <form onSubmit={resume}>
-        <p>It can sign again within its limits. What it spent before still counts.</p>
+        <p>The agent can sign again within its limits. Earlier spending still counts.</p>
         <ActPassword act={action.act} wallet={walletOf(agent)} hint="" error={action.passwordError} />
         <ErrorText text={action.error} />
         <p class="actions">
@@ -129,7 +129,7 @@ function RotateDialog({ agent, onChange, onClose }: DialogProps) {
   return (
     <Dialog title={`Change the token of ${safeName(agent.name)}`} onClose={onClose}>
       <form onSubmit={rotate}>
-        <p>The old token stops working at once. Rules and what was spent stay.</p>
+        <p>The old token stops working at once. The rules and the recorded spending stay.</p>
         <ActPassword act={action.act} wallet={walletOf(agent)} hint="" error={action.passwordError} />
         <ErrorText text={action.error} />
         <p class="actions">
@@ -161,12 +161,13 @@ function RevokeDialog({ agent, onChange, onClose }: DialogProps) {
   return (
     <Dialog title={`Revoke ${safeName(agent.name)}?`} onClose={onClose}>
       <p>
-        Its token stops working at once and for good. The keys of the wallet stay. To stop it for a while, pause it.
+        Its token stops working at once and permanently. The wallet keeps its keys. To stop the agent for a while, pause
+        it.
       </p>
       <ErrorText text={error} />
       <p class="actions">
         <button type="button" class="main danger" disabled={isBusy} onClick={revoke}>
-          {isBusy ? 'Revoking…' : 'Revoke for good'}
+          {isBusy ? 'Revoking…' : 'Revoke permanently'}
         </button>
         <button type="button" onClick={onClose}>
           Keep it

@@ -80,7 +80,7 @@ export function AgentHistory({ agent }: { agent: Agent }) {
         <a href={hrefOf({ view: 'activity', agentId: agent.id })}>All of its activity</a>
       </div>
       {recent?.length === 0 && <p class="empty">Nothing yet.</p>}
-      <ol class="rows activity" aria-label="History of the agent, newest first">
+      <ol class="rows activity" aria-label="The agent’s history, newest first">
         {recent?.map((record) => (
           <AuditRow key={record.number} record={record} />
         ))}

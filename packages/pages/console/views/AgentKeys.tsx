@@ -61,7 +61,7 @@ export function AgentKeys({ act, own, draft, presets, onChange, onNext }: Props)
         label="Name"
         value={draft.name}
         error={nameError}
-        hint="What it is for, in your words."
+        hint="Describe what the agent is for."
         onInput={(name) => {
           setNameError(undefined)
           onChange({ ...draft, name })
@@ -85,7 +85,7 @@ export function AgentKeys({ act, own, draft, presets, onChange, onNext }: Props)
         ))}
       </fieldset>
       {accounts.length === 0 ? (
-        <NoAccount act={act} isLoaded={own.accounts !== undefined} purpose="to choose the key of the agent" />
+        <NoAccount act={act} isLoaded={own.accounts !== undefined} purpose="to choose the agent’s key" />
       ) : (
         <>
           <AccountSelect
@@ -94,7 +94,7 @@ export function AgentKeys({ act, own, draft, presets, onChange, onNext }: Props)
             selected={selected}
             onSelect={(address) => onChange({ ...draft, addresses: [address] })}
           />
-          <p class="hint">Best a key of its own, with no more on it than the agent needs. {own.error}</p>
+          <p class="hint">Use a separate key that holds only what the agent needs. {own.error}</p>
           {others.length > 0 && (
             <details>
               <summary>More keys of this wallet</summary>

@@ -75,7 +75,7 @@ export function AgentView({ agentId }: { agentId: string }) {
       <AgentActions agent={agent} onChange={load} />
       {!hasEnded(agent) && (
         <>
-          <h2>What is left</h2>
+          <h2>Remaining budget</h2>
           <BudgetBars agent={agent} budget={budget} />
         </>
       )}

@@ -46,14 +46,14 @@ export function AgentsView() {
         </a>
       </div>
       <p class="soft lede">
-        Programs that may spend from your keys within limits. The daemon holds the limits, so the program cannot lift
-        them.
+        Programs that may spend from your keys within limits. The daemon enforces the limits, so the program cannot
+        change them.
       </p>
       <ErrorText text={error} />
       <SuspendedAgents agents={live.map(({ agent }) => agent)} onChange={reload} />
       {rows !== undefined && rows.length === 0 && (
         <p class="empty">
-          No agents yet. <a href={hrefOf({ view: 'new-agent' })}>Make one</a> to let a program pay for what it needs,
+          No agents yet. <a href={hrefOf({ view: 'new-agent' })}>Create one</a> to let a program pay for what it needs,
           such as $5 a day and never more than $0.50 at once.
         </p>
       )}

@@ -68,7 +68,7 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
           <a href={hrefOf({ view: 'agents', agentId: approval.agentId })}>
             <bdi>{name}</bdi>
           </a>{' '}
-          asks, since {formatTime(approval.createdAtMs)}
+          needs approval, since {formatTime(approval.createdAtMs)}
         </h2>
         <Countdown expiresAtMs={approval.expiresAtMs} />
       </header>
@@ -105,10 +105,10 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
           aria-disabled={!isSettled}
           onClick={() => void decide('approve')}
         >
-          Approve<span class="visually-hidden"> what {name} asks</span>
+          Approve<span class="visually-hidden"> the payment of {name}</span>
         </button>
         <button type="button" disabled={isBusy} aria-disabled={!isSettled} onClick={() => void decide('deny')}>
-          Deny<span class="visually-hidden"> what {name} asks</span>
+          Deny<span class="visually-hidden"> the payment of {name}</span>
         </button>
       </p>
       <p class="soft small">

@@ -68,13 +68,13 @@ export function ApprovalsView() {
         <NotificationButton />
       </div>
       <p class="soft lede">
-        Payments that an agent may make only if you agree. What you approve is this very transaction, once, until it
+        Payments that an agent may make only with your approval. You approve exactly this transaction, once, until it
         expires.
       </p>
       <ErrorText text={error} />
       {approvals !== undefined && open.length === 0 && (
         <p class="empty">
-          Nothing is waiting for you. An agent asks here if its rules say so, for example above an amount:{' '}
+          No approvals are waiting. Agents ask here if their rules require it, for example above an amount:{' '}
           <a href={hrefOf({ view: 'agents' })}>see the agents</a>.
         </p>
       )}
@@ -171,7 +171,7 @@ function NotificationButton() {
   const [state, setState] = useState<NotificationState>(notificationState)
   if (state === 'unsupported') return null
   if (state === 'granted') return <span class="soft">Notifications are on while this page is open</span>
-  if (state === 'denied') return <span class="soft">The browser blocks notifications of this page</span>
+  if (state === 'denied') return <span class="soft">The browser blocks notifications from this page</span>
   return (
     <button type="button" onClick={() => void requestNotifications().then(setState)}>
       Notify me

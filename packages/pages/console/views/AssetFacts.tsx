@@ -18,7 +18,7 @@ export function AssetFacts({ asset }: { asset: AssetDetails }) {
             <ExplorerLink kind="asset" id={asset.assetId}>
               {asset.assetId}
             </ExplorerLink>
-            {isDollar && <span class="tag">USDC of this network</span>}
+            {isDollar && <span class="tag">USDC on this network</span>}
           </dd>
         </div>
         <div>
@@ -41,11 +41,9 @@ export function AssetFacts({ asset }: { asset: AssetDetails }) {
           </dd>
         </div>
       </dl>
-      {!isDollar && <p class="hint">Anybody can choose any name for an asset. Compare the id.</p>}
+      {!isDollar && <p class="hint">Anyone can give an asset any name. Compare the id.</p>}
       {asset.isFrozenByDefault && (
-        <p class="aside">
-          This asset is frozen by default: an account cannot use it until the freeze address unfreezes it.
-        </p>
+        <p class="aside">Accounts start frozen: they cannot use this asset until its freeze address unfreezes them.</p>
       )}
     </>
   )

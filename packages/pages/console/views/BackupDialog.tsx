@@ -108,18 +108,20 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
   }
   return (
     <form onSubmit={show}>
-      <p>25 words restore this wallet if this machine is lost or the password is forgotten. Write them on paper.</p>
+      <p>
+        These 25 words restore this wallet if this machine is lost or the password is forgotten. Write them on paper.
+      </p>
       <div class="coverage">
         <div>
           <h3>The words restore</h3>
           <ul>
-            <li>every key that is generated in this wallet, also later</li>
+            <li>every key generated in this wallet, now or later</li>
           </ul>
         </div>
         <div>
           <h3>They do not restore</h3>
           <ul>
-            <li>keys that are imported: keep their own words</li>
+            <li>imported keys: keep their own words</li>
             <li>multisig accounts: note their members, in order, and the threshold</li>
             <li>the password, and labels in the address book</li>
           </ul>
@@ -159,7 +161,9 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
           Later
         </button>
       </p>
-      <p class="soft small">Later: the wallet works without a backup, and stays marked as “not backed up”.</p>
+      <p class="soft small">
+        If you choose Later, the wallet works without a backup and stays marked as “not backed up”.
+      </p>
     </form>
   )
 }
@@ -173,7 +177,7 @@ function Words({ words, onWritten, onClose }: WordsProps) {
   return (
     <>
       <p ref={text} tabIndex={-1}>
-        Write all 25 words on paper, with their numbers. Take no photo, and store them in no file.
+        Write all 25 words on paper, with their numbers. Do not take a photo or store them in a file.
       </p>
       <ol class="words" translate={false} aria-label="The 25 words">
         {words.map((word, index) => (
@@ -182,7 +186,7 @@ function Words({ words, onWritten, onClose }: WordsProps) {
           </li>
         ))}
       </ol>
-      <p class="soft small">They are hidden when you switch to another tab.</p>
+      <p class="soft small">The words are hidden when you switch to another tab.</p>
       <p class="actions">
         <button type="button" class="main" onClick={onWritten}>
           I have written them down
@@ -260,7 +264,7 @@ function Done({ onClose }: { onClose: () => void }) {
   return (
     <>
       <p role="status">
-        <b class="status-good">Backed up.</b> Keep the paper where only you find it. To restore the wallet on any
+        <b class="status-good">Backed up.</b> Keep the paper where only you can find it. To restore the wallet on any
         machine, run <code>latchkey wallet recover NAME</code> and type the words.
       </p>
       <p class="soft small">

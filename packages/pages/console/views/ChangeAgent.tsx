@@ -49,7 +49,7 @@ export function ChangeAgent({ agent, onChange, onClose }: Props) {
       {reviewed === undefined ? (
         <form onSubmit={review}>
           {networks.length > 1 && (
-            <p class="soft">These are the rules for {network.title}. Those for other networks stay as they are.</p>
+            <p class="soft">These are the rules for {network.title}. The rules for other networks do not change.</p>
           )}
           <RulesForm
             draft={draft}
@@ -69,7 +69,7 @@ export function ChangeAgent({ agent, onChange, onClose }: Props) {
         </form>
       ) : (
         <form onSubmit={save}>
-          <p>What it spent before still counts.</p>
+          <p>Earlier spending still counts.</p>
           <RulesInWords agent={reviewed} />
           <ActPassword
             act={action.act}

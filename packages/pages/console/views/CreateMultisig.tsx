@@ -56,7 +56,7 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
             aria-describedby="members-hint"
           />
           <p class="hint" id="members-hint">
-            The order matters: another order gives another account. Every member needs the same list.
+            The order matters: a different order gives a different account. Every member needs the same list.
           </p>
         </div>
         {keys.length > 0 && (
@@ -96,7 +96,7 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
 }
 
 function validate(members: readonly string[], threshold: number): string | undefined {
-  if (members.length === 0) return 'Enter the addresses of the members.'
+  if (members.length === 0) return 'Enter the members’ addresses.'
   if (members.length > maxMembers) return `A multisig account has at most ${maxMembers} members.`
   for (const [index, member] of members.entries()) {
     try {

@@ -60,7 +60,7 @@ export function CreateWallet({ onClose, onCreated }: Props) {
           field={first}
           autocomplete="new-password"
           onInput={updateStrength}
-          hint="It cannot be recovered. Without it, only a backup of the wallet restores the keys."
+          hint="The password cannot be recovered. Without it, only a backup of the wallet restores the keys."
         />
         <p class={`strength ${strength.level}`} aria-live="polite">
           {strength.note}

@@ -24,7 +24,7 @@ export function CreatingWallet({ onClose }: { onClose: () => void }) {
     await store.loadWallets().catch(() => {})
     if (store.pendingBackups.has(wallet.id)) return setCreated(wallet)
     const name = store.displayName(wallet)
-    store.notify(`The daemon could not note that ${name} has no backup. Run: latchkey wallet backup "${name}"`, {
+    store.notify(`The daemon could not mark ${name} as not backed up. Back it up: latchkey wallet backup "${name}"`, {
       isError: true,
     })
     leave(wallet)

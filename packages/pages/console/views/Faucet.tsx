@@ -18,8 +18,8 @@ export function Faucet({ address, onFunded }: Props) {
         <h2>Test funds</h2>
       </div>
       <p>
-        On TestNet funds are free: <Outside href="https://bank.testnet.algorand.network">dispenser of ALGO</Outside>,{' '}
-        <Outside href="https://faucet.circle.com">faucet of USDC</Outside>.
+        TestNet funds are free: <Outside href="https://bank.testnet.algorand.network">ALGO dispenser</Outside>,{' '}
+        <Outside href="https://faucet.circle.com">USDC faucet</Outside>.
       </p>
     </>
   )
@@ -38,7 +38,7 @@ function DevnetFaucet({ address, onFunded, assetId }: Props & { assetId: string 
   return (
     <>
       <div class="section-head">
-        <h2>Faucet of the devnet</h2>
+        <h2>Devnet faucet</h2>
       </div>
       <p class="actions after">
         <button type="button" disabled={isBusy} onClick={() => fund()}>
@@ -52,7 +52,7 @@ function DevnetFaucet({ address, onFunded, assetId }: Props & { assetId: string 
         <span role="status">{message}</span>
       </p>
       <ErrorText text={error} />
-      <p class="hint">The money of a devnet is worth nothing. USDC opts the account in by itself.</p>
+      <p class="hint">Devnet money is worth nothing. Getting USDC also opts the account in.</p>
     </>
   )
 }

@@ -46,12 +46,12 @@ export function HealthView() {
         <Fact name="Wallets">{health?.wallets}</Fact>
         <Fact name="Open handles">
           {health?.openHandles}
-          <span class="soft"> of all programs that have unlocked a wallet</span>
+          <span class="soft"> across all programs that have unlocked a wallet</span>
         </Fact>
         {health !== undefined && health.lostLogLines > 0 && (
           <Fact name="Log">
             <StatusText isGood={false} text={`${health.lostLogLines} lines lost`} />
-            <span class="soft"> since the start: the disk is full, or was</span>
+            <span class="soft"> since the start: the disk is or was full</span>
           </Fact>
         )}
         <Fact name="Address">

@@ -139,7 +139,7 @@ function NetworkFields({ networks, network, onChange }: NetworkFieldsProps) {
           </option>
         ))}
       </select>
-      <p class="hint">The daemon has no node that would tell the network.</p>
+      <p class="hint">The daemon has no node, so choose the network here.</p>
     </div>
   )
 }
@@ -199,7 +199,7 @@ function Review({ act, keys, reviewed, network, onBack, onMade }: ReviewProps) {
         </p>
       ))}
       <RulesInWords agent={reviewed} />
-      <ActPassword act={act} wallet={wallet} hint="The key is sealed for the agent with it." error={passwordError} />
+      <ActPassword act={act} wallet={wallet} hint="Required to seal the key for the agent." error={passwordError} />
       {network.isMainnet && (
         <RealMoneyConfirmation isChecked={isRealMoney} checked="the limits" onChange={setRealMoney} />
       )}

@@ -74,7 +74,7 @@ function ActionText({ action, isFirst, act, onCreate, onBackUp }: ActionProps) {
       const wallet = walletOf(store, action.walletId)
       const name = wallet === undefined ? '' : store.displayName(wallet)
       return (
-        <Line title={`Back up ${name}`} text="It is not backed up: if this machine is lost, so are its keys.">
+        <Line title={`Back up ${name}`} text="If this machine is lost, so are the wallet’s keys.">
           <button type="button" class={style} onClick={() => onBackUp(action.walletId)}>
             Back up<span class="visually-hidden"> {name}</span>
           </button>
@@ -122,8 +122,8 @@ function ActionText({ action, isFirst, act, onCreate, onBackUp }: ActionProps) {
     case 'unconfirmed':
       return (
         <Line
-          title={action.count === 1 ? 'One payment to look at' : `${action.count} payments to look at`}
-          text="Signed here, and not found on the network."
+          title={action.count === 1 ? 'One payment to check' : `${action.count} payments to check`}
+          text="Signed here but not found on the network."
         >
           <ActionLink isFirst={isFirst} href={hrefOf({ view: 'payments' })} text="Show payments" />
         </Line>

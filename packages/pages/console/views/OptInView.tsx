@@ -82,15 +82,15 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
   const review = (event: Event): void => {
     event.preventDefault()
     if (isAssetId(assetId)) void prepare('opt-in', assetId.trim())
-    else setFieldError('Enter the id of the asset: a whole number.')
+    else setFieldError('Enter the asset id, a whole number.')
   }
 
   const dollars = store.node?.usdcAssetIds.slice(0, 2) ?? []
   return (
     <>
       <p class="lede soft">
-        An account receives an asset only after it has opted in to it. While it is opted in, 0.1 ALGO more must stay in
-        the account; it is free again after an opt-out.
+        An account can receive an asset only after opting in to it. Each opt-in reserves 0.1 ALGO in the account; opting
+        out releases it.
       </p>
       <form class="money" onSubmit={review} noValidate>
         <AccountSelect label="Account" accounts={accounts} selected={own} error={accountError} onSelect={select} />

@@ -141,7 +141,7 @@ function Totals({ wallets, accounts, balanceError }: BalanceProps & { balanceErr
       )}
       <p class="soft small">
         {lockedCount > 0 &&
-          `Not counted: ${lockedCount} locked ${lockedCount === 1 ? 'wallet' : 'wallets'}. The daemon tells the addresses in a wallet only while it is unlocked.`}
+          `Not counted: ${lockedCount} locked ${lockedCount === 1 ? 'wallet' : 'wallets'}. The daemon shows a wallet’s addresses only while it is unlocked.`}
         {lockedCount === 0 && addressCount <= maxAddresses && 'All wallets are counted.'}
         {addressCount > maxAddresses && ` Only the first ${maxAddresses} of ${addressCount} addresses are counted.`}
       </p>
@@ -199,10 +199,10 @@ function Recent() {
   return (
     <>
       <div class="section-head">
-        <h2>Signed lately</h2>
+        <h2>Recently signed</h2>
         <a href={hrefOf({ view: 'payments' })}>All payments</a>
       </div>
-      <ol class="rows payments" aria-label="Signed lately, newest first">
+      <ol class="rows payments" aria-label="Recently signed, newest first">
         {entries.map((entry) => (
           <PaymentRow key={entry.number} entry={entry} status={payments.status(entry.transactionId)} isFound={false} />
         ))}

@@ -33,7 +33,7 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
       <ErrorText text={error} />
       {statusError !== undefined && (
         <p class="aside">
-          <b>The status is not available.</b> {statusError}
+          <b>Payment status is not available.</b> {statusError}
         </p>
       )}
       {shown !== undefined && (

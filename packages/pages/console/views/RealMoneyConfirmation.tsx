@@ -11,7 +11,7 @@ export function RealMoneyConfirmation({ isChecked, checked = 'the amount and the
     <label class="check caution">
       <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} />
       <span>
-        <b>This is MainNet: the money is real.</b> I have checked {checked}. What is sent cannot be brought back.
+        <b>This is MainNet: the money is real.</b> I have checked {checked}. Payments cannot be reversed.
       </span>
     </label>
   )

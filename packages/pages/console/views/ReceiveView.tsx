@@ -85,9 +85,9 @@ function PaymentRequest({ own, assetId: wanted }: { own: OwnAccount; assetId: st
           onUnit={setAssetId}
           error={read !== undefined && 'error' in read ? read.error : undefined}
         />
-        <TextField label="Note (optional)" value={note} onInput={setNote} hint="Everybody can read it in the ledger." />
+        <TextField label="Note (optional)" value={note} onInput={setNote} hint="Everyone can read it on the ledger." />
         <p class="hint">
-          The account receives ALGO and the assets above. For another one,{' '}
+          The account can receive ALGO and the assets above. For another asset,{' '}
           <a href={hrefOf({ view: 'opt-in', address: own.address, assetId: undefined })}>opt in</a> first.
         </p>
         <p class="small break">

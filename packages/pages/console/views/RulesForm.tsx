@@ -37,7 +37,7 @@ export function RulesForm({ draft, errors, network, hasEnd, onChange }: Props) {
       <details>
         <summary>Fees, opt-ins and applications</summary>
         <TextField
-          label="Highest fee of a transaction, in ALGO"
+          label="Maximum fee per transaction, in ALGO"
           inputMode="decimal"
           value={draft.maxFee}
           error={errors.maxFee}
@@ -54,7 +54,7 @@ export function RulesForm({ draft, errors, network, hasEnd, onChange }: Props) {
           label="Applications it may call (ids)"
           value={draft.applications}
           error={errors.applications}
-          hint="Separated by commas; blank for none. What a call moves beyond the fee is not limited by amounts."
+          hint="Separated by commas; blank for none. Amount limits apply only to a call’s fee, not to what the call moves."
           onInput={(applications) => set({ applications })}
         />
       </details>
@@ -76,8 +76,8 @@ function LimitFields({ draft, errors, network, set }: PartProps & Pick<Props, 'n
     <fieldset>
       <legend class="rules-legend">Limits</legend>
       <p class="hint">
-        Such as {example} or 20 payments; other assets by id in their smallest unit (10 asset 123). What has no limit
-        cannot be spent, and fees count as ALGO.
+        Such as {example} or 20 payments; other assets by id in their smallest unit (10 asset 123). Assets without a
+        limit cannot be spent, and fees count as ALGO.
       </p>
       {draft.limits.map((row, index) => (
         <LimitFieldRow
@@ -151,7 +151,7 @@ function LimitFieldRow({ row, position, error, onChange, onRemove }: LimitFieldR
           <AddressField
             label={`Payee of limit ${position}`}
             value={row.payee}
-            hint="Counts only what is paid to this address. Blank for all."
+            hint="Counts only payments to this address. Blank for all."
             onInput={(payee) => onChange({ ...row, payee })}
           />
         </details>
@@ -164,7 +164,7 @@ function PayeeFields({ draft, errors, set }: PartProps) {
   const id = useId()
   return (
     <fieldset>
-      <legend class="rules-legend">Whom it may pay</legend>
+      <legend class="rules-legend">Payees</legend>
       <div class="checks">
         {(['anyone', 'listed'] as const).map((payees) => (
           <label class="check" key={payees}>
@@ -230,7 +230,7 @@ function AddressList({ label, value, error, onInput }: AddressListProps) {
         onInput={(event) => onInput(event.currentTarget.value)}
       />
       <p class="hint" id={`${id}-hint`}>
-        One on each line: an address, or a name of the address book.
+        One per line: an address, or a name in the address book.
       </p>
       <p class="error" id={`${id}-error`} role="alert">
         {error}
@@ -248,7 +248,7 @@ function AskFields({ draft, errors, network, set }: PartProps & Pick<Props, 'net
         label="Ask above (optional)"
         value={draft.askAbove}
         error={errors.askAbove}
-        hint={`A payment above this waits for you, such as ${network.dollarAssetId === undefined ? '1 ALGO' : '$0.25'}.`}
+        hint={`Payments above this amount wait for your approval, such as ${network.dollarAssetId === undefined ? '1 ALGO' : '$0.25'}.`}
         onInput={(askAbove) => set({ askAbove })}
       />
       <div class="checks">
@@ -258,7 +258,7 @@ function AskFields({ draft, errors, network, set }: PartProps & Pick<Props, 'net
             checked={draft.asksOverLimit}
             onChange={(event) => set({ asksOverLimit: event.currentTarget.checked })}
           />
-          <span>Ask me about payments beyond a limit, instead of refusing them</span>
+          <span>Ask me about payments above a limit, instead of refusing them</span>
         </label>
         {hasOthers && (
           <label class="check">
@@ -278,7 +278,7 @@ function AskFields({ draft, errors, network, set }: PartProps & Pick<Props, 'net
 function EndFields({ draft, errors, hasEnd, set }: PartProps) {
   const id = useId()
   const ends: readonly (readonly [End, string])[] = [
-    ...(hasEnd === undefined ? [] : [['keep', `as it is: ${formatDate(hasEnd)}`] as const]),
+    ...(hasEnd === undefined ? [] : [['keep', `unchanged: ${formatDate(hasEnd)}`] as const]),
     ['7', 'in 7 days'],
     ['30', 'in 30 days'],
     ['90', 'in 90 days'],

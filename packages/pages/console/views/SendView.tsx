@@ -117,7 +117,7 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
         label="To"
         value={draft.to}
         onInput={enterReceiver}
-        hint="An address, a name of the address book, or an algorand:// link."
+        hint="An address, a name in the address book, or an algorand:// link."
         error={errors.to}
         exclude={from === undefined ? [] : [from.address]}
       />
@@ -136,7 +136,7 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
         label="Note (optional)"
         value={draft.note}
         onInput={(note) => update({ note })}
-        hint="Everybody can read it in the ledger."
+        hint="Everyone can read it on the ledger."
         error={errors.note}
       />
       {balanceError !== undefined && (

@@ -14,7 +14,7 @@ const texts: { [reason in EndReason]: { title: string; text: string } } = {
   },
   expired: {
     title: 'The session has ended',
-    text: 'A session ends after 30 minutes without use, after 12 hours, when the API token changes, and when the daemon stops. Your wallets and keys are not affected. Wallets that were unlocked here lock when their time expires.',
+    text: 'A session ends after 30 minutes without use, after 12 hours, when the API token changes, and when the daemon stops. Your wallets and keys are not affected. Wallets unlocked here lock when their time expires.',
   },
   closed: {
     title: 'You ended the session',
@@ -34,8 +34,8 @@ export function SessionEndedView({ reason }: { reason: EndReason }) {
       <Heading key={reason}>{title}</Heading>
       <p>{text.split('`').map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}</p>
       <p>
-        To open the console{reason === 'no-link' ? '' : ' again'}, run this command on the machine of the daemon and
-        open the link that it prints:
+        To open the console{reason === 'no-link' ? '' : ' again'}, run this command on the daemon’s machine and open the
+        link that it prints:
       </p>
       <pre>
         <code>latchkey console</code>

@@ -137,7 +137,7 @@ export function SignForm({ transactions, groupWarnings, submitLabel, act: begun,
           <b>
             This is for {foreign}, and the daemon’s node is on {networkTitle(store.node?.network ?? '')}.
           </b>{' '}
-          It can be signed here. Balances, asset names and the status are not of its network. {chooseNetwork}
+          You can sign it here, but balances, asset names and status are from the other network. {chooseNetwork}
         </p>
       )}
       {transactions.map(({ description }, index) => (

@@ -37,13 +37,14 @@ export function SignResult({ signed, ids, lines, again = 'Sign another', onResta
       </ul>
       {!isDone && (
         <p class="aside">
-          <b>Signatures are missing.</b> Pass this on to who signs next; only then can it be submitted.
+          <b>Signatures are missing.</b> Pass it on to the next signer. It can be submitted once all required signatures
+          are there.
         </p>
       )}
       {isDone && node?.isSet === false && (
         <p class="aside">
-          <b>Nothing was sent to the network.</b> The daemon has no node to submit it to: start it with --node URL, or
-          pass the signed bytes on.
+          <b>Nothing was sent to the network.</b> The daemon has no node: start it with --node URL, or pass on the
+          signed bytes.
         </p>
       )}
       {isDone && node?.isSet === true && <SubmitPanel signed={signed} isAutomatic={false} />}
@@ -51,7 +52,7 @@ export function SignResult({ signed, ids, lines, again = 'Sign another', onResta
         <h2>Pass it on</h2>
       </div>
       <p class="lede soft">
-        Copy it to the program that requested it, or send it from elsewhere with{' '}
+        Copy it to the program that requested it, or submit it from another machine with{' '}
         <code>goal clerk rawsend -f {name}</code>.
       </p>
       <div class="field">

@@ -75,7 +75,7 @@ export function SubmitPanel({ signed, isAutomatic }: Props) {
           <button type="button" onClick={() => void submission.submit()}>
             Submit the same transaction again
           </button>
-          <span class="soft small">The network takes it at most once.</span>
+          <span class="soft small">The network accepts it at most once.</span>
         </p>
       )}
       {state.status !== 'ready' && <TransactionId submission={submission} network={network} />}
@@ -100,8 +100,8 @@ function StatusText({ submission }: { submission: Submission }) {
         )}
         {!state.isKnown && (
           <p class="soft">
-            It is not certain that the network has it. The page looks it up; until round{' '}
-            {lastValid.toLocaleString('en')} it can still be confirmed. Do not prepare another one before that.
+            It is not known whether the network has the transaction. This page keeps checking; until round{' '}
+            {lastValid.toLocaleString('en')} it can still be confirmed. Do not prepare another one before then.
           </p>
         )}
       </>
@@ -110,7 +110,7 @@ function StatusText({ submission }: { submission: Submission }) {
   if (state.status === 'refused') {
     return (
       <>
-        <p class="outcome status-bad">Rejected. Nothing was moved.</p>
+        <p class="outcome status-bad">Rejected. No funds moved.</p>
         <p>
           <Description text={state.text} />
         </p>
@@ -128,10 +128,10 @@ function StatusText({ submission }: { submission: Submission }) {
   if (state.status === 'expired') {
     return (
       <>
-        <p class="outcome status-bad">Expired. Nothing was moved.</p>
+        <p class="outcome status-bad">Expired. No funds moved.</p>
         <p>
-          It was not confirmed until round {lastValid.toLocaleString('en')} and can no longer be. You can prepare it
-          again.
+          The transaction was not confirmed by round {lastValid.toLocaleString('en')} and no longer can be. You can
+          prepare it again.
         </p>
       </>
     )
@@ -178,5 +178,5 @@ function networkOf(genesisHash: string): Network.Network | undefined {
 function networkMismatch(own: string, nodeHash: string | undefined): string | undefined {
   if (nodeHash === undefined || nodeHash === '' || own === '' || own === nodeHash) return undefined
   const [wanted, has] = [own, nodeHash].map((hash) => networkOf(hash)?.displayName ?? 'another local network')
-  return `This transaction is for ${wanted}, and the node of the daemon belongs to ${has}: it cannot be submitted here. ${chooseNetwork}`
+  return `This transaction is for ${wanted}, but the daemon’s node is on ${has}: it cannot be submitted here. ${chooseNetwork}`
 }

@@ -112,7 +112,7 @@ function MemberSelect({ method, selected, onSelect }: MemberSelectProps) {
   return (
     <fieldset>
       <legend>Members in this wallet</legend>
-      {method.members.length === 0 && <p class="hint">This wallet has no key of a member.</p>}
+      {method.members.length === 0 && <p class="hint">This wallet has no member’s key.</p>}
       {method.members.map(({ address, hasSigned }) => (
         <label class="check" key={address}>
           <input

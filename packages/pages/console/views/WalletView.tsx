@@ -138,7 +138,7 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
         </button>
       </div>
       {multisigs.length === 0 && (
-        <p class="empty">No multisig accounts yet. A multisig account needs signatures of several keys.</p>
+        <p class="empty">No multisig accounts yet. A multisig account needs signatures from several keys.</p>
       )}
       <ul class="rows">
         {multisigs.map((multisig) => (

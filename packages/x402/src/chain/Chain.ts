@@ -191,7 +191,7 @@ export class Chain {
     const { ticker } = Price.parse(price)
     const isItsName = ticker === name.toUpperCase() || (ticker === 'USDC' && assetId === this.dollarAssetId)
     if (ticker !== undefined && !isItsName) {
-      const message = `${JSON.stringify(price)} is not in ${name}, in which it would be paid`
+      const message = `${JSON.stringify(price)} is not in ${name}, the asset it would be paid in`
       throw new Price.PriceError('wrong_currency', message)
     }
     return { assetId, amount: Price.baseUnits(price, decimals) }
@@ -232,7 +232,7 @@ export function parseAssetId(text: string): bigint | undefined {
 export function checkAddress(address: unknown, name: string): asserts address is string {
   if (isAddress(address)) {
     if (!Bytes.isZero(Address.decode(address))) return
-    throw new ChainError('invalid_address', `${name} is the zero address, which has no key: what is paid to it is lost`)
+    throw new ChainError('invalid_address', `${name} is the zero address, which has no key: payments to it are lost`)
   }
   const problem = isUnset(address) ? 'is not set' : `is not an Algorand address: ${String(address).slice(0, 80)}`
   throw new ChainError('invalid_address', `${name} ${problem}`)
@@ -255,11 +255,11 @@ export function isUnset(value: unknown): boolean {
  */
 export function chainList(chains: Chain | readonly Chain[]): readonly Chain[] {
   const list = (Array.isArray(chains) ? chains : [chains]) as readonly (Chain | undefined)[]
-  const hint = 'Pass what `await Chain.open(...)` returns.'
+  const hint = 'Pass chains that `await Chain.open(...)` returned.'
   if (list.length === 0) throw new OptionsError('chains is empty', hint)
   if (list.some(isUnset)) throw new OptionsError('chains is not set', hint)
   if (list.some((one) => typeof one?.matches !== 'function')) {
-    throw new OptionsError('chains has something else than chains', hint)
+    throw new OptionsError('chains contains a value that is not a chain', hint)
   }
   return list as readonly Chain[]
 }

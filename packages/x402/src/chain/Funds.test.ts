@@ -34,7 +34,7 @@ test('reports the asset and amount that a payer lacks', async () => {
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 2_000_000, 'is-frozen': true } }))
   assert.deepEqual(await payerProblem(chain, payment), {
     code: 'asset_frozen',
-    message: 'the USDC of PAYER is frozen',
+    message: 'the USDC holding of PAYER is frozen',
     hint: 'pay from another account',
   })
   node.on('GET holding', () => missing)
@@ -49,7 +49,7 @@ test('reports missing ALGOs beyond the minimum balance', async () => {
   node.on('GET account', () => ok({ amount: 200_400, 'min-balance': 200_000 }))
   const { code, message, hint, asked, left } = (await payerProblem(chain, payment))!
   assert.deepEqual([code, asked, left], ['insufficient_algos', 1_000n, 400n])
-  assert.equal(message, 'PAYER is short of 0.0006 ALGO for this, keeping its minimum balance of 0.2 ALGO')
+  assert.equal(message, 'PAYER is short of 0.0006 ALGO for this payment, on top of its minimum balance of 0.2 ALGO')
   assert.equal(hint, "send it 0.0006 ALGO: latchkey send '0.0006 ALGO' PAYER --network testnet")
   assert.equal(await payerProblem(chain, { ...payment, feeMicroAlgos: 0n }), undefined)
   node.on('GET account', () => ok({ amount: 100, 'min-balance': 200_000 }))
@@ -80,7 +80,7 @@ test('tells how a receiver opts in', async () => {
   assert.match(problem!.message, /^SELLER cannot be paid in USDC: it is not opted in to asset 10458941$/)
   assert.equal(
     problem!.hint,
-    'opt in, with 0.1 ALGO to spare: latchkey opt-in 10458941 --account SELLER --network testnet',
+    'opt in, which reserves 0.1 ALGO: latchkey opt-in 10458941 --account SELLER --network testnet',
   )
 })
 
@@ -89,7 +89,7 @@ test('reports a fee account that runs low', async () => {
   const low = spendable({ microAlgos: 150_000n, minBalance: 100_000n })
   assert.equal(
     feeBalanceProblem(chain, 'FEES', low),
-    "the fee account FEES has 0.05 ALGO to spend on fees; send it some: latchkey send '1 ALGO' FEES --network testnet",
+    "the fee account FEES has 0.05 ALGO to spend on fees; fund it: latchkey send '1 ALGO' FEES --network testnet",
   )
   const none = spendable({ microAlgos: 0n, minBalance: 100_000n })
   assert.match(feeBalanceProblem(chain, 'FEES', none)!, /has 0 ALGO/)

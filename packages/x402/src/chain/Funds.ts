@@ -37,7 +37,7 @@ const lowMicroAlgos = 100_000n
 export function feeBalanceProblem(chain: Chain, address: string, spendableMicroAlgos: bigint): string | undefined {
   if (spendableMicroAlgos >= lowMicroAlgos) return undefined
   const has = `has ${Amount.formatAlgos(spendableMicroAlgos)} to spend on fees`
-  return `the fee account ${address} ${has}; send it some: ${fundCommand(chain, address, '1 ALGO')}`
+  return `the fee account ${address} ${has}; fund it: ${fundCommand(chain, address, '1 ALGO')}`
 }
 
 /** Returns the reason why an account cannot receive the asset; undefined if it can. */
@@ -52,7 +52,7 @@ export async function receiverProblem(
   return {
     code: 'receiver_not_opted_in',
     message: `${address} cannot be paid in ${name}: it is not opted in to asset ${assetId}`,
-    hint: `opt in, with 0.1 ALGO to spare: ${optInCommand(chain, address, assetId)}`,
+    hint: `opt in, which reserves 0.1 ALGO: ${optInCommand(chain, address, assetId)}`,
   }
 }
 
@@ -71,10 +71,10 @@ export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<Fun
   const { microAlgos: left, minBalance } = await spendableMicroAlgos(chain, payer)
   if (asked <= left) return undefined
   const short = Amount.formatAlgos(asked - left)
-  const why = `keeping its minimum balance of ${Amount.formatAlgos(minBalance)}`
+  const why = `on top of its minimum balance of ${Amount.formatAlgos(minBalance)}`
   return {
     code: 'insufficient_algos',
-    message: `${payer} is short of ${short} for this, ${why}`,
+    message: `${payer} is short of ${short} for this payment, ${why}`,
     hint: `send it ${short}: ${fundCommand(chain, payer, short)}`,
     asked,
     left,
@@ -95,7 +95,11 @@ export async function holdingProblem(
     return { code: 'payer_not_opted_in', message, hint }
   }
   if (holding.isFrozen) {
-    return { code: 'asset_frozen', message: `the ${name} of ${payer} is frozen`, hint: 'pay from another account' }
+    return {
+      code: 'asset_frozen',
+      message: `the ${name} holding of ${payer} is frozen`,
+      hint: 'pay from another account',
+    }
   }
   const [has, needs] = [Amount.format(holding.amount, decimals), Amount.format(amount, decimals)]
   const short = Amount.format(amount - holding.amount, decimals)

@@ -272,7 +272,7 @@ export class Buyer {
       return { code: 'above_payment_limit', message: `${why}, in another asset` }
     }
     const problem = this.#limits.paymentProblem(amount + BigInt(refused.amount), asset, chain)
-    return problem === undefined ? undefined : { ...problem, message: `${why}, and with it ${problem.message}` }
+    return problem === undefined ? undefined : { ...problem, message: `${why}; together with it, ${problem.message}` }
   }
 
   /** Returns the reason why a payment signed earlier may no longer be sent; otherwise undefined. */
@@ -282,7 +282,7 @@ export class Buyer {
       return this.#limits.paymentProblem(BigInt(amount), await chain.asset(BigInt(asset)), chain) ?? undefined
     })
     if (problem?.code !== 'above_payment_limit') return undefined
-    const message = `the payment ${transactionId} of an earlier try may still be settled, and ${problem.message}`
+    const message = `the payment ${transactionId} of an earlier attempt may still be settled, but ${problem.message}`
     return { ...problem, message, network, asset }
   }
 

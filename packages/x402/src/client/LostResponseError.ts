@@ -28,9 +28,7 @@ export class LostResponseError extends X402Error<'response_lost'> {
 }
 
 const messages: { readonly [state in PaymentState]: (transactionId: string, response: string) => string } = {
-  settled: (transactionId, response) => `the payment ${transactionId} is settled, and ${response}`,
-  open: (transactionId, response) =>
-    `the payment ${transactionId} was sent, and ${response}; whether it is settled is not known yet`,
-  expired: (transactionId, response) =>
-    `the payment ${transactionId} was sent, and ${response}; it is not settled and can no longer be`,
+  settled: (transactionId, response) => `${response}, but the payment ${transactionId} is settled`,
+  open: (transactionId, response) => `${response}; the payment ${transactionId} was sent and may still be settled`,
+  expired: (transactionId, response) => `${response}; the payment ${transactionId} was sent but has expired unsettled`,
 }

@@ -36,13 +36,14 @@ export async function read(
   const { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra } = requirement
   const refuse = (code: RefusalCode, message: string): RefusalReason => ({ code, message, network, asset })
   if (![scheme, network, asset, amount, payTo].every((one) => typeof one === 'string')) {
-    return { code: 'invalid_offer', message: 'a member of the offer is not a text' }
+    return { code: 'invalid_offer', message: 'a field of the offer is not a string' }
   }
   if (scheme !== 'exact') return refuse('unsupported_scheme', `the scheme ${quote(scheme)} is not supported`)
   const chain = chains.find((one) => one.matches(network))
-  if (chain === undefined) return refuse('unsupported_network', `${quote(network)} is not a network that is paid on`)
+  if (chain === undefined)
+    return refuse('unsupported_network', `the buyer does not pay on the network ${quote(network)}`)
   const assetId = parseAssetId(asset)
-  if (assetId === undefined) return refuse('invalid_offer', `${quote(asset)} is not the id of an asset`)
+  if (assetId === undefined) return refuse('invalid_offer', `${quote(asset)} is not an asset id`)
   // Checked before a node is queried about the asset, so that a seller cannot choose what the buyer requests from its
   // node.
   if (limits.rank(assetId, chain) === undefined) {

@@ -9,40 +9,40 @@ import { FeeError } from '../exact/buildPayment.js'
 /** The codes of {@link RefusalReason}, with their messages and hints. */
 export const refusalReasons = {
   unsupported_scheme: {
-    message: 'The offer uses another scheme than exact.',
-    hint: 'Pay another offer, or use a client that knows the scheme.',
+    message: 'The offer does not use the scheme exact.',
+    hint: 'Pay another offer, or use a client that supports the scheme.',
   },
   unsupported_network: {
     message: 'The offer is on a network that the buyer does not pay on.',
     hint: 'Pass a chain for the network in `chains`.',
   },
   unsupported_payment_flow: {
-    message: 'The offer uses a payment flow that is not known.',
-    hint: 'The seller supports authorization or upfront.',
+    message: 'The offer uses an unsupported payment flow.',
+    hint: 'The seller has to use authorization or upfront.',
   },
   asset_not_allowed: {
     message: 'The buyer does not pay in the asset.',
     hint: 'Add the asset to `assets`, with a limit.',
   },
   invalid_offer: {
-    message: 'The offer has an asset, amount, address or time limit that makes no sense.',
+    message: 'The offer has an invalid asset, amount, address or time limit.',
     hint: 'The seller has to correct its route.',
   },
   offer_changed: {
-    message: 'The offer that was chosen is not one of the seller’s offers, or has changed since it was shown.',
-    hint: 'Choose one of what `buyer.offers(required)` returns, and pass the same `required`.',
+    message: 'The chosen offer is not one of the seller’s offers, or has changed since it was shown.',
+    hint: 'Choose one of the offers that `buyer.offers(required)` returns, and pass the same `required`.',
   },
   too_many_offers: {
-    message: 'The seller sent more offers than are read.',
+    message: 'The seller sent more offers than the buyer reads.',
     hint: 'The seller has to send fewer offers.',
   },
   above_payment_limit: {
     message: 'The price is above the limit for one payment.',
-    hint: 'Raise `maxPerPayment` if the price is acceptable: `asked` and `limit` say how far apart they are.',
+    hint: 'Compare `asked` with `limit`, and raise `maxPerPayment` if the price is acceptable.',
   },
   above_total_limit: {
-    message: 'The price is more than what is left of the limit for all payments.',
-    hint: 'Raise `maxTotal`, or wait until unsettled payments expire: `left` says how much may still be paid.',
+    message: 'The price exceeds the remainder of the limit for all payments.',
+    hint: 'Raise `maxTotal`, or wait until unsettled payments expire. `left` is the amount that may still be paid.',
   },
   fee_too_high: {
     message: 'The network asks for a higher fee than the buyer allows.',
@@ -50,18 +50,18 @@ export const refusalReasons = {
   },
   insufficient_asset: {
     message: 'The paying account has too little of the asset.',
-    hint: 'Send it more: `asked` and `left` say how much. `latchkey send` does it, on a devnet `latchkey fund`.',
+    hint: 'Send it the difference between `asked` and `left`: run `latchkey send`, or `latchkey fund` on a devnet.',
   },
   insufficient_algos: {
-    message: 'The paying account has too few ALGOs beyond its minimum balance.',
-    hint: 'Send it ALGOs: `asked` and `left` say how much. `latchkey send` does it, on a devnet `latchkey fund`.',
+    message: 'The paying account has too little ALGO above its minimum balance.',
+    hint: 'Send it the difference between `asked` and `left` in ALGO: run `latchkey send`, or `latchkey fund` on a devnet.',
   },
   payer_not_opted_in: {
     message: 'The paying account is not opted in to the asset.',
     hint: 'Opt in (`latchkey opt-in`), then buy or receive some of the asset.',
   },
   receiver_not_opted_in: {
-    message: 'The account that is to be paid is not opted in to the asset.',
+    message: 'The seller’s account is not opted in to the asset.',
     hint: 'The seller has to opt in: `latchkey opt-in`.',
   },
   asset_frozen: {
@@ -73,8 +73,8 @@ export const refusalReasons = {
     hint: 'The seller has to correct its route.',
   },
   wrong_network: {
-    message: 'The node belongs to another network than the offer.',
-    hint: 'Check the node of the chain.',
+    message: 'The node belongs to a different network from the offer.',
+    hint: 'Check the node that the chain uses.',
   },
   node_unavailable: {
     message: 'No node of the network responds.',

@@ -63,7 +63,7 @@ function limitedShape(payload: unknown): ExactPayload {
   if (paymentIndex < 0 || paymentIndex >= paymentGroup.length) {
     throw new GroupError(
       'invalid_payment_index',
-      `a group of ${paymentGroup.length} has no transaction ${paymentIndex}`,
+      `paymentIndex is ${paymentIndex}, but the group has ${paymentGroup.length} transactions`,
     )
   }
   // All lengths are checked before the first transaction is decoded.
@@ -92,7 +92,7 @@ function readMember<T>(text: string, index: number, convert: (signed: Submission
     return convert(decode(bytes))
   } catch (error) {
     if (!isDecodeError(error)) throw error
-    const message = `transaction ${index} cannot be read: ${(error as Error).message}`
+    const message = `transaction ${index} could not be decoded: ${(error as Error).message}`
     throw new GroupError('invalid_payment_transaction', message)
   }
 }
@@ -126,7 +126,7 @@ function mayBeEnvelope(bytes: Uint8Array): boolean {
 
 function decodeWhole(bytes: Uint8Array): Submission.Submitted {
   const { signed, end } = Submission.decodeFirst(bytes)
-  if (end !== bytes.length) throw new Submission.DecodeError('there are bytes after the transaction')
+  if (end !== bytes.length) throw new Submission.DecodeError('extra bytes follow the transaction')
   return signed
 }
 

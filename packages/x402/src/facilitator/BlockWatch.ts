@@ -145,7 +145,7 @@ export class BlockWatch {
   async #afterTimeout(before: bigint): Promise<undefined> {
     const round = await this.#algod.lastRound()
     this.#clock.observe(round)
-    if (round > before) throw new AlgodError('timeout', 'the node does not answer a wait when there is a block')
+    if (round > before) throw new AlgodError('timeout', 'the node does not respond to a wait when a new block arrives')
     this.#round = round
     if (round < before) this.#blocks.clear()
   }

@@ -128,7 +128,7 @@ test('does not blame the buyer for an empty fee account', async (t) => {
   const { payload, requirements } = sponsored()
   const { invalidReason, invalidMessage } = await facilitator.verify(payload, requirements)
   assert.deepEqual(
-    [invalidReason, /not the fault of the buyer/.test(invalidMessage!)],
+    [invalidReason, /not the buyer's fault/.test(invalidMessage!)],
     ['facilitator_fee_account_unfunded', true],
   )
   assert.match((await facilitator.health())!, /the fee account .* has 0.001 ALGO to spend on fees/)
@@ -144,7 +144,7 @@ test('reports missing funds of the buyer, even behind the fee transaction', asyn
   const outside = await explained('txn dead: round 101 outside of 5--50')
   assert.deepEqual(outside, [
     'invalid_exact_avm_payload_validity',
-    'the payment is valid from round 100 to 200, and not now',
+    'the payment is not valid now, only from round 100 to 200',
   ])
   assert.equal((await explained('transaction already in ledger: X'))[0], 'duplicate_settlement')
   const fees = 'txgroup had 1000 in fees, which is less than the minimum 2 * 1000'
@@ -230,7 +230,7 @@ test('health reports a fee account that is rekeyed to another key', async (t) =>
   const auth = Signer.fromSeed(new Uint8Array(32).fill(9)).address
   node.on('GET account', () => ok({ amount: 9_000_000, 'min-balance': 100_000, 'auth-addr': auth }))
   await assert.rejects(facilitator.checkFeePayer(), { code: 'account_rekeyed' })
-  assert.match((await facilitator.health())!, /is authorized by another key/)
+  assert.match((await facilitator.health())!, /is authorized by a different key/)
 })
 
 test('includes the fee balance in the metrics while it is known', async (t) => {

@@ -359,9 +359,12 @@ export class Facilitator {
    */
   #checkKnown(known: Settlement, caller: Caller): void {
     this.#checkClaim(known, caller)
-    if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
+    if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is already settled')
     if (known.state === 'pending') return
-    throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
+    throw new PaymentError(
+      'invalid_exact_avm_settlement_failed',
+      known.errorMessage ?? 'the payment was rejected before',
+    )
   }
 
   async #settlementOf(payment: VerifiedPayment, claimant: string): Promise<Settlement> {
@@ -397,7 +400,7 @@ export class Facilitator {
     this.#onError(error, { requestId: caller.requestId, transactionId })
     if (error instanceof AlgodError)
       return { code: 'facilitator_node_unavailable', message: 'no node of the network responds' }
-    return { code: unexpected, message: 'the facilitator failed; send the same payment again, it is not charged twice' }
+    return { code: unexpected, message: 'the facilitator failed; send the same payment again: it is not charged twice' }
   }
 }
 

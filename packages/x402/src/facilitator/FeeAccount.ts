@@ -69,7 +69,7 @@ export class FeeAccount {
       throw error
     }
     const message =
-      'the facilitator cannot pay the fee beside those of other payments now; this is not the fault of the buyer'
+      "the facilitator cannot pay this fee in addition to those of other payments now; this is not the buyer's fault"
     throw new PaymentError('facilitator_fee_account_unfunded', message)
   }
 

@@ -60,7 +60,7 @@ test('health fails if no account works, and names the accounts', async (t) => {
   setAccounts(node, { [sponsor.address]: empty, [second.address]: { ...funded, 'auth-addr': third.address } })
   const { problem, warnings } = await facilitator.status()
   assert.match(problem!, new RegExp(sponsor.address))
-  assert.match(warnings.join(), new RegExp(`${second.address} is authorized by another key`))
+  assert.match(warnings.join(), new RegExp(`${second.address} is authorized by a different key`))
   const all = [sponsor.address, sponsor.address, second.address, second.address]
   assert.deepEqual(named(facilitator), all, 'a seller is not left without one')
 })
@@ -144,7 +144,7 @@ test('fees of one account do not count against the balance of another', async (t
 test('refuses two signers of one account, and too many signers', async (t) => {
   const { chain } = await setUp(t)
   const twice = [signers[0]!, signers[0]!]
-  assert.throws(() => new Facilitator({ chains: [chain], feePayer: twice }), /one account twice/)
+  assert.throws(() => new Facilitator({ chains: [chain], feePayer: twice }), /the same account twice/)
   const many = Array.from({ length: 33 }, (_, index) => Signer.fromSeed(keyOf(index + 50).seed))
   assert.throws(() => new Facilitator({ chains: [chain], feePayer: many }), /more than 32 signers/)
 })

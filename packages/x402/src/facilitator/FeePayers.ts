@@ -67,7 +67,7 @@ export class FeePayers {
     this.#byAddress = new Map(this.all.map((payer) => [payer.address, payer]))
     this.addresses = new Set(this.#byAddress.keys())
     if (this.addresses.size !== this.all.length) {
-      throw new OptionsError('feePayer names one account twice', 'Pass one signer for each account.')
+      throw new OptionsError('feePayer contains the same account twice', 'Pass one signer for each account.')
     }
     if (this.all.length > maxFeePayers) {
       throw new OptionsError(`feePayer has more than ${maxFeePayers} signers`, 'Pass fewer accounts.')
@@ -113,12 +113,12 @@ export class FeePayers {
 }
 
 export function keyUnavailable(): PaymentError {
-  const message = 'the facilitator cannot sign for the fee now; this is not the fault of the buyer'
+  const message = "the facilitator cannot sign for the fee now; this is not the buyer's fault"
   return new PaymentError('facilitator_key_unavailable', message)
 }
 
 export function rekeyedText(address: string): string {
-  return `the fee account ${address} is authorized by another key than the one that signs for it`
+  return `the fee account ${address} is authorized by a different key from the one that signs for it`
 }
 
 function listOf(signers: Signer.Signer | readonly Signer.Signer[] | undefined): readonly Signer.Signer[] {

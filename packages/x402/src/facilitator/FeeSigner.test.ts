@@ -31,7 +31,7 @@ test('trusts a check for ten seconds, and shares concurrent checks', async () =>
   assert.equal(state.checks, 1)
   state.nowMs = 10_000
   state.error = new Error('away')
-  assert.match((await signer.problem())!, /does not answer/)
+  assert.match((await signer.problem())!, /does not respond/)
   assert.deepEqual([state.checks, state.errors.length], [2, 1])
   state.nowMs = 20_000
   state.error = undefined
@@ -55,7 +55,7 @@ test('a signature counts as a check, and a failed one is reported immediately', 
 test('retries a wrong password after a minute, then less and less often, because the daemon counts attempts', async () => {
   const { state, signer } = setUp()
   state.error = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
-  assert.match((await signer.problem())!, /refuses the password/)
+  assert.match((await signer.problem())!, /rejects the password/)
   state.nowMs = 59_999
   await signer.problem()
   assert.equal(state.checks, 1)
@@ -63,7 +63,7 @@ test('retries a wrong password after a minute, then less and less often, because
   await signer.problem()
   assert.equal(state.checks, 2)
   const dayMs = 86_400_000
-  for (; state.nowMs < dayMs; state.nowMs += 10_000) assert.match((await signer.problem())!, /refuses the password/)
+  for (; state.nowMs < dayMs; state.nowMs += 10_000) assert.match((await signer.problem())!, /rejects the password/)
   assert.ok(state.checks < 32, `${state.checks} wrong passwords in a day`)
   state.nowMs = 2 * dayMs
   state.error = undefined
@@ -113,7 +113,7 @@ test('does not retry a wrong password more often if the signer wraps the error',
   const { state, signer } = setUp()
   const cause = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
   state.error = new Error('wrong password; nothing was done', { cause })
-  assert.match((await signer.problem())!, /refuses the password/)
+  assert.match((await signer.problem())!, /rejects the password/)
   state.nowMs = 59_999
   await signer.problem()
   assert.equal(state.checks, 1)
@@ -121,7 +121,7 @@ test('does not retry a wrong password more often if the signer wraps the error',
   circle.cause = circle
   state.nowMs = 60_000
   state.error = circle
-  assert.match((await signer.problem())!, /does not answer/)
+  assert.match((await signer.problem())!, /does not respond/)
 })
 
 test('payments do not retry a refused password, because each attempt could lock the owner out', async () => {
@@ -165,11 +165,11 @@ test('checks an old problem again in the background', async () => {
   state.error = new Error('away')
   await assert.rejects(signer.check())
   assert.equal(state.checks, 1)
-  assert.match(signer.lastProblem()!, /does not answer/)
+  assert.match(signer.lastProblem()!, /does not respond/)
   assert.equal(state.checks, 1)
   state.nowMs = 10_000
   state.error = undefined
-  assert.match(signer.lastProblem()!, /does not answer/, 'until the check is done')
+  assert.match(signer.lastProblem()!, /does not respond/, 'until the check is done')
   await signer.problem()
   assert.deepEqual([state.checks, signer.lastProblem()], [2, undefined])
 })

@@ -130,9 +130,9 @@ export class FeeSigner {
 }
 
 /** Public texts. The signer's own errors are for the operator only and go to `onError`. */
-const unable = 'the fee account cannot sign: its key daemon does not answer, or does not have the key'
-const refused = 'the fee account cannot sign: its key daemon refuses the password'
-const noAnswer = 'the fee account cannot sign: its key daemon takes too long to answer'
+const unable = 'the fee account cannot sign: its key daemon does not respond, or does not have the key'
+const refused = 'the fee account cannot sign: its key daemon rejects the password'
+const noAnswer = 'the fee account cannot sign: its key daemon takes too long to respond'
 
 const refusals: ReadonlySet<string> = new Set(['wrong_password', 'too_many_wrong_passwords'])
 const maxCauses = 8

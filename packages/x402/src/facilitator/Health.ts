@@ -199,7 +199,7 @@ export class Health {
   }
 
   #accepting(): HealthCheck {
-    return this.#result('accepting', this.#isDraining ? 'the facilitator is about to stop' : undefined)
+    return this.#result('accepting', this.#isDraining ? 'the facilitator is shutting down' : undefined)
   }
 
   #result(name: HealthCheckName, problem: string | undefined, network?: string): HealthCheck {
@@ -237,13 +237,13 @@ export class Health {
     try {
       const asking = this.#askChain(chain)
       if (!(await isLongerThan(nodePatienceMs, asking))) return await asking
-      return { chain, problem: `${Network.describe(network)}: no node responds in time` }
+      return { chain, problem: `${Network.describe(network)}: no node responded in time` }
     } catch (error) {
       onError(error)
       // A balance that is no longer known must not look current.
       for (const { address } of feePayers.all) metrics.remove('fee_balance_microalgos', { network, account: address })
       // An AlgodError names the node, whose address may contain a secret.
-      const why = error instanceof ChainError ? error.message : 'no node responds as it should'
+      const why = error instanceof ChainError ? error.message : 'no node gave a valid response'
       return { chain, problem: `${Network.describe(network)}: ${why}` }
     }
   }

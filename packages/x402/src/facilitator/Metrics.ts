@@ -10,15 +10,16 @@ const gauges = {
   pending: 'Settlements in progress.',
   round: 'The last round seen, by network.',
   healthy:
-    'Whether it can settle: 1 if database and nodes answer and a fee account can pay and sign, at the last check.',
-  ready: 'Whether it takes payments: 1 if it can settle and is not about to stop, as GET /readyz at the last check.',
-  draining: 'Whether it is about to stop: 1 from the signal to stop on.',
-  store_up: 'Whether the database of settlements answered at the last check: 1 or 0.',
-  store_connections: 'Connections to the database: in_use, idle, and calls that wait for one.',
-  store_max_connections: 'The most connections to the database that it opens.',
-  differing_replicas: 'Replicas on the same database with other settings, at the last check.',
+    'Whether the facilitator can settle: 1 if the database and nodes responded and a fee account can pay and sign, at the last check.',
+  ready:
+    'Whether the facilitator accepts payments: 1 if it can settle and is not shutting down, like GET /readyz at the last check.',
+  draining: 'Whether the facilitator is shutting down: 1 once it has received the signal to stop.',
+  store_up: 'Whether the settlements database responded at the last check: 1 or 0.',
+  store_connections: 'Database connections: in_use, idle, and calls waiting for one.',
+  store_max_connections: 'Maximum number of database connections.',
+  differing_replicas: 'Replicas on the same database with different settings, at the last check.',
   can_sign: 'Whether the key of a fee account could sign at the last check, by account: 1 or 0.',
-  fee_balance_microalgos: 'What a fee account can spend on fees, in microAlgos, by network and account.',
+  fee_balance_microalgos: 'Balance that a fee account can spend on fees, in microAlgos, by network and account.',
 } as const
 
 type Counter = keyof typeof counters

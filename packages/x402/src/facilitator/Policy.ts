@@ -108,7 +108,7 @@ function checkKeys(keys: readonly string[] | undefined): readonly string[] {
     typeof key === 'string' && /^[!-~](?:[ -~]*[!-~])?$/.test(key) && key.length <= maxKeyLength
   if (Array.isArray(keys) && keys.length > 0 && keys.every(isKey)) return keys
   const hint = 'List keys of visible ASCII characters, or leave `apiKeys` out to serve every caller.'
-  throw new OptionsError('apiKeys is empty, or has something else than a key', hint)
+  throw new OptionsError('apiKeys is empty, or contains a value that is not a key', hint)
 }
 
 export class Policy {
@@ -190,7 +190,9 @@ export class Policy {
     if (sellers !== undefined && !sellers.includes(payTo)) refuse(`payments to ${payTo} are not settled here`)
     if (assets !== undefined && !assets.includes(asset)) refuse(`payments in asset ${asset} are not settled here`)
     if (feeMicroAlgos > 0n && amount < minSponsoredAmount) {
-      refuse(`fees are paid for payments of ${minSponsoredAmount} base units or more; buyers can pay their own`)
+      refuse(
+        `this facilitator pays fees only for payments of ${minSponsoredAmount} base units or more; buyers can pay their own`,
+      )
     }
   }
 

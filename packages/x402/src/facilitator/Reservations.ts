@@ -366,7 +366,7 @@ export function checkClaimant(bound: string | undefined, claimant: string): void
 }
 
 export function alreadyClaimed(): PaymentError {
-  return new PaymentError('payment_already_claimed', 'the payment was presented for another resource before')
+  return new PaymentError('payment_already_claimed', 'the payment was already presented for another resource')
 }
 
 /** Limits how long a payment is held. */
@@ -375,6 +375,6 @@ export function boundHoldMs(holdMs: number): number {
 }
 
 function reserved(payer: string): PaymentError {
-  const text = `${payer} has other payments that are verified and not settled, and not enough for this one beside them`
+  const text = `${payer} has an insufficient balance: other verified payments are pending`
   return new PaymentError('payer_balance_reserved', text)
 }

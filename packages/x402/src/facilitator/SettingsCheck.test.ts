@@ -15,7 +15,7 @@ test('names settings that differ, without their values', () => {
   assert.deepEqual(settingDifferences(own, [{ replica: 'same', settings: same }]), [], 'in whatever order')
   const other = digestsOf({ payTo: ['S'], requestsPerMinute: 9, apiKeys: ['hunter3'] }, ['A'])
   assert.deepEqual(settingDifferences(own, [{ replica: 'host 7', settings: other }]), [
-    'the replica host 7 has other settings: apiKeys, feeMicroAlgosPerDay, feePayers, payTo, requestsPerMinute',
+    'the replica host 7 has different settings: apiKeys, feeMicroAlgosPerDay, feePayers, payTo, requestsPerMinute',
   ])
   assert.doesNotMatch(JSON.stringify(own), /hunter2|"S"/)
   assert.ok(own['apiKeys']!.length <= 4, 'too short to try keys against')
@@ -25,7 +25,7 @@ test('names a replica with a smaller quorum', () => {
   const of = (quorums?: string[]): SettingDigests =>
     settingDigests({ policy: {}, limits: limitsOf({ chains: [] }), feePayers: [], networks: ['algorand:x'], quorums })
   assert.deepEqual(settingDifferences(of(['algorand:x 2']), [{ replica: 'host 7', settings: of() }]), [
-    'the replica host 7 has other settings: quorums',
+    'the replica host 7 has different settings: quorums',
   ])
 })
 
@@ -43,7 +43,7 @@ test('compares every ten seconds, reports a difference once, and ignores a faili
     (error) => errors.push(error),
     () => state.nowMs,
   )
-  assert.match((await check.warnings())[0]!, /host 7 has other settings: payTo/)
+  assert.match((await check.warnings())[0]!, /host 7 has different settings: payTo/)
   await check.warnings()
   assert.deepEqual([state.calls, errors.length], [1, 1])
   state.nowMs = 10_000

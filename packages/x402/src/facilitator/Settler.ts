@@ -100,7 +100,7 @@ export class Settler {
    * @throws PaymentError
    */
   checkRoom(): void {
-    if (this.#waits.isStopped) throw busy('the facilitator is stopping; retry')
+    if (this.#waits.isStopped) throw busy('the facilitator is shutting down; retry')
     if (!this.#hasTasks()) throw busy('too many settlements are in progress')
   }
 

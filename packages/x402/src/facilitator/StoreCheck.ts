@@ -48,5 +48,5 @@ export class StoreCheck {
   }
 }
 
-const away = 'the database of settlements does not answer'
-const late = 'the database of settlements takes too long to answer'
+const away = 'the settlements database does not respond'
+const late = 'the settlements database takes too long to respond'

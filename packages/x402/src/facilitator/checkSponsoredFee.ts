@@ -25,6 +25,6 @@ export async function checkSponsoredFee({ chain, group, feeMicroAlgos: fee }: Ve
   const byBytes = feePerByte * BigInt(bytes) * congestionMargin
   const needed = byBytes > minFee * count ? byBytes : minFee * count
   if (fee <= needed) return
-  const message = `the fee of ${fee} microAlgos is above the ${needed} that the network asks for`
+  const message = `the fee of ${fee} microAlgos is above the ${needed} that the network requires`
   throw new PaymentError('invalid_exact_avm_fee_too_high', message)
 }

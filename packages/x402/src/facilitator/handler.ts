@@ -129,7 +129,8 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
     const path = pathname.length > 1 && pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
     const route = routes.get(path)
     if (route !== undefined) connection.matched?.(path)
-    if (route === undefined) return json(404, { error: `not found; there are ${[...routes.keys()].join(', ')}` })
+    if (route === undefined)
+      return json(404, { error: `not found; the endpoints are ${[...routes.keys()].join(', ')}` })
     if (route.method !== request.method) {
       return json(405, { error: `use ${route.method}` }, { Allow: route.method })
     }
@@ -210,7 +211,7 @@ function parseBody(text: string): PaymentBody | string {
     return 'Missing paymentPayload or paymentRequirements'
   }
   if (claimant !== undefined && (typeof claimant !== 'string' || !claimantPattern.test(claimant))) {
-    return 'claimant is not a text of at most 128 letters, digits, - and _'
+    return 'claimant is not a string of at most 128 letters, digits, - and _'
   }
   // The form of other versions is not known. The facilitator refuses them with its own code.
   if (Json.isObject(paymentPayload) && paymentPayload['x402Version'] !== 2 && Json.isObject(paymentRequirements)) {
@@ -218,7 +219,7 @@ function parseBody(text: string): PaymentBody | string {
   }
   const payload = parsePayload(paymentPayload)
   const requirements = parseRequirements(paymentRequirements)
-  if (payload === undefined || requirements === undefined) return 'the body does not match the schema of the protocol'
+  if (payload === undefined || requirements === undefined) return "the body does not match the protocol's schema"
   return { paymentPayload: payload, paymentRequirements: requirements, claimant }
 }
 
@@ -239,7 +240,7 @@ function refuseBrowser({ headers, url }: Request): Response | undefined {
 function refuseOtherType({ headers }: Request): Response | undefined {
   const type = (headers.get('Content-Type') ?? '').split(';', 1)[0]!.trim().toLowerCase()
   if (type === 'application/json') return undefined
-  return json(415, { error: 'the body has to be application/json' }, { Accept: 'application/json' })
+  return json(415, { error: 'the Content-Type must be application/json' }, { Accept: 'application/json' })
 }
 
 function apiKeyOf({ headers }: Request): string | undefined {

@@ -26,10 +26,10 @@ const texts: {
 } = {
   payerPerMinute: ({ payer }, { payerPerMinute }) => `more than ${payerPerMinute} payments per minute from ${payer}`,
   payToPerMinute: ({ payTo }, { payToPerMinute }) => `more than ${payToPerMinute} payments per minute for ${payTo}`,
-  feesInAll: () => 'the fees paid today have reached their limit; buyers can pay their own',
-  feesPerPayTo: ({ payTo }) => `the fees paid today for ${payTo} have reached their limit; buyers can pay their own`,
+  feesInAll: () => 'the daily limit for fees is reached; buyers can pay their own',
+  feesPerPayTo: ({ payTo }) => `the daily limit for fees of payments to ${payTo} is reached; buyers can pay their own`,
   pendingPerPayer: ({ payer }, { pendingPerPayer }) =>
-    `${payer} has ${pendingPerPayer} payments that are not confirmed yet; retry when they are`,
+    `${payer} has ${pendingPerPayer} unconfirmed payments; retry when they are confirmed`,
   pendingPerPayTo: ({ payTo }, { pendingPerPayTo }) =>
-    `${payTo} has ${pendingPerPayTo} payments that are not confirmed yet; retry when they are`,
+    `${payTo} has ${pendingPerPayTo} unconfirmed payments; retry when they are confirmed`,
 }

@@ -4,9 +4,9 @@ import type * as Prometheus from '@latchkey/system/prometheus'
 import type { Chain } from '../chain/Chain.js'
 
 const gauges: { readonly [name: string]: readonly [help: string, read: (node: NodeStatus) => number | undefined] } = {
-  node_up: ['Whether a node is used: 0 for a while after it failed.', ({ isUp }) => Number(isUp)],
+  node_up: ['Whether a node is in use: 0 for a while after a failure.', ({ isUp }) => Number(isUp)],
   node_avoided: [
-    'Whether other nodes are preferred to a node, because it is slow, behind or failed.',
+    'Whether a node is avoided because it is slow, behind or failing.',
     ({ isAvoided }) => Number(isAvoided),
   ],
   node_round: [
@@ -14,11 +14,11 @@ const gauges: { readonly [name: string]: readonly [help: string, read: (node: No
     ({ round }) => (round === undefined ? undefined : Number(round)),
   ],
   node_rounds_behind: [
-    'How many rounds a node was behind the best of the others when it reported its round.',
+    'Rounds by which a node was behind the best other node when it reported its round.',
     ({ roundsBehind }) => Number(roundsBehind),
   ],
   node_latency_seconds: [
-    'How long a node takes to respond, as a moving average.',
+    'Response time of a node, as a moving average.',
     ({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000),
   ],
 }

@@ -11,6 +11,7 @@ export function responseOf(settlement: Settlement, network: PaymentRequirements[
   if (state === 'failed') {
     return { success: false, transaction, network, payer, errorReason: errorReason!, errorMessage: errorMessage! }
   }
-  const message = 'the payment was submitted and is not confirmed yet; send it again, it is not charged twice'
+  const message =
+    'the payment was submitted and is not confirmed yet; send the same payment again: it is not charged twice'
   return { success: false, transaction, network, payer, errorReason: 'settlement_pending', errorMessage: message }
 }

@@ -47,7 +47,7 @@ export function settingDifferences(own: SettingDigests, others: readonly Replica
     const names = new Set([...Object.keys(own), ...Object.keys(settings)])
     const different = [...names].filter((name) => own[name] !== settings[name]).sort()
     if (different.length === 0) return []
-    return [`the replica ${replica} has other settings: ${different.join(', ')}`]
+    return [`the replica ${replica} has different settings: ${different.join(', ')}`]
   })
 }
 

@@ -200,4 +200,4 @@ function failed(reason: string): SettlementOutcome {
   return { state: 'failed', errorReason: 'invalid_exact_avm_settlement_failed', errorMessage: reason }
 }
 
-const expired = failed('it expired before it was confirmed')
+const expired = failed('the payment expired before it was confirmed')

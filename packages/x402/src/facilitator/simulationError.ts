@@ -16,12 +16,12 @@ export async function simulationError(
 ): Promise<PaymentError> {
   const { message } = failure
   if (failure.code === 'already_in_ledger') {
-    const text = 'the payment is on the ledger already; every payment opens one request'
+    const text = 'the payment is already on the ledger; each payment pays for one request'
     return new PaymentError('duplicate_settlement', text)
   }
   if (failure.code === 'outside_validity') {
     const { firstValid, lastValid } = payment
-    const text = `the payment is valid from round ${firstValid} to ${lastValid}, and not now`
+    const text = `the payment is not valid now, only from round ${firstValid} to ${lastValid}`
     return new PaymentError('invalid_exact_avm_payload_validity', text)
   }
   const code = 'invalid_exact_avm_simulation_failed'
@@ -47,7 +47,7 @@ async function feeAccountError(payment: VerifiedPayment, feePayers: FeePayers): 
   }
   if (microAlgos - minBalance >= feeMicroAlgos) return undefined
   account.report(chain.caip2, `the fee account ${account.address} cannot pay a fee`)
-  const message = 'the facilitator cannot pay the fee now; this is not the fault of the buyer'
+  const message = "the facilitator cannot pay the fee now; this is not the buyer's fault"
   return new PaymentError('facilitator_fee_account_unfunded', message)
 }
 

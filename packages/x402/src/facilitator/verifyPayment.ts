@@ -41,12 +41,12 @@ export function verifyPayment(
 ): VerifiedPayment {
   const { feePayers } = options
   const isReadable = Json.isObject(payload) && Json.isObject(requirements)
-  expect(isReadable, 'invalid_exact_avm_payload', 'the payment does not match the schema of the protocol')
-  expect(payload.x402Version === 2, 'invalid_exact_avm_invalid_version', 'the version of the protocol is 2')
+  expect(isReadable, 'invalid_exact_avm_payload', "the payment does not match the protocol's schema")
+  expect(payload.x402Version === 2, 'invalid_exact_avm_invalid_version', 'the protocol version must be 2')
   expect(
     payload.accepted?.scheme === 'exact' && requirements.scheme === 'exact',
     'invalid_exact_avm_scheme',
-    'the scheme is exact',
+    'the scheme must be exact',
   )
   const chain = chainOf(payload, requirements, options)
   const group = readGroup(payload.payload)
@@ -54,20 +54,20 @@ export function verifyPayment(
     expect(
       isSigned || feePayers.has(sender),
       'invalid_exact_avm_unsigned_non_facilitator',
-      `the transaction of ${sender} is not signed`,
+      `the transaction from ${sender} is not signed`,
     )
   }
   expect(
     PaymentGroup.isComplete(group),
     'invalid_exact_avm_invalid_group_id',
-    'the transactions are not the group that they name',
+    'the transactions do not match their group id',
   )
   checkGenesis(group, chain)
   const payer = group.payment.sender
   expect(
     !feePayers.has(payer),
     'invalid_exact_avm_facilitator_transferring',
-    'a facilitator does not pay for what it settles',
+    "the payment is from the facilitator's own account",
   )
   const { amount, assetId } = checkTransfer(group.payment.txn, requirements)
   checkSignature(group)
@@ -85,7 +85,7 @@ function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { c
   expect(
     chain !== undefined,
     'invalid_exact_avm_network_mismatch',
-    `the network is ${chains.map(({ caip2 }) => caip2).join(' or ')}`,
+    `the network must be ${chains.map(({ caip2 }) => caip2).join(' or ')}`,
   )
   return chain
 }
@@ -133,8 +133,8 @@ function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequir
   const assetId = typeof asset === 'string' ? parseAssetId(asset) : undefined
   const required =
     typeof requiredAmount === 'string' && /^[0-9]{1,20}$/.test(requiredAmount) ? BigInt(requiredAmount) : 0n
-  expect(assetId !== undefined, 'invalid_payment_requirements', 'the asset of the requirements is not an asset id')
-  expect(required > 0n, 'invalid_payment_requirements', 'the amount of the requirements is not a positive integer')
+  expect(assetId !== undefined, 'invalid_payment_requirements', 'the required asset is not an asset id')
+  expect(required > 0n, 'invalid_payment_requirements', 'the required amount is not a positive integer')
   expect(typeof payTo === 'string' && Address.isValid(payTo), 'invalid_payment_requirements', 'payTo is not an address')
   const isAlgo = assetId === algoAssetId
   expect(
@@ -146,7 +146,7 @@ function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequir
   expect(
     amount === required,
     'invalid_exact_avm_amount_mismatch',
-    `the payment is of ${amount} base units, not of ${required}`,
+    `the payment is ${amount} base units instead of ${required}`,
   )
   const receiver = isAlgo ? txn.rcv : txn.arcv
   const isForSeller = receiver !== undefined && Address.encode(receiver) === payTo
@@ -161,7 +161,7 @@ function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequir
   expect(
     txn.asnd === undefined,
     'invalid_exact_avm_payload_clawback_detected',
-    'the payment would claw back the assets of another account',
+    "the payment would claw back another account's assets",
   )
   // Several payments with the same lease all pass verification, but the ledger takes only one, and the others would
   // stay pending.
@@ -228,7 +228,7 @@ function checkFeePayment(
   expect(
     fee <= maxFee,
     'invalid_exact_avm_fee_too_high',
-    `the fee of ${fee} microAlgos is above the ${maxFee} that are paid for buyers`,
+    `the fee of ${fee} microAlgos is above the ${maxFee} that the facilitator pays for buyers`,
   )
   return fee
 }
@@ -242,7 +242,7 @@ function checkValidity({ members }: PaymentGroup.PaymentGroup, { maxValidityRoun
     expect(
       lv >= fv && lv - fv <= maxValidityRounds,
       'invalid_exact_avm_payload_validity',
-      `a payment is valid for ${lv - fv} rounds`,
+      `the payment is valid for ${lv - fv} rounds, which is too long`,
     )
     if (fv > firstValid) firstValid = fv
     if (lv < lastValid) lastValid = lv

@@ -35,7 +35,7 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
    */
   async createPaymentPayload(x402Version: number, requirements: PaymentRequirements): Promise<PaymentPayloadResult> {
     if (x402Version !== 2) {
-      throw new HeaderError('unsupported_version', 'only version 2 of the protocol is supported')
+      throw new HeaderError('unsupported_version', 'only protocol version 2 is supported')
     }
     // `@x402/core` passes the requirements to the scheme without the resource.
     const resource = { url: 'about:blank' }

@@ -64,7 +64,7 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
 /** Rejects amounts that would make the route free. */
 function checkAmount(price: AssetAmount): AssetAmount {
   if (parseAssetId(price.asset) === undefined) {
-    throw new PriceError('invalid_price', `${price.asset} is not the id of an asset`)
+    throw new PriceError('invalid_price', `${price.asset} is not an asset id`)
   }
   if (!/^[1-9][0-9]{0,19}$/.test(price.amount)) {
     throw new PriceError('invalid_price', `${price.amount} is not a positive number of base units`)

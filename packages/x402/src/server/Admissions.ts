@@ -123,7 +123,7 @@ export class Admissions {
       settledRound,
     }
     const { result } = claim
-    if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
+    if (result.type === 'taken') return refuse('payment_already_used', 'this payment was already used for a request')
     if (result.type === 'busy') return this.#busy(paid)
     // The facilitator was asked on behalf of the lost claims, and grants what belongs to them.
     if (this.#claims.id !== paid.claimsId) {
@@ -192,7 +192,7 @@ export class Admissions {
     const code = truncate(invalidReason, maxCodeLength) ?? 'invalid'
     if (code !== alreadyClaimed) return refuse(code, truncate(invalidMessage, maxMessageLength))
     onClaimedElsewhere(payment.transactionId)
-    return refuse('payment_already_used', 'another server has this payment')
+    return refuse('payment_already_used', 'another server has claimed this payment')
   }
 
   async #settle(paid: PaidRequest, { isOnLedger, settledRound }: Claim): Promise<SettlementResult> {
@@ -253,7 +253,7 @@ export class Admissions {
     onError(
       new X402Error(
         'answer_lost',
-        `the response that ${transactionId} paid for was lost, and its handler does not run again`,
+        `the response paid for by ${transactionId} was lost, and its handler does not run again`,
       ),
     )
     await this.#hold(claim, answer).catch(onError)
@@ -427,7 +427,7 @@ export class Admissions {
   }
 }
 
-const tooLate = 'the handler took longer than the payment is valid; nothing was charged'
+const tooLate = 'the payment expired before the handler finished; nothing was charged'
 const tooLateSettled = 'the handler took too long; the payment is settled'
 
 function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
@@ -443,7 +443,7 @@ function busyReceipt({ payment, requirement }: PaidRequest): SettleResponse {
 }
 
 function lostAnswer(transaction: string): HeldAnswer {
-  const message = 'the request was started and its response was lost; it does not run again and is not charged again'
+  const message = 'the request was started, but its response was lost; it does not run again and is not charged again'
   const body = Bytes.fromUtf8(`${JSON.stringify({ error: 'response_lost', message, transaction })}\n`)
   return { status: 500, headers: [['Content-Type', 'application/json']], body }
 }

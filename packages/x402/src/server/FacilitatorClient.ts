@@ -166,12 +166,12 @@ export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorCli
 function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new FacilitatorError('invalid_option', `${text} is not the http address of a facilitator`, {
+    throw new FacilitatorError('invalid_option', `${text} is not the http or https URL of a facilitator`, {
       hint: 'Pass a URL like "https://facilitator.example".',
     })
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    const message = `the address of the facilitator at ${url.host} has more than a path`
+    const message = `the URL of the facilitator at ${url.host} has a user, a query or a fragment`
     throw new FacilitatorError('invalid_option', message, { hint: 'Pass keys as `apiKey`.' })
   }
   return text.trim().replace(/\/+$/, '')
@@ -225,7 +225,7 @@ function readResponse({ status, text }: CallResponse, address: string): Json.Mem
   const isOk = status >= 200 && status < 300
   // Some facilitators send a refusal with an error status. A refusal is still a result.
   if (value !== undefined && (isOk || 'isValid' in value || 'success' in value)) return value
-  if (isOk) throw protocolError('responded with something else than JSON')
+  if (isOk) throw protocolError('responded with a body that is not JSON')
   throw new FacilitatorError('facilitator_unavailable', `${address} responded with status ${status}`)
 }
 

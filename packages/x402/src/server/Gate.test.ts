@@ -98,7 +98,7 @@ test('warns if replicas keep their claims in memory', async (t) => {
   process.env['NODE_APP_INSTANCE'] = '1'
   t.after(() => delete process.env['NODE_APP_INSTANCE'])
   await stubGate({ onWarning })
-  assert.match(warnings.join(), /one payment could open a request in each/)
+  assert.match(warnings.join(), /one payment could be used once in each/)
 })
 
 test('truncates a facilitator’s texts', async () => {
@@ -123,13 +123,13 @@ test('opens with a warning without a facilitator or node, but not with an invali
   const warnings: string[] = []
   const onWarning = (text: string): void => void warnings.push(text)
   const { gate } = await stubGate({ facilitators: silent, onWarning }, ledger)
-  assert.match(warnings[0]!, /no facilitator serves .* responds with 503/)
+  assert.match(warnings[0]!, /no facilitator currently serves .* responds with 503/)
   assert.equal(responseOf(await gate.decide(ask('/a'))).status, 503)
   const down = { ...newLedger(), isDown: true }
   await stubGate({ onWarning }, down)
-  assert.match(warnings[1]!, /whether it can be paid for is not known/)
+  assert.match(warnings[1]!, /cannot check whether payments can be received/)
   const bad = { 'GET /a': { accepts: { ...price, price: '$0.00000001' } } }
-  await assert.rejects(stubGate({ facilitators: silent, routes: bad }, ledger), /GET \/a: .*more decimals/)
+  await assert.rejects(stubGate({ facilitators: silent, routes: bad }, ledger), /GET \/a: .*too many decimals/)
   const stranger = { 'GET /a': { accepts: { ...price, payTo: address() } } }
   await assert.rejects(stubGate({ routes: stranger }), /not opted in/)
 })
@@ -223,7 +223,7 @@ test('the hint tells how the receiver opts in, and the message does not', async 
   await assert.rejects(stubGate({ routes }), {
     code: 'receiver_not_opted_in',
     message: `GET /a: ${payTo} cannot be paid in USDC: it is not opted in to asset 10458941`,
-    hint: `Opt in, with 0.1 ALGO to spare: latchkey opt-in 10458941 --account ${payTo} --network testnet.`,
+    hint: `Opt in, which reserves 0.1 ALGO: latchkey opt-in 10458941 --account ${payTo} --network testnet.`,
   })
 })
 

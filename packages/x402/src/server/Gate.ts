@@ -156,7 +156,9 @@ export class Gate {
       this.#requirements.check(accept)
       const chain = this.#requirements.chainOf(accept)
       if (this.#facilitators.kindFor(chain) === undefined) {
-        onWarning(`no facilitator serves ${Network.describe(chain.caip2)} now; ${key} responds with 503 until one does`)
+        onWarning(
+          `no facilitator currently serves ${Network.describe(chain.caip2)}; ${key} responds with 503 until one does`,
+        )
       }
       if (settleFirstAbove !== undefined) await this.#requirements.amount(settleFirstAbove, accept)
       if (typeof accept.price === 'function') return
@@ -168,7 +170,7 @@ export class Gate {
       }
     } catch (error) {
       if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
-      onWarning(`${key}: whether it can be paid for is not known: ${error.message}`)
+      onWarning(`${key}: cannot check whether payments can be received: ${error.message}`)
     }
   }
 
@@ -244,7 +246,7 @@ export class Gate {
     )
     const current = built.filter((one) => one !== undefined)
     if (current.length === 0) {
-      throw new FacilitatorError('facilitator_unavailable', 'no facilitator serves the networks of the route')
+      throw new FacilitatorError('facilitator_unavailable', "no facilitator serves the route's networks")
     }
     const required = this.#required(request, route, this.#requirements.inBothIds(current), pass)
     const event = eventRequest(key, request)
@@ -343,7 +345,7 @@ export class Gate {
     if (performance.now() < this.#warnedMs + warnEveryMs) return
     this.#warnedMs = performance.now()
     this.#warn(
-      `payment ${transactionId} belongs to another server or resource; replicas have to share their claims, with the option \`claims\``,
+      `payment ${transactionId} belongs to another server or resource; replicas must share a claims store: pass the option \`claims\``,
     )
   }
 

@@ -48,7 +48,7 @@ export function parse(payload: PaymentPayload, requirement: PaymentRequirements,
   if (receiver === undefined || Address.encode(receiver) !== requirement.payTo) {
     return 'the payment is to another account'
   }
-  if (amount.toString() !== requirement.amount) return `the payment is of ${amount} base units`
+  if (amount.toString() !== requirement.amount) return `the payment is ${amount} base units`
   return { transactionId, payer: sender, firstValid: txn.fv ?? 0n, lastValid: txn.lv ?? 0n }
 }
 
@@ -79,7 +79,7 @@ async function decideExpired(
   if (state.type === 'pending') return { state: 'submitted' }
   const count = absences.filter(({ round }) => round > lastValid).length
   if (count >= algod.quorum) return { state: 'expired' }
-  throw new AlgodError('no_quorum', `${count} of ${algod.quorum} nodes say that the payment has expired`)
+  throw new AlgodError('no_quorum', `${count} of ${algod.quorum} nodes report that the payment has expired`)
 }
 
 /**

@@ -95,7 +95,7 @@ test('limits a flood of refusals, reports it once, and leaves room for payments'
   assert.deepEqual(seen, ['paid', 'r0', 'r1', 'r2', 'r3', 'r4'])
   assert.deepEqual(
     errors.map(({ message }) => message),
-    ['hooks are slower than what happens: 1 event dropped, the last one for onRefused'],
+    ['hooks are too slow for the number of events: dropped 1 event, the last one for onRefused'],
   )
 })
 
@@ -132,7 +132,7 @@ test('close tries waiting events once more, stops in time, and reports the rest'
   assert.equal(calls, 2)
   assert.deepEqual(
     errors.map(({ message }) => message),
-    ['the gate was closed before hooks had 1 event'],
+    ['the gate was closed before its hooks received 1 event'],
   )
 })
 

@@ -60,7 +60,7 @@ export class Notifications {
   constructor({ hooks, onError, maxQueued, maxTries, firstWaitMs, timeoutMs }: NotificationsOptions) {
     for (const name of names) {
       if (hooks[name] === undefined || typeof hooks[name] === 'function') continue
-      throw new OptionsError(`${name} is not a function`, 'Pass a function, which is called with the event.')
+      throw new OptionsError(`${name} is not a function`, 'Pass a function that takes the event.')
     }
     this.#hooks = hooks
     this.#onError = onError
@@ -124,7 +124,7 @@ export class Notifications {
       clearTimeout(timer)
     }
     if (this.#queued > 0)
-      this.#report('hook_events_dropped', `the gate was closed before hooks had ${count(this.#queued)}`)
+      this.#report('hook_events_dropped', `the gate was closed before its hooks received ${count(this.#queued)}`)
     this.#chains.clear()
     for (const ids of Object.values(this.#ready)) ids.length = 0
     this.#queued = 0
@@ -183,7 +183,7 @@ export class Notifications {
     let timer: ReturnType<typeof setTimeout> | undefined
     const { timeoutMs } = this.#options
     const timeUp = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`it took longer than ${timeoutMs} ms`)), timeoutMs)
+      timer = setTimeout(() => reject(new Error(`the hook took longer than ${timeoutMs} ms`)), timeoutMs)
       timer.unref?.()
     })
     try {
@@ -219,8 +219,8 @@ export class Notifications {
     // A flood of requests must not become a flood of errors.
     if (performance.now() < this.#reportedMs + reportEveryMs) return
     this.#reportedMs = performance.now()
-    const why = this.#isClosed ? 'the gate is closed' : 'hooks are slower than what happens'
-    this.#report('hook_events_dropped', `${why}: ${count(this.#dropped)} dropped, the last one for ${name}`)
+    const why = this.#isClosed ? 'the gate is closed' : 'hooks are too slow for the number of events'
+    this.#report('hook_events_dropped', `${why}: dropped ${count(this.#dropped)}, the last one for ${name}`)
     this.#dropped = 0
   }
 

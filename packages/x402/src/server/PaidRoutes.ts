@@ -69,17 +69,17 @@ export class PaidRoutes {
 
   find(request: Request, target: RequestPath): RouteResult {
     const match = this.#match(request.method, target)
-    if (match?.type === 'ambiguous') return refused(400, 'the path can be read in more than one way')
+    if (match?.type === 'ambiguous') return refused(400, 'the path is ambiguous')
     // A program behind the gate may run the handler of the other method.
     const overrides = overridesOf(request)
     if (overrides.length > maxOverrides || !this.#isSameRoute(overrides, target, match)) {
-      return refused(400, 'the method can be read in more than one way')
+      return refused(400, 'the method is ambiguous')
     }
     if (match === undefined) return this.#unmatched(request, target)
     if (request.method === 'OPTIONS') return { type: 'options' }
     if (match.type === 'route') return { type: 'paid', value: match.value }
     if (match.values.every(({ route }) => route.otherMethods === 'free')) return { type: 'free' }
-    return refused(405, `this path is not served with ${request.method.slice(0, 20)}`, [
+    return refused(405, `this path does not support ${request.method.slice(0, 20)}`, [
       ['Allow', match.allowed.join(', ')],
     ])
   }
@@ -101,7 +101,7 @@ export class PaidRoutes {
       if (problem !== undefined) return ambiguous(problem)
     }
     const isExact = (): boolean => this.#table.isExact(key, ...this.#placed(pathname, target.depth ?? 0))
-    return rules.isPricedByFunction && !isExact() ? ambiguous('is not spelled like its route') : undefined
+    return rules.isPricedByFunction && !isExact() ? ambiguous('is not written exactly like its route') : undefined
   }
 
   #match(method: string, { path, depth = 0, sent }: RequestPath): Match<PaidRoute> | undefined {
@@ -126,7 +126,7 @@ export class PaidRoutes {
     if (!isPrefixUnknown || this.#basePath !== undefined) return { type: 'free' }
     const key = this.#table.keyWithPrefix(method, path)
     if (key === undefined) return { type: 'free' }
-    const why = `${path.slice(0, 100)} would be paid for by ${JSON.stringify(key)} if the gate is mounted under a prefix`
+    const why = `${path.slice(0, 100)} would match the paid route ${JSON.stringify(key)} if the gate is mounted under a prefix`
     const hint = 'Set the option basePath of Gate.open: to the prefix, like "/api", or to "/" if there is none.'
     return refused(500, 'the gate does not know its basePath', [], new OptionsError(why, hint))
   }
@@ -151,7 +151,7 @@ function isPricedByFunction({ accepts }: Route): boolean {
 }
 
 function ambiguous(problem: string): Response {
-  const message = `the request target ${problem}; programs could read it differently`
+  const message = `the request target ${problem}; programs may interpret it differently`
   return json(400, { error: 'ambiguous_request', message })
 }
 

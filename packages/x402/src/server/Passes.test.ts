@@ -297,8 +297,8 @@ test('warns if passes end with the process', async () => {
     await passGate({ ...options, onWarning: (text) => list.push(text) })
     return list
   }
-  assert.match((await warnings({ passes: {} }))[0]!, /a restart ends them/)
-  assert.match((await warnings({ routes: counted }))[0]!, /counted in the memory/)
+  assert.match((await warnings({ passes: {} }))[0]!, /a restart invalidates them/)
+  assert.match((await warnings({ routes: counted }))[0]!, /counted in this process only/)
   assert.deepEqual(await warnings({}), [])
   assert.deepEqual(await warnings({ passes: {}, routes: { 'GET /a': { accepts: price } } }), [])
 })
@@ -313,16 +313,13 @@ test('refuses options that cannot work', async () => {
   await assert.rejects(open({}), /neither minutes nor requests/)
   await assert.rejects(open({ minutes: 1, scope: 'all' }), /passes.scope cannot be "all"/)
   const dynamic = { ...price, price: () => '$1' }
-  await assert.rejects(
-    open({ minutes: 1, scope: 'route' }, undefined, dynamic),
-    /where a price or a payee is a function/,
-  )
+  await assert.rejects(open({ minutes: 1, scope: 'route' }, undefined, dynamic), /if a price or a payee is a function/)
   for (const bad of ['', 'short', ['long enough for a secret of 32 bytes', 'short'], [], 5]) {
     await assert.rejects(open({ minutes: 1 }, { secret: bad }), /passes.secret has/)
   }
   const { passes: _, ...claims } = new MemoryClaims() as { passes: unknown } & object
   await assert.rejects(
     stubGate({ routes: counted, passes: { secret }, claims: claims as never }),
-    /passes need a store/,
+    /passes need a claims store/,
   )
 })

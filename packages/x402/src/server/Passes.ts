@@ -84,7 +84,7 @@ export class Passes {
     this.#store = claims.passes
     if (this.#plans.size > 0 && this.#store === undefined) {
       throw new OptionsError(
-        'passes need a store of claims that has `passes`',
+        'passes need a claims store that has `passes`',
         'Use MemoryClaims, SqliteClaims, PostgresClaims or RedisClaims.',
       )
     }
@@ -246,18 +246,18 @@ export class Passes {
 }
 
 const noSecret =
-  'passes are sealed with a secret of this process: a restart ends them, and other replicas refuse them; ' +
-  'pass `passes: { secret }`, of at least 32 bytes'
+  'passes are signed with a secret of this process only: a restart invalidates them, and other replicas refuse them; ' +
+  'pass `passes: { secret }` with at least 32 bytes'
 const countedInMemory =
-  'the requests of passes are counted in the memory of this process: a restart ends the passes, and other replicas ' +
-  'refuse them; pass `claims: new SqliteClaims(path)`, or another store that all of them share'
+  'the requests of passes are counted in this process only: a restart invalidates the passes, and other replicas ' +
+  'refuse them; pass `claims: new SqliteClaims(path)`, or another store that all replicas share'
 
 const varyHeaders: HeaderList = [['Vary', `${PaymentPass.passHeader}, Cookie`]]
 
 const messages: { readonly [error in PassRefusal]: string } = {
-  pass_invalid: 'the pass is not one for this request; pay again',
+  pass_invalid: 'the pass is not valid for this request; pay again',
   pass_expired: 'the pass has expired; pay again',
-  pass_used_up: 'all requests of the pass were made; pay again',
+  pass_used_up: 'all requests of the pass are used up; pay again',
 }
 
 function refused(error: PassRefusal): Extract<PassResult, { type: 'refused' }> {

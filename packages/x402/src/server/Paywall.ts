@@ -52,7 +52,7 @@ export class Paywall {
       checkPaywall(options)
       if (!isPaywallBuilt()) {
         onWarning(
-          `${errors.pages_not_built.message}, so people get JSON as programs do: ${errors.pages_not_built.hint}`,
+          `${errors.pages_not_built.message}, so browsers get the JSON response for programs: ${errors.pages_not_built.hint}`,
         )
         return
       }
@@ -80,7 +80,7 @@ export class Paywall {
       return this.#balances.response(searchParams, chains)
     }
     const file = typeof this.#options === 'function' ? undefined : fileResponse(name, request)
-    return file ?? json(404, { error: 'the page has no such file' })
+    return file ?? json(404, { error: 'the paywall has no such file' })
   }
 
   async page(request: Request, required: PaymentRequired, offers: readonly RouteOffer[]): Promise<Response> {

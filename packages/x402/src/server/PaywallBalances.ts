@@ -32,9 +32,9 @@ export class PaywallBalances {
     const assetId = parseAssetId(query.get('asset') ?? '')
     const isValid = addresses.length > 0 && addresses.length <= maxAccounts && addresses.every(isAddress)
     if (!isValid || chain === undefined || assetId === undefined) {
-      return json(400, { error: `balances needs network, asset and 1 to ${maxAccounts} times account` })
+      return json(400, { error: `balances needs the parameters network, asset and 1 to ${maxAccounts} of account` })
     }
-    if (!this.#take(addresses.length)) return unavailable(429, 'too many requests for balances')
+    if (!this.#take(addresses.length)) return unavailable(429, 'too many balance requests')
     const found = await Promise.allSettled(addresses.map((address) => this.#find(chain, address, assetId)))
     const accounts = found.filter((one) => one.status === 'fulfilled').map(({ value }) => value)
     return accounts.length === 0 ? unavailable(503, 'no node responds') : json(200, { accounts })

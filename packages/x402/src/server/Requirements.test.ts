@@ -72,9 +72,9 @@ test('refuses invalid routes', async () => {
   const bad: [object, RegExp][] = [
     [{ ...price, price: '$0' }, /is zero/],
     [{ ...price, price: null }, /is not a price/],
-    [{ ...price, price: { asset: 'x', amount: '1' } }, /not the id of an asset/],
+    [{ ...price, price: { asset: 'x', amount: '1' } }, /not an asset id/],
     [{ ...price, price: { asset: '1', amount: '1.5' } }, /not a positive number/],
-    [{ ...price, price: { asset: '1', amount: '1', extra: { quote: 'x' } } }, /set by the gate/],
+    [{ ...price, price: { asset: '1', amount: '1', extra: { quote: 'x' } } }, /reserved: the gate sets it/],
     [{ ...price, payTo: () => 'invalid' }, /payTo is not an Algorand address/],
     [{ ...price, payTo: () => Address.encode(new Uint8Array(32)) }, /payTo is the zero address/],
     [{ ...price, network: 'mainnet' }, /no chain/],

@@ -110,7 +110,7 @@ export class Requirements {
       throw new OptionsError(message, 'Use "authorization" or "upfront".')
     }
     const reserved = reservedExtra.find((name) => name in extra)
-    if (reserved !== undefined) throw new OptionsError(`extra.${reserved} is set by the gate`, reservedHint)
+    if (reserved !== undefined) throw new OptionsError(`extra.${reserved} is reserved: the gate sets it`, reservedHint)
     timeoutOf(accept)
     this.chainOf(accept)
     if (typeof accept.payTo !== 'function') checkAddress(accept.payTo, 'payTo')
@@ -304,13 +304,13 @@ function timeoutOf({ maxTimeoutSeconds = defaultTimeoutSeconds }: Accept): numbe
 
 function checkAmount({ asset, amount, extra }: AssetAmount): AssetAmount {
   if (parseAssetId(String(asset)) === undefined) {
-    throw new PriceError('invalid_price', `${asset} is not the id of an asset`)
+    throw new PriceError('invalid_price', `${asset} is not an asset id`)
   }
   if (!/^[1-9][0-9]{0,19}$/.test(String(amount)))
     throw new PriceError('invalid_price', `${amount} is not a positive number of base units`)
   const reserved = reservedExtra.find((name) => name in (extra ?? {}))
   if (reserved !== undefined) {
-    throw new PriceError('invalid_price', `extra.${reserved} is set by the gate`, { hint: reservedHint })
+    throw new PriceError('invalid_price', `extra.${reserved} is reserved: the gate sets it`, { hint: reservedHint })
   }
   return { asset: String(asset), amount: String(amount), extra }
 }

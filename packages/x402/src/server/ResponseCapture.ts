@@ -146,9 +146,9 @@ export class ResponseCapture {
     const body = Buffer.concat(this.#chunks)
     if (status < 400 && response.statusCode >= 400) {
       // The part written before the failure is not sent.
-      this.fail('the handler failed after it had started to respond')
+      this.fail('the handler failed after it started to respond')
     } else if (!hasItsLength(response, status, body.length)) {
-      this.fail('the response does not have its Content-Length')
+      this.fail("the response's length differs from its Content-Length")
     } else {
       const headers = namesOf(response).map((name) => [name, response.getHeader(name)!] as const)
       const message = 'stream' in response ? undefined : response.statusMessage
@@ -229,7 +229,7 @@ export class ResponseCapture {
     const entries = names.map((name) => {
       const refuse = (...args: unknown[]): unknown => {
         if (this.#isReleased) return Reflect.apply(Reflect.get(target, name) as () => unknown, target, args)
-        this.fail(`the handler used ${name}() of the connection, which cannot be buffered`)
+        this.fail(`the handler called ${name}() on the connection, which cannot be buffered`)
         return name === 'write' ? false : undefined
       }
       return [name, refuse]
@@ -263,7 +263,7 @@ function namesOf(response: ServerResponse & { getRawHeaderNames?: () => string[]
 }
 
 function noPush(): Error {
-  return new Error('a response that is not paid for yet cannot push another')
+  return new Error('a response that is not paid for yet cannot push another response')
 }
 
 /** Otherwise a client would wait for the missing bytes, or see a protocol error. */

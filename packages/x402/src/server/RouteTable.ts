@@ -207,13 +207,16 @@ function otherMethods<T>(routes: readonly Compiled<T>[]): Match<T> {
 
 function compile<T>(key: RouteKey, value: T): Compiled<T> {
   const [, verb, path] = /^(?:([A-Za-z]+) +)?(\S+)$/.exec(key.trim()) ?? []
-  if (path === undefined) throw new RouteError(key, 'is not a path, nor a method and a path')
+  if (path === undefined) throw new RouteError(key, 'is neither a path nor a method and a path')
   const method = verb === undefined ? undefined : methods.find((one) => one === verb.toUpperCase())
   if (verb !== undefined && method === undefined)
     throw new RouteError(key, `names the method ${verb}, which is not one of ${methods.join(', ')}`)
   if (path !== '*' && !path.startsWith('/')) throw new RouteError(key, 'has a path that does not start with a slash')
   if (/[?#%\\;]|\/\/|\/\.{1,2}(\/|$)/.test(path)) {
-    throw new RouteError(key, 'has a path that no request has: without query, escapes, dots and double slashes')
+    throw new RouteError(
+      key,
+      'has a path that no request can have: it contains a query, an escape, a dot segment or a double slash',
+    )
   }
   // Patterns of other routers would be matched literally here, and protect nothing.
   const unknown = path.split('/').find((segment) => !isParameter(segment) && /[:[\](){}]/.test(segment))

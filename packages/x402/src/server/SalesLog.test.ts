@@ -174,7 +174,7 @@ test('close gives up on a failing store, and reports the unrecorded outcomes', a
   const log = new SalesLog(store, (error) => void errors.push(error as Error))
   log.add(recorded('A', 'settled'))
   await log.close(1_000)
-  assert.equal(errors.at(-1)?.message, '1 outcomes of payments could not be recorded')
+  assert.equal(errors.at(-1)?.message, 'could not record 1 payment outcome')
 })
 
 test('a flood of failures leaves room for payments', async () => {

@@ -71,7 +71,7 @@ export class SalesLog {
     }
     clearTimeout(timer)
     clearTimeout(this.#timer)
-    if (this.#sales.length > 0) this.#report(`${this.#sales.length} outcomes of payments could not be recorded`)
+    if (this.#sales.length > 0) this.#report(`could not record ${outcomes(this.#sales.length)}`)
   }
 
   #schedule(): void {
@@ -104,7 +104,7 @@ export class SalesLog {
       this.#waitMs = Math.min(Math.max(firstWaitMs, this.#waitMs * 2), maxWaitMs)
     }
     if (this.#dropped > 0) {
-      this.#reportNow(new SalesError('sales_not_recorded', `${this.#dropped} outcomes of payments were not recorded`))
+      this.#reportNow(new SalesError('sales_not_recorded', `dropped ${outcomes(this.#dropped)} without recording`))
     }
     if (this.#sales.length + this.#delivered.length > 0) this.#schedule()
   }
@@ -128,6 +128,10 @@ export class SalesLog {
       // A reporter that throws must not end the process.
     }
   }
+}
+
+function outcomes(count: number): string {
+  return count === 1 ? '1 payment outcome' : `${count} payment outcomes`
 }
 
 /** Outcomes of payments that are not in the store. Passed to `onError`. */

@@ -234,6 +234,6 @@ function headerList({ headers }: CapturedAnswer): [string, string][] {
 }
 
 function failure({ headers, settled }: Admission, why: string): Response {
-  const charge = settled === undefined ? 'nothing was charged' : 'send the same payment again, it is not charged twice'
+  const charge = settled === undefined ? 'nothing was charged' : 'send the same payment again: it is not charged twice'
   return json(500, { error: `${why}; ${charge}` }, headers)
 }

@@ -8,5 +8,5 @@ import type { Gate } from './Gate.js'
  */
 export function checkGate(gate: Gate): void {
   if (typeof gate?.decide === 'function') return
-  throw new OptionsError('gate is not a gate', 'Pass what `await Gate.open(...)` returns.')
+  throw new OptionsError('gate is not a Gate', 'Pass the gate that `await Gate.open(...)` returned.')
 }

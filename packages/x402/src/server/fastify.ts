@@ -62,7 +62,7 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
     const where = app.prefix === '' ? 'the app' : `the prefix ${app.prefix}`
     const hint =
       'Call paymentGate before the routes, in the same plugin; keys are whole paths, or relative to its prefix.'
-    throw new OptionsError(`no key of the gate matches a route of ${where}`, hint)
+    throw new OptionsError(`none of the gate's keys matches a route of ${where}`, hint)
   })
   const pass = async (request: FastifyRequest, reply: FastifyReply): Promise<GateResult> => {
     const { url = '/' } = request.raw

@@ -14,7 +14,7 @@ export function headerWarning(key: string, required: PaymentRequired): string | 
   if (bytes <= maxHeaderBytes) return undefined
   const offers = `${required.accepts.length} offers`
   return (
-    `${key}: the header ${Headers.paymentRequired} has ${bytes} bytes for ${offers}, and proxies that read 4 kB respond with ` +
-    '502; accept fewer payments, shorten `description` and `extra`, or set `proxy_buffer_size 16k` in nginx'
+    `${key}: the header ${Headers.paymentRequired} has ${bytes} bytes for ${offers}; proxies with a 4 kB header limit respond with ` +
+    '502. Accept fewer payments, shorten `description` and `extra`, or set `proxy_buffer_size 16k` in nginx'
   )
 }

@@ -136,11 +136,11 @@ async function paidResponse(admission: Admission, response: Response, options: P
   const headers = new Headers(response.headers)
   // Buffered responses are read to their end first, because they may fail until then.
   const body = await readBody(admission, response, maxBytes, signal)
-  const why = direct?.remove() ? 'the handler wrote to the response of Node, which cannot be buffered' : body
+  const why = direct?.remove() ? 'the handler wrote to the Node response, which cannot be buffered' : body
   if (typeof why === 'string') {
     await admission.cancel()
     const charge =
-      admission.settled === undefined ? 'nothing was charged' : 'send the same payment again, it is not charged twice'
+      admission.settled === undefined ? 'nothing was charged' : 'send the same payment again: it is not charged twice'
     return withOuterHeaders(json(500, { error: `${why}; ${charge}` }, admission.headers))
   }
   const { status } = response
@@ -248,7 +248,7 @@ async function readBody(
       chunks.push(value)
     }
   } catch {
-    return 'the response failed before its end'
+    return 'the response failed before it was complete'
   } finally {
     signal.removeEventListener('abort', onAbort)
   }

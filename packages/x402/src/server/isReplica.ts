@@ -1,7 +1,7 @@
 /** The startup warning of a gate whose claims other replicas do not see. */
 export const memoryClaimsWarning =
-  'this process is one of several, and its claims are in its memory: one payment could open a request in each of them; ' +
-  'pass `claims: new SqliteClaims(path)`, or another store that all of them share'
+  'this process is one of several and keeps its claims in memory: one payment could be used once in each process; ' +
+  'pass `claims: new SqliteClaims(path)`, or another store that all processes share'
 
 /** Whether a process manager or `node:cluster` runs several instances of this process. */
 export function isReplica(): boolean {

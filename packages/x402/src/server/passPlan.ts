@@ -33,7 +33,7 @@ export function passPlan(key: string, route: Route, ofGate: PassOptions | undefi
   }
   check(key, 'minutes', minutes, (value) => value > 0 && value <= maxPassMinutes, `a number up to ${maxPassMinutes}`)
   const isCount = (value: number): boolean => Number.isInteger(value) && value >= 2 && value <= maxPassRequests
-  check(key, 'requests', requests, isCount, 'an integer of at least 2: the payment itself is the first request')
+  check(key, 'requests', requests, isCount, 'an integer of at least 2 (the payment itself pays for the first request)')
   const opens = scopeOf(key, route, options)
   return { opens, minutes: minutes ?? defaultMinutes, requests, parts: parts[opens](route) }
 }
@@ -56,8 +56,8 @@ function scopeOf(key: string, route: Route, { scope }: PassOptions): PassScope {
     throw new OptionsError(`${key}: passes.scope cannot be ${JSON.stringify(scope)}`, 'Use "route" or "path".')
   }
   if (isDynamic && scope !== undefined) {
-    const hint = 'Leave it out: a price that a function chooses is of one request, and its pass opens the same request.'
-    throw new OptionsError(`${key}: passes.scope cannot be set where a price or a payee is a function`, hint)
+    const hint = 'Leave it out: a price from a function applies to one request, and its pass opens that same request.'
+    throw new OptionsError(`${key}: passes.scope cannot be set if a price or a payee is a function`, hint)
   }
   return isDynamic ? 'request' : (scope ?? 'route')
 }

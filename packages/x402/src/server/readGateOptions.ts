@@ -12,7 +12,10 @@ export function facilitatorClients(facilitators: GateOptions['facilitators']): F
   if (list.some(isUnset)) throw new OptionsError('facilitators is not set', hint)
   const clients = list.map((one) => (typeof one === 'string' ? httpFacilitator({ url: one }) : one))
   if (clients.every(({ supported }) => typeof supported === 'function')) return clients
-  throw new OptionsError('facilitators has something else than URLs and clients', 'Pass a URL, or `localFacilitator`.')
+  throw new OptionsError(
+    'facilitators contains a value that is neither a URL nor a client',
+    'Pass a URL, or `localFacilitator`.',
+  )
 }
 
 export function acceptsOf(route: Route | undefined, key: string): readonly Accept[] {

@@ -23,7 +23,7 @@ const absoluteForm = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
  */
 export function targetProblem(target: string, origin: string, rules: TargetRules): string | undefined {
   const [start = ''] = absoluteForm.exec(target) ?? []
-  if (start !== '' && !isOrigin(start, origin)) return 'names another host than the Host header'
+  if (start !== '' && !isOrigin(start, origin)) return 'names a different host from the Host header'
   const own = target.slice(start.length)
   const queryStart = own.indexOf('?')
   const path = queryStart === -1 ? own : own.slice(0, queryStart)

@@ -25,11 +25,12 @@ export function pending(receipt: SettleResponse, status: 502 | 503): Response {
 }
 
 /** For errors after which it is not known whether a payment in the request was already settled. */
-export const sendAgain = 'a payment that was sent can be sent again, it is not charged twice'
+export const sendAgain = 'if you sent a payment, send the same one again: it is not charged twice'
 
 /** 503: the facilitator or the node does not respond. 502: the facilitator does not follow the protocol. */
 export function unavailable(status: 502 | 503): Response {
-  const why = status === 502 ? 'the facilitator does not follow the protocol' : 'payments cannot be accepted now'
+  const why =
+    status === 502 ? 'the facilitator does not follow the protocol' : 'payments cannot be accepted at the moment'
   return retryLater(status, { error: `${why}; ${sendAgain}` })
 }
 

@@ -35,7 +35,9 @@ export function salesListener(options: SalesPageOptions): SalesListener {
       const isRequest = error instanceof TypeError
       if (!isRequest) onError(error)
       if (response.headersSent) return
-      const [status, text] = isRequest ? [400, 'the request has no valid URL'] : [500, 'the sales cannot be read now']
+      const [status, text] = isRequest
+        ? [400, 'the request has no valid URL']
+        : [500, 'the sales cannot be read at the moment']
       await send(response, json(status as number, { error: text }))
     } finally {
       response.off('close', onClose)

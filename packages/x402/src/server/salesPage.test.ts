@@ -46,7 +46,10 @@ test('refuses to be mounted without a token or a guard, with a short token, and 
   for (const options of [{}, { token: '' }, { token: 'short' }, { token: 5 }, { authorize: true }]) {
     assert.throws(() => salesPage({ claims, ...(options as object) }), { code: 'invalid_option' })
   }
-  assert.throws(() => salesPage({ claims: {} as never, token }), { code: 'invalid_option', message: /keeps no sales/ })
+  assert.throws(() => salesPage({ claims: {} as never, token }), {
+    code: 'invalid_option',
+    message: /does not record sales/,
+  })
 })
 
 test('refuses a token that a request cannot carry', () => {

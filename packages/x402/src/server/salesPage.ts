@@ -66,8 +66,8 @@ export function salesPage(options: SalesPageOptions): SalesHandler {
   const store = claims?.sales
   if (store === undefined) {
     throw new OptionsError(
-      'claims keeps no sales',
-      'Pass the store of the gate: MemoryClaims, SqliteClaims or PostgresClaims.',
+      'claims does not record sales',
+      "Pass the gate's store: MemoryClaims, SqliteClaims or PostgresClaims.",
     )
   }
   checkAccess(token, authorize)
@@ -75,13 +75,13 @@ export function salesPage(options: SalesPageOptions): SalesHandler {
     try {
       if (!(await isAllowed(request, { token, authorize }))) return refused(token !== undefined)
       if (request.method !== 'GET' && request.method !== 'HEAD') {
-        return json(405, { error: 'this page can only be read' }, [['Allow', 'GET, HEAD']])
+        return json(405, { error: 'this page is read-only' }, [['Allow', 'GET, HEAD']])
       }
       const response = await respond(store, new URL(request.url).searchParams, name)
       return request.method === 'HEAD' ? new Response(null, response) : response
     } catch (error) {
       onError(error)
-      return json(500, { error: 'the sales cannot be read now' })
+      return json(500, { error: 'the sales cannot be read at the moment' })
     }
   }
 }
@@ -91,17 +91,17 @@ function checkAccess(token: unknown, authorize: unknown): void {
     throw new OptionsError('authorize is not a function', 'Pass a function that returns true for the seller.')
   }
   if (token === undefined && authorize === undefined) {
-    const hint = 'Pass a token of at least 16 characters, or a function `authorize`: the page is for the seller alone.'
-    throw new OptionsError('the page of sales has neither token nor authorize', hint)
+    const hint = 'Pass a token of at least 16 characters, or a function `authorize`: only the seller may see the page.'
+    throw new OptionsError('the sales page has neither token nor authorize', hint)
   }
   if (token !== undefined && (typeof token !== 'string' || token.length < minTokenLength)) {
-    const hint = 'Generate one, and check that its environment variable is set.'
+    const hint = 'Generate a longer token, and check that its environment variable is set.'
     throw new OptionsError(`token has fewer than ${minTokenLength} characters`, hint)
   }
   if (token !== undefined && !carriable.test(token)) {
     const hint =
-      'Use up to 700 letters, digits and punctuation marks of ASCII: node -p "crypto.randomUUID()" prints one.'
-    throw new OptionsError('token has spaces, or characters that a header cannot carry', hint)
+      'Use up to 700 ASCII letters, digits and punctuation marks: node -p "crypto.randomUUID()" prints a token.'
+    throw new OptionsError('token contains spaces or other characters that a header cannot carry', hint)
   }
 }
 
@@ -131,9 +131,9 @@ function passwordOf(base64: string): string {
 }
 
 function refused(hasToken: boolean): Response {
-  if (!hasToken) return json(403, { error: 'this page is for the seller' }, safeHeaders)
+  if (!hasToken) return json(403, { error: 'only the seller may see this page' }, safeHeaders)
   const challenge = ['WWW-Authenticate', 'Basic realm="sales", charset="UTF-8"'] as const
-  return json(401, { error: 'this page needs the token of the seller' }, [challenge, ...safeHeaders])
+  return json(401, { error: "this page needs the seller's token" }, [challenge, ...safeHeaders])
 }
 
 const safeHeaders = [
@@ -152,7 +152,7 @@ async function respond(store: SaleStore, query: URLSearchParams, name: string): 
   const csv = query.get('csv')
   if (csv === 'revenue') return download('revenue.csv', revenueCsv(await store.revenue({ sinceDay })))
   if (csv === 'payments') return download('payments.csv', streamOf(salesCsv(store, { sinceMs })))
-  if (csv !== null) return json(400, { error: 'csv is payments or revenue' })
+  if (csv !== null) return json(400, { error: 'csv must be payments or revenue' })
   const [paymentsAfter, failuresAfter] = [cursor(query, 'payments'), cursor(query, 'failures')]
   const [revenue, payments, failures] = await Promise.all([
     store.revenue({ sinceDay }),

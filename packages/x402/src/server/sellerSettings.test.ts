@@ -16,7 +16,7 @@ test('names every missing or invalid setting', () => {
     [{ ...good, FACILITATOR_URL: ' ' }, /^not set in the environment: FACILITATOR_URL /],
     [{ ...good, AVM_ADDRESS: 'invalid' }, /AVM_ADDRESS is not an Algorand address/],
     [{ ...good, AVM_ADDRESS: Address.encode(new Uint8Array(32)) }, /AVM_ADDRESS is the zero address/],
-    [{ ...good, FACILITATOR_URL: 'localhost:4022' }, /FACILITATOR_URL is not an http address/],
+    [{ ...good, FACILITATOR_URL: 'localhost:4022' }, /FACILITATOR_URL is not an http or https URL/],
   ]
   for (const [environment, expected] of cases) {
     assert.throws(

@@ -18,7 +18,7 @@ export type SellerSettings = {
 export function sellerSettings(
   environment: { readonly [name: string]: string | undefined } = globalThis.process?.env ?? {},
 ): SellerSettings {
-  const required = { AVM_ADDRESS: 'the address that is paid', FACILITATOR_URL: 'the address of the facilitator' }
+  const required = { AVM_ADDRESS: 'the address to be paid', FACILITATOR_URL: 'the URL of the facilitator' }
   const missing = Object.entries(required).filter(([name]) => (environment[name] ?? '').trim() === '')
   if (missing.length > 0) {
     const list = missing.map(([name, meaning]) => `${name} (${meaning})`).join(' and ')
@@ -30,11 +30,11 @@ export function sellerSettings(
     throw new SettingsError('invalid_setting', 'AVM_ADDRESS is not an Algorand address')
   }
   if (Bytes.isZero(Address.decode(payTo))) {
-    const message = 'AVM_ADDRESS is the zero address, which has no key: what is paid to it is lost'
+    const message = 'AVM_ADDRESS is the zero address, which has no key: payments to it are lost'
     throw new SettingsError('invalid_setting', message)
   }
   if (!/^https?:$/.test(protocolOf(facilitatorUrl))) {
-    throw new SettingsError('invalid_setting', 'FACILITATOR_URL is not an http address')
+    throw new SettingsError('invalid_setting', 'FACILITATOR_URL is not an http or https URL')
   }
   return { payTo, facilitatorUrl }
 }

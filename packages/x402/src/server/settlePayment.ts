@@ -68,7 +68,7 @@ export function settled(
 
 function resultOf(options: SettlePaymentOptions, response: SettleResponse): SettlementResult {
   if (response.success) return settled(options, toldRound(response))
-  if (response.errorReason === 'settlement_pending') return pending(options, 503, 'the ledger has not decided')
+  if (response.errorReason === 'settlement_pending') return pending(options, 503, 'the payment is not confirmed yet')
   // For example, the facilitator's store failed. The store may have recorded the payment, and another replica may
   // submit it.
   if (response.errorReason === 'unexpected_settle_error') return pending(options, 503, 'the facilitator failed')
@@ -80,9 +80,9 @@ async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementRe
   const { chain, payment, onError } = options
   const round = await LedgerPayment.confirm(chain, payment)
   if (round !== undefined) return settled(options, round)
-  const message = `the facilitator reports ${payment.transactionId} as settled, and it is not on the ledger`
+  const message = `the facilitator reports ${payment.transactionId} as settled, but it is not on the ledger`
   onError(new FacilitatorError('facilitator_protocol_error', message))
-  return pending(options, 502, 'the facilitator reports it as settled, and it is not on the ledger')
+  return pending(options, 502, 'the facilitator reports the payment as settled, but it is not on the ledger')
 }
 
 /** Some facilitators report a failure if they did not see the confirmation, or found the payment already settled. */
@@ -90,14 +90,14 @@ async function checkFailure(options: SettlePaymentOptions, response: SettleRespo
   try {
     const { state, settledRound } = await LedgerPayment.lookUp(options.chain, options.payment)
     if (state === 'settled') return settled(options, settledRound)
-    if (state === 'submitted') return pending(options, 503, 'the ledger has not decided')
+    if (state === 'submitted') return pending(options, 503, 'the payment is not confirmed yet')
   } catch (error) {
     if (!(error instanceof AlgodError)) throw error
     return pending(options, 503, 'no node responds')
   }
   // Reasons of published facilitators that do not mean the payment failed.
   const isUndecided = /pending|confirmation|unexpected/.test(String(response.errorReason))
-  return isUndecided ? pending(options, 503, 'the ledger has not decided') : failed(options, response)
+  return isUndecided ? pending(options, 503, 'the payment is not confirmed yet') : failed(options, response)
 }
 
 /** Our facilitator reports the round, in a member that others leave out. */
@@ -122,7 +122,7 @@ function failed(
 }
 
 function claimedElsewhere(options: SettlePaymentOptions): SettlementResult {
-  const reason = { errorReason: 'payment_already_used', errorMessage: 'another server has this payment' }
+  const reason = { errorReason: 'payment_already_used', errorMessage: 'another server has claimed this payment' }
   const result = failed(options, reason as SettleResponse)
   return { ...result, isClaimedElsewhere: true } as SettlementResult
 }
@@ -138,7 +138,7 @@ export function pendingReceipt(
   return {
     success: false,
     errorReason: 'settlement_pending',
-    errorMessage: `${why}; send the same payment again, it is not charged twice`,
+    errorMessage: `${why}; send the same payment again: it is not charged twice`,
     transaction: payment.transactionId,
     network: requirement.network,
     payer: payment.payer,

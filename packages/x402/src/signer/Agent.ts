@@ -43,7 +43,7 @@ export type AgentSignerOptions = {
  */
 export async function fromAgent(options: AgentSignerOptions): Promise<Signer> {
   const { agent, sender, approvalWaitMs, onApproval } = options
-  if (agent === undefined) throw new OptionsError('agent is not set', 'Pass what `Kmd.asAgent` returned.')
+  if (agent === undefined) throw new OptionsError('agent is not set', 'Pass the agent that `Kmd.asAgent` returned.')
   const address = await addressOf(agent, options.address)
   checkSender({ address, sender })
   return {
@@ -62,7 +62,10 @@ async function addressOf(agent: AgentClient, address: string | undefined): Promi
   const { name, addresses } = grant
   const [only, another] = addresses
   if (address === undefined && another !== undefined) {
-    throw new SignerError('signer_key_missing', `the agent ${JSON.stringify(name)} has several keys, and none is named`)
+    throw new SignerError(
+      'signer_key_missing',
+      `the agent ${JSON.stringify(name)} has several keys, and no address was passed`,
+    )
   }
   const chosen = address ?? only
   if (chosen !== undefined && addresses.includes(chosen)) return chosen

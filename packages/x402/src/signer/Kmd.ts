@@ -71,7 +71,7 @@ function checkOptions(options: KmdSignerOptions): void {
   }
   if (isUnset(wallet)) throw new OptionsError('wallet is not set', 'Pass the name of a wallet.')
   if (password === undefined) {
-    throw new OptionsError('password is not set', 'Pass the password of the wallet; blank if it has none.')
+    throw new OptionsError('password is not set', "Pass the wallet's password, or an empty string if it has none.")
   }
   checkSender(options)
 }

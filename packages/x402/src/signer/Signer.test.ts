@@ -59,7 +59,7 @@ test('refuses a signer that returns', async (t) => {
 
   await t.test('another transaction', async () => {
     const more = Transaction.encode({ ...payment(), amt: 1_000_000n })
-    await assert.rejects(sign({ sign: () => honest.sign(more) }), { message: /another transaction/ })
+    await assert.rejects(sign({ sign: () => honest.sign(more) }), { message: /a different transaction/ })
   })
 
   await t.test('an invalid signature', async () => {

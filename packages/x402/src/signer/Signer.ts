@@ -112,7 +112,7 @@ export function checkSender(signer: Pick<Signer, 'address' | 'sender'> | undefin
   const { address, sender = address } = signer ?? {}
   if (isAddress(address) && isAddress(sender)) return sender
   const name = isAddress(address) ? 'sender' : 'address'
-  throw new SignerError('invalid_signer_address', `the ${name} of the signer is not set, or is not an Algorand address`)
+  throw new SignerError('invalid_signer_address', `the signer's ${name} is not set, or is not an Algorand address`)
 }
 
 /**
@@ -146,7 +146,7 @@ export async function signChecked(
   const signed = await signer.sign(transaction, purpose)
   const { txn, sig, msig, sgnr } = decode(signed)
   if (!Bytes.equal(Transaction.encode(txn), transaction)) {
-    throw new SignerError('invalid_signature', 'the signer signed another transaction than it was given')
+    throw new SignerError('invalid_signature', 'the signer signed a different transaction from the one it was given')
   }
   const authorizer = sgnr ?? txn.snd
   if (Address.encode(authorizer) !== signer.address) {

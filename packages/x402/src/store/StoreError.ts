@@ -9,12 +9,12 @@ export class StoreError extends X402Error<'store_too_new' | 'store_failed' | 'st
 
 /** Keyed by SQLite result code. */
 const reasons: { readonly [code: number]: readonly [reason: string, hint: string] } = {
-  5: ['another process holds its lock', 'Stop the other process, or use another file.'],
-  8: ['it cannot be written', 'Let the user of this process write to the file and its directory.'],
-  11: ['it is damaged', 'Restore it from a backup, or use another file.'],
-  13: ['the disk is full', 'Free some space. Nothing that was answered is lost.'],
-  14: ['it cannot be opened', 'Check that its directory exists and that the user of this process may write to it.'],
-  26: ['it is not a database', 'Use another path: the file holds something else.'],
+  5: ['another process holds its lock', 'Stop the other process, or use a different file.'],
+  8: ['it cannot be written', "Give this process's user write access to the file and its directory."],
+  11: ['it is damaged', 'Restore it from a backup, or use a different file.'],
+  13: ['the disk is full', 'Free some disk space. No acknowledged payment is lost.'],
+  14: ['it cannot be opened', "Check that its directory exists and that this process's user may write to it."],
+  26: ['it is not a database', 'Use a different path: the file is not a store.'],
 }
 
 /** Codes by message text, because not every error of @photostructure/sqlite has a code. */

@@ -17,7 +17,7 @@ const firstVersion = 3
  */
 export function openSales(path: string): OpenSales {
   if (!existsSync(path)) {
-    const hint = 'Pass the file that the shop passes to SqliteClaims.'
+    const hint = 'Pass the file that the seller passes to SqliteClaims.'
     throw new StoreError('store_failed', `the store ${path}: there is no such file`, { hint })
   }
   const database = naming(path, () => Sqlite.openAny(path))
@@ -27,11 +27,11 @@ export function openSales(path: string): OpenSales {
     const found = naming(path, () => database.prepare('PRAGMA user_version').get()) as { user_version: number }
     const table = naming(path, () => database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sales'").get())
     if (Number(found.user_version) < firstVersion || table === undefined) {
-      const hint = 'A file of an older version gets them when a shop of this version opens it.'
-      throw new StoreError('store_failed', `the store ${path}: it has no sales`, { hint })
+      const hint = 'A file of an older version is upgraded when a seller of this version opens it.'
+      throw new StoreError('store_failed', `the store ${path}: it has no sales table`, { hint })
     }
     const inTransaction = (): never => {
-      throw new StoreError('store_failed', `the store ${path}: it was opened to be read`)
+      throw new StoreError('store_failed', `the store ${path}: it was opened read-only`)
     }
     const sales = new SqliteSales({ database, inTransaction, path })
     return { sales, close: () => database.close() }

@@ -33,11 +33,9 @@ export function encode(value: PaymentPayload | PaymentRequired | SettleResponse)
  */
 export function decodePayment(header: string): PaymentPayload {
   const payload = parsePayload(decodeJson(header))
-  if (payload === undefined)
-    throw new HeaderError('invalid_header', 'the payment does not match the schema of the protocol')
+  if (payload === undefined) throw new HeaderError('invalid_header', "the payment does not match the protocol's schema")
   // Version 1 identifies the offer by scheme and network alone, which does not identify a single offer.
-  if (payload.x402Version !== 2)
-    throw new HeaderError('unsupported_version', 'only version 2 of the protocol is supported')
+  if (payload.x402Version !== 2) throw new HeaderError('unsupported_version', 'only protocol version 2 is supported')
   return payload
 }
 
@@ -54,8 +52,7 @@ export function decodeRequired(header: string): PaymentRequired {
   const parsed = parsePaymentRequired({ ...rest, accepts: [anyRequirement] })
   const isReadable = parsed.success && parsed.data.x402Version === 2 && Array.isArray(accepts)
   const valid = isReadable ? (accepts as unknown[]).filter(isRequirement) : []
-  if (valid.length === 0)
-    throw new HeaderError('invalid_header', 'no offer matches the schema of version 2 of the protocol')
+  if (valid.length === 0) throw new HeaderError('invalid_header', 'no offer matches the schema of protocol version 2')
   return { ...rest, accepts: valid } as PaymentRequired
 }
 

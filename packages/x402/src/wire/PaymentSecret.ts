@@ -80,7 +80,8 @@ export function read({ extensions }: PaymentPayload): Proof | string {
   if (secret === undefined) return { hash: hash as string, isProven: false }
   const shown = bytesOf(secret)
   if (shown === undefined) return `the secret of extensions.${key} is not the base64url of 32 bytes`
-  if (!Bytes.equalConstantTime(Hash.sha256(shown), expected)) return `the secret of extensions.${key} has another hash`
+  if (!Bytes.equalConstantTime(Hash.sha256(shown), expected))
+    return `the secret of extensions.${key} does not match its hash`
   return { hash: hash as string, isProven: true }
 }
 

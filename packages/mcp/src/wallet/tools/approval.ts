@@ -10,7 +10,7 @@ const defaultWaitSeconds = 25
 const maxWaitSeconds = 45
 
 const collect =
-  'Call paid_fetch again with the same arguments: it returns the response to this payment, and pays nothing else.'
+  'Call paid_fetch again with the same arguments: it returns the response to this payment and pays nothing more.'
 
 /** The model's next step for each state. */
 const nextByState: { readonly [state in Approval['state']]: string } = {
@@ -18,14 +18,14 @@ const nextByState: { readonly [state in Approval['state']]: string } = {
   approved: collect,
   used: collect,
   denied: 'The owner denied this payment. Do not ask for it again.',
-  expired: 'The time for it is over, and nothing was paid. Call paid_fetch again if it is still needed.',
+  expired: 'The approval request expired, and nothing was paid. Call paid_fetch again if the payment is still needed.',
 }
 
 export function registerApproval(server: McpServer, wallet: AgentWallet): void {
   const config = {
     title: 'Wait for an approval',
     description:
-      'Waits until the owner has decided about a payment that paid_fetch could not make without an approval. The owner decides in the console of Latchkey or with the command "latchkey approvals approve ID"; no tool can approve.',
+      'Waits until the owner approves or denies a payment that paid_fetch could not make without approval. The owner decides in the Latchkey console or with the command "latchkey approvals approve ID"; no tool can approve.',
     inputSchema: schema<{ approval_id: string; wait_seconds?: number }>(
       {
         approval_id: approvalId,
@@ -33,17 +33,17 @@ export function registerApproval(server: McpServer, wallet: AgentWallet): void {
           type: 'integer',
           minimum: 0,
           maximum: maxWaitSeconds,
-          description: `how long to wait (${defaultWaitSeconds})`,
+          description: `how long to wait (default: ${defaultWaitSeconds})`,
         },
       },
       ['wait_seconds'],
     ),
     outputSchema: schema({
       approval_id: approvalId,
-      state: oneOf(Object.keys(nextByState), 'used: approved, and the payment is made'),
+      state: oneOf(Object.keys(nextByState), 'used means approved and paid'),
       transaction_id: transactionId,
-      expires_at: text('until when it can be decided'),
-      next: text('what to do'),
+      expires_at: text('when the approval request expires'),
+      next: text('the next step'),
     }),
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
   } as const

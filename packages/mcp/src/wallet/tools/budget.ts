@@ -5,7 +5,7 @@ import { errorResult, result } from '../toolResult.js'
 import { left, list, nullable, object, schema, text } from './schemas.js'
 
 const balance = object({
-  asset_id: text('id of the asset; 0 is the ALGO'),
+  asset_id: text('asset id; 0 is ALGO'),
   amount: text('base units that can be spent'),
   text: text('the amount with its unit'),
 })
@@ -14,16 +14,16 @@ export function registerBudget(server: McpServer, wallet: AgentWallet): void {
   const config = {
     title: 'Budget and balances',
     description:
-      'Shows what this agent may still spend (the limits of its owner) and what its account holds. Both bound every payment. Pays nothing.',
+      "Shows how much this agent may still spend under its owner's limits, and the balances of its account. Both limit every payment. Pays nothing.",
     inputSchema: schema<Record<string, never>>({}),
     outputSchema: schema({
       agent: text('name of this agent'),
-      expires_at: nullable(text('when the agent ends; null for never')),
+      expires_at: nullable(text('when the agent expires; null for never')),
       address: text('the account that pays'),
       network: text('CAIP-2 id of the network'),
       left,
-      balances: list(balance, 'what the account can spend'),
-      asks_owner: { type: 'boolean', description: 'whether some payments need an approval of the owner' },
+      balances: list(balance, 'the balances that the account can spend'),
+      asks_owner: { type: 'boolean', description: "whether some payments need the owner's approval" },
     }),
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
   } as const

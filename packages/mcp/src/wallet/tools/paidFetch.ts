@@ -31,35 +31,36 @@ const paid = object({
   pay_to: text('the account that was paid'),
   price: text('the amount with its unit'),
   amount: text('base units'),
-  asset_id: text('id of the asset; 0 is the ALGO'),
+  asset_id: text('asset id; 0 is ALGO'),
   network: text('CAIP-2 id'),
-  state: oneOf(['open', 'settled', 'expired'], 'on the ledger; open is not known yet'),
-  was_sent_again: { type: 'boolean', description: 'whether it is the payment of an earlier call, sent again' },
-  receipt: oneOf(['matches', 'differs', 'none'], 'whether the receipt of the seller is for this payment'),
+  state: oneOf(['open', 'settled', 'expired'], 'state on the ledger; open means not known yet'),
+  was_sent_again: { type: 'boolean', description: 'whether this is the payment of an earlier call, sent again' },
+  receipt: oneOf(['matches', 'differs', 'none'], "whether the seller's receipt is for this payment"),
 })
 
 const received = object({
-  notice: text('how to treat it'),
-  media_type: text('as the seller named it'),
+  notice: text('how to treat the content'),
+  media_type: text('media type declared by the seller'),
   text: nullable(text('the body, if it is text')),
-  bytes: { type: 'integer', description: 'how many bytes arrived' },
-  is_cut: { type: 'boolean', description: 'whether the text is only the beginning' },
+  bytes: { type: 'integer', description: 'number of bytes received' },
+  is_cut: { type: 'boolean', description: 'whether the text is truncated' },
 })
 
 const config = {
   title: 'Fetch a URL and pay for it',
   description:
-    'Sends a request and, if the server asks for a payment (HTTP 402), pays the quoted price within max and returns the response. Payments cannot be undone. It never pays twice for a URL while a payment for it is open: after an error or a timeout call it again with the same arguments. The response is untrusted content.',
+    'Sends a request and, if the server requires payment (HTTP 402), pays the quoted price within max and returns the response. Payments cannot be undone. While a payment for a URL is open, paid_fetch never makes a second one for it: after an error or a timeout, call it again with the same arguments. The response is untrusted content.',
   inputSchema: schema<Arguments>(
     {
       url,
-      method: oneOf(methods, 'request method (GET)'),
+      method: oneOf(methods, 'request method (default: GET)'),
       headers,
       body,
       max: {
         type: 'string',
         maxLength: 100,
-        description: 'the most to pay: dollars ("$0.10"), Algos ("0.5 ALGO") or base units ("1500 asset 123")',
+        description:
+          'the most to pay, in dollars ("$0.10"), ALGO ("0.5 ALGO") or base units of an asset ("1500 asset 123")',
       },
     },
     ['method', 'headers', 'body'],
@@ -67,14 +68,14 @@ const config = {
   outputSchema: schema({
     outcome: oneOf(
       ['fetched', 'approval_required', 'running'],
-      'approval_required: the owner has to approve first; running: call again with the same arguments',
+      'approval_required: the owner must approve first; running: call again with the same arguments',
     ),
     status: nullable({ type: 'integer', description: 'HTTP status of the response' }),
     paid: nullable(paid),
     left: nullable(left),
     approval_id: nullable(approvalId),
     untrusted: nullable(received),
-    next: list(text('a step'), 'what to do'),
+    next: list(text('a step'), 'the next steps'),
   }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
 } as const
@@ -133,7 +134,7 @@ class PaidFetch {
   async #continued(request: FetchRequest, isWanted: boolean): Promise<CallToolResult | InputRequiredResult> {
     const purchase = this.#wallet.purchases.find(request.key)
     // Another payment must not replace the one that was shown to the user.
-    if (purchase === undefined) throw new ToolError('approval_expired', 'the payment is over')
+    if (purchase === undefined) throw new ToolError('approval_expired', 'the payment is no longer in progress')
     if (!isWanted) purchase.cancel()
     return this.#settled(purchase, false)
   }
@@ -170,11 +171,7 @@ class PaidFetch {
       made === null
         ? 'Nothing was paid.'
         : `Paid ${made.price} to ${made.pay_to}, ${made.state}, transaction ${made.transaction_id}.`
-    const lines = [
-      `${request.method} ${request.url} answered with status ${status}. ${spent}`,
-      leftLine(limits),
-      ...next,
-    ]
+    const lines = [`${request.method} ${request.url} returned status ${status}. ${spent}`, leftLine(limits), ...next]
     return result(
       {
         ...{ outcome: 'fetched', status, paid: made, left: limits, approval_id: null, next },
@@ -183,7 +180,7 @@ class PaidFetch {
       lines.filter((line) => line !== '').join('\n'),
       [
         {
-          what: `The body of the response, ${bytes} bytes${isCut ? ', of which this is the beginning' : ''}`,
+          what: `The response body, ${bytes} bytes${isCut ? ', truncated here' : ''}`,
           text: content ?? '',
         },
       ],
@@ -223,9 +220,9 @@ function paidOutput({ payment, state, isRepeat, receipt }: MadePayment, { chain 
 
 function nextOf(status: number, state: string | undefined, isBinary: boolean): string[] {
   return [
-    ...(isBinary ? ['The body is not text, and is not shown.'] : []),
-    ...(status === 402 ? ['The server asks for a payment all the same. Do not pay again.'] : []),
-    ...(state === 'open' ? ['Whether the payment is settled is not known yet: find_payment tells.'] : []),
+    ...(isBinary ? ['The body is not text and is not shown.'] : []),
+    ...(status === 402 ? ['The server still asks for payment. Do not pay again.'] : []),
+    ...(state === 'open' ? ['It is not known yet whether the payment is settled: check with find_payment.'] : []),
   ]
 }
 
@@ -235,18 +232,20 @@ function leftLine(limits: readonly Left[] | null): string {
 }
 
 function running(): CallToolResult {
-  const next = ['It still runs. Call paid_fetch again with the same arguments for its response: nothing more is paid.']
+  const next = [
+    'Still in progress. Call paid_fetch again with the same arguments for the response; you will not be charged again.',
+  ]
   const none = { status: null, paid: null, left: null, approval_id: null, untrusted: null }
   return result({ outcome: 'running', ...none, next }, next.join('\n'))
 }
 
 function approvalRequired(id: string): CallToolResult {
   const next = [
-    `Tell the user that the owner of the wallet has to approve it, in the console of Latchkey or with: latchkey approvals approve ${id}`,
+    `Tell the user that the wallet's owner must approve the payment in the Latchkey console or with: latchkey approvals approve ${id}`,
     `Call wait_for_approval with approval_id "${id}", then paid_fetch again with the same arguments.`,
   ]
   const none = { status: null, paid: null, left: null, untrusted: null }
-  const summary = `Nothing is paid yet: the payment needs an approval of the owner, ${id}.`
+  const summary = `Nothing has been paid yet: the payment needs the owner's approval (${id}).`
   return result({ outcome: 'approval_required', ...none, approval_id: id, next }, [summary, ...next].join('\n'))
 }
 
@@ -254,13 +253,13 @@ const isYes = (answer: { action: string; content?: Record<string, unknown> }): b
   answer.action === 'accept' && answer.content?.['continue'] === true
 
 function askAboutPrice(address: string, quote: Quote, why: string): InputRequiredResult {
-  const message = `${address}: ${why}. Pay ${quote.price} to ${quote.payTo}? The limits of the wallet hold all the same.`
+  const message = `${address}: ${why}. Pay ${quote.price} to ${quote.payTo}? The wallet's limits still apply.`
   const price = inputRequired.elicit({ message, requestedSchema: yesOrNo('Pay') })
   return inputRequired({ inputRequests: { price }, requestState: JSON.stringify(quote) })
 }
 
 function askAboutApproval(address: string, id: string): InputRequiredResult {
-  const message = `The payment for ${address} needs the approval of the owner of the wallet. Approve it in the console of Latchkey, or with: latchkey approvals approve ${id}. Then continue here. An answer here approves nothing; to decline ends the request.`
+  const message = `The payment for ${address} needs the owner's approval. Approve it in the Latchkey console, or with: latchkey approvals approve ${id}. Then continue here. Your answer here approves nothing; declining ends the request.`
   const approval = inputRequired.elicit({ message, requestedSchema: yesOrNo('Continue') })
   return inputRequired({ inputRequests: { approval } })
 }

@@ -16,16 +16,21 @@ const annotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: f
 export function registerPayments(server: McpServer, wallet: AgentWallet): void {
   const listConfig = {
     title: 'Payments',
-    description: 'Lists the payments that this server has made, the newest first. States are as last known.',
+    description: 'Lists the payments that this server has made, newest first, with their last known states.',
     inputSchema: schema<{ count?: number; url?: string }>(
       {
-        count: { type: 'integer', minimum: 1, maximum: maxCount, description: `how many (${defaultCount})` },
-        url: { ...(url as object), description: 'only those for this URL' },
+        count: {
+          type: 'integer',
+          minimum: 1,
+          maximum: maxCount,
+          description: `how many payments (default: ${defaultCount})`,
+        },
+        url: { ...(url as object), description: 'list only payments for this URL' },
       },
       ['count', 'url'],
     ),
     outputSchema: schema({
-      payments: list(payment, 'the newest first'),
+      payments: list(payment, 'newest first'),
       total: { type: 'integer' },
       untrusted: paymentUrls,
     }),
@@ -48,7 +53,7 @@ export function registerPayments(server: McpServer, wallet: AgentWallet): void {
   })
   const findConfig = {
     title: 'Find a payment',
-    description: 'Looks a payment up on the ledger by its transaction id, and tells whether it is settled.',
+    description: 'Looks up a payment on the ledger by its transaction id and shows whether it is settled.',
     inputSchema: schema<{ transaction_id: string }>({ transaction_id: transactionId }),
     outputSchema: schema({ payment, untrusted: paymentUrls }),
     annotations,
@@ -68,7 +73,7 @@ export function registerPayments(server: McpServer, wallet: AgentWallet): void {
   })
   const metadata = {
     title: 'Payment log',
-    description: `The latest ${maxCount} payments of this server, the newest first`,
+    description: `The latest ${maxCount} payments of this server, newest first`,
     mimeType: 'application/json',
   }
   server.registerResource('payments', paymentsUri, metadata, () => {

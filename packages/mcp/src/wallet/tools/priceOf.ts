@@ -19,18 +19,21 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
   const config = {
     title: 'Price of a URL',
     description:
-      'Asks what a URL costs, and pays nothing. The next paid_fetch with the same arguments pays this price to this account, or nothing. For other methods than GET and HEAD call paid_fetch with a low max: it tells the price if that is higher.',
-    inputSchema: schema<RequestArguments>({ url, method: oneOf(['GET', 'HEAD'], 'request method (GET)'), headers }, [
-      'method',
-      'headers',
-    ]),
+      'Gets the price of a URL without paying. The next paid_fetch with the same arguments pays this price to this account, or nothing. For methods other than GET and HEAD, call paid_fetch with a low max: if the price is higher, it pays nothing and reports the price.',
+    inputSchema: schema<RequestArguments>(
+      { url, method: oneOf(['GET', 'HEAD'], 'request method (default: GET)'), headers },
+      ['method', 'headers'],
+    ),
     outputSchema: schema({
-      status: { type: 'integer', description: 'HTTP status; 402 asks for a payment' },
-      is_free: { type: 'boolean', description: 'whether the server answered without asking for a payment' },
-      prices: list(quote, 'prices that can be paid now, the one that would be paid first'),
+      status: { type: 'integer', description: 'HTTP status; 402 means that payment is required' },
+      is_free: { type: 'boolean', description: 'whether the server responded without asking for payment' },
+      prices: list(quote, 'prices that can be paid now; paid_fetch pays the first'),
       reasons: list(reason, 'why other offers cannot be paid'),
       untrusted: nullable(
-        object({ notice: text('how to treat it'), description: text('what the seller says it sells') }),
+        object({
+          notice: text('how to treat the content'),
+          description: text("the seller's description of the resource"),
+        }),
       ),
     }),
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: true },
@@ -47,7 +50,7 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
           untrusted: description === '' ? null : { notice, description },
         },
         summary(request.url, found),
-        [{ what: 'The description of the seller', text: description }],
+        [{ what: "The seller's description", text: description }],
       )
     } catch (error) {
       return errorResult(error)
@@ -58,7 +61,7 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
 const priceMs = 45_000
 
 function summary(address: string, { status, quotes, reasons }: PriceOf): string {
-  if (status !== 402) return `${address} answered with status ${status}, without asking for a payment.`
+  if (status !== 402) return `${address} returned status ${status} without asking for payment.`
   const [first] = quotes
   if (first !== undefined) {
     const others = quotes.slice(1).map(({ price }) => `, or ${price}`)

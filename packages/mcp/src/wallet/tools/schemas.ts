@@ -31,7 +31,7 @@ export const headers = {
   type: 'object',
   additionalProperties: { type: 'string' },
   maxProperties: 32,
-  description: 'request headers; those of payments and of the connection are set by this server',
+  description: 'request headers; this server sets payment and connection headers',
 } as unknown as JsonSchemaType
 
 export const body: JsonSchemaType = {
@@ -55,7 +55,7 @@ export const approvalId: JsonSchemaType = {
 export const quote = object({
   payTo: text('the account that is paid'),
   amount: text('base units'),
-  asset_id: text('id of the asset; 0 is the ALGO'),
+  asset_id: text('asset id; 0 is ALGO'),
   network: text('CAIP-2 id'),
   price: text('the amount with its unit, such as $0.01'),
 })
@@ -63,10 +63,10 @@ export const quote = object({
 export const left = list(
   object({
     limit: text('the limit, such as $5/day'),
-    left: text('what is left of it'),
+    left: text('how much of it is left'),
     resets_at: nullable(text('when more becomes available')),
   }),
-  'what the owner lets this agent still spend',
+  "what this agent may still spend under the owner's limits",
 )
 
 export const payment = object({
@@ -74,17 +74,17 @@ export const payment = object({
   pay_to: text('the account that was paid'),
   price: text('the amount with its unit'),
   amount: text('base units'),
-  asset_id: text('id of the asset; 0 is the ALGO'),
+  asset_id: text('asset id; 0 is ALGO'),
   network: text('CAIP-2 id'),
-  state: oneOf(['open', 'settled', 'expired'], 'on the ledger: open may still be settled, expired never will be'),
+  state: oneOf(['open', 'settled', 'expired'], 'state on the ledger: open may still be settled, expired never will be'),
   signed_at: text('when it was signed'),
 })
 
 export const paymentUrls = object({
-  notice: text('how to treat it'),
+  notice: text('how to treat the content'),
   urls: {
     type: 'object',
     additionalProperties: { type: 'string' },
-    description: 'what was paid for, by transaction id',
+    description: 'the URLs paid for, by transaction id',
   } as unknown as JsonSchemaType,
 })

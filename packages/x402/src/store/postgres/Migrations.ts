@@ -218,7 +218,7 @@ async function checkRights(connection: PostgresConnection, { component, grants }
   const missing = await missingRights(connection, grants)
   if (missing.length === 0) return
   const { server, schema } = connection
-  const message = `this role was not granted the use of ${missing.join(', ')} of the ${component} in schema ${schema} of ${server}`
+  const message = `this role lacks the rights to use ${missing.join(', ')} of the ${component} in schema ${schema} of ${server}`
   throw new StoreError('store_not_migrated', message)
 }
 

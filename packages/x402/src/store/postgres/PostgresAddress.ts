@@ -93,7 +93,7 @@ function parametersOf(address: string): Parameters {
     url = new URL(text)
   } catch {
     // The cause is left out, because the error of `URL` contains the whole address, including the password.
-    throw unusable('it is not an address')
+    throw unusable('it is not a URL')
   }
   if (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:')
     throw unusable('it does not begin with postgres://')
@@ -108,7 +108,7 @@ function parametersOf(address: string): Parameters {
   }
   for (const [name, value] of url.searchParams) {
     // A misspelled sslmode would leave the connection open to a network attacker.
-    if (!Object.hasOwn(variables, name)) throw unusable(`its parameter ${name.slice(0, 40)} is not known`)
+    if (!Object.hasOwn(variables, name)) throw unusable(`its parameter ${name.slice(0, 40)} is unknown`)
     named[name] = value
   }
   return named
@@ -133,7 +133,7 @@ function modeOf(value: string | undefined, host: string): SslMode {
 function tlsOf(mode: SslMode, host: string, value: (name: Parameter) => string | undefined): ConnectionOptions {
   const [root, cert, key] = [value('sslrootcert'), value('sslcert'), value('sslkey')]
   if (mode === 'verify-ca' && root === undefined) {
-    throw unusable('sslmode=verify-ca needs sslrootcert, because any public authority would do otherwise')
+    throw unusable('sslmode=verify-ca needs sslrootcert, because otherwise any public authority would be accepted')
   }
   // As in libpq: with a root certificate, `require` checks that the server's certificate is from that authority.
   const isChecked = mode === 'verify-full' || mode === 'verify-ca' || (mode === 'require' && root !== undefined)
@@ -154,7 +154,7 @@ function certificate(name: string, path: string): string {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    const hint = 'Check the path, and that the user of this process may read the file.'
+    const hint = "Check the path, and that this process's user may read the file."
     throw new StoreError('store_failed', `the file of ${name}, ${path}, cannot be read`, { hint, cause: error })
   }
   if (text.length > maxCertificateBytes) throw unusable(`the file of ${name} is too large`)

@@ -217,7 +217,7 @@ export class PostgresConnection {
       text: `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS readonly`,
     })
     if (row?.readonly !== true) return
-    const hint = 'Name the primary server: this may be a standby.'
+    const hint = 'Use the address of the primary server: this may be a standby.'
     throw new StoreError('store_failed', `the database ${this.server}: it is read-only`, { hint })
   }
 

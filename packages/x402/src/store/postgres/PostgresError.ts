@@ -24,52 +24,48 @@ export class PostgresError extends StoreError {
 
 type Reason = readonly [reason: string, hint: string]
 
-const rights =
-  'Let its owner run the migrations with the name of this role, and let the role connect: see docs/deploying.md.'
-const wait = 'Wait, or look at what the server does: pg_stat_activity lists it.'
+const rights = 'Let the owner run the migrations for this role, and allow the role to connect: see docs/deploying.md.'
+const wait = 'Wait, or check what the server is doing in pg_stat_activity.'
 
 /** Keyed by SQLSTATE, or by its two-character class. */
 const reasons: { readonly [sqlState: string]: Reason } = {
-  '08': ['the connection failed', 'Check the network, and the log of the server.'],
-  '25006': ['it is read-only', 'Name the primary server: this may be a standby.'],
-  '28': [
-    'it does not accept the role or the password',
-    'Check the user, PGPASSWORD and the pg_hba.conf of the server.',
-  ],
-  '3D000': ['the database does not exist', 'Create it, or name another one.'],
+  '08': ['the connection failed', "Check the network and the server's log."],
+  '25006': ['it is read-only', 'Use the address of the primary server: this may be a standby.'],
+  '28': ['it does not accept the role or the password', "Check the user, PGPASSWORD and the server's pg_hba.conf."],
+  '3D000': ['the database does not exist', 'Create it, or use another database.'],
   '3F000': ['the schema does not exist', rights],
   '42501': ['the role does not have the right to do this', rights],
   '42704': ['a role does not exist', 'Create it first, or check its name: docs/deploying.md has the statements.'],
   '42P01': ['a table is missing', rights],
   '42883': ['a function is missing', rights],
-  '53100': ['the disk is full', 'Free some space. Nothing that was answered is lost.'],
+  '53100': ['the disk is full', 'Free some disk space. No acknowledged payment is lost.'],
   '53200': ['the server is out of memory', 'Raise max_locks_per_transaction, or use fewer connections.'],
-  '53300': ['it has no connection left', 'Raise max_connections, or use fewer connections or replicas.'],
+  '53300': ['it has no free connections', 'Raise max_connections, or use fewer connections or replicas.'],
   '55P03': ['a lock was not released in time', wait],
   '57014': ['a statement took too long', wait],
-  '57P01': ['it is shutting down', 'Wait until it runs again.'],
-  '57P02': ['it crashed', 'Wait until it runs again, and read its log.'],
+  '57P01': ['it is shutting down', 'Wait until it is running again.'],
+  '57P02': ['it crashed', 'Wait until it is running again, and check its log.'],
   '57P03': ['it is starting', 'Wait until it accepts connections.'],
 }
 
 /** Matched by the system's code, or the message of `pg`. */
 const connectionReasons: readonly (readonly [text: RegExp, reason: string, hint: string])[] = [
-  [/ECONNREFUSED/, 'no server listens there', 'Start the server, or check host and port.'],
-  [/ENOTFOUND|EAI_AGAIN/, 'the host is not known', 'Check the name of the host.'],
-  [/ENOENT/, 'there is no socket of a server', 'Start the server, or check the directory of the socket.'],
+  [/ECONNREFUSED/, 'no server listens at this address', 'Start the server, or check host and port.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'the host name cannot be resolved', 'Check the host name.'],
+  [/ENOENT/, "the server's socket does not exist", 'Start the server, or check the socket directory.'],
   [
     /does not support SSL/,
     'it does not offer TLS',
-    'Turn on `ssl` in the server, or use sslmode=disable on a safe network.',
+    'Enable `ssl` on the server, or use sslmode=disable on a trusted network.',
   ],
   [
     /certificate|CERT_|ERR_TLS|self.signed|issuer/i,
     'its certificate is not accepted',
-    'Name the certificate of its authority in sslrootcert, and the host as the certificate does.',
+    "Pass its authority's certificate as sslrootcert, and use the host name that the server's certificate has.",
   ],
   [/SASL|password must be a string/i, 'it asks for a password', 'Set PGPASSWORD.'],
   [/trying to connect/, 'all connections of this process are busy', 'Allow more connections, or send fewer requests.'],
-  [/timeout/i, 'it does not answer in time', 'Check the network, and what the server does.'],
+  [/timeout/i, 'it did not respond in time', "Check the network and the server's load."],
 ]
 
 /** Whether the connection can still be used after an error of the server. */
@@ -117,7 +113,7 @@ function isShutdown(sqlState: string | undefined): boolean {
 function serverReason(sqlState: string, error: unknown): Reason {
   const [reason, hint] = reasons[sqlState] ?? reasons[sqlState.slice(0, 2)] ?? []
   const text = String((error as { message?: unknown }).message).slice(0, 300)
-  return [reason === undefined ? `${text} (${sqlState})` : `${reason} (${text})`, hint ?? 'Read the log of the server.']
+  return [reason === undefined ? `${text} (${sqlState})` : `${reason} (${text})`, hint ?? "Check the server's log."]
 }
 
 function connectionReason(error: unknown): Reason | undefined {

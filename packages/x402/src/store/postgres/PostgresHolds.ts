@@ -105,7 +105,7 @@ function resultOf(row: Row, { transactionId }: SharedHold, settlement: Settlemen
   if (row.outcome === 'claimed') return { type: 'claimed' }
   if (row.outcome === 'known') {
     if (settlement !== undefined) return { type: 'known', settlement }
-    throw new StoreError('store_failed', `the settlement ${transactionId} is known, and is not recorded`)
+    throw new StoreError('store_failed', `the settlement ${transactionId} is known but has no record`)
   }
   if (row.outcome !== 'held') return { type: 'limited', limit: row.outcome as keyof SettlementLimits }
   const costs = (row.costs ?? []).map(({ asset, held, settling }) => ({

@@ -78,8 +78,8 @@ export class PostgresLeases implements SettlementLeases {
 
   #wait(transactionId: string, timeoutMs: number): Promise<void> {
     if (this.#watches.size >= maxIds) {
-      const hint = 'Allow fewer requests at the same time.'
-      throw new StoreError('store_failed', 'too many settlements of other replicas are waited for', { hint })
+      const hint = 'Allow fewer concurrent requests.'
+      throw new StoreError('store_failed', 'too many requests are waiting for settlements of other replicas', { hint })
     }
     return new Promise((resolve) => {
       const end = (): void => {

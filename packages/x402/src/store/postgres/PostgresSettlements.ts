@@ -263,7 +263,7 @@ function claimOf({ settlement, attempt }: Claim, outcome: string | undefined, ro
   if (outcome === 'recorded') return { type: 'recorded' }
   if (outcome !== 'known') return { type: 'limited', limit: outcome as keyof SettlementLimits }
   if (row === undefined) {
-    throw new StoreError('store_failed', `the settlement ${settlement.transactionId} is known, and is not recorded`)
+    throw new StoreError('store_failed', `the settlement ${settlement.transactionId} is known but has no record`)
   }
   return row.attempt === attempt ? { type: 'recorded' } : { type: 'known', settlement: settlementOf(row) }
 }

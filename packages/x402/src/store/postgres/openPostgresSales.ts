@@ -19,8 +19,8 @@ export async function openPostgresSales(options: PostgresOptions = {}): Promise<
   try {
     const { version } = await currentState(connection, sellerMigrations)
     if (version === 0) {
-      const hint = 'Pass the address that the shop passes to PostgresClaims, with a role that may read its schema.'
-      const message = `schema ${connection.schema} of ${connection.server} has no sales that this role can read`
+      const hint = 'Pass the address that the seller passes to PostgresClaims, with a role that may read its schema.'
+      const message = `schema ${connection.schema} of ${connection.server} has no sales table that this role can read`
       throw new StoreError('store_failed', message, { hint })
     }
     await connection.read({ name: 'latchkey_read_only', text: 'SET default_transaction_read_only = on' })

@@ -129,10 +129,7 @@ export class RedisClaims implements ClaimStore {
     // were the first.
     const isLost = result === 'gone' || (result === 'other' && performance.now() < (lease?.endMs ?? 0))
     if (!isLost) return result !== 'taken over' && result !== 'other'
-    throw new StoreError(
-      'store_failed',
-      `the server ${this.#connection.server}: it has lost the claim of ${transactionId}`,
-    )
+    throw new StoreError('store_failed', `the server ${this.#connection.server}: it lost the claim of ${transactionId}`)
   }
 
   async finish(transactionId: string, owner: string, end: ClaimEnd, _nowMs?: number, fence?: number): Promise<boolean> {

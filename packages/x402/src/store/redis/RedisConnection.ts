@@ -193,22 +193,22 @@ export class RedisConnection {
 }
 
 const reasons: readonly (readonly [pattern: RegExp, reason: string, hint: string])[] = [
-  [/^OOM\b/, 'its memory is full', 'Raise maxmemory. Nothing that was answered is lost.'],
+  [/^OOM\b/, 'its memory is full', 'Raise maxmemory. No acknowledged payment is lost.'],
   [/^(NOAUTH|WRONGPASS)\b/, 'it does not accept the user or the password', 'Check the address, or REDIS_URL.'],
   [
     /^NOPERM\b/,
-    'the user may not do this',
-    'Allow EVAL, EVALSHA, INFO, PING and what scripts call, on keys with the prefix.',
+    'the user lacks a permission',
+    'Allow EVAL, EVALSHA, INFO, PING and the commands that the scripts call, on keys with the prefix.',
   ],
-  [/^MISCONF\b/, 'it cannot write its data to disk', 'Free some space, or read its log.'],
-  [/^READONLY\b/, 'it is read-only', 'Name the primary server: this is a replica.'],
-  [/^(MOVED|CROSSSLOT)\b/, 'it is part of a cluster', 'Pass a `Cluster` of ioredis as `client`.'],
+  [/^MISCONF\b/, 'it cannot write its data to disk', "Free some disk space, or check the server's log."],
+  [/^READONLY\b/, 'it is read-only', 'Use the address of the primary server: this is a replica.'],
+  [/^(MOVED|CROSSSLOT)\b/, 'it is part of a cluster', 'Pass an ioredis `Cluster` as `client`.'],
   [
     /writeable|closed|ECONN|EPIPE|retries|not connected/i,
     'there is no connection to it',
     'Start the server, or check host and port.',
   ],
-  [/no response within/, 'it does not answer in time', 'Check the network, and what the server does.'],
+  [/no response within/, 'it did not respond in time', "Check the network and the server's load."],
 ]
 
 /** Errors of the server are not temporary, except after a failover. All others are errors of the connection. */
@@ -222,7 +222,7 @@ function isTemporary(error: unknown): boolean {
 function prefixOf({ prefix = 'latchkey' }: RedisOptions): string {
   if (/^[A-Za-z0-9_.:-]{1,64}$/.test(prefix)) return prefix
   const hint = 'Use letters, digits, -, _, . and :, at most 64.'
-  throw new StoreError('store_failed', 'the prefix of the keys cannot be used', { hint })
+  throw new StoreError('store_failed', 'the key prefix is not valid', { hint })
 }
 
 /** @throws StoreError for another kind of address, without the password in its text */
@@ -230,7 +230,7 @@ function describe(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (url !== undefined && /^rediss?:$/.test(url.protocol)) return `${url.protocol}//${url.host}`
   const hint = 'Use redis://host:port, or rediss://host:port for TLS.'
-  throw new StoreError('store_failed', 'the address of the Redis server cannot be used', { hint })
+  throw new StoreError('store_failed', 'the address of the Redis server is not valid', { hint })
 }
 
 async function ownClient(address: string, { connectTimeoutMs = 5_000 }: RedisOptions): Promise<OwnClient> {
@@ -267,7 +267,7 @@ function evictionWarning(server: string, info: string): string | undefined {
   const policy = value('maxmemory_policy')
   if (policy === undefined || policy === 'noeviction' || value('maxmemory') === '0') return undefined
   return (
-    `the server ${server} deletes keys when its memory is full (maxmemory-policy ${policy}): a claim that is deleted ` +
-    'is a payment that can be sent again; set maxmemory-policy to noeviction'
+    `the server ${server} deletes keys when its memory is full (maxmemory-policy ${policy}): if it deletes a claim, ` +
+    'the payment can be used again; set maxmemory-policy to noeviction'
   )
 }
