@@ -28,15 +28,23 @@ export {
   type OfferList,
   type PayOptions,
   type SignedPayment,
-} from './Buyer.js'
-export { findPaymentState } from './findPaymentState.js'
-export type { AssetLimit, LimitOptions } from './Limits.js'
-export { LostResponseError } from './LostResponseError.js'
-export { MemoryPayments, type MemoryPaymentsOptions } from './MemoryPayments.js'
-export type { Offer } from './Offer.js'
-export type { PaidRequest } from './PaidRequest.js'
-export { MemoryPassCache, type PassCache, type StoredPass } from './PassCache.js'
-export { PaymentRefusedError, type RefusalCode, type RefusalReason, refusalReasons } from './PaymentRefusedError.js'
+} from './buyer/Buyer.js'
+export { findPaymentState } from './buyer/findPaymentState.js'
+export type { AssetLimit, LimitOptions } from './buyer/Limits.js'
+export { LostResponseError } from './buyer/LostResponseError.js'
+export type { Offer } from './buyer/Offer.js'
+export type { PaidRequest } from './buyer/PaidRequest.js'
+export {
+  PaymentRefusedError,
+  type RefusalCode,
+  type RefusalReason,
+  refusalReasons,
+} from './buyer/PaymentRefusedError.js'
+export { type PayingFetchOptions, PaymentRequestError, payingFetch } from './buyer/payingFetch.js'
+export { type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js'
+export { passOf } from './buyer/showPass.js'
+export { MemoryPayments, type MemoryPaymentsOptions } from './store/MemoryPayments.js'
+export { MemoryPassCache, type PassCache, type StoredPass } from './store/PassCache.js'
 export {
   type Payment,
   type PaymentLog,
@@ -44,7 +52,4 @@ export {
   type PaymentState,
   type Spent,
   type UnansweredPayment,
-} from './Payments.js'
-export { type PayingFetchOptions, PaymentRequestError, payingFetch } from './payingFetch.js'
-export { type PaymentResult, paymentOf, receiptOf } from './sendPayment.js'
-export { passOf } from './showPass.js'
+} from './store/Payments.js'

@@ -2,9 +2,9 @@
 import { FakeNode, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 import { sponsor, sponsored } from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
-import { SqliteSettlements } from '../store/SqliteSettlements.js'
 import { Facilitator } from './Facilitator.js'
 import { openChain } from './setup.test.helper.js'
+import { SqliteSettlements } from './store/sqlite/SqliteSettlements.js'
 
 const node = new FakeNode()
 node.on('POST submit', () => {

@@ -6,9 +6,9 @@ import { parseJson } from '../wire/parseJson.js'
 import { parsePayload, parseRequirements } from '../wire/parsePayment.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
-import { isLongerThan } from './FeeSigner.js'
 import { json } from './jsonResponse.js'
 import { readText } from './readBody.js'
+import { isLongerThan } from './settle/FeeSigner.js'
 
 /** Options of {@link createFacilitatorHandler}. */
 export type FacilitatorHandlerOptions = {

@@ -8,18 +8,6 @@ export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
-export type { SettlementLeases } from '../store/SettlementLeases.js'
-export type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
-export {
-  MemorySettlements,
-  type Settlement,
-  type SettlementOutcome,
-  type SettlementState,
-  type SettlementStore,
-  type StoreConnections,
-} from '../store/Settlements.js'
-export type { HeldAhead, HoldResult, SharedHold, SharedHolds } from '../store/SharedHolds.js'
-export type { ReplicaSettings, SettingDigests, SharedSettings } from '../store/SharedSettings.js'
 export type {
   PaymentPayload,
   PaymentRequirements,
@@ -30,13 +18,25 @@ export type {
 export type { ErrorListener, ErrorSubject } from './ErrorListener.js'
 export { Facilitator } from './Facilitator.js'
 export type { FacilitatorOptions } from './FacilitatorOptions.js'
-export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './Health.js'
-export type { HealthCheck, HealthCheckName } from './HealthChecks.js'
 export {
   type Connection,
   createFacilitatorHandler,
   type FacilitatorHandler,
   type FacilitatorHandlerOptions,
 } from './handler.js'
+export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './health/Health.js'
+export type { HealthCheck, HealthCheckName } from './health/HealthChecks.js'
+export type { Caller, PolicyOptions } from './limits/Policy.js'
 export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
-export type { Caller, PolicyOptions } from './Policy.js'
+export type { SettlementLeases } from './store/SettlementLeases.js'
+export type { SettlementClaim, SettlementLimits } from './store/SettlementLimits.js'
+export {
+  MemorySettlements,
+  type Settlement,
+  type SettlementOutcome,
+  type SettlementState,
+  type SettlementStore,
+  type StoreConnections,
+} from './store/Settlements.js'
+export type { HeldAhead, HoldResult, SharedHold, SharedHolds } from './store/SharedHolds.js'
+export type { ReplicaSettings, SettingDigests, SharedSettings } from './store/SharedSettings.js'

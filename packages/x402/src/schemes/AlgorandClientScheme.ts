@@ -6,7 +6,7 @@ import type {
   SchemeNetworkClient,
 } from '@x402/core/types'
 import { type Chain, chainList } from '../chain/Chain.js'
-import { Buyer, type BuyerOptions } from '../client/Buyer.js'
+import { Buyer, type BuyerOptions } from '../client/buyer/Buyer.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import { HeaderError } from '../wire/Headers.js'
 

@@ -8,7 +8,7 @@ export {
   type RefusalCode,
   type RefusalReason,
   refusalReasons,
-} from '../client/PaymentRefusedError.js'
+} from '../client/buyer/PaymentRefusedError.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
 export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
