@@ -21,7 +21,7 @@ import { GateError } from './server/gate/Gate.js'
 import { SettingsError, sellerSettings } from './server/gate/sellerSettings.js'
 import { RouteError, RouteTable } from './server/routes/RouteTable.js'
 import { fromSecretKey, SignerError } from './signer/Signer.js'
-import { HeaderError } from './wire/Headers.js'
+import { HeaderError } from './wire/PaymentHeaders.js'
 
 const source = fileURLToPath(new URL('../src/', import.meta.url))
 

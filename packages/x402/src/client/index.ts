@@ -19,7 +19,7 @@ export {
   paymentResponse,
   paymentSignature,
   type Receipt,
-} from '../wire/Headers.js'
+} from '../wire/PaymentHeaders.js'
 export { type PassScope, type PassStatus, passHeader, passStatusHeader } from '../wire/PaymentPass.js'
 export type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
 export {

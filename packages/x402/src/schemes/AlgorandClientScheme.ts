@@ -8,7 +8,7 @@ import type {
 import { type Chain, chainList } from '../chain/Chain.js'
 import { Buyer, type BuyerOptions } from '../client/buyer/Buyer.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
-import { HeaderError } from '../wire/Headers.js'
+import { HeaderError } from '../wire/PaymentHeaders.js'
 
 /**
  * The scheme for clients of `@x402/core`.

@@ -6,7 +6,7 @@ import { Address, Ed25519, Network } from '@latchkey/algorand'
 import { Chain } from '../chain/Chain.js'
 import { buildPayment } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
-import * as Headers from '../wire/Headers.js'
+import * as PaymentHeaders from '../wire/PaymentHeaders.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { Admission, Decision } from './exchange/Admission.js'
 import type { FacilitatorClient } from './exchange/FacilitatorClient.js'
@@ -118,13 +118,13 @@ export async function stubGate(options: Partial<GateOptions> = {}, ledger = newL
 }
 
 export function ask(path: string, payment?: string, init: RequestInit = {}): Request {
-  const headers = new globalThis.Headers(init.headers)
+  const headers = new Headers(init.headers)
   if (payment !== undefined) headers.set('PAYMENT-SIGNATURE', payment)
   return new Request(`http://shop.example${path}`, { ...init, headers })
 }
 
 export function requiredIn(response: Response): PaymentRequired {
-  return Headers.decodeRequired(response.headers.get('PAYMENT-REQUIRED')!)
+  return PaymentHeaders.decodeRequired(response.headers.get('PAYMENT-REQUIRED')!)
 }
 
 /** An unsigned payment for the first offer, which the stub facilitator accepts. */
@@ -154,7 +154,7 @@ export function paymentFor(
   })
   const group = PaymentGroup.toPayload(transactions.map(PaymentGroup.bareBytes), paymentIndex)
   const payload = { x402Version: 2, resource: required.resource, accepted, payload: group } as unknown as PaymentPayload
-  return { header: Headers.encode(payload), payload, transactionId }
+  return { header: PaymentHeaders.encode(payload), payload, transactionId }
 }
 
 /** The response of a handler. */

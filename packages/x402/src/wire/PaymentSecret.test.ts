@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Bytes } from '@latchkey/algorand'
-import * as Headers from './Headers.js'
+import * as PaymentHeaders from './PaymentHeaders.js'
 import * as PaymentSecret from './PaymentSecret.js'
 import type { PaymentPayload } from './types.js'
 
@@ -56,7 +56,7 @@ test('removes the secret for the facilitator, but not the hash', () => {
   const repeat = PaymentSecret.reveal(declared, secret)
   const stripped = PaymentSecret.strip(repeat)
   assert.deepEqual(infoOf(stripped), { algorithm: 'sha-256', hash })
-  assert.ok(!Headers.encode(stripped).includes(Bytes.toBase64Url(secret)))
+  assert.ok(!PaymentHeaders.encode(stripped).includes(Bytes.toBase64Url(secret)))
   assert.equal(infoOf(repeat)['secret'], Bytes.toBase64Url(secret), 'the original is not changed')
   for (const payload of [plain, declared, PaymentSecret.add(declared, hash)]) {
     assert.equal(PaymentSecret.strip(payload), payload)

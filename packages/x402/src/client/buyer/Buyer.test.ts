@@ -5,7 +5,7 @@ import { Chain } from '../../chain/Chain.js'
 import * as PaymentGroup from '../../exact/PaymentGroup.js'
 import { PriceError } from '../../Price.js'
 import * as Signer from '../../signer/Signer.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import type { PaymentRequirements } from '../../wire/types.js'
 import { PaymentLogError } from '../store/Payments.js'
 import { Buyer } from './Buyer.js'
@@ -17,7 +17,7 @@ const timeout = 30_000
 
 /** Signs the unsigned transactions, as a facilitator would, and submits the group. */
 async function settle({ chain, sponsor }: Market, header: string): Promise<void> {
-  const group = PaymentGroup.read(Headers.decodePayment(header).payload)
+  const group = PaymentGroup.read(PaymentHeaders.decodePayment(header).payload)
   const members = group.members.map(async ({ bytes, isSigned, txn }) =>
     isSigned ? bytes : Signer.signTransaction(sponsor, txn),
   )
@@ -46,7 +46,7 @@ test('a payment', async (t) => {
     const { txn } = transfer
     assert.deepEqual([txn.aamt, txn.xaid, txn.fee, Address.encode(txn.arcv!)], [10_000n, dollar, undefined, payTo])
     assert.deepEqual([payment.transactionId, payment.state, payment.microDollars], [transactionId, 'open', '10000'])
-    assert.deepEqual(Headers.decodePayment(header).accepted, requirement)
+    assert.deepEqual(PaymentHeaders.decodePayment(header).accepted, requirement)
     await settle(market, header)
     assert.equal(await buyer.lookUp(transactionId), 'settled')
     assert.equal(buyer.payments.get(transactionId)?.state, 'settled')

@@ -4,7 +4,7 @@ import { type Chain, chainList } from '../../chain/Chain.js'
 import { type BuiltPayment, buildPayment } from '../../exact/buildPayment.js'
 import * as PaymentGroup from '../../exact/PaymentGroup.js'
 import * as Signer from '../../signer/Signer.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { PaymentPayload, PaymentRequired } from '../../wire/types.js'
 import { MemoryPayments } from '../store/MemoryPayments.js'
@@ -198,7 +198,12 @@ export class Buyer {
       if (state === 'expired') continue
       const problem = state === 'open' ? await this.#limitProblem(payment) : undefined
       if (problem === undefined) {
-        return { payment: { ...payment, state }, payload: Headers.decodePayment(header), header, repeatHeader: header }
+        return {
+          payment: { ...payment, state },
+          payload: PaymentHeaders.decodePayment(header),
+          header,
+          repeatHeader: header,
+        }
       }
       this.payments.finish(payment.transactionId, 'unanswered')
       throw new PaymentRefusedError([problem])
@@ -344,9 +349,9 @@ export class Buyer {
       }
       const { secret, hash } = PaymentSecret.create()
       const payload = PaymentSecret.add(plain, hash)
-      const repeatHeader = Headers.encode(PaymentSecret.reveal(plain, secret))
+      const repeatHeader = PaymentHeaders.encode(PaymentSecret.reveal(plain, secret))
       if (payment.requestId !== undefined) this.payments.keep(transactionId, repeatHeader)
-      return { payment, payload, header: Headers.encode(payload), repeatHeader }
+      return { payment, payload, header: PaymentHeaders.encode(payload), repeatHeader }
     } catch (error) {
       // The signed transaction never leaves this process, so it can never be settled.
       this.payments.update(transactionId, 'expired')

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import * as PaymentGroup from '../../exact/PaymentGroup.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import { LostResponseError } from './LostResponseError.js'
 import { type Market, openMarket, requiring, url } from './market.test.helper.js'
@@ -96,7 +96,9 @@ test('a request', async (t) => {
     const buyer = buyerOf(market)
     const { header, payment } = await buyer.pay(market.required)
     const { fetch, shown } = shop(() => paymentRequired(market))
-    const received = await payingFetch(buyer, { fetch })(url, { headers: { [Headers.paymentSignature]: header } })
+    const received = await payingFetch(buyer, { fetch })(url, {
+      headers: { [PaymentHeaders.paymentSignature]: header },
+    })
     assert.deepEqual([received.status, shown, buyer.payments.all().length], [402, [payment.transactionId], 1])
   })
 
@@ -158,7 +160,7 @@ test('a 402', async (t) => {
     const buyer = buyerOf(market)
     const first = JSON.stringify({ x402Version: 1, accepts: [{ scheme: 'exact', network: 'base' }] })
     for (const header of [undefined, 'garbage', '%%%', 'e30=', 'x'.repeat(100_000)]) {
-      const headers = header === undefined ? {} : { [Headers.paymentRequired]: header }
+      const headers = header === undefined ? {} : { [PaymentHeaders.paymentRequired]: header }
       const { fetch } = shop(() => new Response(first, { status: 402, headers }))
       const received = await payingFetch(buyer, { fetch })(url)
       assert.deepEqual([received.status, await received.text()], [402, first])
@@ -224,7 +226,7 @@ test('a lost response', async (t) => {
     await assert.rejects(pay(url, { method: 'POST' }), (error: LostResponseError) => {
       assert.ok(error instanceof LostResponseError)
       assert.deepEqual([error.transactionId, error.state], [shown[1], 'open'])
-      assert.equal(PaymentGroup.read(Headers.decodePayment(error.header).payload).transactionId, shown[1])
+      assert.equal(PaymentGroup.read(PaymentHeaders.decodePayment(error.header).payload).transactionId, shown[1])
       return true
     })
     assert.deepEqual([shown.length, notified], [2, [undefined]])
@@ -396,7 +398,7 @@ test('redirects', async (t) => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  const header = (market: Market) => ({ [Headers.paymentRequired]: Headers.encode(market.required) })
+  const header = (market: Market) => ({ [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(market.required) })
 
   await t.test('to another origin are followed, but not paid', { timeout }, async (t) => {
     const market = await openMarket(t)
@@ -425,7 +427,7 @@ test('redirects', async (t) => {
     })
     const received = await payingFetch(buyer)(shop)
     assert.deepEqual([received.status, received.headers.get('location'), seen], [307, thief, []])
-    const again = { headers: { [Headers.paymentSignature]: (await buyer.pay(market.required)).header } }
+    const again = { headers: { [PaymentHeaders.paymentSignature]: (await buyer.pay(market.required)).header } }
     assert.deepEqual([(await payingFetch(buyer)(shop, again)).status, seen], [307, []])
   })
 

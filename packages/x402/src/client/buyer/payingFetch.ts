@@ -3,7 +3,7 @@ import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import { sendDirectly } from '#direct-send'
 import { X402Error } from '../../errors.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import { passHeader } from '../../wire/PaymentPass.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { PaymentRequired } from '../../wire/types.js'
@@ -50,7 +50,9 @@ export type PayingFetchOptions = {
    * Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. An error thrown
    * here becomes the cause of a `LostResponseError`, and the payment then counts as unanswered.
    */
-  onPayment?: ((payment: SignedPayment, receipt: Headers.Receipt | undefined, state: PaymentState) => void) | undefined
+  onPayment?:
+    | ((payment: SignedPayment, receipt: PaymentHeaders.Receipt | undefined, state: PaymentState) => void)
+    | undefined
   /**
    * Whether to resend a payment for the same request (method, URL, headers and body) that got no answer, instead of
    * making a new one, as long as it may be settled or answered. `false` makes a new payment, which may be a second
@@ -126,7 +128,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const baseFetch = options.fetch ?? (isPlainRequest(request, init) ? undefined : fetch)
     const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     // The request already carries a payment, which is for this address and not for a redirect target.
-    if (request.headers.has(Headers.paymentSignature)) {
+    if (request.headers.has(PaymentHeaders.paymentSignature)) {
       return sender(baseFetch, request, undefined, given)(request, { redirect: 'manual' })
     }
     const body = await readBody(request, maxBodyBytes)
@@ -236,8 +238,8 @@ async function pay(
   const { buyer, input, request, send, passes, prices, options } = purchase
   const { method, signal } = request
   const sendOnce = (header: string): Promise<Response> => {
-    const headers = new globalThis.Headers(request.headers)
-    headers.set(Headers.paymentSignature, header)
+    const headers = new Headers(request.headers)
+    headers.set(PaymentHeaders.paymentSignature, header)
     // A payment must not follow a redirect.
     return send(target, { headers, redirect: 'manual' })
   }
@@ -311,8 +313,8 @@ async function paymentFor(
 /** The price in a response; undefined if the response is not a 402, or the 402 is not understood. */
 function priceIn(response: Response): PaymentRequired | undefined {
   if (response.status !== 402) return undefined
-  const header = response.headers.get(Headers.paymentRequired)
-  return header === null ? undefined : Headers.orUndefined(() => Headers.decodeRequired(header))
+  const header = response.headers.get(PaymentHeaders.paymentRequired)
+  return header === null ? undefined : PaymentHeaders.orUndefined(() => PaymentHeaders.decodeRequired(header))
 }
 
 /** Sends the request any number of times. A body can be read only once, so each request gets a copy. */
@@ -342,7 +344,7 @@ function directOf(
   body: Uint8Array | undefined,
   signal: AbortSignal | undefined,
 ): DirectRequest {
-  const changed = changes.headers as globalThis.Headers | undefined
+  const changed = changes.headers as Headers | undefined
   return { url, method, headers: changed ?? headers, redirect: changes.redirect ?? redirect, body, signal }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { PaymentPayload, PaymentRequirements } from '../../wire/types.js'
 import { Buyer, type SignedPayment } from './Buyer.js'
@@ -26,8 +26,8 @@ async function open(t: TestContext, options: PayingFetchOptions = {}, limits: Li
   const market = await openMarket(t)
   const seller: Seller = { market, accepts: [market.requirement], hasSecret: true, respond: undefined }
   const { fetch, shown } = shop(async (request) => {
-    const header = request.headers.get(Headers.paymentSignature)
-    const payload = header === null ? undefined : Headers.decodePayment(header)
+    const header = request.headers.get(PaymentHeaders.paymentSignature)
+    const payload = header === null ? undefined : PaymentHeaders.decodePayment(header)
     const own = seller.respond?.(request, payload)
     if (own !== undefined) return own
     const isPaid = seller.accepts.some((one) => JSON.stringify(one) === JSON.stringify(payload?.accepted))
@@ -42,7 +42,10 @@ async function open(t: TestContext, options: PayingFetchOptions = {}, limits: Li
 
 function priceOf({ accepts, hasSecret }: Seller): Response {
   const required = { ...requiring(...accepts), ...(hasSecret ? { extensions: PaymentSecret.declaration() } : {}) }
-  return new Response('{}', { status: 402, headers: { [Headers.paymentRequired]: Headers.encode(required) } })
+  return new Response('{}', {
+    status: 402,
+    headers: { [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(required) },
+  })
 }
 
 test('a price', async (t) => {

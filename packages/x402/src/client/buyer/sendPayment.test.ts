@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import { LostResponseError } from './LostResponseError.js'
 import { type Market, openMarket, url } from './market.test.helper.js'
@@ -20,7 +20,7 @@ test('A8 the secret of the buyer', async (t) => {
     ...market,
     required: { ...market.required, extensions: { ...PaymentSecret.declaration(), other: { info: { a: 1 } } } },
   })
-  const proofOf = (header: string): unknown => PaymentSecret.read(Headers.decodePayment(header))
+  const proofOf = (header: string): unknown => PaymentSecret.read(PaymentHeaders.decodePayment(header))
 
   await t.test('is withheld the first time, and proves each repeat, even of a POST', { timeout }, async (t) => {
     const market = declaring(await openMarket(t))
@@ -28,7 +28,7 @@ test('A8 the secret of the buyer', async (t) => {
       const headers: string[] = []
       const { fetch } = shop((request, transaction) => {
         if (transaction === undefined) return paymentRequired(market)
-        headers.push(request.headers.get(Headers.paymentSignature)!)
+        headers.push(request.headers.get(PaymentHeaders.paymentSignature)!)
         if (headers.length === 1) throw new TypeError('fetch failed')
         if (headers.length === 2) return new Response('{}', { status: 503, headers: { 'Retry-After': '5' } })
         return receipt({ transaction })
@@ -41,7 +41,7 @@ test('A8 the secret of the buyer', async (t) => {
       assert.match(first!.hash!, /^[\w-]{43}$/)
       for (const repeat of repeats) assert.deepEqual(repeat, { hash: first!.hash, isProven: true })
       // The seller's declaration is echoed.
-      const { extensions } = Headers.decodePayment(headers[0]!)
+      const { extensions } = PaymentHeaders.decodePayment(headers[0]!)
       assert.deepEqual(extensions!['other'], { info: { a: 1 } })
     }
   })
@@ -52,7 +52,7 @@ test('A8 the secret of the buyer', async (t) => {
     const server = createServer((request, response) => {
       const header = request.headers['payment-signature'] as string | undefined
       if (header === undefined) {
-        response.writeHead(402, { [Headers.paymentRequired]: Headers.encode(market.required) }).end()
+        response.writeHead(402, { [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(market.required) }).end()
         return
       }
       proofs.push(proofOf(header))
@@ -87,7 +87,7 @@ test('A8 the secret of the buyer', async (t) => {
       })
       const buyer = buyerOf(market)
       await assert.rejects(payingFetch(buyer, { fetch, repeatMs })(url), (error: LostResponseError) => {
-        const proof = PaymentSecret.read(Headers.decodePayment(error.header)) as PaymentSecret.Proof
+        const proof = PaymentSecret.read(PaymentHeaders.decodePayment(error.header)) as PaymentSecret.Proof
         assert.equal(proof.isProven, true)
         hashes.add(proof.hash)
         return true
@@ -101,12 +101,12 @@ test('A8 the secret of the buyer', async (t) => {
     const headers: string[] = []
     const { fetch } = shop((request, transaction) => {
       if (transaction === undefined) return paymentRequired(market)
-      headers.push(request.headers.get(Headers.paymentSignature)!)
+      headers.push(request.headers.get(PaymentHeaders.paymentSignature)!)
       throw new TypeError('fetch failed')
     })
     await assert.rejects(payingFetch(buyerOf(market), { fetch, repeatMs })(url), LostResponseError)
     assert.equal(new Set(headers).size, 1)
-    assert.equal(Headers.decodePayment(headers[0]!).extensions, undefined)
+    assert.equal(PaymentHeaders.decodePayment(headers[0]!).extensions, undefined)
   })
 })
 
@@ -124,7 +124,7 @@ test('a timeout still aborts the request after a garbage collection', { timeout 
       const server = createServer(({ headers }, response) => {
         const isPaid = headers['payment-signature'] !== undefined
         if (!isPaid && when !== 'the 402') {
-          response.writeHead(402, { [Headers.paymentRequired]: Headers.encode(market.required) }).end()
+          response.writeHead(402, { [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(market.required) }).end()
           return
         }
         if (when === 'the body') response.writeHead(200).write('half')

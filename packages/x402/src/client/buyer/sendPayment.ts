@@ -1,6 +1,6 @@
 /** Sends a payment until it is answered. The ledger, not the seller, decides about its state. */
 import { isStaleFailure } from '#direct-send'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { Payment, PaymentState } from '../store/Payments.js'
 import { isWhole } from './asFetched.js'
@@ -33,18 +33,21 @@ const maxAttempts = 5
 const lookUpMs = 3_000
 
 /** The receipt in a response: the settlement that the seller reports for it. Undefined if there is none. */
-export function receiptOf(response: Response): Headers.Receipt | undefined {
-  const header = response.headers.get(Headers.paymentResponse) ?? response.headers.get('X-PAYMENT-RESPONSE')
+export function receiptOf(response: Response): PaymentHeaders.Receipt | undefined {
+  const header = response.headers.get(PaymentHeaders.paymentResponse) ?? response.headers.get('X-PAYMENT-RESPONSE')
   if (header === null) return undefined
   const known = receipts.get(response)
   if (known?.header === header) return known.receipt
-  const receipt = Headers.orUndefined(() => Headers.decodeReceipt(header))
+  const receipt = PaymentHeaders.orUndefined(() => PaymentHeaders.decodeReceipt(header))
   receipts.set(response, { header, receipt })
   return receipt
 }
 
 /** The parsed receipts of responses, because several steps of a payment need them. */
-const receipts = new WeakMap<Response, { readonly header: string; readonly receipt: Headers.Receipt | undefined }>()
+const receipts = new WeakMap<
+  Response,
+  { readonly header: string; readonly receipt: PaymentHeaders.Receipt | undefined }
+>()
 
 const paidResponses = new WeakMap<Response, PaymentResult>()
 
@@ -182,7 +185,7 @@ async function deliver(delivery: Delivery): Promise<Delivered> {
 async function decide(
   delivery: Delivery,
   response: Response,
-  receipt: Headers.Receipt | undefined,
+  receipt: PaymentHeaders.Receipt | undefined,
   cause: unknown,
 ): Promise<Delivered> {
   const { paid } = delivery

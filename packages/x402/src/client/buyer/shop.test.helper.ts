@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import * as PaymentGroup from '../../exact/PaymentGroup.js'
 import * as Signer from '../../signer/Signer.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import type { SettleResponse } from '../../wire/types.js'
 import { Buyer } from './Buyer.js'
 import type { Market } from './market.test.helper.js'
@@ -18,8 +18,8 @@ export function shop(respond: Respond): { fetch: typeof fetch; shown: (string | 
     bodies,
     fetch: async (input, init) => {
       const request = new Request(input, init)
-      const header = request.headers.get(Headers.paymentSignature)
-      const payment = header === null ? undefined : PaymentGroup.read(Headers.decodePayment(header).payload)
+      const header = request.headers.get(PaymentHeaders.paymentSignature)
+      const payment = header === null ? undefined : PaymentGroup.read(PaymentHeaders.decodePayment(header).payload)
       shown.push(payment?.transactionId)
       bodies.push(await request.clone().text())
       request.signal.throwIfAborted()
@@ -29,19 +29,24 @@ export function shop(respond: Respond): { fetch: typeof fetch; shown: (string | 
 }
 
 export function paymentRequired({ required }: Market): Response {
-  return new Response('{}', { status: 402, headers: { [Headers.paymentRequired]: Headers.encode(required) } })
+  return new Response('{}', {
+    status: 402,
+    headers: { [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(required) },
+  })
 }
 
 export function receipt(members: Partial<SettleResponse>, status = 200, body = 'sunny'): Response {
   const value = { success: true, transaction: '', network: 'algorand:x', ...members } as SettleResponse
-  return new Response(body, { status, headers: { [Headers.paymentResponse]: Headers.encode(value) } })
+  return new Response(body, { status, headers: { [PaymentHeaders.paymentResponse]: PaymentHeaders.encode(value) } })
 }
 
 export const buyerOf = ({ signer, chain }: Market): Buyer => new Buyer({ signer, chains: chain })
 
 /** Signs the fee transaction and submits the group, as a facilitator would. */
 export async function settle({ chain, sponsor }: Market, request: Request): Promise<void> {
-  const { members } = PaymentGroup.read(Headers.decodePayment(request.headers.get(Headers.paymentSignature)!).payload)
+  const { members } = PaymentGroup.read(
+    PaymentHeaders.decodePayment(request.headers.get(PaymentHeaders.paymentSignature)!).payload,
+  )
   const signed = members.map(({ bytes, isSigned, txn }) => (isSigned ? bytes : Signer.signTransaction(sponsor, txn)))
   assert.deepEqual(await chain.algod.submit(await Promise.all(signed)), { type: 'accepted' })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentPass from '../../wire/PaymentPass.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import { MemoryPassCache, type StoredPass } from '../store/PassCache.js'
@@ -20,7 +20,10 @@ type Respond = (request: Request, transaction: string | undefined) => Response |
 function price(market: Market, own: PaymentPass.PassTerms = terms, error?: string): Response {
   const extensions = { ...PaymentSecret.declaration(), ...PaymentPass.declaration(own) }
   const required = { ...market.required, extensions, ...(error === undefined ? {} : { error }) }
-  return new Response('{}', { status: 402, headers: { [Headers.paymentRequired]: Headers.encode(required) } })
+  return new Response('{}', {
+    status: 402,
+    headers: { [PaymentHeaders.paymentRequired]: PaymentHeaders.encode(required) },
+  })
 }
 
 /** A response with a pass, or with its remaining validity. */

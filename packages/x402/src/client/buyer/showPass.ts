@@ -1,5 +1,5 @@
 /** Presents a pass instead of paying, only to the origin that issued it. */
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentPass from '../../wire/PaymentPass.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { PaymentRequired } from '../../wire/types.js'
@@ -56,7 +56,7 @@ export class PassRequests {
     const status = PaymentPass.readStatus(response.headers)
     const terms = PaymentPass.readTerms(required.extensions)
     if (pass === undefined || status === undefined || terms === undefined) return
-    const secret = PaymentSecret.secretIn(Headers.decodePayment(repeatHeader))
+    const secret = PaymentSecret.secretIn(PaymentHeaders.decodePayment(repeatHeader))
     const maxUntilMs = Date.now() + PaymentPass.maxPassMinutes * 60_000
     if (secret === undefined || status.requestsLeft === 0 || status.untilMs <= Date.now()) return
     const { scope, opens } = terms
@@ -68,7 +68,7 @@ export class PassRequests {
   }
 
   async #show(pass: StoredPass, target: Request): Promise<Response> {
-    const headers = new globalThis.Headers(target.headers)
+    const headers = new Headers(target.headers)
     headers.set(PaymentPass.passHeader, `${pass.pass}.${pass.secret}`)
     // Following a redirect would send the pass to its target.
     const response = await this.#send(target, { headers, redirect: 'manual' })
@@ -90,8 +90,9 @@ export class PassRequests {
         this.#put({ ...pass, requests, requestsLeft: status.requestsLeft })
       }
     } else if (response.status === 402) {
-      const header = response.headers.get(Headers.paymentRequired)
-      const required = header === null ? undefined : Headers.orUndefined(() => Headers.decodeRequired(header))
+      const header = response.headers.get(PaymentHeaders.paymentRequired)
+      const required =
+        header === null ? undefined : PaymentHeaders.orUndefined(() => PaymentHeaders.decodeRequired(header))
       // The request now has another scope, or the pass has expired.
       if (PaymentPass.readTerms(required?.extensions)?.scope === pass.scope) this.#remove(pass)
       else this.#put({ ...pass, requests: others })

@@ -2,7 +2,7 @@
 
 import { Bytes } from '@latchkey/algorand'
 import { captureDirect, cutDirect, watchDelivery } from '#node-response'
-import { paymentResponse } from '../../wire/Headers.js'
+import { paymentResponse } from '../../wire/PaymentHeaders.js'
 import type { Admission } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/paymentOf.js'
 import type { Gate } from '../gate/Gate.js'

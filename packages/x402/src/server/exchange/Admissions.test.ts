@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import * as hono from '../adapters/hono.js'
 import { MemoryClaims } from '../store/Claims.js'
@@ -292,10 +292,10 @@ test('refuses a malformed secret, and sends no secret to a facilitator', async (
   const { secret, hash } = PaymentSecret.create()
   const declared = { ...payload, extensions: required.extensions! }
   const bad = PaymentSecret.add(declared, 'x')
-  const refused = requiredIn(responseOf(await world.gate.decide(ask('/a', Headers.encode(bad)))))
+  const refused = requiredIn(responseOf(await world.gate.decide(ask('/a', PaymentHeaders.encode(bad)))))
   assert.equal(refused.error, 'invalid_payload')
   const shown = PaymentSecret.reveal(declared, secret)
-  admitted(await world.gate.decide(ask('/a', Headers.encode(shown))))
+  admitted(await world.gate.decide(ask('/a', PaymentHeaders.encode(shown))))
   assert.deepEqual(seen[0], PaymentSecret.add(declared, hash).extensions)
   assert.match(String(seen[1]), /^[A-Za-z0-9_-]{43}$/)
 })
@@ -306,7 +306,7 @@ test('A9 a payment for a cheap route opens no expensive one while its claim is c
   const world = await stubGate({ claims, routes })
   const { payload } = paymentFor(await priced(world), world.chain)
   const { resource: _, ...anywhere } = payload
-  const header = Headers.encode(anywhere as typeof payload)
+  const header = PaymentHeaders.encode(anywhere as typeof payload)
   const cheap = admitted(await world.gate.decide(ask('/a', header)))
   const has = claims.has.bind(claims)
   let isFirst = true

@@ -1,6 +1,6 @@
 /** Binds a claim to a resource and a buyer. */
 import { Bytes, Hash } from '@latchkey/algorand'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import type { Proof } from '../../wire/PaymentSecret.js'
 import { withoutPasses } from '../passes/passCookie.js'
 import { overridesOf } from '../routes/methodOverrides.js'
@@ -21,7 +21,7 @@ export function bindingOf(
 ): string {
   const { headers } = request
   const shown = [
-    headers.get(Headers.paymentSignature),
+    headers.get(PaymentHeaders.paymentSignature),
     headers.get('Authorization'),
     withoutPasses(headers.get('Cookie')),
   ]

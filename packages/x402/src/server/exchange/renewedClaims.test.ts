@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { StoreError } from '../../db/StoreError.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import {
   admitted,
@@ -96,7 +96,7 @@ test('another gate serves the request of a killed one within half a minute, and 
   pass(29_000)
   const busy = responseOf(await toSecond())
   assert.deepEqual([busy.status, busy.headers.get('Retry-After')], [503, '5'])
-  assert.equal(Headers.decodeReceipt(busy.headers.get('PAYMENT-RESPONSE')!).errorReason, 'settlement_pending')
+  assert.equal(PaymentHeaders.decodeReceipt(busy.headers.get('PAYMENT-RESPONSE')!).errorReason, 'settlement_pending')
   pass(2_000)
   assert.ok('headers' in (await admitted(await toSecond()).settle(answer)))
   assert.deepEqual([...ledger.transactions.keys()], [transactionId])
@@ -110,7 +110,7 @@ test('an order begun by a killed gate never runs again: its buyer gets response_
   assert.deepEqual(await errorIn(await toSecond()), [503, 'settlement_pending'])
   pass(2_000)
   const lost = await toSecond()
-  assert.equal(Headers.decodeReceipt(responseOf(lost).headers.get('PAYMENT-RESPONSE')!).success, true)
+  assert.equal(PaymentHeaders.decodeReceipt(responseOf(lost).headers.get('PAYMENT-RESPONSE')!).success, true)
   assert.deepEqual(await errorIn(lost), [500, 'response_lost'])
   assert.deepEqual(
     errors.map((error) => (error as { code: string }).code),

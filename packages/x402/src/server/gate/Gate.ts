@@ -5,7 +5,7 @@ import { Network } from '@latchkey/algorand'
 import { chainList, parseAssetId } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { X402Error } from '../../errors.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentPass from '../../wire/PaymentPass.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../../wire/types.js'
@@ -248,7 +248,7 @@ export class Gate {
     }
     const required = this.#required(request, route, this.#requirements.inBothIds(current), pass)
     const event = eventRequest(key, request)
-    const header = request.headers.get(Headers.paymentSignature)
+    const header = request.headers.get(PaymentHeaders.paymentSignature)
     const offers = accepts.flatMap((one, index) => {
       const requirement = built[index]
       return requirement === undefined ? [] : [{ ...one, requirement }]
@@ -417,9 +417,9 @@ function isPricedByRequest(route: Route): boolean {
 
 function readPayment(header: string): PaymentPayload | string {
   try {
-    return Headers.decodePayment(header)
+    return PaymentHeaders.decodePayment(header)
   } catch (error) {
-    if (error instanceof Headers.HeaderError) return error.message
+    if (error instanceof PaymentHeaders.HeaderError) return error.message
     throw error
   }
 }

@@ -1,6 +1,6 @@
 /** The responses of the gate itself, and the headers that it adds to those of handlers. */
 
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import { passHeader, passStatusHeader } from '../../wire/PaymentPass.js'
 import type { PaymentRequired, SettleResponse } from '../../wire/types.js'
 import type { HeldAnswer } from '../store/HeldAnswer.js'
@@ -10,19 +10,23 @@ export type HeaderList = readonly (readonly [string, string])[]
 
 export function paymentRequired(required: PaymentRequired, message?: string, more: HeaderList = []): Response {
   const help = 'Pay one of `accepts` and send the payment in the header PAYMENT-SIGNATURE; see https://x402.org'
-  const headers = [[Headers.paymentRequired, Headers.encode(required)] as const, ...more]
+  const headers = [[PaymentHeaders.paymentRequired, PaymentHeaders.encode(required)] as const, ...more]
   return json(402, { ...required, message: message ?? help }, headers)
 }
 
 export function notSettled(receipt: SettleResponse, required: PaymentRequired): Response {
   const { errorReason: error = 'settlement_failed', errorMessage: message } = receipt
-  return paymentRequired({ ...required, error }, message, [[Headers.paymentResponse, Headers.encode(receipt)]])
+  return paymentRequired({ ...required, error }, message, [
+    [PaymentHeaders.paymentResponse, PaymentHeaders.encode(receipt)],
+  ])
 }
 
 /** Not a 402, because a buyer that is asked to pay again might do so. */
 export function pending(receipt: SettleResponse, status: 502 | 503): Response {
   const { errorReason: error, errorMessage: message, transaction } = receipt
-  return retryLater(status, { error, message, transaction }, [[Headers.paymentResponse, Headers.encode(receipt)]])
+  return retryLater(status, { error, message, transaction }, [
+    [PaymentHeaders.paymentResponse, PaymentHeaders.encode(receipt)],
+  ])
 }
 
 /** For errors after which it is not known whether a payment in the request was already settled. */
@@ -51,8 +55,8 @@ export function json(status: number, value: object, more: HeaderList = []): Resp
  * The same response with other headers, all passed at construction: some servers replace `Response` by a class that
  * loses headers set later (`@hono/node-server` 1.x, after its body is read).
  */
-export function changed(response: Response, change: (headers: globalThis.Headers) => void): Response {
-  const headers = new globalThis.Headers(response.headers)
+export function changed(response: Response, change: (headers: Headers) => void): Response {
+  const headers = new Headers(response.headers)
   change(headers)
   return remade(response, response.body, headers)
 }
@@ -61,7 +65,7 @@ export function changed(response: Response, change: (headers: globalThis.Headers
 export function remade(
   { status, statusText }: Response,
   body: ReadableStream | Uint8Array<ArrayBuffer> | null,
-  headers: globalThis.Headers,
+  headers: Headers,
 ): Response {
   return new Response(body, { status, statusText, headers })
 }
@@ -69,7 +73,7 @@ export function remade(
 /** The headers of a paid response: the receipt, and the restriction to its buyer. */
 export function paidHeaders(receipt: SettleResponse): HeaderList {
   return [
-    [Headers.paymentResponse, Headers.encode(receipt)],
+    [PaymentHeaders.paymentResponse, PaymentHeaders.encode(receipt)],
     ['Cache-Control', 'private'],
   ]
 }
@@ -85,7 +89,7 @@ export function heldHeaders(headers: HeaderList): HeaderList {
 
 /** A response from a held answer, with the headers of its payment. */
 export function held({ status, headers, body }: HeldAnswer, paid: HeaderList): Response {
-  const own = new globalThis.Headers(headers as [string, string][])
+  const own = new Headers(headers as [string, string][])
   addTo(own, paid)
   // Set before construction: if `Response` is replaced, headers that are set later are lost or joined.
   const isEmpty = body.length === 0 || [204, 205, 304].includes(status)
@@ -93,7 +97,7 @@ export function held({ status, headers, body }: HeldAnswer, paid: HeaderList): R
 }
 
 /** Adds the headers of the gate to those of a web response. */
-export function addTo(target: globalThis.Headers, headers: HeaderList): void {
+export function addTo(target: Headers, headers: HeaderList): void {
   for (const [name, value] of [...sharedCacheHeaders([...target.keys()], headers), ...headers]) {
     if (/^set-cookie$/i.test(name)) target.append(name, value)
     else target.set(name, mergeHeader(name, target.get(name) ?? undefined, value))
@@ -136,13 +140,15 @@ export function corsHeaders(request: Request, cors: boolean | readonly string[])
 }
 
 /** The headers that a script of another origin may read: the price, the receipt, and a pass. */
-const exposed = [Headers.paymentRequired, Headers.paymentResponse, passHeader, passStatusHeader].join(', ')
+const exposed = [PaymentHeaders.paymentRequired, PaymentHeaders.paymentResponse, passHeader, passStatusHeader].join(
+  ', ',
+)
 const maxHeaders = 50
 
 function allowedHeaders(request: Request): string {
   const requested = (request.headers.get('Access-Control-Request-Headers') ?? '').split(',')
   const names = [
-    Headers.paymentSignature,
+    PaymentHeaders.paymentSignature,
     passHeader,
     'Content-Type',
     ...requested.slice(0, maxHeaders).map((name) => name.trim()),

@@ -2,7 +2,7 @@
 import { Bytes, Hash } from '@latchkey/algorand'
 import type { Chain } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentPass from '../../wire/PaymentPass.js'
 import type { PaymentRequirements } from '../../wire/types.js'
 import { isUpgradeRequest } from '../adapters/upgrade.js'
@@ -115,7 +115,7 @@ export class Passes {
 
   /** Decides on a request by the passes that it presents; undefined if it presents none, or pays. */
   async admit(request: Request, offer: PassOffer, chains: readonly Chain[]): Promise<PassResult | undefined> {
-    if (request.headers.has(Headers.paymentSignature)) return undefined
+    if (request.headers.has(PaymentHeaders.paymentSignature)) return undefined
     const header = request.headers.get(PaymentPass.passHeader)
     const isShown = header !== null && header !== PaymentPass.cookieRequest
     const token = isShown ? this.#check(header, offer, chains) : this.#cookie(request, offer, chains)

@@ -1,7 +1,7 @@
 /** A gate with passes, and buyers who pay and present their passes. */
 import assert from 'node:assert/strict'
 import { Bytes } from '@latchkey/algorand'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import * as PaymentPass from '../../wire/PaymentPass.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { Decision } from '../exchange/Admission.js'
@@ -28,7 +28,7 @@ export function passGate(options: Partial<GateOptions> = {}, ledger?: Ledger): P
 }
 
 export type Bought = {
-  headers: globalThis.Headers
+  headers: Headers
   /** The pass with the buyer's secret, as sent in the header. */
   shown: string
   pass: string | null
@@ -53,18 +53,18 @@ export async function buy(
   const { payload, transactionId } = paymentFor(required, chain)
   const { secret: own, hash } = PaymentSecret.create()
   const plain = { ...payload, extensions: required.extensions! }
-  const header = Headers.encode(hasSecret ? PaymentSecret.add(plain, hash) : payload)
+  const header = PaymentHeaders.encode(hasSecret ? PaymentSecret.add(plain, hash) : payload)
   const admission = admitted(await gate.decide(at(header)))
   const settled = await admission.settle(answer)
   assert.ok('headers' in settled)
-  const headers = new globalThis.Headers(settled.headers as [string, string][])
+  const headers = new Headers(settled.headers as [string, string][])
   const pass = headers.get(PaymentPass.passHeader)
-  const repeat = () => gate.decide(at(Headers.encode(PaymentSecret.reveal(plain, own))))
+  const repeat = () => gate.decide(at(PaymentHeaders.encode(PaymentSecret.reveal(plain, own))))
   return { headers, pass, shown: `${pass}.${Bytes.toBase64Url(own)}`, transactionId, repeat }
 }
 
 export function show(path: string, shown: string, init: RequestInit = {}): Request {
-  const headers = new globalThis.Headers(init.headers)
+  const headers = new Headers(init.headers)
   headers.set(PaymentPass.passHeader, shown)
   return ask(path, undefined, { ...init, headers })
 }
@@ -77,7 +77,7 @@ export function refusal(decision: Decision): string | undefined {
 }
 
 /** The value of the first Set-Cookie, and its attributes. */
-export function cookieIn(headers: globalThis.Headers): { pair: string; attributes: string } {
+export function cookieIn(headers: Headers): { pair: string; attributes: string } {
   const [, pair, attributes] = /^([^;]+); (.*)$/.exec(headers.getSetCookie()[0] ?? '') ?? []
   return { pair: pair!, attributes: attributes! }
 }

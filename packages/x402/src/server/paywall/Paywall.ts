@@ -16,7 +16,7 @@ import {
   paywallPage,
 } from '@latchkey/pages/paywall'
 import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import type { PaymentRequired, PaymentRequirements } from '../../wire/types.js'
 import { json } from '../gate/responses.js'
 import type { Accept } from '../routes/Requirements.js'
@@ -90,7 +90,7 @@ export class Paywall {
       typeof this.#options === 'function'
         ? await customPage(this.#options, request, shown)
         : render(this.#options ?? {}, shown, await Promise.all(offers.map(offerOf)))
-    response.headers.set(Headers.paymentRequired, Headers.encode(required))
+    response.headers.set(PaymentHeaders.paymentRequired, PaymentHeaders.encode(required))
     response.headers.append('Vary', 'Accept')
     response.headers.set('X-Content-Type-Options', 'nosniff')
     return response
@@ -104,7 +104,7 @@ function isRead({ method }: Request): boolean {
 /** Whether a browser opens the address, according to its headers. */
 function isNavigation(request: Request): boolean {
   const { headers } = request
-  if (!isRead(request) || headers.has(Headers.paymentSignature) || headers.has('X-PAYMENT')) return false
+  if (!isRead(request) || headers.has(PaymentHeaders.paymentSignature) || headers.has('X-PAYMENT')) return false
   // Browsers send these headers to secure origins. Not every request for HTML is a navigation.
   if ((headers.get('Sec-Fetch-Mode') ?? 'navigate') !== 'navigate') return false
   if ((headers.get('Sec-Fetch-Dest') ?? 'document') !== 'document') return false
@@ -242,7 +242,7 @@ async function customPage(paywall: CustomPaywall, request: Request, required: Pa
   }
   if (!(page instanceof Response)) throw new PaywallError('invalid_paywall_page')
   // Copy the headers first: if `Response` is replaced, reading the body may lose some.
-  const headers = new globalThis.Headers(page.headers)
+  const headers = new Headers(page.headers)
   const response = new Response(page.body, { status: 402, headers })
   // The page may be made for everyone, but it is at the address of the paid response, so it must not be cached.
   for (const name of [...response.headers.keys()].filter(isCacheHeader)) response.headers.delete(name)

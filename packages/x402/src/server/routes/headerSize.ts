@@ -1,5 +1,5 @@
 /** Checks whether the price of a route fits into the header that carries it, behind proxies with small buffers. */
-import * as Headers from '../../wire/Headers.js'
+import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import type { PaymentRequired } from '../../wire/types.js'
 
 /**
@@ -10,11 +10,11 @@ const maxHeaderBytes = 3_500
 
 /** The startup warning about a route whose 402 may not pass a proxy; undefined if it does. */
 export function headerWarning(key: string, required: PaymentRequired): string | undefined {
-  const bytes = Headers.encode(required).length
+  const bytes = PaymentHeaders.encode(required).length
   if (bytes <= maxHeaderBytes) return undefined
   const offers = `${required.accepts.length} offers`
   return (
-    `${key}: the header ${Headers.paymentRequired} has ${bytes} bytes for ${offers}, and proxies that read 4 kB respond with ` +
+    `${key}: the header ${PaymentHeaders.paymentRequired} has ${bytes} bytes for ${offers}, and proxies that read 4 kB respond with ` +
     '502; accept fewer payments, shorten `description` and `extra`, or set `proxy_buffer_size 16k` in nginx'
   )
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parsePaymentRequired } from '@x402/core/schemas'
 import * as fc from 'fast-check'
-import * as Headers from './Headers.js'
+import * as PaymentHeaders from './PaymentHeaders.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from './types.js'
 import '../../../../test/seed.mjs'
 
@@ -26,7 +26,7 @@ const payment: PaymentPayload = {
 
 const encodeAny = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
 
-const decoders = [Headers.decodePayment, Headers.decodeRequired, Headers.decodeReceipt]
+const decoders = [PaymentHeaders.decodePayment, PaymentHeaders.decodeRequired, PaymentHeaders.decodeReceipt]
 
 /** Any error other than a HeaderError fails the test. */
 function tryAll(header: string): void {
@@ -34,7 +34,7 @@ function tryAll(header: string): void {
     try {
       decode(header)
     } catch (error) {
-      if (!(error instanceof Headers.HeaderError)) throw error
+      if (!(error instanceof PaymentHeaders.HeaderError)) throw error
     }
   }
 }
@@ -77,35 +77,35 @@ test('reads any header, or refuses it with a HeaderError', async (t) => {
 
   await t.test('deep nesting', () => {
     const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
-    for (const depth of [Headers.maxDepth, 20_000]) {
+    for (const depth of [PaymentHeaders.maxDepth, 20_000]) {
       const text = JSON.stringify(required).replace('"Y"', deep(depth))
       const header = Buffer.from(text).toString('base64')
-      assert.throws(() => Headers.decodeRequired(header), { message: /nested/ })
+      assert.throws(() => PaymentHeaders.decodeRequired(header), { message: /nested/ })
       tryAll(header)
     }
     const brackets = { ...required, error: '['.repeat(1_000), resource: { url: `http://x/"\\${'{'.repeat(100)}` } }
-    assert.deepEqual(Headers.decodeRequired(encodeAny(brackets)), brackets)
+    assert.deepEqual(PaymentHeaders.decodeRequired(encodeAny(brackets)), brackets)
   })
 
   await t.test('members called __proto__', () => {
     const inherits = '{"__proto__":{"paymentGroup":[],"paymentIndex":0}}'
     const text = JSON.stringify({ ...payment, payload: 'P' }).replace('"P"', inherits)
     const header = Buffer.from(text).toString('base64')
-    for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
+    for (const decode of decoders) assert.throws(() => decode(header), PaymentHeaders.HeaderError)
   })
 
   await t.test('more than the limit', () => {
-    const header = encodeAny({ ...required, error: 'x'.repeat(Headers.maxHeaderBytes) })
-    for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
+    const header = encodeAny({ ...required, error: 'x'.repeat(PaymentHeaders.maxHeaderBytes) })
+    for (const decode of decoders) assert.throws(() => decode(header), PaymentHeaders.HeaderError)
   })
 
   await t.test('the URL-safe alphabet', () => {
     const receipt = { success: true, transaction: '?>?>?>', network: 'a:b' }
     const header = encodeAny(receipt)
     assert.match(header, /[+/]/)
-    assert.equal(Headers.decodeReceipt(header).transaction, '?>?>?>')
+    assert.equal(PaymentHeaders.decodeReceipt(header).transaction, '?>?>?>')
     const urlSafe = header.replaceAll('+', '-').replaceAll('/', '_')
-    assert.throws(() => Headers.decodeReceipt(urlSafe), { message: 'the header is not base64' })
+    assert.throws(() => PaymentHeaders.decodeReceipt(urlSafe), { message: 'the header is not base64' })
   })
 })
 
@@ -131,7 +131,7 @@ test('decodes encoded values', async (t) => {
     fc.assert(
       fc.property(accepts, text, (list, url) => {
         const value: PaymentRequired = { x402Version: 2, resource: { url }, accepts: list }
-        assert.deepEqual(Headers.decodeRequired(Headers.encode(value)), plain(value))
+        assert.deepEqual(PaymentHeaders.decodeRequired(PaymentHeaders.encode(value)), plain(value))
       }),
       { numRuns: cases / 4 },
     )
@@ -141,7 +141,7 @@ test('decodes encoded values', async (t) => {
     fc.assert(
       fc.property(requirements, extra, (accepted, payload) => {
         const value: PaymentPayload = { x402Version: 2, accepted, payload }
-        assert.equal(JSON.stringify(Headers.decodePayment(Headers.encode(value))), JSON.stringify(value))
+        assert.equal(JSON.stringify(PaymentHeaders.decodePayment(PaymentHeaders.encode(value))), JSON.stringify(value))
       }),
       { numRuns: cases / 4 },
     )
@@ -155,7 +155,7 @@ test('decodes encoded values', async (t) => {
     fc.assert(
       fc.property(receipts, (value) => {
         const nothing = { payer: undefined, amount: undefined, errorReason: undefined, errorMessage: undefined }
-        assert.deepEqual(Headers.decodeReceipt(Headers.encode(value)), { ...nothing, ...value })
+        assert.deepEqual(PaymentHeaders.decodeReceipt(PaymentHeaders.encode(value)), { ...nothing, ...value })
       }),
       { numRuns: cases / 4 },
     )
@@ -195,7 +195,7 @@ test('finds the same requirements as parsing each of them separately', () => {
       // A value as in JSON.
       const value = JSON.parse(JSON.stringify({ ...around, accepts }))
       assert.deepEqual(
-        Headers.orUndefined(() => Headers.decodeRequired(encodeAny(value))),
+        PaymentHeaders.orUndefined(() => PaymentHeaders.decodeRequired(encodeAny(value))),
         slowlyDecoded(value),
       )
     }),
@@ -206,7 +206,7 @@ test('finds the same requirements as parsing each of them separately', () => {
 test('M parses requirements once, no matter how many are not offers', () => {
   const extensions = Object.fromEntries(Array.from({ length: 2_500 }, (_, index) => [`e${index}`, 0]))
   const header = encodeAny({ ...required, extensions, accepts: [...new Array(10_000).fill(0), requirement] })
-  assert.ok(header.length < Headers.maxHeaderBytes)
+  assert.ok(header.length < PaymentHeaders.maxHeaderBytes)
   let reads = 0
   const parse = JSON.parse
   // Counts how often an extension is read, which does not depend on the speed of the machine.
@@ -216,7 +216,7 @@ test('M parses requirements once, no matter how many are not offers', () => {
     return value
   }
   try {
-    assert.equal(Headers.decodeRequired(header).accepts.length, 1)
+    assert.equal(PaymentHeaders.decodeRequired(header).accepts.length, 1)
   } finally {
     JSON.parse = parse
   }
@@ -230,12 +230,12 @@ test('requirements', async (t) => {
       accepts: [{ ...requirement, outputSchema: { a: 1 } }],
       extensions: { bazaar: { info: {} } },
     }
-    assert.deepEqual(Headers.decodeRequired(encodeAny(odd)), odd)
+    assert.deepEqual(PaymentHeaders.decodeRequired(encodeAny(odd)), odd)
   })
 
   await t.test('an invalid one does not affect the others', () => {
     const others = [null, 7, {}, { ...requirement, network: 'base' }, { ...requirement, amount: 7 }, [requirement]]
-    const { accepts } = Headers.decodeRequired(encodeAny({ ...required, accepts: [...others, requirement] }))
+    const { accepts } = PaymentHeaders.decodeRequired(encodeAny({ ...required, accepts: [...others, requirement] }))
     assert.deepEqual(accepts, [requirement])
   })
 
@@ -243,14 +243,14 @@ test('requirements', async (t) => {
     const old = { scheme: 'exact', network: 'base', maxAmountRequired: '1', resource: 'http://x', description: '' }
     const first = { x402Version: 1, accepts: [{ ...old, payTo: 'X', maxTimeoutSeconds: 1, asset: 'A' }] }
     for (const value of [first, { ...required, x402Version: 3 }, { ...required, accepts: [] }, [], null, 'x']) {
-      assert.throws(() => Headers.decodeRequired(encodeAny(value)), Headers.HeaderError)
+      assert.throws(() => PaymentHeaders.decodeRequired(encodeAny(value)), PaymentHeaders.HeaderError)
     }
   })
 })
 
 test('receipts', async (t) => {
   await t.test('of the older form are read', () => {
-    const read = (value: object) => Headers.decodeReceipt(encodeAny(value))
+    const read = (value: object) => PaymentHeaders.decodeReceipt(encodeAny(value))
     assert.deepEqual(
       [read({ transactionId: 'T', status: 'settled' }).success, read({ status: 'failed' }).success],
       [true, false],
@@ -260,7 +260,7 @@ test('receipts', async (t) => {
 
   await t.test('without success are failures', () => {
     for (const value of [{}, { success: 'true' }, { success: 1 }, { success: false, status: 'ok' }]) {
-      assert.equal(Headers.decodeReceipt(encodeAny(value)).success, false)
+      assert.equal(PaymentHeaders.decodeReceipt(encodeAny(value)).success, false)
     }
   })
 })
