@@ -1,6 +1,6 @@
 /** Parses prices as people write them and converts them to base units, without floating point arithmetic. */
 import { Amount } from '@latchkey/algorand'
-import { X402Error } from './errors.js'
+import { WireError } from './wire/errors.js'
 
 /** An amount in dollars: `"$0.01"`, `"0.01"`, `"1.50 USDC"`, `0.01`. */
 export type Money = string | number
@@ -56,6 +56,6 @@ export function baseUnits(price: Money, decimals: number): bigint {
 }
 
 /** A price that cannot be parsed, or cannot be paid in the asset. */
-export class PriceError extends X402Error<'invalid_price' | 'price_too_precise' | 'zero_price' | 'wrong_currency'> {
+export class PriceError extends WireError<'invalid_price' | 'price_too_precise' | 'zero_price' | 'wrong_currency'> {
   override name = 'PriceError'
 }

@@ -10,7 +10,7 @@ import { PaymentRefusedError, refusalReasons } from './client/buyer/PaymentRefus
 import { PaymentRequestError } from './client/buyer/payingFetch.js'
 import { PaymentLogError } from './client/store/Payments.js'
 import { StoreError } from './db/StoreError.js'
-import { errors, OptionsError, X402Error } from './errors.js'
+import { type ErrorCode, errors, OptionsError, X402Error } from './errors.js'
 import { FeeError } from './exact/buildPayment.js'
 import { GroupError } from './exact/PaymentGroup.js'
 import { Facilitator } from './facilitator/Facilitator.js'
@@ -36,7 +36,7 @@ for (const [name, registry] of Object.entries({ errors, refusalReasons, paymentE
 }
 
 test('every class carries a registered code, a name and a hint', () => {
-  const thrown: X402Error[] = [
+  const thrown: X402Error<ErrorCode>[] = [
     new ChainError('unknown_network', 'x'),
     new PaymentLogError('unknown_payment', 'x'),
     new PaymentRefusedError([]),

@@ -2,7 +2,7 @@
 
 import { Algod, AlgodError, type AlgodOptions, type NodeAddress, type SuggestedParameters } from '@latchkey/algod'
 import { Address, Amount, BoundedMap, Bytes, Network, Suggestion } from '@latchkey/algorand'
-import { OptionsError, X402Error } from '../errors.js'
+import { OptionsError, PartyError } from '../errors.js'
 import * as Price from '../Price.js'
 import { decodeBase64 } from '../wire/base64.js'
 
@@ -319,6 +319,6 @@ type ChainErrorCode =
   | 'invalid_address'
 
 /** A network, node, asset or address that cannot be used. */
-export class ChainError extends X402Error<ChainErrorCode> {
+export class ChainError extends PartyError<ChainErrorCode> {
   override name = 'ChainError'
 }

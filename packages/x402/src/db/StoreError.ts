@@ -1,9 +1,9 @@
 /** Describes problems with a store's file, because errors of SQLite and of the system name no file, or no remedy. */
 import * as Sqlite from '@latchkey/system/sqlite'
-import { X402Error } from '../errors.js'
+import { PartyError, X402Error } from '../errors.js'
 
 /** A store that cannot be used. */
-export class StoreError extends X402Error<'store_too_new' | 'store_failed' | 'store_not_migrated'> {
+export class StoreError extends PartyError<'store_too_new' | 'store_failed' | 'store_not_migrated'> {
   override name = 'StoreError'
 }
 

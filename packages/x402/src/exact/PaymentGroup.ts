@@ -4,8 +4,8 @@
  * simulated and submitted, so two encodings of a payment are one payment.
  */
 import { Address, Bytes, Group, Json, Submission, Transaction } from '@latchkey/algorand'
-import { X402Error } from '../errors.js'
 import { decodeBase64 } from '../wire/base64.js'
+import { WireError } from '../wire/errors.js'
 
 export type Member = {
   readonly signed: Submission.Submitted
@@ -182,6 +182,6 @@ export type GroupErrorCode =
   | 'invalid_payment_transaction'
 
 /** A payload that is not a payment group. */
-export class GroupError extends X402Error<GroupErrorCode> {
+export class GroupError extends WireError<GroupErrorCode> {
   override name = 'GroupError'
 }

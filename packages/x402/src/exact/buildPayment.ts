@@ -1,12 +1,19 @@
 /** Builds the transactions of a payment for the buyer to sign. */
-import type { SuggestedParameters } from '@latchkey/algod'
-import { Address, Bytes, Group, Network, Submission, Transaction } from '@latchkey/algorand'
-import { algoAssetId, type Chain } from '../chain/Chain.js'
-import { X402Error } from '../errors.js'
+import { Address, Bytes, Group, Network, Transaction } from '@latchkey/algorand'
+import { WireError } from '../wire/errors.js'
 
+/** The parameters of new transactions, as a node of the network reports them. */
+export type TransactionParameters = {
+  readonly genesisHash: Uint8Array
+  readonly genesisId: string
+  readonly lastRound: bigint
+  readonly minFee: bigint
+  readonly feePerByte: bigint
+}
+
+/** A payment to build: the parties, the amount, and the limit of its fee. */
 export type PaymentOrder = {
-  chain: Chain
-  parameters: SuggestedParameters
+  parameters: TransactionParameters
   payer: string
   payTo: string
   assetId: bigint
@@ -17,6 +24,7 @@ export type PaymentOrder = {
   maxFeeMicroAlgos: bigint
 }
 
+/** The unsigned transactions of a payment. */
 export type BuiltPayment = {
   readonly transactions: readonly Transaction.Transaction[]
   readonly paymentIndex: number
@@ -34,7 +42,11 @@ const maxRounds = 1_000
 /** The bytes that a signature and its envelope add to a transaction, for fees per byte. */
 const signatureBytes = 75
 
-/** @throws {@link FeeError} */
+/**
+ * Builds the payment, after a transaction of the fee payer if there is one.
+ *
+ * @throws {@link FeeError}
+ */
 export function buildPayment(order: PaymentOrder): BuiltPayment {
   const { parameters, payer, payTo, assetId, amount, feePayer } = order
   const lastValid = parameters.lastRound + BigInt(validityRounds(order))
@@ -47,7 +59,7 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
   const [snd, receiver] = [Address.decode(payer), Address.decode(payTo)]
   const noteOf = newNotes()
   const transfer: Transaction.Transaction =
-    assetId === algoAssetId
+    assetId === 0n
       ? { ...common, type: 'pay', snd, rcv: receiver, amt: amount, note: noteOf('x402-payment-v2') }
       : { ...common, type: 'axfer', snd, arcv: receiver, aamt: amount, xaid: assetId, note: noteOf('x402-payment-v2') }
   if (feePayer === undefined) {
@@ -72,17 +84,17 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
 }
 
 /** Long enough for the seller to respond and settle. Not longer, because the payment can be settled until then. */
-function validityRounds({ chain, maxTimeoutSeconds }: PaymentOrder): number {
-  const genesisHash = Bytes.toBase64(chain.genesisHash)
+function validityRounds({ parameters, maxTimeoutSeconds }: PaymentOrder): number {
+  const genesisHash = Bytes.toBase64(parameters.genesisHash)
   const isPublic = Network.known.some((network) => network.genesisHash === genesisHash)
   if (!isPublic) return maxRounds
   return Math.min(maxRounds, Math.ceil(maxTimeoutSeconds / minRoundSeconds) + spareRounds)
 }
 
-function feeFor(txn: Transaction.Transaction, { minFee, feePerByte }: SuggestedParameters): bigint {
+function feeFor(txn: Transaction.Transaction, { minFee, feePerByte }: TransactionParameters): bigint {
   // The usual case: the network is not congested.
   if (feePerByte === 0n) return minFee
-  const bytes = BigInt(Submission.transactionBytes({ ...txn, grp: new Uint8Array(32).fill(1) }).length + signatureBytes)
+  const bytes = BigInt(Transaction.encode({ ...txn, grp: new Uint8Array(32).fill(1) }).length + signatureBytes)
   const byBytes = feePerByte * bytes
   return byBytes > minFee ? byBytes : minFee
 }
@@ -98,7 +110,7 @@ function newNotes(): (kind: string) => Uint8Array {
 }
 
 /** The network asks for a higher fee than the buyer allows. */
-export class FeeError extends X402Error<'fee_too_high'> {
+export class FeeError extends WireError<'fee_too_high'> {
   override name = 'FeeError'
   readonly feeMicroAlgos: bigint
   readonly maxFeeMicroAlgos: bigint

@@ -134,16 +134,15 @@ export function paymentFor(
   { accepted = required.accepts[0]!, round = 1_000n }: { accepted?: PaymentRequirements; round?: bigint } = {},
 ): { header: string; payload: PaymentPayload; transactionId: string } {
   const [offer] = required.accepts
-  const { genesisId, genesisHash } = Network.testnet
+  const { genesisHash } = chain
   const { transactions, paymentIndex, transactionId } = buildPayment({
-    chain,
     parameters: {
       lastRound: round,
-      genesisId,
-      genesisHash: new Uint8Array(Buffer.from(genesisHash, 'base64')),
+      genesisId: Network.testnet.genesisId,
+      genesisHash,
       minFee: 1_000n,
       feePerByte: 0n,
-    } as never,
+    },
     payer,
     payTo: offer!.payTo,
     assetId: BigInt(offer!.asset),

@@ -1,8 +1,8 @@
 /** The three headers of the protocol: JSON in base64, limited in size and checked against the protocol's schemas. */
 import { Bytes, Json } from '@latchkey/algorand'
 import { PaymentRequirementsV2Schema, parsePaymentRequired } from '@x402/core/schemas'
-import { X402Error } from '../errors.js'
 import { decodeBase64 } from './base64.js'
+import { WireError } from './errors.js'
 import { parseJson } from './parseJson.js'
 import { parsePayload } from './parsePayment.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
@@ -151,6 +151,6 @@ function countOpening(json: string): number {
 }
 
 /** A header of the protocol that cannot be read. */
-export class HeaderError extends X402Error<'invalid_header' | 'unsupported_version'> {
+export class HeaderError extends WireError<'invalid_header' | 'unsupported_version'> {
   override name = 'HeaderError'
 }

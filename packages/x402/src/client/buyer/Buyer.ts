@@ -256,7 +256,7 @@ export class Buyer {
       if (totalProblem !== undefined) return totalProblem
       const [payer, parameters] = [this.address, await chain.parameters()]
       const maxFeeMicroAlgos = this.#maxFeeMicroAlgos
-      const order = { chain, parameters, payer, payTo, assetId, amount, feePayer, maxTimeoutSeconds, maxFeeMicroAlgos }
+      const order = { parameters, payer, payTo, assetId, amount, feePayer, maxTimeoutSeconds, maxFeeMicroAlgos }
       const built = buildPayment(order)
       const problems = await Promise.all([
         this.#funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }, { isFresh }),

@@ -1,4 +1,4 @@
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 import type { PaymentState } from '../store/Payments.js'
 import type { SignedPayment } from './Buyer.js'
 
@@ -7,7 +7,7 @@ import type { SignedPayment } from './Buyer.js'
  * although the payment is settled. Call `buyer.lookUp(transactionId)` to get the current state from the ledger. To send
  * the same payment again, repeat the request with `payingFetch`, or with `header` as its PAYMENT-SIGNATURE.
  */
-export class LostResponseError extends X402Error<'response_lost'> {
+export class LostResponseError extends PartyError<'response_lost'> {
   override name = 'LostResponseError'
   readonly transactionId: string
   /** The PAYMENT-SIGNATURE header that sends the payment again. */

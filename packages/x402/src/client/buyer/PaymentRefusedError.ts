@@ -3,7 +3,7 @@ import { AlgodError } from '@latchkey/algod'
 import type { ErrorRegistry } from '@latchkey/algorand'
 import { ChainError } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 import { FeeError } from '../../exact/buildPayment.js'
 
 /** The codes of {@link RefusalReason}, with their messages and hints. */
@@ -107,7 +107,7 @@ export type RefusalReason = {
 const maxReasonsInMessage = 10
 
 /** None of the offers may or can be paid. Nothing was signed. */
-export class PaymentRefusedError extends X402Error<'payment_refused'> {
+export class PaymentRefusedError extends PartyError<'payment_refused'> {
   override name = 'PaymentRefusedError'
   /** One reason for each offer that was not taken. */
   readonly reasons: readonly RefusalReason[]

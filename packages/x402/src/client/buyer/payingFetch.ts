@@ -2,7 +2,7 @@
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import { sendDirectly } from '#direct-send'
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import { passHeader } from '../../wire/PaymentPass.js'
 import * as PaymentSecret from '../../wire/PaymentSecret.js'
@@ -386,6 +386,6 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Ar
 }
 
 /** A request that cannot be paid for, because of its redirect or its body. Nothing was signed. */
-export class PaymentRequestError extends X402Error<'payment_redirected' | 'body_too_large'> {
+export class PaymentRequestError extends PartyError<'payment_redirected' | 'body_too_large'> {
   override name = 'PaymentRequestError'
 }

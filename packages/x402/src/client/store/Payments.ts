@@ -1,5 +1,5 @@
 /** The payment log of a buyer. Records every signed payment, so that limits hold and no payment is made twice. */
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 
 /**
  * The state of a payment. `open`: signed, and may still be settled. `settled`: on the ledger. `expired`: can never be
@@ -86,6 +86,6 @@ export function assetKey(network: string, asset: string): string {
 type PaymentLogErrorCode = 'unknown_payment' | 'invalid_payment_log' | 'payment_log_locked' | 'payment_log_unwritable'
 
 /** A payment that is not in the log, or a log that cannot be read or written. */
-export class PaymentLogError extends X402Error<PaymentLogErrorCode> {
+export class PaymentLogError extends PartyError<PaymentLogErrorCode> {
   override name = 'PaymentLogError'
 }

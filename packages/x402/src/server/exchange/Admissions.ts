@@ -5,7 +5,7 @@
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import type { Chain } from '../../chain/Chain.js'
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../../wire/types.js'
 import { isUpgradeRequest } from '../adapters/upgrade.js'
 import type { EventPayment, GateEvents } from '../gate/GateEvents.js'
@@ -251,7 +251,7 @@ export class Admissions {
     const answer = lostAnswer(transactionId)
     const { onError } = this.#options
     onError(
-      new X402Error(
+      new PartyError(
         'answer_lost',
         `the response that ${transactionId} paid for was lost, and its handler does not run again`,
       ),

@@ -2,7 +2,7 @@
 import { createTransport, type Transport, TransportError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes, Json } from '@latchkey/algorand'
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 import type {
   PaymentPayload,
   PaymentRequirements,
@@ -265,7 +265,7 @@ function reasonOf(error: unknown, limitMs: number): string {
 }
 
 /** A facilitator that did not respond, or did not follow the protocol. The state of the payment is not known. */
-export class FacilitatorError extends X402Error<
+export class FacilitatorError extends PartyError<
   'facilitator_unavailable' | 'facilitator_protocol_error' | 'invalid_option'
 > {
   override name = 'FacilitatorError'

@@ -1,5 +1,5 @@
 /** Calls the hooks of a gate outside the response path, in order for each payment, and again if they fail. */
-import { OptionsError, X402Error } from '../../errors.js'
+import { OptionsError, PartyError } from '../../errors.js'
 import type { GateEvent, GateHooks, HookName } from './GateHooks.js'
 
 export type NotificationsOptions = {
@@ -248,6 +248,6 @@ function count(events: number): string {
 }
 
 /** A hook that failed for the last time, or events that were dropped. Passed to `onError`. */
-export class HookError extends X402Error<'hook_failed' | 'hook_events_dropped'> {
+export class HookError extends PartyError<'hook_failed' | 'hook_events_dropped'> {
   override name = 'HookError'
 }

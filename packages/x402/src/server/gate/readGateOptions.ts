@@ -1,7 +1,7 @@
 /** Reads and validates the options of a gate. */
 import { LatchkeyError } from '@latchkey/algorand'
 import { isUnset } from '../../chain/Chain.js'
-import { OptionsError, X402Error } from '../../errors.js'
+import { OptionsError, PartyError } from '../../errors.js'
 import { type FacilitatorClient, httpFacilitator } from '../exchange/FacilitatorClient.js'
 import type { Accept } from '../routes/Requirements.js'
 import type { GateOptions, Route } from './GateOptions.js'
@@ -44,6 +44,6 @@ export function routeError(key: string, error: Error): GateError {
 }
 
 /** A route or an option that can never work. */
-export class GateError extends X402Error<'invalid_gate_option' | 'receiver_not_opted_in'> {
+export class GateError extends PartyError<'invalid_gate_option' | 'receiver_not_opted_in'> {
   override name = 'GateError'
 }

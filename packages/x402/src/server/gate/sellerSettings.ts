@@ -1,5 +1,5 @@
 import { Address, Bytes } from '@latchkey/algorand'
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 
 /** A seller's settings from the environment. */
 export type SellerSettings = {
@@ -48,6 +48,6 @@ function protocolOf(url: string): string {
 }
 
 /** An environment variable that is missing or wrong. */
-export class SettingsError extends X402Error<'missing_setting' | 'invalid_setting'> {
+export class SettingsError extends PartyError<'missing_setting' | 'invalid_setting'> {
   override name = 'SettingsError'
 }

@@ -3,7 +3,7 @@
  * Escapes, double slashes, dots, another case or a trailing slash therefore never open a paid route for free, nor an
  * expensive one for the price of a cheap one.
  */
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 import {
   foldCase,
   foldedContent,
@@ -308,7 +308,7 @@ function covers<T>(earlier: Compiled<T>, later: Compiled<T>): boolean {
 }
 
 /** A route that no request can match, or that is written in an unknown form. */
-export class RouteError extends X402Error<'invalid_route'> {
+export class RouteError extends PartyError<'invalid_route'> {
   override name = 'RouteError'
 
   constructor(key: string, reason: string) {

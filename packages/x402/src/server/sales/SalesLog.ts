@@ -2,7 +2,7 @@
  * Records the sales of a gate in parallel with the response. Writes many outcomes at once, and retries if the store
  * fails.
  */
-import { X402Error } from '../../errors.js'
+import { PartyError } from '../../errors.js'
 import type { Sale, SaleStore } from '../store/Sales.js'
 import { isFailure } from '../store/Sales.js'
 
@@ -131,6 +131,6 @@ export class SalesLog {
 }
 
 /** Outcomes of payments that are not in the store. Passed to `onError`. */
-export class SalesError extends X402Error<'sales_not_recorded'> {
+export class SalesError extends PartyError<'sales_not_recorded'> {
   override name = 'SalesError'
 }
