@@ -20,6 +20,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/pages/console',
     '@latchkey/system',
   ],
+  'packages/x402-wire': ['@latchkey/algorand'],
   'packages/x402': [
     '@latchkey/algorand',
     '@latchkey/algod',
@@ -27,6 +28,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/pages/paywall',
     '@latchkey/pages/sales',
     '@latchkey/system',
+    '@latchkey/x402-wire',
   ],
   'packages/mcp': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client', '@latchkey/x402'],
   'packages/cli': [

@@ -1,6 +1,6 @@
 /** The error codes of this package, and the base class of its errors. */
 import type { ErrorRegistry, LatchkeyErrorOptions } from '@latchkey/algorand/error'
-import { errors as wireErrors, X402Error } from './wire/errors.js'
+import { errors as wireErrors, X402Error } from '@latchkey/x402-wire/errors'
 
 export { X402Error }
 

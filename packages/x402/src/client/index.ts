@@ -2,26 +2,32 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
-export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
-export * as Funds from '../chain/Funds.js'
-export { type ErrorCode, errors, X402Error } from '../errors.js'
-export { type Money, PriceError } from '../Price.js'
-export { type AgentSignerOptions, fromAgent } from '../signer/Agent.js'
-export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
-export * as Signer from '../signer/Signer.js'
-export { SignerError } from '../signer/Signer.js'
 export {
   decodePayment,
   decodeReceipt,
   decodeRequired,
   HeaderError,
+  type Money,
+  type PassScope,
+  type PassStatus,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+  PriceError,
+  passHeader,
+  passStatusHeader,
   paymentRequired,
   paymentResponse,
   paymentSignature,
   type Receipt,
-} from '../wire/PaymentHeaders.js'
-export { type PassScope, type PassStatus, passHeader, passStatusHeader } from '../wire/PaymentPass.js'
-export type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
+} from '@latchkey/x402-wire'
+export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
+export * as Funds from '../chain/Funds.js'
+export { type ErrorCode, errors, X402Error } from '../errors.js'
+export { type AgentSignerOptions, fromAgent } from '../signer/Agent.js'
+export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
+export * as Signer from '../signer/Signer.js'
+export { SignerError } from '../signer/Signer.js'
 export {
   Buyer,
   type BuyerOptions,

@@ -1,14 +1,14 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
-import { type Chain, chainList } from '../chain/Chain.js'
 import type {
   PaymentPayload,
   PaymentRequirements,
   SettleResponse,
   SupportedResponse,
   VerifyResponse,
-} from '../wire/types.js'
+} from '@latchkey/x402-wire'
+import { type Chain, chainList } from '../chain/Chain.js'
 import type { ErrorListener } from './ErrorListener.js'
 import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import * as FacilitatorTrace from './FacilitatorTrace.js'

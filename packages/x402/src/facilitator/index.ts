@@ -2,19 +2,19 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
+export {
+  type PaymentPayload,
+  type PaymentRequirements,
+  PriceError,
+  type SettleResponse,
+  type SupportedResponse,
+  type VerifyResponse,
+} from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
-export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
-export type {
-  PaymentPayload,
-  PaymentRequirements,
-  SettleResponse,
-  SupportedResponse,
-  VerifyResponse,
-} from '../wire/types.js'
 export type { ErrorListener, ErrorSubject } from './ErrorListener.js'
 export { Facilitator } from './Facilitator.js'
 export type { FacilitatorOptions } from './FacilitatorOptions.js'

@@ -1,3 +1,4 @@
+import { HeaderError, PaymentGroup } from '@latchkey/x402-wire'
 import type {
   FindDefaultAsset,
   PaymentPayloadResult,
@@ -7,8 +8,6 @@ import type {
 } from '@x402/core/types'
 import { type Chain, chainList } from '../chain/Chain.js'
 import { Buyer, type BuyerOptions } from '../client/buyer/Buyer.js'
-import * as PaymentGroup from '../exact/PaymentGroup.js'
-import { HeaderError } from '../wire/PaymentHeaders.js'
 
 /**
  * The scheme for clients of `@x402/core`.

@@ -2,6 +2,7 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
+export { HeaderError, PriceError } from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export {
   PaymentRefusedError,
@@ -10,11 +11,9 @@ export {
   refusalReasons,
 } from '../client/buyer/PaymentRefusedError.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
-export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
-export { HeaderError } from '../wire/PaymentHeaders.js'
 export { AlgorandClientScheme } from './AlgorandClientScheme.js'
 export { AlgorandFacilitatorScheme } from './AlgorandFacilitatorScheme.js'
 export { AlgorandServerScheme, type AlgorandServerSchemeOptions } from './AlgorandServerScheme.js'

@@ -2,18 +2,23 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { PaywallError } from '@latchkey/pages/paywall'
+export {
+  type AssetAmount,
+  type Money,
+  type PassScope,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+  type Price,
+  PriceError,
+  passHeader,
+  passStatusHeader,
+  type SettleResponse,
+  type SupportedResponse,
+  type VerifyResponse,
+} from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
-export { type AssetAmount, type Money, type Price, PriceError } from '../Price.js'
-export { type PassScope, passHeader, passStatusHeader } from '../wire/PaymentPass.js'
-export type {
-  PaymentPayload,
-  PaymentRequired,
-  PaymentRequirements,
-  SettleResponse,
-  SupportedResponse,
-  VerifyResponse,
-} from '../wire/types.js'
 export type { Admission, Decision } from './exchange/Admission.js'
 export {
   type FacilitatorCallOptions,

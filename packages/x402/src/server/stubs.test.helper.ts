@@ -3,11 +3,15 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TransactionState } from '@latchkey/algod'
 import { Address, Ed25519, Network } from '@latchkey/algorand'
+import {
+  buildPayment,
+  PaymentGroup,
+  PaymentHeaders,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+} from '@latchkey/x402-wire'
 import { Chain } from '../chain/Chain.js'
-import { buildPayment } from '../exact/buildPayment.js'
-import * as PaymentGroup from '../exact/PaymentGroup.js'
-import * as PaymentHeaders from '../wire/PaymentHeaders.js'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { Admission, Decision } from './exchange/Admission.js'
 import type { FacilitatorClient } from './exchange/FacilitatorClient.js'
 import { Gate } from './gate/Gate.js'

@@ -1,12 +1,16 @@
 /** Pays sellers' offers within limits, on the given networks. Every payment is recorded before it is signed. */
 import * as Tracing from '@latchkey/algod/tracing'
+import {
+  type BuiltPayment,
+  buildPayment,
+  PaymentGroup,
+  PaymentHeaders,
+  type PaymentPayload,
+  type PaymentRequired,
+  PaymentSecret,
+} from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../../chain/Chain.js'
-import { type BuiltPayment, buildPayment } from '../../exact/buildPayment.js'
-import * as PaymentGroup from '../../exact/PaymentGroup.js'
 import * as Signer from '../../signer/Signer.js'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
-import type { PaymentPayload, PaymentRequired } from '../../wire/types.js'
 import { MemoryPayments } from '../store/MemoryPayments.js'
 import { type Payment, type PaymentLog, PaymentLogError, type PaymentState } from '../store/Payments.js'
 import { FundsCache } from './FundsCache.js'

@@ -1,7 +1,7 @@
 /** The limits of a buyer: allowed assets, per payment, and in total. */
 import { Amount } from '@latchkey/algorand'
+import { Prices } from '@latchkey/x402-wire'
 import { type AssetInfo, algoAssetId, type Chain } from '../../chain/Chain.js'
-import * as Price from '../../Price.js'
 import { assetKey, type Spent } from '../store/Payments.js'
 import type { RefusalReason } from './PaymentRefusedError.js'
 
@@ -12,13 +12,13 @@ export type LimitOptions = {
    *
    * @default '$1'
    */
-  maxPerPayment?: Price.Money | false | undefined
+  maxPerPayment?: Prices.Money | false | undefined
   /**
    * The highest total of all payments in the payment log, in dollars. Payments that may still be settled count.
    *
    * @default no limit
    */
-  maxTotal?: Price.Money | undefined
+  maxTotal?: Prices.Money | undefined
   /**
    * Assets other than the dollar to pay in, the preferred one first, each with limits in base units.
    *
@@ -139,13 +139,13 @@ type Measure = {
   format: (units: bigint) => string
 }
 
-function readMicroDollars(limit: Price.Money): bigint {
-  const { ticker = 'USDC' } = Price.parse(limit)
+function readMicroDollars(limit: Prices.Money): bigint {
+  const { ticker = 'USDC' } = Prices.parse(limit)
   if (ticker !== 'USDC') {
     const message = `${JSON.stringify(limit)} is not in dollars; limits of other assets are in \`assets\``
-    throw new Price.PriceError('wrong_currency', message)
+    throw new Prices.PriceError('wrong_currency', message)
   }
-  return Price.baseUnits(limit, dollarDecimals)
+  return Prices.baseUnits(limit, dollarDecimals)
 }
 
 function isFor({ asset, network }: AssetLimit, assetId: bigint, chain: Chain): boolean {

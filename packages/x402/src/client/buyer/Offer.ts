@@ -1,7 +1,7 @@
 /** Reads payment requirements as offers, and compares and sorts offers. */
 import { Address, Json, Network, VisibleText } from '@latchkey/algorand'
+import type { PaymentRequired, PaymentRequirements } from '@latchkey/x402-wire'
 import { type AssetInfo, type Chain, parseAssetId } from '../../chain/Chain.js'
-import type { PaymentRequired, PaymentRequirements } from '../../wire/types.js'
 import type { Limits } from './Limits.js'
 import { orReason, type RefusalCode, type RefusalReason } from './PaymentRefusedError.js'
 

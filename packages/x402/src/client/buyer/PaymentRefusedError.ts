@@ -1,10 +1,10 @@
 /** The reasons why an offer is not paid, for programs and for people. */
 import { AlgodError } from '@latchkey/algod'
 import type { ErrorRegistry } from '@latchkey/algorand'
+import { FeeError } from '@latchkey/x402-wire'
 import { ChainError } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { PartyError } from '../../errors.js'
-import { FeeError } from '../../exact/buildPayment.js'
 
 /** The codes of {@link RefusalReason}, with their messages and hints. */
 export const refusalReasons = {

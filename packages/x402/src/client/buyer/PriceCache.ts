@@ -2,9 +2,7 @@
  * Remembers recent prices of sellers, so that the next request for the same resource carries its payment immediately.
  */
 import { BoundedMap, Json, Network } from '@latchkey/algorand'
-import * as PaymentPass from '../../wire/PaymentPass.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
-import type { PaymentRequired, PaymentRequirements } from '../../wire/types.js'
+import { PaymentPass, type PaymentRequired, type PaymentRequirements, PaymentSecret } from '@latchkey/x402-wire'
 import * as PaidRequest from './PaidRequest.js'
 
 type Price = {

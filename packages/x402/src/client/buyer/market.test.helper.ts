@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { Address, Ed25519 } from '@latchkey/algorand'
 import { Devnet, type DevnetOptions } from '@latchkey/devnet'
+import type { PaymentRequired, PaymentRequirements } from '@latchkey/x402-wire'
 import { Chain } from '../../chain/Chain.js'
 import * as Signer from '../../signer/Signer.js'
-import type { PaymentRequired, PaymentRequirements } from '../../wire/types.js'
 
 export const dollar = 31566704n
 export const url = 'http://shop.example/weather'

@@ -1,12 +1,9 @@
 /** A `fetch` that pays when a server responds with 402, and otherwise behaves like the `fetch` it wraps. */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
+import { PaymentHeaders, type PaymentRequired, PaymentSecret, passHeader } from '@latchkey/x402-wire'
 import { sendDirectly } from '#direct-send'
 import { PartyError } from '../../errors.js'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import { passHeader } from '../../wire/PaymentPass.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
-import type { PaymentRequired } from '../../wire/types.js'
 import { MemoryPassCache, type PassCache } from '../store/PassCache.js'
 import type { Payment, PaymentState } from '../store/Payments.js'
 import type { Buyer, SignedPayment } from './Buyer.js'

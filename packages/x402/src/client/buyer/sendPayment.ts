@@ -1,7 +1,7 @@
 /** Sends a payment until it is answered. The ledger, not the seller, decides about its state. */
+
+import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
 import { isStaleFailure } from '#direct-send'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
 import type { Payment, PaymentState } from '../store/Payments.js'
 import { isWhole } from './asFetched.js'
 import type { Buyer, SignedPayment } from './Buyer.js'

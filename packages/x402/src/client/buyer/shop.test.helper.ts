@@ -1,9 +1,7 @@
 /** A fake seller and its responses. */
 import assert from 'node:assert/strict'
-import * as PaymentGroup from '../../exact/PaymentGroup.js'
+import { PaymentGroup, PaymentHeaders, type SettleResponse } from '@latchkey/x402-wire'
 import * as Signer from '../../signer/Signer.js'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import type { SettleResponse } from '../../wire/types.js'
 import { Buyer } from './Buyer.js'
 import type { Market } from './market.test.helper.js'
 

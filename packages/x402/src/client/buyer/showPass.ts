@@ -1,8 +1,5 @@
 /** Presents a pass instead of paying, only to the origin that issued it. */
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import * as PaymentPass from '../../wire/PaymentPass.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
-import type { PaymentRequired } from '../../wire/types.js'
+import { PaymentHeaders, PaymentPass, type PaymentRequired, PaymentSecret } from '@latchkey/x402-wire'
 import { maxRequests, type PassCache, type StoredPass } from '../store/PassCache.js'
 import type { SignedPayment } from './Buyer.js'
 

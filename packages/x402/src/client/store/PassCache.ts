@@ -1,7 +1,6 @@
 /** The passes of a buyer, which it received for its payments and presents again to the same sellers. */
 import { BoundedMap, Json } from '@latchkey/algorand'
-import type { PassScope } from '../../wire/PaymentPass.js'
-import { isPassText, maxPassMinutes } from '../../wire/PaymentPass.js'
+import { isPassText, maxPassMinutes, type PassScope } from '@latchkey/x402-wire'
 
 /** A pass, with everything needed to present it. A stored pass is a secret. */
 export type StoredPass = {

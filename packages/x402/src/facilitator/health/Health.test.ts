@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { sponsor } from '../../exact/payments.test.helper.js'
+import { sponsor } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { createFacilitatorHandler } from '../handler.js'
 import { setUp } from '../setup.test.helper.js'
 import { MemorySettlements } from '../store/Settlements.js'

@@ -4,7 +4,7 @@
  */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Address, Submission } from '@latchkey/algorand'
-import type { PaymentRequirements } from '../../wire/types.js'
+import type { PaymentRequirements } from '@latchkey/x402-wire'
 import type { FeePayers } from '../settle/FeePayers.js'
 import type { SettlementLimits } from '../store/SettlementLimits.js'
 import type { SettlementStore } from '../store/Settlements.js'

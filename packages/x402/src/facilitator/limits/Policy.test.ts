@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { requirementsFor, seller, stranger } from '../../exact/payments.test.helper.js'
+import { requirementsFor, seller, stranger } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { PaymentError } from '../PaymentError.js'
 import { Policy } from './Policy.js'
 import { RateCounter } from './RateCounter.js'

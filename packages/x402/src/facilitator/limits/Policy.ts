@@ -1,7 +1,7 @@
 /** Which sellers and callers a facilitator serves, and how much it spends on fees. */
 import { Bytes, Hash } from '@latchkey/algorand'
+import type { PaymentRequirements } from '@latchkey/x402-wire'
 import { OptionsError } from '../../errors.js'
-import type { PaymentRequirements } from '../../wire/types.js'
 import { PaymentError } from '../PaymentError.js'
 import type { SettlementLimits } from '../store/SettlementLimits.js'
 import { RateCounter } from './RateCounter.js'

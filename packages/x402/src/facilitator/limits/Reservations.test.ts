@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeNode, ok } from '../../../../algod/dist/FakeNode.test.helper.js'
-import { type Made, sponsor, sponsored } from '../../exact/payments.test.helper.js'
+import { type Made, sponsor, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { openChain } from '../setup.test.helper.js'
 import { type VerifiedPayment, verifyPayment } from '../verify/verifyPayment.js'
 import { Reservations } from './Reservations.js'

@@ -1,6 +1,6 @@
 /** How long, and for which bytes, a verified payment is held. */
 import { Bytes, Hash } from '@latchkey/algorand'
-import type { PaymentRequirements } from '../../wire/types.js'
+import type { PaymentRequirements } from '@latchkey/x402-wire'
 import type { VerifiedPayment } from '../verify/verifyPayment.js'
 
 /** Rounds of public networks take about 3 seconds. */

@@ -1,7 +1,7 @@
 /** Payments that reach a limit between `verify` and `settle`. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { alone, sponsored } from '../../exact/payments.test.helper.js'
+import { alone, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { setUp } from '../setup.test.helper.js'
 
 test('a verified payment waits if a rate limit is reached, and is settled when there is room', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type FakeNode, ok } from '../../../../algod/dist/FakeNode.test.helper.js'
-import { keyOf, sponsor, sponsored } from '../../exact/payments.test.helper.js'
+import { keyOf, sponsor, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
 import * as Signer from '../../signer/Signer.js'
 import { Facilitator } from '../Facilitator.js'
 import { createFacilitatorHandler } from '../handler.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FakeNode, missing, ok, refused } from '../../../../algod/dist/FakeNode.test.helper.js'
-import { alone, buyer, sponsored } from '../../exact/payments.test.helper.js'
+import { alone, buyer, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { openChain, setUp } from '../setup.test.helper.js'
 import { MemorySettlements, type Settlement } from '../store/Settlements.js'
 

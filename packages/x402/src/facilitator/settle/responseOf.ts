@@ -1,4 +1,4 @@
-import type { PaymentRequirements, SettleResponse } from '../../wire/types.js'
+import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import type { Settlement } from '../store/Settlements.js'
 
 /** The response to a seller about a settlement. */

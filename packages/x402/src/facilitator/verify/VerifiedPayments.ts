@@ -4,7 +4,7 @@
  * requirement is another payment.
  */
 import { BoundedMap } from '@latchkey/algorand'
-import type { PaymentPayload, PaymentRequirements } from '../../wire/types.js'
+import type { PaymentPayload, PaymentRequirements } from '@latchkey/x402-wire'
 import type { VerifiedPayment } from './verifyPayment.js'
 
 /** Each payment takes some kilobytes. Only payments that nodes would accept are kept. */

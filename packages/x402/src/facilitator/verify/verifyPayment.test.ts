@@ -3,7 +3,6 @@ import { before, test } from 'node:test'
 import { Address, Group, Multisig, Submission } from '@latchkey/algorand'
 import * as fc from 'fast-check'
 import { FakeNode } from '../../../../algod/dist/FakeNode.test.helper.js'
-import type { Chain } from '../../chain/Chain.js'
 import {
   alone,
   buyer,
@@ -24,7 +23,8 @@ import {
   transfer,
   usdc,
   wrap,
-} from '../../exact/payments.test.helper.js'
+} from '../../../../x402-wire/dist/payments.test.helper.js'
+import type { Chain } from '../../chain/Chain.js'
 import { PaymentError, paymentErrors } from '../PaymentError.js'
 import { openChain } from '../setup.test.helper.js'
 import { verifyPayment } from './verifyPayment.js'

@@ -1,8 +1,7 @@
 /** The checks of a payment that need no node, in the order of the public scheme. */
 import { Address, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
+import { PaymentGroup, type PaymentPayload, type PaymentRequirements } from '@latchkey/x402-wire'
 import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
-import * as PaymentGroup from '../../exact/PaymentGroup.js'
-import type { PaymentPayload, PaymentRequirements } from '../../wire/types.js'
 import { PaymentError, type PaymentErrorCode } from '../PaymentError.js'
 
 export type VerifyOptions = {

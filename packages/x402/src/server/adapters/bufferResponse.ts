@@ -5,7 +5,7 @@
  */
 import { isAscii } from 'node:buffer'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { paymentResponse } from '../../wire/PaymentHeaders.js'
+import { paymentResponse } from '@latchkey/x402-wire'
 import type { Admission } from '../exchange/Admission.js'
 import { type HeaderList, json } from '../gate/responses.js'
 import { warn } from '../gate/warn.js'

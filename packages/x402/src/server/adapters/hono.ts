@@ -1,8 +1,8 @@
 /** The gate as a Hono middleware, for every runtime of Hono. */
 
 import { Bytes } from '@latchkey/algorand'
+import { paymentResponse } from '@latchkey/x402-wire'
 import { captureDirect, cutDirect, watchDelivery } from '#node-response'
-import { paymentResponse } from '../../wire/PaymentHeaders.js'
 import type { Admission } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/paymentOf.js'
 import type { Gate } from '../gate/Gate.js'

@@ -1,7 +1,7 @@
 /** The gate in front of WebSockets, and of other protocols that a connection is upgraded to. */
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { SettleResponse } from '../../wire/types.js'
+import type { SettleResponse } from '@latchkey/x402-wire'
 import type { Admission, Decision } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/paymentOf.js'
 import type { Gate } from '../gate/Gate.js'

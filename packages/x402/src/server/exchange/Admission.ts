@@ -1,6 +1,6 @@
 /** The types that a gate and its adapters exchange. */
 
-import type { SettleResponse } from '../../wire/types.js'
+import type { SettleResponse } from '@latchkey/x402-wire'
 import type { HeaderList } from '../gate/responses.js'
 import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { PassUse, Payment } from './Payment.js'

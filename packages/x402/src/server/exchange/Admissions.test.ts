@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
+import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
 import * as hono from '../adapters/hono.js'
 import { MemoryClaims } from '../store/Claims.js'
 import {

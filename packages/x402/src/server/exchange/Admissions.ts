@@ -4,9 +4,9 @@
  */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
+import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import { PartyError } from '../../errors.js'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../../wire/types.js'
 import { isUpgradeRequest } from '../adapters/upgrade.js'
 import type { EventPayment, GateEvents } from '../gate/GateEvents.js'
 import { newId } from '../gate/newId.js'

@@ -1,7 +1,6 @@
 /** Binds a claim to a resource and a buyer. */
 import { Bytes, Hash } from '@latchkey/algorand'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import type { Proof } from '../../wire/PaymentSecret.js'
+import { PaymentHeaders, type Proof } from '@latchkey/x402-wire'
 import { withoutPasses } from '../passes/passCookie.js'
 import { overridesOf } from '../routes/methodOverrides.js'
 import { urlOf } from '../routes/urlOf.js'

@@ -2,14 +2,14 @@
 import { createTransport, type Transport, TransportError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes, Json } from '@latchkey/algorand'
-import { PartyError } from '../../errors.js'
 import type {
   PaymentPayload,
   PaymentRequirements,
   SettleResponse,
   SupportedResponse,
   VerifyResponse,
-} from '../../wire/types.js'
+} from '@latchkey/x402-wire'
+import { PartyError } from '../../errors.js'
 
 /** The gate's information for a facilitator in addition to the payment. */
 export type FacilitatorCallOptions = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Network } from '@latchkey/algorand'
-import type { PaymentPayload, PaymentRequirements } from '../../wire/types.js'
+import type { PaymentPayload, PaymentRequirements } from '@latchkey/x402-wire'
 import { address, feePayer, network, newLedger, stubChain, stubFacilitator } from '../stubs.test.helper.js'
 import { type FacilitatorClient, FacilitatorError } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'

@@ -4,9 +4,9 @@
  * of them can settle. A facilitator that fails is not preferred for a while.
  */
 import { Address, Json, Network } from '@latchkey/algorand'
+import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
-import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '../../wire/types.js'
 import { type FacilitatorCallOptions, type FacilitatorClient, FacilitatorError } from './FacilitatorClient.js'
 
 type FacilitatorState = {

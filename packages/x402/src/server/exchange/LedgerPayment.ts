@@ -5,9 +5,8 @@
 
 import { AlgodError } from '@latchkey/algod'
 import { Address, Bytes } from '@latchkey/algorand'
+import { PaymentGroup, type PaymentPayload, type PaymentRequirements } from '@latchkey/x402-wire'
 import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
-import * as PaymentGroup from '../../exact/PaymentGroup.js'
-import type { PaymentPayload, PaymentRequirements } from '../../wire/types.js'
 
 export type LedgerPayment = {
   readonly transactionId: string

@@ -1,7 +1,7 @@
 /** A seller's view of a payment: the payer, the amount and the state. */
 import { Amount, Network, VisibleText } from '@latchkey/algorand'
+import type { PaymentRequirements } from '@latchkey/x402-wire'
 import { type AssetInfo, type Chain, parseAssetId } from '../../chain/Chain.js'
-import type { PaymentRequirements } from '../../wire/types.js'
 import type { LedgerPayment } from './LedgerPayment.js'
 
 /**

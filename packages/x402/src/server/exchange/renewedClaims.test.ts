@@ -1,8 +1,8 @@
 /** Gates that share claims: one is killed, stalls or is cut off from the store, and another takes over. */
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { PaymentHeaders } from '@latchkey/x402-wire'
 import { StoreError } from '../../db/StoreError.js'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import {
   admitted,

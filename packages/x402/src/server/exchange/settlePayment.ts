@@ -1,7 +1,7 @@
 /** Has a payment settled by a facilitator. If the facilitator is not trusted, checks the result against the ledger. */
 import { AlgodError } from '@latchkey/algod'
+import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
-import type { PaymentPayload, PaymentRequirements, SettleResponse } from '../../wire/types.js'
 import { FacilitatorError } from './FacilitatorClient.js'
 import type { Facilitators } from './Facilitators.js'
 import * as LedgerPayment from './LedgerPayment.js'

@@ -2,13 +2,17 @@
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Network } from '@latchkey/algorand'
+import {
+  PaymentHeaders,
+  PaymentPass,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+  PaymentSecret,
+} from '@latchkey/x402-wire'
 import { chainList, parseAssetId } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { X402Error } from '../../errors.js'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import * as PaymentPass from '../../wire/PaymentPass.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../../wire/types.js'
 import { isUpgradeRequest } from '../adapters/upgrade.js'
 import type { Decision } from '../exchange/Admission.js'
 import { Admissions } from '../exchange/Admissions.js'

@@ -1,7 +1,7 @@
 /** Records the events of a gate in its store and passes them to the seller's hooks. */
 import { BoundedMap } from '@latchkey/algorand'
+import type { PaymentRequirements } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
-import type { PaymentRequirements } from '../../wire/types.js'
 import * as LedgerPayment from '../exchange/LedgerPayment.js'
 import { assetOf, describePayment, type PaymentStatus } from '../exchange/Payment.js'
 import { urlOf } from '../routes/urlOf.js'

@@ -1,6 +1,6 @@
 import type { PaywallOptions } from '@latchkey/pages/paywall'
+import type { Price } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
-import type { Price } from '../../Price.js'
 import type { FacilitatorClient } from '../exchange/FacilitatorClient.js'
 import type { CustomPaywall } from '../paywall/Paywall.js'
 import type { Accept } from '../routes/Requirements.js'

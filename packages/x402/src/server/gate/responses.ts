@@ -1,8 +1,12 @@
 /** The responses of the gate itself, and the headers that it adds to those of handlers. */
 
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import { passHeader, passStatusHeader } from '../../wire/PaymentPass.js'
-import type { PaymentRequired, SettleResponse } from '../../wire/types.js'
+import {
+  PaymentHeaders,
+  type PaymentRequired,
+  passHeader,
+  passStatusHeader,
+  type SettleResponse,
+} from '@latchkey/x402-wire'
 import type { HeldAnswer } from '../store/HeldAnswer.js'
 
 /** Names and values of headers. */

@@ -1,7 +1,7 @@
 /** The written form of a pass: versioned, authenticated by the seller's secret, and bound to a secret of the buyer. */
 import { Bytes, Hash } from '@latchkey/algorand'
+import { maxPassLength } from '@latchkey/x402-wire'
 import { OptionsError } from '../../errors.js'
-import { maxPassLength } from '../../wire/PaymentPass.js'
 
 /** The content of a pass. */
 export type PassToken = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import * as PaymentPass from '../../wire/PaymentPass.js'
+import { PaymentPass } from '@latchkey/x402-wire'
 import { bindingOf } from '../exchange/Binding.js'
 import type { GateOptions } from '../gate/GateOptions.js'
 import { MemoryClaims } from '../store/Claims.js'

@@ -1,10 +1,8 @@
 /** Passes: one payment opens a route for some minutes, or for some requests. */
 import { Bytes, Hash } from '@latchkey/algorand'
+import { PaymentHeaders, PaymentPass, type PaymentRequirements } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import * as PaymentPass from '../../wire/PaymentPass.js'
-import type { PaymentRequirements } from '../../wire/types.js'
 import { isUpgradeRequest } from '../adapters/upgrade.js'
 import type { Admission } from '../exchange/Admission.js'
 import type { LedgerPayment } from '../exchange/LedgerPayment.js'

@@ -1,6 +1,7 @@
 /** Reads the pass options of a route and its gate. */
+
+import { maxPassMinutes, maxPassRequests, type PassScope } from '@latchkey/x402-wire'
 import { OptionsError } from '../../errors.js'
-import { maxPassMinutes, maxPassRequests, type PassScope } from '../../wire/PaymentPass.js'
 import type { PassOptions, Route } from '../gate/GateOptions.js'
 import type { RequestPath } from '../routes/PaidRoutes.js'
 import { hasDynamicPrice, pricedBy } from '../routes/pricedBy.js'

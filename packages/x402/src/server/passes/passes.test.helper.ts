@@ -1,9 +1,7 @@
 /** A gate with passes, and buyers who pay and present their passes. */
 import assert from 'node:assert/strict'
 import { Bytes } from '@latchkey/algorand'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import * as PaymentPass from '../../wire/PaymentPass.js'
-import * as PaymentSecret from '../../wire/PaymentSecret.js'
+import { PaymentHeaders, PaymentPass, PaymentSecret } from '@latchkey/x402-wire'
 import type { Decision } from '../exchange/Admission.js'
 import type { GateOptions } from '../gate/GateOptions.js'
 import {

@@ -15,9 +15,8 @@ import {
   paywallFile,
   paywallPage,
 } from '@latchkey/pages/paywall'
+import { PaymentHeaders, type PaymentRequired, type PaymentRequirements } from '@latchkey/x402-wire'
 import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import type { PaymentRequired, PaymentRequirements } from '../../wire/types.js'
 import { json } from '../gate/responses.js'
 import type { Accept } from '../routes/Requirements.js'
 import { PaywallBalances } from './PaywallBalances.js'

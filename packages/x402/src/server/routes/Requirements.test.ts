@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Network } from '@latchkey/algorand'
-import type { PaymentPayload, PaymentRequirements } from '../../wire/types.js'
+import type { PaymentPayload, PaymentRequirements } from '@latchkey/x402-wire'
 import { Facilitators } from '../exchange/Facilitators.js'
 import {
   address,

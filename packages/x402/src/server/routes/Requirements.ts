@@ -1,10 +1,15 @@
 /** The payment requirements of a route. Resolves prices to base units, and matches payments to requirements. */
 import { Bytes, Hash, Json, Network } from '@latchkey/algorand'
+import {
+  type AssetAmount,
+  type Money,
+  type PaymentPayload,
+  type PaymentRequirements,
+  type Price,
+  PriceError,
+} from '@latchkey/x402-wire'
 import { type Chain, ChainError, checkAddress, isLocalName, isUnset, parseAssetId } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
-import type { AssetAmount, Money, Price } from '../../Price.js'
-import { PriceError } from '../../Price.js'
-import type { PaymentPayload, PaymentRequirements } from '../../wire/types.js'
 import type { Facilitators } from '../exchange/Facilitators.js'
 import { isSafe } from './isSafe.js'
 

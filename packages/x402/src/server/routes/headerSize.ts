@@ -1,6 +1,5 @@
 /** Checks whether the price of a route fits into the header that carries it, behind proxies with small buffers. */
-import * as PaymentHeaders from '../../wire/PaymentHeaders.js'
-import type { PaymentRequired } from '../../wire/types.js'
+import { PaymentHeaders, type PaymentRequired } from '@latchkey/x402-wire'
 
 /**
  * By default, nginx reads the head of a response into one page of memory, 4,096 bytes on most machines, and responds

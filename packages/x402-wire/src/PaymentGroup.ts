@@ -4,8 +4,8 @@
  * simulated and submitted, so two encodings of a payment are one payment.
  */
 import { Address, Bytes, Group, Json, Submission, Transaction } from '@latchkey/algorand'
-import { decodeBase64 } from '../wire/base64.js'
-import { WireError } from '../wire/errors.js'
+import { decodeBase64 } from './base64.js'
+import { WireError } from './errors.js'
 
 export type Member = {
   readonly signed: Submission.Submitted

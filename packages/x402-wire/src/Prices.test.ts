@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Amount } from '@latchkey/algorand'
 import * as fc from 'fast-check'
-import { baseUnits, PriceError, parse } from './Price.js'
+import { baseUnits, PriceError, parse } from './Prices.js'
 import '../../../test/seed.mjs'
 
 test('reads prices as people write them', () => {

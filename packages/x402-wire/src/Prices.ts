@@ -1,6 +1,6 @@
 /** Parses prices as people write them and converts them to base units, without floating point arithmetic. */
 import { Amount } from '@latchkey/algorand'
-import { WireError } from './wire/errors.js'
+import { WireError } from './errors.js'
 
 /** An amount in dollars: `"$0.01"`, `"0.01"`, `"1.50 USDC"`, `0.01`. */
 export type Money = string | number

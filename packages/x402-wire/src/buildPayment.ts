@@ -1,6 +1,6 @@
 /** Builds the transactions of a payment for the buyer to sign. */
 import { Address, Bytes, Group, Network, Transaction } from '@latchkey/algorand'
-import { WireError } from '../wire/errors.js'
+import { WireError } from './errors.js'
 
 /** The parameters of new transactions, as a node of the network reports them. */
 export type TransactionParameters = {

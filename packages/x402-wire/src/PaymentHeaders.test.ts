@@ -4,7 +4,7 @@ import { parsePaymentRequired } from '@x402/core/schemas'
 import * as fc from 'fast-check'
 import * as PaymentHeaders from './PaymentHeaders.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from './types.js'
-import '../../../../test/seed.mjs'
+import '../../../test/seed.mjs'
 
 const cases = Number(process.env['LATCHKEY_FUZZ'] ?? 2_000)
 
