@@ -11,7 +11,7 @@ const allowed: { [directory: string]: readonly string[] } = {
   'packages/system': ['@latchkey/algorand'],
   'packages/algod': ['@latchkey/algorand'],
   'packages/kmd-client': ['@latchkey/algorand'],
-  'packages/pages': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client'],
+  'packages/pages': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client', '@latchkey/x402-wire'],
   'packages/devnet': ['@latchkey/algorand', '@latchkey/http', '@latchkey/system'],
   'packages/kmd': [
     '@latchkey/algorand',

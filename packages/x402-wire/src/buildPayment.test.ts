@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Group, Transaction } from '@latchkey/algorand'
-import { buildPayment, FeeError, type PaymentOrder } from './buildPayment.js'
+import { buildPayment, checkFee, FeeError, type PaymentOrder } from './buildPayment.js'
 import { buyer, genesisHash, seller, sponsor, usdc } from './payments.test.helper.js'
 
 function order(change: Partial<PaymentOrder> = {}, parameters: Partial<PaymentOrder['parameters']> = {}): PaymentOrder {
   const plain = { genesisHash, genesisId: 'testnet-v1.0', lastRound: 100n, minFee: 1000n, feePerByte: 0n }
   const people = { payer: buyer.address, payTo: seller.address, feePayer: sponsor.address }
-  const money = { assetId: usdc, amount: 1000n, maxTimeoutSeconds: 60, maxFeeMicroAlgos: 10_000n }
+  const money = {
+    assetId: usdc,
+    amount: 1000n,
+    maxTimeoutSeconds: 60,
+    isPublicNetwork: true,
+  }
   return { parameters: { ...plain, ...parameters }, ...people, ...money, ...change }
 }
 
@@ -40,15 +45,15 @@ test('derives the validity from maxTimeoutSeconds', () => {
 })
 
 test('uses the longest validity on a local network', () => {
-  const local = order({}, { genesisHash: new Uint8Array(32).fill(1) })
-  assert.equal(buildPayment(local).lastValid, 1100n)
+  assert.equal(buildPayment(order({ isPublicNetwork: false })).lastValid, 1100n)
 })
 
 test('pays fees per byte up to the limit', () => {
   const { transactions } = buildPayment(order({}, { feePerByte: 10n }))
   assert.ok(transactions[0]!.fee! > 4_000n && transactions[0]!.fee! < 8_000n)
-  assert.throws(() => buildPayment(order({}, { feePerByte: 5_000n })), FeeError)
-  assert.throws(() => buildPayment(order({ maxFeeMicroAlgos: 1_999n })), FeeError)
+  assert.throws(() => checkFee(buildPayment(order({}, { feePerByte: 5_000n })), 10_000n), FeeError)
+  assert.throws(() => checkFee(buildPayment(order()), 1_999n), FeeError)
+  checkFee(buildPayment(order()), 2_000n)
 })
 
 test('two payments of the same amount differ', () => {

@@ -1,5 +1,5 @@
 /** Builds the transactions of a payment for the buyer to sign. */
-import { Address, Bytes, Group, Network, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Group, Transaction } from '@latchkey/algorand'
 import { WireError } from './errors.js'
 
 /** The parameters of new transactions, as a node of the network reports them. */
@@ -14,6 +14,8 @@ export type TransactionParameters = {
 /** A payment to build: the parties, the amount, and the limit of its fee. */
 export type PaymentOrder = {
   parameters: TransactionParameters
+  /** Whether the network is public. Other networks may produce rounds faster. */
+  isPublicNetwork: boolean
   payer: string
   payTo: string
   assetId: bigint
@@ -21,7 +23,6 @@ export type PaymentOrder = {
   /** The account that pays the fees; undefined if the payer does. */
   feePayer: string | undefined
   maxTimeoutSeconds: number
-  maxFeeMicroAlgos: bigint
 }
 
 /** The unsigned transactions of a payment. */
@@ -30,6 +31,8 @@ export type BuiltPayment = {
   readonly paymentIndex: number
   /** The fee paid by the payer. */
   readonly feeMicroAlgos: bigint
+  /** The fees of all transactions, including the fee payer's. */
+  readonly totalFeeMicroAlgos: bigint
   readonly lastValid: bigint
   readonly transactionId: string
 }
@@ -42,11 +45,7 @@ const maxRounds = 1_000
 /** The bytes that a signature and its envelope add to a transaction, for fees per byte. */
 const signatureBytes = 75
 
-/**
- * Builds the payment, after a transaction of the fee payer if there is one.
- *
- * @throws {@link FeeError}
- */
+/** Builds the payment, after a transaction of the fee payer if there is one. */
 export function buildPayment(order: PaymentOrder): BuiltPayment {
   const { parameters, payer, payTo, assetId, amount, feePayer } = order
   const lastValid = parameters.lastRound + BigInt(validityRounds(order))
@@ -63,10 +62,16 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
       ? { ...common, type: 'pay', snd, rcv: receiver, amt: amount, note: noteOf('x402-payment-v2') }
       : { ...common, type: 'axfer', snd, arcv: receiver, aamt: amount, xaid: assetId, note: noteOf('x402-payment-v2') }
   if (feePayer === undefined) {
-    const paid = { ...transfer, fee: feeFor(transfer, parameters) }
-    checkFee(paid.fee, order)
-    const transactionId = Transaction.id(paid)
-    return { transactions: [paid], paymentIndex: 0, feeMicroAlgos: paid.fee, lastValid, transactionId }
+    const fee = feeFor(transfer, parameters)
+    const paid = { ...transfer, fee }
+    return {
+      transactions: [paid],
+      paymentIndex: 0,
+      feeMicroAlgos: fee,
+      totalFeeMicroAlgos: fee,
+      lastValid,
+      transactionId: Transaction.id(paid),
+    }
   }
   const sponsor = Address.decode(feePayer)
   const feeTransaction: Transaction.Transaction = {
@@ -77,17 +82,20 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
     note: noteOf('x402-fee-payer'),
   }
   const fee = feeFor(feeTransaction, parameters) + feeFor(transfer, parameters)
-  checkFee(fee, order)
   const transactions = Group.assign([{ ...feeTransaction, fee }, transfer])
-  const transactionId = Transaction.id(transactions[1]!)
-  return { transactions, paymentIndex: 1, feeMicroAlgos: 0n, lastValid, transactionId }
+  return {
+    transactions,
+    paymentIndex: 1,
+    feeMicroAlgos: 0n,
+    totalFeeMicroAlgos: fee,
+    lastValid,
+    transactionId: Transaction.id(transactions[1]!),
+  }
 }
 
 /** Long enough for the seller to respond and settle. Not longer, because the payment can be settled until then. */
-function validityRounds({ parameters, maxTimeoutSeconds }: PaymentOrder): number {
-  const genesisHash = Bytes.toBase64(parameters.genesisHash)
-  const isPublic = Network.known.some((network) => network.genesisHash === genesisHash)
-  if (!isPublic) return maxRounds
+function validityRounds({ isPublicNetwork, maxTimeoutSeconds }: PaymentOrder): number {
+  if (!isPublicNetwork) return maxRounds
   return Math.min(maxRounds, Math.ceil(maxTimeoutSeconds / minRoundSeconds) + spareRounds)
 }
 
@@ -99,8 +107,13 @@ function feeFor(txn: Transaction.Transaction, { minFee, feePerByte }: Transactio
   return byBytes > minFee ? byBytes : minFee
 }
 
-function checkFee(fee: bigint, { maxFeeMicroAlgos }: PaymentOrder): void {
-  if (fee > maxFeeMicroAlgos) throw new FeeError(fee, maxFeeMicroAlgos)
+/**
+ * Checks the fees of a payment before it is signed.
+ *
+ * @throws {@link FeeError}
+ */
+export function checkFee({ totalFeeMicroAlgos }: BuiltPayment, maxFeeMicroAlgos: bigint): void {
+  if (totalFeeMicroAlgos > maxFeeMicroAlgos) throw new FeeError(totalFeeMicroAlgos, maxFeeMicroAlgos)
 }
 
 /** Makes notes unique, so that two payments of the same amount are different transactions. */

@@ -4,11 +4,13 @@ export { decodeBase64 } from './base64.js'
 export {
   type BuiltPayment,
   buildPayment,
+  checkFee,
   FeeError,
   type PaymentOrder,
   type TransactionParameters,
 } from './buildPayment.js'
 export { type ErrorCode, errors, WireError, X402Error } from './errors.js'
+export { feePayerOf, withoutSpellings } from './Offers.js'
 export * as PaymentGroup from './PaymentGroup.js'
 export { GroupError, type GroupErrorCode } from './PaymentGroup.js'
 export * as PaymentHeaders from './PaymentHeaders.js'

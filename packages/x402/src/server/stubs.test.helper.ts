@@ -153,7 +153,7 @@ export function paymentFor(
     amount: BigInt(offer!.amount),
     feePayer,
     maxTimeoutSeconds: offer!.maxTimeoutSeconds,
-    maxFeeMicroAlgos: 10_000n,
+    isPublicNetwork: true,
   })
   const group = PaymentGroup.toPayload(transactions.map(PaymentGroup.bareBytes), paymentIndex)
   const payload = { x402Version: 2, resource: required.resource, accepted, payload: group } as unknown as PaymentPayload

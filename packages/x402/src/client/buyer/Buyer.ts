@@ -1,13 +1,17 @@
 /** Pays sellers' offers within limits, on the given networks. Every payment is recorded before it is signed. */
+
 import * as Tracing from '@latchkey/algod/tracing'
+import { Bytes, Network } from '@latchkey/algorand'
 import {
   type BuiltPayment,
   buildPayment,
+  checkFee,
   PaymentGroup,
   PaymentHeaders,
   type PaymentPayload,
   type PaymentRequired,
   PaymentSecret,
+  withoutSpellings,
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../../chain/Chain.js'
 import * as Signer from '../../signer/Signer.js'
@@ -134,7 +138,7 @@ export class Buyer {
    * funds.
    */
   async offers(required: PaymentRequired): Promise<OfferList> {
-    const prices = Offers.withoutSpellings(required)
+    const prices = withoutSpellings(required)
     const reader = this.#reader()
     const results = await Promise.all(prices.slice(0, maxOffers).map((price) => Offers.read(price, reader)))
     const reasons = results.filter(isReason)
@@ -259,9 +263,17 @@ export class Buyer {
       const totalProblem = this.#totalProblem(offer)
       if (totalProblem !== undefined) return totalProblem
       const [payer, parameters] = [this.address, await chain.parameters()]
-      const maxFeeMicroAlgos = this.#maxFeeMicroAlgos
-      const order = { parameters, payer, payTo, assetId, amount, feePayer, maxTimeoutSeconds, maxFeeMicroAlgos }
-      const built = buildPayment(order)
+      const built = buildPayment({
+        parameters,
+        isPublicNetwork: isPublic(parameters.genesisHash),
+        payer,
+        payTo,
+        assetId,
+        amount,
+        feePayer,
+        maxTimeoutSeconds,
+      })
+      checkFee(built, this.#maxFeeMicroAlgos)
       const problems = await Promise.all([
         this.#funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }, { isFresh }),
         this.#funds.receiverProblem(chain, payTo, assetId, { isFresh }),
@@ -367,6 +379,11 @@ export class Buyer {
 function traceSignature({ transactionId, network }: Payment, sign: () => Promise<Uint8Array>): Promise<Uint8Array> {
   const attributes = { [Tracing.names.payment]: transactionId, [Tracing.names.network]: network }
   return Tracing.span('buyer.sign', { attributes }, sign)
+}
+
+function isPublic(genesisHash: Uint8Array): boolean {
+  const text = Bytes.toBase64(genesisHash)
+  return Network.known.some((network) => network.genesisHash === text)
 }
 
 function paymentOf(

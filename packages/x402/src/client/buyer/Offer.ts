@@ -1,6 +1,6 @@
 /** Reads payment requirements as offers, and compares and sorts offers. */
-import { Address, Json, Network, VisibleText } from '@latchkey/algorand'
-import type { PaymentRequired, PaymentRequirements } from '@latchkey/x402-wire'
+import { Address, VisibleText } from '@latchkey/algorand'
+import { feePayerOf, type PaymentRequirements } from '@latchkey/x402-wire'
 import { type AssetInfo, type Chain, parseAssetId } from '../../chain/Chain.js'
 import type { Limits } from './Limits.js'
 import { orReason, type RefusalCode, type RefusalReason } from './PaymentRefusedError.js'
@@ -73,7 +73,7 @@ export async function read(
       chain,
       asset: info,
       amount: units,
-      feePayer: feePayerOf(extra?.['feePayer'], address),
+      feePayer: feePayerOf(requirement, address),
       microDollars,
     }
   })
@@ -100,24 +100,6 @@ export function sort(offers: readonly Offer[], { chains, limits }: OfferReader):
     return [BigInt(chains.indexOf(chain)), BigInt(rank), amount, isUpfront ? 1n : 0n]
   }
   return [...offers].sort((a, b) => compare(preference(a), preference(b)))
-}
-
-/** Sellers send a price once for each id of its network. These are one offer, in the form that comes first. */
-export function withoutSpellings({ accepts }: PaymentRequired): PaymentRequirements[] {
-  const seen = new Map<string, PaymentRequirements>()
-  for (const requirement of accepts.filter(Json.isObject)) {
-    const { network } = requirement
-    const normal = typeof network === 'string' ? Network.normalize(network) : undefined
-    const key = JSON.stringify({ ...requirement, network: normal ?? network })
-    if (!seen.has(key)) seen.set(key, requirement)
-  }
-  return [...seen.values()]
-}
-
-/** If the buyer itself is named as the fee payer, it pays the fees as if none were named. */
-function feePayerOf(feePayer: unknown, address: string): string | undefined {
-  const isOther = typeof feePayer === 'string' && Address.isValid(feePayer) && feePayer !== address
-  return isOther ? feePayer : undefined
 }
 
 function compare(a: readonly bigint[], b: readonly bigint[]): number {
