@@ -37,7 +37,8 @@ const assets = ['kmd/dist/derivation/romix.wasm']
  * Large modules that only `sales`, `dev`, `pay`, `mcp` and `facilitator` need: the stores and the buyer. The buyer
  * loads the schemas of `@x402/core`, which take longer to load than all of our code.
  */
-const seldomNeeded = /x402\/dist\/(store\/|client\/|exact\/|wire\/|(sqlite|postgres|redis)\.js$)/
+const seldomNeeded =
+  /x402-wire\/dist\/|x402\/dist\/((server|facilitator)\/store\/|db\/|client\/|(sqlite|postgres|redis)\.js$)/
 
 /** Limits retries, because compilers and other builds may run at the same time. */
 const maxBuilds = 3

@@ -12,7 +12,7 @@ error that lies in the wallet or its file (a wrong password, a missing key, a da
 wallet is unlocked, 500 where a key is generated or something is listed or looked up, and 400 everywhere else, as with
 the Go daemon. \`too_many_wrong_passwords\` and \`derivation_busy\` carry \`Retry-After\`, in seconds.`,
   '@latchkey/kmd-client': `The client's own codes. An error that the daemon sent has the [code of the daemon](#latchkeykmd).`,
-  '@latchkey/x402': `Why a facilitator refuses a payment is in [payment-errors.md](payment-errors.md).`,
+  '@latchkey/x402': `The codes of [\`@latchkey/x402-wire\`](#latchkeyx402-wire) are in this registry too. Why a facilitator refuses a payment is in [payment-errors.md](payment-errors.md).`,
 }
 
 /** Returns every registry by package name, in dependency order. */
@@ -27,9 +27,9 @@ export async function registries() {
 
 export async function errorsPage() {
   const all = await registries()
-  const daemon = all.get('@latchkey/kmd') ?? {}
+  const listedElsewhere = { '@latchkey/kmd-client': '@latchkey/kmd', '@latchkey/x402': '@latchkey/x402-wire' }
   const sections = [...all].map(([name, errors]) => {
-    const own = name === '@latchkey/kmd-client' ? without(errors, daemon) : errors
+    const own = without(errors, all.get(listedElsewhere[name]) ?? {})
     return section(name, own)
   })
   return `# Errors

@@ -5,11 +5,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { Network } from '@latchkey/algorand'
-import type { paymentGate as PaymentGate } from '@latchkey/x402/node'
+import type * as Adapter from '@latchkey/x402/node'
 import type * as Server from '@latchkey/x402/server'
+import { loadEntry } from '../support/checkout.js'
 
 const round = 50_000_000
 /** A valid address for the page to show. */
@@ -40,9 +39,8 @@ const facilitator = {
 
 /** Starts the seller's page of a built checkout. */
 export async function startSeller(checkout: string): Promise<{ url: string; stop: () => Promise<void> }> {
-  const load = (path: string) => import(pathToFileURL(join(checkout, 'packages/x402/dist', path)).href)
-  const { Chain, Gate } = (await load('server/index.js')) as typeof Server
-  const { paymentGate } = (await load('server/node.js')) as { paymentGate: typeof PaymentGate }
+  const { Chain, Gate } = await loadEntry<typeof Server>(checkout, '@latchkey/x402/server')
+  const { paymentGate } = await loadEntry<typeof Adapter>(checkout, '@latchkey/x402/node')
   const chain = await Chain.open({ network: 'mainnet', fetch: node as never })
   const accepts = { network: 'mainnet', price: '$0.25', payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now' } }

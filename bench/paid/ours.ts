@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type * as Devnets from '@latchkey/devnet'
 import type * as Http from '@latchkey/http'
 import type * as Clients from '@latchkey/x402/client'
@@ -12,29 +11,26 @@ import type * as Nodes from '@latchkey/x402/node'
 import type * as Servers from '@latchkey/x402/server'
 import type * as Sqlite from '@latchkey/x402/sqlite'
 import type { Facts } from '../devnet/Process.js'
+import { loadEntry } from '../support/checkout.js'
 import { newAccounts } from './newAccounts.js'
 import type { PartyOptions } from './Party.js'
 import { dollar, network, priceMicroDollars } from './setting.js'
 
 export type Buy = () => Promise<Response>
 
-async function load<T>(checkout: string, path: string): Promise<T> {
-  return (await import(pathToFileURL(join(checkout, 'packages', path)).href)) as T
-}
-
 export async function devnet({ checkout }: PartyOptions): Promise<unknown> {
-  const { Devnet } = await load<typeof Devnets>(checkout!, 'devnet/dist/index.js')
+  const { Devnet } = await loadEntry<typeof Devnets>(checkout!, '@latchkey/devnet')
   const { url, genesisHash, dispenser, accounts } = await Devnet.start({ port: 0 })
   return { url, genesisHash, dispenser, accounts }
 }
 
 export async function facilitator({ checkout, devnet: facts, directory }: PartyOptions): Promise<string> {
-  const { Chain, createFacilitatorHandler, Facilitator, Signer } = await load<typeof Facilitators>(
+  const { Chain, createFacilitatorHandler, Facilitator, Signer } = await loadEntry<typeof Facilitators>(
     checkout!,
-    'x402/dist/facilitator/index.js',
+    '@latchkey/x402/facilitator',
   )
-  const { SqliteSettlements } = await load<typeof Sqlite>(checkout!, 'x402/dist/sqlite.js')
-  const { Server } = await load<typeof Http>(checkout!, 'http/dist/index.js')
+  const { SqliteSettlements } = await loadEntry<typeof Sqlite>(checkout!, '@latchkey/x402/sqlite')
+  const { Server } = await loadEntry<typeof Http>(checkout!, '@latchkey/http')
   const chain = await Chain.open(chainOptions(facts!))
   // On disk, as in the command.
   const store = new SqliteSettlements(join(directory, 'facilitator.db'))
@@ -46,8 +42,8 @@ export async function facilitator({ checkout, devnet: facts, directory }: PartyO
 }
 
 export async function seller({ checkout, devnet: facts, url }: PartyOptions): Promise<string> {
-  const { Chain, Gate } = await load<typeof Servers>(checkout!, 'x402/dist/server/index.js')
-  const { paymentGate } = await load<typeof Nodes>(checkout!, 'x402/dist/server/node.js')
+  const { Chain, Gate } = await loadEntry<typeof Servers>(checkout!, '@latchkey/x402/server')
+  const { paymentGate } = await loadEntry<typeof Nodes>(checkout!, '@latchkey/x402/node')
   const chain = await Chain.open(chainOptions(facts!))
   const price = { asset: dollar, amount: String(priceMicroDollars) }
   const accepts = { network: chain.caip2, price, payTo: facts!.accounts[1]!.address }
@@ -60,7 +56,7 @@ export async function seller({ checkout, devnet: facts, url }: PartyOptions): Pr
 
 /** Returns `at` buyers that share one chain. */
 export async function buyers({ checkout, devnet: facts, url }: PartyOptions, at: number): Promise<Buy[]> {
-  const { Buyer, Chain, payingFetch, Signer } = await load<typeof Clients>(checkout!, 'x402/dist/client/index.js')
+  const { Buyer, Chain, payingFetch, Signer } = await loadEntry<typeof Clients>(checkout!, '@latchkey/x402/client')
   const chain = await Chain.open(chainOptions(facts!))
   return (await newAccounts(facts!.url, at)).map((secretKey) => {
     const pay = payingFetch(new Buyer({ signer: Signer.fromSecretKey(secretKey), chains: chain }))

@@ -5,7 +5,7 @@ const limitMs = 45 * 60_000
 /** The line printed after the paid request. At that point everything has worked. */
 const paid = /the buyer had .*, has /
 /** A few files of each kind; running all of them would take minutes. */
-const few = ['algorand/src/Address', 'system/src/Lock', 'server/Gate.test', 'process/start', 'structure/structure']
+const few = ['algorand/src/Address', 'system/src/Lock', 'gate/Gate.test', 'process/start', 'structure/structure']
 
 /** Starts the stack, waits for the paid request, and stops the stack as Ctrl-C does. */
 export async function runStart(situation) {

@@ -25,6 +25,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/pages/README.md', 'console/  preact ─►'],
   ['packages/pages/README.md', 'SendView, OptInView ─►'],
   ['packages/system/README.md', 'take(path) ──►'],
+  ['packages/x402-wire/README.md', '402 ── PAYMENT-REQUIRED'],
   ['packages/x402/README.md', 'buyer ───'],
 ]
 

@@ -11,7 +11,7 @@ const allowed: { [directory: string]: readonly string[] } = {
   'packages/system': ['@latchkey/algorand'],
   'packages/algod': ['@latchkey/algorand'],
   'packages/kmd-client': ['@latchkey/algorand'],
-  'packages/pages': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client'],
+  'packages/pages': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client', '@latchkey/x402-wire'],
   'packages/devnet': ['@latchkey/algorand', '@latchkey/http', '@latchkey/system'],
   'packages/kmd': [
     '@latchkey/algorand',
@@ -20,6 +20,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/pages/console',
     '@latchkey/system',
   ],
+  'packages/x402-wire': ['@latchkey/algorand'],
   'packages/x402': [
     '@latchkey/algorand',
     '@latchkey/algod',
@@ -27,6 +28,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/pages/paywall',
     '@latchkey/pages/sales',
     '@latchkey/system',
+    '@latchkey/x402-wire',
   ],
   'packages/mcp': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client', '@latchkey/x402'],
   'packages/cli': [

@@ -18,7 +18,7 @@ import {
 } from './pageData.js'
 import { renderContent } from './paidContent.js'
 import { passText } from './pass.js'
-import { buildPayment, fetchParameters, paymentHeader } from './payment.js'
+import { fetchParameters, paymentHeader, unsignedPayment } from './payment.js'
 import { clearStoredPayment, type StoredPayment, storedPayment, storePayment } from './storedPayment.js'
 import { fetchRequirements, type Outcome, submitPayment } from './submitPayment.js'
 import {
@@ -144,7 +144,7 @@ async function payFrom(connected: ConnectedWallet, payer: string, restore: () =>
   }
   const { required, requirement } = current
   const parameters = await fetchParameters(offer().network.caip2)
-  const unsigned = buildPayment(requirement, parameters, payer)
+  const unsigned = unsignedPayment(requirement, parameters, payer)
   const signed = await withCancel(() => connected.sign(unsigned, payer))
   const payment = {
     header: paymentHeader(required, requirement, unsigned, signed),

@@ -178,12 +178,12 @@ function walletFiles(html: string): string[] {
 const scriptsOf = (html: string): string[] => [/src="\?x402-page=([^"]+)"/.exec(html)![1]!, ...walletFiles(html)]
 const textOf = (name: string): string => Buffer.from(paywallFile(name)!.body).toString()
 
-test('the page, its style sheet and its script are less than 60 kB compressed', () => {
+test('the page, its style sheet and its script are less than 30.5 kB compressed', () => {
   const { html } = paywallPage({ ...page, offers: [mainnet] }, { kmd })
   const names = [...html.matchAll(/\?x402-page=([^"]+)"/g)].map(([, name]) => name!)
   const sizes = names.map((name) => paywallFile(name)!.gzip().length)
   const bytes = sizes.reduce((sum, size) => sum + size, gzipSync(html).length)
-  assert.ok(bytes < 60_000, `${bytes} bytes`)
+  assert.ok(bytes < 30_500, `${bytes} bytes`)
 })
 
 test('the first paint waits only for the page, which stays small', () => {

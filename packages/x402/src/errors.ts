@@ -1,8 +1,12 @@
 /** The error codes of this package, and the base class of its errors. */
-import { type ErrorRegistry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand'
+import type { ErrorRegistry, LatchkeyErrorOptions } from '@latchkey/algorand/error'
+import { errors as wireErrors, X402Error } from '@latchkey/x402-wire/errors'
+
+export { X402Error }
 
 /** The error codes of `@latchkey/x402`, with their messages and hints. */
 export const errors = {
+  ...wireErrors,
   unknown_network: {
     message: 'The network is unknown.',
     hint: 'Use mainnet, testnet, betanet, local or a CAIP-2 id such as algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe.',
@@ -35,22 +39,6 @@ export const errors = {
     message: 'An address is not set, or is not an Algorand address.',
     hint: 'Check that all 58 characters were copied, and that the environment variable is set.',
   },
-  invalid_price: {
-    message: 'The price could not be parsed.',
-    hint: 'Write it like "$0.01", or as { asset, amount } in base units.',
-  },
-  price_too_precise: {
-    message: 'The price has more decimals than the asset it is paid in.',
-    hint: 'Round the price to the decimals of the asset.',
-  },
-  zero_price: {
-    message: 'The price is zero.',
-    hint: 'Leave the route free instead.',
-  },
-  wrong_currency: {
-    message: 'The price names a different asset from the one it is paid in.',
-    hint: 'Price it in dollars, or name the asset by its id.',
-  },
   invalid_secret_key: {
     message: 'The secret key is not 64 bytes in base64.',
     hint: 'Pass the seed followed by the public key, in base64; or use a mnemonic.',
@@ -74,34 +62,6 @@ export const errors = {
   account_rekeyed: {
     message: 'The account is authorized by a different key from the signer’s.',
     hint: 'Use the key that the account is rekeyed to, and pass the account as `sender`.',
-  },
-  invalid_header: {
-    message: 'A protocol header could not be parsed.',
-    hint: 'Send headers as JSON in standard base64, as x402 version 2 defines them.',
-  },
-  unsupported_version: {
-    message: 'The other side uses a different version of x402.',
-    hint: 'Use version 2 of the protocol.',
-  },
-  invalid_payment_payload: {
-    message: 'The payload has no paymentGroup and paymentIndex.',
-    hint: 'Use a client that supports the scheme exact on Algorand.',
-  },
-  payment_group_too_large: {
-    message: 'The payment has more transactions than a group can have.',
-    hint: 'Send the payment and the fee transaction, nothing else.',
-  },
-  invalid_payment_index: {
-    message: 'paymentIndex does not point to a transaction of the group.',
-    hint: 'Set it to the position of the transaction that pays.',
-  },
-  invalid_payment_transaction: {
-    message: 'A transaction of the payment could not be decoded.',
-    hint: 'Encode it as msgpack, in standard base64.',
-  },
-  fee_too_high: {
-    message: 'The network asks for a higher fee than the buyer allows.',
-    hint: 'Wait until the network is less busy, or raise `maxFeeMicroAlgos`.',
   },
   payment_refused: {
     message: 'None of the offers can be paid. Nothing was signed.',
@@ -201,17 +161,15 @@ export const errors = {
 /** A code of the registry {@link errors}. */
 export type ErrorCode = keyof typeof errors
 
-/** The base class of the errors of this package. The hint defaults to the registry's. */
-export class X402Error<Code extends ErrorCode = ErrorCode> extends LatchkeyError<Code> {
-  override name = 'X402Error'
-
+/** The base class of the errors of buyers, sellers, facilitators and stores. The hint defaults to the registry's. */
+export class PartyError<Code extends ErrorCode = ErrorCode> extends X402Error<Code> {
   constructor(code: Code, message: string, { hint = errors[code].hint, cause }: LatchkeyErrorOptions = {}) {
     super(code, message, { hint, cause })
   }
 }
 
 /** An option that can never work. Thrown by constructors. */
-export class OptionsError extends X402Error<'invalid_option'> {
+export class OptionsError extends PartyError<'invalid_option'> {
   override name = 'OptionsError'
 
   constructor(message: string, hint?: string) {

@@ -1,6 +1,6 @@
 /** File storage for a buyer's payment log and passes. */
 
-export { PaymentLogError } from './client/Payments.js'
+export { FilePassCache } from './client/store/FilePassCache.js'
+export { FilePayments, type FilePaymentsOptions } from './client/store/FilePayments.js'
+export { PaymentLogError } from './client/store/Payments.js'
 export { type ErrorCode, errors, X402Error } from './errors.js'
-export { FilePassCache } from './store/FilePassCache.js'
-export { FilePayments, type FilePaymentsOptions } from './store/FilePayments.js'

@@ -1,31 +1,35 @@
 /** Stores in PostgreSQL 15 or newer, shared by processes on many machines. Requires the package `pg`. */
-import { facilitatorMigrations } from './store/postgres/facilitatorMigrations.js'
+
 import {
   type MigrationReport,
   type MigrationState,
   migrateOnce,
   type PostgresComponent,
   readState,
-} from './store/postgres/Migrations.js'
-import type { PostgresOptions } from './store/postgres/PostgresConnection.js'
-import { sellerMigrations } from './store/postgres/sellerMigrations.js'
+} from './db/postgres/Migrations.js'
+import type { PostgresOptions } from './db/postgres/PostgresConnection.js'
+import { facilitatorMigrations } from './facilitator/store/postgres/facilitatorMigrations.js'
+import { sellerMigrations } from './server/store/postgres/sellerMigrations.js'
 
-export { type ErrorCode, errors, X402Error } from './errors.js'
 export type {
   MigrationReport,
   MigrationState,
   PostgresComponent,
-} from './store/postgres/Migrations.js'
-export { type OpenPostgresSales, openPostgresSales } from './store/postgres/openPostgresSales.js'
-export { PostgresClaims, type PostgresClaimsOptions } from './store/postgres/PostgresClaims.js'
+} from './db/postgres/Migrations.js'
 export {
   PostgresConnection,
   type PostgresOptions,
   type Statement,
-} from './store/postgres/PostgresConnection.js'
-export { PostgresError, type PostgresErrorDetails } from './store/postgres/PostgresError.js'
-export { PostgresSettlements, type PostgresSettlementsOptions } from './store/postgres/PostgresSettlements.js'
-export { StoreError } from './store/StoreError.js'
+} from './db/postgres/PostgresConnection.js'
+export { PostgresError, type PostgresErrorDetails } from './db/postgres/PostgresError.js'
+export { StoreError } from './db/StoreError.js'
+export { type ErrorCode, errors, X402Error } from './errors.js'
+export {
+  PostgresSettlements,
+  type PostgresSettlementsOptions,
+} from './facilitator/store/postgres/PostgresSettlements.js'
+export { type OpenPostgresSales, openPostgresSales } from './server/store/postgres/openPostgresSales.js'
+export { PostgresClaims, type PostgresClaimsOptions } from './server/store/postgres/PostgresClaims.js'
 
 /** Options of {@link migratePostgres}. */
 export type MigratePostgresOptions = PostgresOptions & {

@@ -1,7 +1,8 @@
 /** Stores in SQLite, shared by the processes of one machine. Requires `@photostructure/sqlite` on Node below 22.16. */
+
+export { StoreError } from './db/StoreError.js'
+export { SqliteError } from './db/sqlite/Sqlite.js'
 export { type ErrorCode, errors, X402Error } from './errors.js'
-export { type OpenSales, openSales } from './store/openSales.js'
-export { SqliteError } from './store/Sqlite.js'
-export { SqliteClaims, type SqliteClaimsOptions } from './store/SqliteClaims.js'
-export { SqliteSettlements } from './store/SqliteSettlements.js'
-export { StoreError } from './store/StoreError.js'
+export { SqliteSettlements } from './facilitator/store/sqlite/SqliteSettlements.js'
+export { type OpenSales, openSales } from './server/store/sqlite/openSales.js'
+export { SqliteClaims, type SqliteClaimsOptions } from './server/store/sqlite/SqliteClaims.js'

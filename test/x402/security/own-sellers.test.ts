@@ -23,7 +23,7 @@ const timeout = 240_000
 const withoutGoods = [
   ['README.md', 'app.use(paymentGate(gate))\n\n// Buying'],
   ['docs/published-packages.md', 'paymentMiddleware('],
-  ['packages/x402/src/server/express.ts', 'app.use(paymentGate(gate))'],
+  ['packages/x402/src/server/adapters/express.ts', 'app.use(paymentGate(gate))'],
 ] as const
 
 /** The seller of this page needs its replicas; test/operating starts them and checks the same. */
@@ -45,7 +45,7 @@ const adapterImports: { readonly [adapter: string]: string } = {
 /** Returns the examples of the adapters, which editors and the reference show. */
 function commentExamples(): Block[] {
   return Object.entries(adapterImports).flatMap(([adapter, imports]) => {
-    const page = `packages/x402/src/server/${adapter}.ts`
+    const page = `packages/x402/src/server/adapters/${adapter}.ts`
     const examples = readFileSync(join(root, page), 'utf8').matchAll(/ \* @example\n((?: \* .*\n)+?)(?= \* @| \*\/)/g)
     return [...examples].map(([, lines]) => {
       const text = `${imports}\n${lines!.replaceAll(/^ \* /gm, '')}`
@@ -93,9 +93,9 @@ test('A14 every page that shows a seller is included', () => {
     'docs/start/selling.md',
     'docs/start/tests.md',
     'packages/x402/README.md',
-    'packages/x402/src/server/node.ts',
-    'packages/x402/src/server/hono.ts',
-    'packages/x402/src/server/fastify.ts',
+    'packages/x402/src/server/adapters/node.ts',
+    'packages/x402/src/server/adapters/hono.ts',
+    'packages/x402/src/server/adapters/fastify.ts',
   ]) {
     assert.ok(shown.has(page), page)
   }

@@ -15,7 +15,8 @@ function multisigBy({ needed }: Rules) {
 }
 
 export const multisig = multisigBy(signingRules)
-const submittedMultisig = multisigBy(submissionRules)
+// Marked as pure, because pages need only the schemas of wallets.
+const submittedMultisig = /* @__PURE__ */ multisigBy(submissionRules)
 
 function logicMembers(msig: typeof multisig) {
   return {
@@ -38,10 +39,13 @@ export const signedTransaction = struct({
 
 // Two bytes of scheme name, one of salt, and the sizes of the only scheme so far, Falcon-1024. Wallets have no such
 // keys, so only a node reads these.
-const postQuantum = struct({ sch: fixed(2), slt: uint8, pk: bytes(1793), sig: bytes(1423) })
+function submittedBy(rules: Rules) {
+  const postQuantum = struct({ sch: fixed(2), slt: uint8, pk: bytes(1793), sig: bytes(1423) })
+  return struct({
+    ...signedMembers(rules, submittedMultisig, submittedTransaction),
+    lsig: struct({ ...logicMembers(submittedMultisig), pqsig: postQuantum }),
+    pqsig: postQuantum,
+  })
+}
 
-export const submitted = struct({
-  ...signedMembers(submissionRules, submittedMultisig, submittedTransaction),
-  lsig: struct({ ...logicMembers(submittedMultisig), pqsig: postQuantum }),
-  pqsig: postQuantum,
-})
+export const submitted = /* @__PURE__ */ submittedBy(submissionRules)

@@ -207,4 +207,4 @@ function transactionBy(rules: Rules) {
 }
 
 export const transaction = transactionBy(signingRules)
-export const submittedTransaction = transactionBy(submissionRules)
+export const submittedTransaction = /* @__PURE__ */ transactionBy(submissionRules)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PriceError } from '@latchkey/x402-wire'
 import { FakeNode, genesisHash, missing, ok } from '../../../algod/dist/FakeNode.test.helper.js'
-import { PriceError } from '../Price.js'
 import { Chain, ChainError, checkAddress, parseAssetId } from './Chain.js'
 
 const canonical = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'

@@ -2,9 +2,8 @@
 
 import { Algod, AlgodError, type AlgodOptions, type NodeAddress, type SuggestedParameters } from '@latchkey/algod'
 import { Address, Amount, BoundedMap, Bytes, Network, Suggestion } from '@latchkey/algorand'
-import { OptionsError, X402Error } from '../errors.js'
-import * as Price from '../Price.js'
-import { decodeBase64 } from '../wire/base64.js'
+import { decodeBase64, Prices } from '@latchkey/x402-wire'
+import { OptionsError, PartyError } from '../errors.js'
 
 /** Options of {@link Chain.open}. */
 export type ChainOptions = {
@@ -183,18 +182,18 @@ export class Chain {
    * @throws {@link ChainError} if the asset does not exist
    * @throws AlgodError if no node responds
    */
-  async resolvePrice(price: Price.Money, assetId = this.dollarAssetId): Promise<{ assetId: bigint; amount: bigint }> {
+  async resolvePrice(price: Prices.Money, assetId = this.dollarAssetId): Promise<{ assetId: bigint; amount: bigint }> {
     if (assetId === undefined) {
       throw new ChainError('missing_dollar_asset', `${Network.describe(this.caip2)} has no known USDC`)
     }
     const { decimals, name } = await this.asset(assetId)
-    const { ticker } = Price.parse(price)
+    const { ticker } = Prices.parse(price)
     const isItsName = ticker === name.toUpperCase() || (ticker === 'USDC' && assetId === this.dollarAssetId)
     if (ticker !== undefined && !isItsName) {
       const message = `${JSON.stringify(price)} is not in ${name}, the asset it would be paid in`
-      throw new Price.PriceError('wrong_currency', message)
+      throw new Prices.PriceError('wrong_currency', message)
     }
-    return { assetId, amount: Price.baseUnits(price, decimals) }
+    return { assetId, amount: Prices.baseUnits(price, decimals) }
   }
 }
 
@@ -319,6 +318,6 @@ type ChainErrorCode =
   | 'invalid_address'
 
 /** A network, node, asset or address that cannot be used. */
-export class ChainError extends X402Error<ChainErrorCode> {
+export class ChainError extends PartyError<ChainErrorCode> {
   override name = 'ChainError'
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Group, Submission } from '@latchkey/algorand'
 import { FakeNode, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
-import { Chain } from '../chain/Chain.js'
 import {
   alone,
   buyer,
@@ -16,7 +15,8 @@ import {
   stranger,
   type Tx,
   transfer,
-} from '../exact/payments.test.helper.js'
+} from '../../../x402-wire/dist/payments.test.helper.js'
+import { Chain } from '../chain/Chain.js'
 import * as Signer from '../signer/Signer.js'
 import { Facilitator } from './Facilitator.js'
 

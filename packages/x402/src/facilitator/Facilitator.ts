@@ -1,32 +1,32 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
-import { type Chain, chainList } from '../chain/Chain.js'
-import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
 import type {
   PaymentPayload,
   PaymentRequirements,
   SettleResponse,
   SupportedResponse,
   VerifyResponse,
-} from '../wire/types.js'
+} from '@latchkey/x402-wire'
+import { type Chain, chainList } from '../chain/Chain.js'
 import type { ErrorListener } from './ErrorListener.js'
 import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import * as FacilitatorTrace from './FacilitatorTrace.js'
-import { FeePayers } from './FeePayers.js'
-import { type FacilitatorStatus, Health } from './Health.js'
-import { keyOf } from './holdOf.js'
-import { Metrics } from './Metrics.js'
-import { nodeMetrics } from './nodeMetrics.js'
+import { type FacilitatorStatus, Health } from './health/Health.js'
+import { Metrics } from './health/Metrics.js'
+import { nodeMetrics } from './health/nodeMetrics.js'
+import { settingDigests } from './health/settingDigests.js'
+import { keyOf } from './limits/holdOf.js'
+import { PaymentHolds } from './limits/PaymentHolds.js'
+import { type Caller, Policy } from './limits/Policy.js'
+import { checkClaimant, Reservations } from './limits/Reservations.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
-import { PaymentHolds } from './PaymentHolds.js'
-import { type Caller, Policy } from './Policy.js'
-import { checkClaimant, Reservations } from './Reservations.js'
-import { responseOf } from './responseOf.js'
-import { Settler } from './Settler.js'
-import { settingDigests } from './settingDigests.js'
-import { VerifiedPayments, verificationKey } from './VerifiedPayments.js'
-import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPayment.js'
+import { FeePayers } from './settle/FeePayers.js'
+import { responseOf } from './settle/responseOf.js'
+import { Settler } from './settle/Settler.js'
+import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
+import { VerifiedPayments, verificationKey } from './verify/VerifiedPayments.js'
+import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verify/verifyPayment.js'
 
 /**
  * Verifies and settles payments. A payment is submitted once, and every call for that payment gets the same result.

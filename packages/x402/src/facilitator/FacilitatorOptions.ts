@@ -1,9 +1,9 @@
 /** The options of a facilitator, with their defaults. */
 import type { Chain } from '../chain/Chain.js'
 import type * as Signer from '../signer/Signer.js'
-import type { SettlementStore } from '../store/Settlements.js'
 import type { ErrorListener } from './ErrorListener.js'
-import type { PolicyOptions } from './Policy.js'
+import type { PolicyOptions } from './limits/Policy.js'
+import type { SettlementStore } from './store/Settlements.js'
 
 /** Options of a `Facilitator`. */
 export type FacilitatorOptions = {

@@ -1,7 +1,7 @@
 /** The tracing spans of a facilitator. Used only if an SDK is registered. */
 import * as Tracing from '@latchkey/algod/tracing'
-import type { SettleResponse, VerifyResponse } from '../wire/types.js'
-import type { Caller } from './Policy.js'
+import type { SettleResponse, VerifyResponse } from '@latchkey/x402-wire'
+import type { Caller } from './limits/Policy.js'
 
 /** Traces a gate's call as part of the gate's own trace. Later spans are nested in this one. */
 export function operation<T extends VerifyResponse | SettleResponse>(

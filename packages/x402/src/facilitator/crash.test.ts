@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { SqliteSettlements } from '../store/SqliteSettlements.js'
 import { setUp } from './setup.test.helper.js'
+import { SqliteSettlements } from './store/sqlite/SqliteSettlements.js'
 
 const settler = fileURLToPath(new URL('./crashing-process.test.helper.js', import.meta.url))
 

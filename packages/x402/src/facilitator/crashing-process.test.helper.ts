@@ -1,10 +1,10 @@
 /** A separate process that is killed while settling, just before the transaction is sent to the node. */
 import { FakeNode, ok } from '../../../algod/dist/FakeNode.test.helper.js'
-import { sponsor, sponsored } from '../exact/payments.test.helper.js'
+import { sponsor, sponsored } from '../../../x402-wire/dist/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
-import { SqliteSettlements } from '../store/SqliteSettlements.js'
 import { Facilitator } from './Facilitator.js'
 import { openChain } from './setup.test.helper.js'
+import { SqliteSettlements } from './store/sqlite/SqliteSettlements.js'
 
 const node = new FakeNode()
 node.on('POST submit', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { buyer, sponsored } from '../exact/payments.test.helper.js'
+import { buyer, sponsored } from '../../../x402-wire/dist/payments.test.helper.js'
 import type { FacilitatorOptions } from './FacilitatorOptions.js'
 import { createFacilitatorHandler, type FacilitatorHandlerOptions } from './handler.js'
 import { setUp } from './setup.test.helper.js'

@@ -1,14 +1,18 @@
 /** The HTTP API of the facilitator, as a handler from a web `Request` to a `Response`, for any server. */
 import { Amount, Json, Network } from '@latchkey/algorand'
 import * as Prometheus from '@latchkey/system/prometheus'
+import {
+  type PaymentPayload,
+  type PaymentRequirements,
+  parseJson,
+  parsePayload,
+  parseRequirements,
+} from '@latchkey/x402-wire'
 import { OptionsError } from '../errors.js'
-import { parseJson } from '../wire/parseJson.js'
-import { parsePayload, parseRequirements } from '../wire/parsePayment.js'
-import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
-import { isLongerThan } from './FeeSigner.js'
 import { json } from './jsonResponse.js'
 import { readText } from './readBody.js'
+import { isLongerThan } from './settle/FeeSigner.js'
 
 /** Options of {@link createFacilitatorHandler}. */
 export type FacilitatorHandlerOptions = {

@@ -2,14 +2,34 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
+export {
+  type PaymentPayload,
+  type PaymentRequirements,
+  PriceError,
+  type SettleResponse,
+  type SupportedResponse,
+  type VerifyResponse,
+} from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
-export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
-export type { SettlementLeases } from '../store/SettlementLeases.js'
-export type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
+export type { ErrorListener, ErrorSubject } from './ErrorListener.js'
+export { Facilitator } from './Facilitator.js'
+export type { FacilitatorOptions } from './FacilitatorOptions.js'
+export {
+  type Connection,
+  createFacilitatorHandler,
+  type FacilitatorHandler,
+  type FacilitatorHandlerOptions,
+} from './handler.js'
+export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './health/Health.js'
+export type { HealthCheck, HealthCheckName } from './health/HealthChecks.js'
+export type { Caller, PolicyOptions } from './limits/Policy.js'
+export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
+export type { SettlementLeases } from './store/SettlementLeases.js'
+export type { SettlementClaim, SettlementLimits } from './store/SettlementLimits.js'
 export {
   MemorySettlements,
   type Settlement,
@@ -17,26 +37,6 @@ export {
   type SettlementState,
   type SettlementStore,
   type StoreConnections,
-} from '../store/Settlements.js'
-export type { HeldAhead, HoldResult, SharedHold, SharedHolds } from '../store/SharedHolds.js'
-export type { ReplicaSettings, SettingDigests, SharedSettings } from '../store/SharedSettings.js'
-export type {
-  PaymentPayload,
-  PaymentRequirements,
-  SettleResponse,
-  SupportedResponse,
-  VerifyResponse,
-} from '../wire/types.js'
-export type { ErrorListener, ErrorSubject } from './ErrorListener.js'
-export { Facilitator } from './Facilitator.js'
-export type { FacilitatorOptions } from './FacilitatorOptions.js'
-export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './Health.js'
-export type { HealthCheck, HealthCheckName } from './HealthChecks.js'
-export {
-  type Connection,
-  createFacilitatorHandler,
-  type FacilitatorHandler,
-  type FacilitatorHandlerOptions,
-} from './handler.js'
-export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
-export type { Caller, PolicyOptions } from './Policy.js'
+} from './store/Settlements.js'
+export type { HeldAhead, HoldResult, SharedHold, SharedHolds } from './store/SharedHolds.js'
+export type { ReplicaSettings, SettingDigests, SharedSettings } from './store/SharedSettings.js'

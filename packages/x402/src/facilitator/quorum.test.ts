@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FakeNode, missing, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
+import { sponsored } from '../../../x402-wire/dist/payments.test.helper.js'
 import { Chain } from '../chain/Chain.js'
-import { findPaymentState } from '../client/findPaymentState.js'
-import { sponsored } from '../exact/payments.test.helper.js'
-import * as LedgerPayment from '../server/LedgerPayment.js'
-import { MemorySettlements } from '../store/Settlements.js'
+import { findPaymentState } from '../client/buyer/findPaymentState.js'
+import * as LedgerPayment from '../server/exchange/LedgerPayment.js'
 import { setUp } from './setup.test.helper.js'
+import { MemorySettlements } from './store/Settlements.js'
 
 const timeout = 60_000
 /** The payments here are valid from round 100 to 200. */

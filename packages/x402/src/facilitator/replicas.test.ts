@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { missing, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
-import { sponsored } from '../exact/payments.test.helper.js'
-import { MemorySettlements } from '../store/Settlements.js'
+import { sponsored } from '../../../x402-wire/dist/payments.test.helper.js'
 import type { FacilitatorOptions } from './FacilitatorOptions.js'
-import { Reservations } from './Reservations.js'
+import { Reservations } from './limits/Reservations.js'
 import { SharedMemory } from './replicas.test.helper.js'
 import { type Setup, setUp } from './setup.test.helper.js'
+import { MemorySettlements } from './store/Settlements.js'
 
 async function open(t: TestContext, options: Partial<FacilitatorOptions> = {}, count = 3) {
   const shared = new SharedMemory()

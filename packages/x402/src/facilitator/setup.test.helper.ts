@@ -1,8 +1,8 @@
 /** A facilitator on a fake node. */
 import type { TestContext } from 'node:test'
 import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
+import { sponsor } from '../../../x402-wire/dist/payments.test.helper.js'
 import { Chain } from '../chain/Chain.js'
-import { sponsor } from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
 import { Facilitator } from './Facilitator.js'
 import type { FacilitatorOptions } from './FacilitatorOptions.js'

@@ -1,3 +1,4 @@
+import { HeaderError, PaymentGroup } from '@latchkey/x402-wire'
 import type {
   FindDefaultAsset,
   PaymentPayloadResult,
@@ -6,9 +7,7 @@ import type {
   SchemeNetworkClient,
 } from '@x402/core/types'
 import { type Chain, chainList } from '../chain/Chain.js'
-import { Buyer, type BuyerOptions } from '../client/Buyer.js'
-import * as PaymentGroup from '../exact/PaymentGroup.js'
-import { HeaderError } from '../wire/Headers.js'
+import { Buyer, type BuyerOptions } from '../client/buyer/Buyer.js'
 
 /**
  * The scheme for clients of `@x402/core`.

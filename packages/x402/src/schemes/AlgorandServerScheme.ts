@@ -1,4 +1,5 @@
 import { Network as AlgorandNetwork } from '@latchkey/algorand'
+import { PriceError } from '@latchkey/x402-wire'
 import type {
   AssetAmount,
   Network,
@@ -9,7 +10,6 @@ import type {
   SupportedKind,
 } from '@x402/core/types'
 import { type Chain, ChainError, chainList, parseAssetId } from '../chain/Chain.js'
-import { PriceError } from '../Price.js'
 
 /** Options of an {@link AlgorandServerScheme}. */
 export type AlgorandServerSchemeOptions = {

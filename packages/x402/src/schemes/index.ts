@@ -2,19 +2,18 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
+export { HeaderError, PriceError } from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export {
   PaymentRefusedError,
   type RefusalCode,
   type RefusalReason,
   refusalReasons,
-} from '../client/PaymentRefusedError.js'
+} from '../client/buyer/PaymentRefusedError.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
-export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
-export { HeaderError } from '../wire/Headers.js'
 export { AlgorandClientScheme } from './AlgorandClientScheme.js'
 export { AlgorandFacilitatorScheme } from './AlgorandFacilitatorScheme.js'
 export { AlgorandServerScheme, type AlgorandServerSchemeOptions } from './AlgorandServerScheme.js'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PriceError } from '@latchkey/x402-wire'
 import { x402Client } from '@x402/core/client'
 import { x402Facilitator } from '@x402/core/facilitator'
 import type { Network, PaymentRequirements } from '@x402/core/types'
-import { dollar, openMarket, requiring } from '../client/market.test.helper.js'
-import { PriceError } from '../Price.js'
+import { dollar, openMarket, requiring } from '../client/buyer/market.test.helper.js'
 import { AlgorandClientScheme, AlgorandFacilitatorScheme, AlgorandServerScheme } from './index.js'
 
 const timeout = 30_000

@@ -2,10 +2,48 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { PaywallError } from '@latchkey/pages/paywall'
+export {
+  type AssetAmount,
+  type Money,
+  type PassScope,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+  type Price,
+  PriceError,
+  passHeader,
+  passStatusHeader,
+  type SettleResponse,
+  type SupportedResponse,
+  type VerifyResponse,
+} from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
-export { type AssetAmount, type Money, type Price, PriceError } from '../Price.js'
-export type { ClaimRenewals, HeldClaim } from '../store/ClaimRenewals.js'
+export type { Admission, Decision } from './exchange/Admission.js'
+export {
+  type FacilitatorCallOptions,
+  type FacilitatorClient,
+  FacilitatorError,
+  type HttpFacilitatorOptions,
+  httpFacilitator,
+} from './exchange/FacilitatorClient.js'
+export { localFacilitator } from './exchange/localFacilitator.js'
+export type { PassUse, Payment } from './exchange/Payment.js'
+export { paymentOf } from './exchange/paymentOf.js'
+export { Gate, GateError } from './gate/Gate.js'
+export type { GateEvent, GateHooks, PaymentEvent, PaymentRequiredEvent, RefusedEvent } from './gate/GateHooks.js'
+export type { GateOptions, GatePassOptions, PassOptions, Route } from './gate/GateOptions.js'
+export { HookError } from './gate/Notifications.js'
+export type { HeaderList } from './gate/responses.js'
+export { type SellerSettings, SettingsError, sellerSettings } from './gate/sellerSettings.js'
+export type { CustomPaywall, PaywallOptions, PaywallWallet } from './paywall/Paywall.js'
+export type { RequestPath } from './routes/PaidRoutes.js'
+export type { Accept, Dynamic } from './routes/Requirements.js'
+export { RouteError } from './routes/RouteTable.js'
+export { SalesError } from './sales/SalesLog.js'
+export { revenueCsv, salesCsv } from './sales/salesCsv.js'
+export { type SalesHandler, type SalesPageOptions, salesPage } from './sales/salesPage.js'
+export type { ClaimRenewals, HeldClaim } from './store/ClaimRenewals.js'
 export {
   type ClaimEnd,
   type ClaimLease,
@@ -16,9 +54,9 @@ export {
   MemoryClaims,
   type MemoryClaimsOptions,
   type StoredClaim,
-} from '../store/Claims.js'
-export type { HeldAnswer } from '../store/HeldAnswer.js'
-export { type IssuedPass, MemoryPasses, type NewPass, type PassStore, type TakeResult } from '../store/PassStore.js'
+} from './store/Claims.js'
+export type { HeldAnswer } from './store/HeldAnswer.js'
+export { type IssuedPass, MemoryPasses, type NewPass, type PassStore, type TakeResult } from './store/PassStore.js'
 export {
   type NextSale,
   nextSale,
@@ -28,37 +66,4 @@ export {
   type SalePage,
   type SaleQuery,
   type SaleStore,
-} from '../store/Sales.js'
-export { type PassScope, passHeader, passStatusHeader } from '../wire/PaymentPass.js'
-export type {
-  PaymentPayload,
-  PaymentRequired,
-  PaymentRequirements,
-  SettleResponse,
-  SupportedResponse,
-  VerifyResponse,
-} from '../wire/types.js'
-export type { Admission, Decision } from './Admission.js'
-export {
-  type FacilitatorCallOptions,
-  type FacilitatorClient,
-  FacilitatorError,
-  type HttpFacilitatorOptions,
-  httpFacilitator,
-} from './FacilitatorClient.js'
-export { Gate, GateError } from './Gate.js'
-export type { GateEvent, GateHooks, PaymentEvent, PaymentRequiredEvent, RefusedEvent } from './GateHooks.js'
-export type { GateOptions, GatePassOptions, PassOptions, Route } from './GateOptions.js'
-export { localFacilitator } from './localFacilitator.js'
-export { HookError } from './Notifications.js'
-export type { RequestPath } from './PaidRoutes.js'
-export type { PassUse, Payment } from './Payment.js'
-export type { CustomPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'
-export { paymentOf } from './paymentOf.js'
-export type { Accept, Dynamic } from './Requirements.js'
-export { RouteError } from './RouteTable.js'
-export type { HeaderList } from './responses.js'
-export { SalesError } from './SalesLog.js'
-export { revenueCsv, salesCsv } from './salesCsv.js'
-export { type SalesHandler, type SalesPageOptions, salesPage } from './salesPage.js'
-export { type SellerSettings, SettingsError, sellerSettings } from './sellerSettings.js'
+} from './store/Sales.js'

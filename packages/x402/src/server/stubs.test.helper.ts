@@ -3,15 +3,19 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TransactionState } from '@latchkey/algod'
 import { Address, Ed25519, Network } from '@latchkey/algorand'
+import {
+  buildPayment,
+  PaymentGroup,
+  PaymentHeaders,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+} from '@latchkey/x402-wire'
 import { Chain } from '../chain/Chain.js'
-import { buildPayment } from '../exact/buildPayment.js'
-import * as PaymentGroup from '../exact/PaymentGroup.js'
-import * as Headers from '../wire/Headers.js'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
-import type { Admission, Decision } from './Admission.js'
-import type { FacilitatorClient } from './FacilitatorClient.js'
-import { Gate } from './Gate.js'
-import type { GateOptions } from './GateOptions.js'
+import type { Admission, Decision } from './exchange/Admission.js'
+import type { FacilitatorClient } from './exchange/FacilitatorClient.js'
+import { Gate } from './gate/Gate.js'
+import type { GateOptions } from './gate/GateOptions.js'
 
 export const network = Network.testnet.caip2
 export const usdc = '10458941'
@@ -118,13 +122,13 @@ export async function stubGate(options: Partial<GateOptions> = {}, ledger = newL
 }
 
 export function ask(path: string, payment?: string, init: RequestInit = {}): Request {
-  const headers = new globalThis.Headers(init.headers)
+  const headers = new Headers(init.headers)
   if (payment !== undefined) headers.set('PAYMENT-SIGNATURE', payment)
   return new Request(`http://shop.example${path}`, { ...init, headers })
 }
 
 export function requiredIn(response: Response): PaymentRequired {
-  return Headers.decodeRequired(response.headers.get('PAYMENT-REQUIRED')!)
+  return PaymentHeaders.decodeRequired(response.headers.get('PAYMENT-REQUIRED')!)
 }
 
 /** An unsigned payment for the first offer, which the stub facilitator accepts. */
@@ -134,27 +138,26 @@ export function paymentFor(
   { accepted = required.accepts[0]!, round = 1_000n }: { accepted?: PaymentRequirements; round?: bigint } = {},
 ): { header: string; payload: PaymentPayload; transactionId: string } {
   const [offer] = required.accepts
-  const { genesisId, genesisHash } = Network.testnet
+  const { genesisHash } = chain
   const { transactions, paymentIndex, transactionId } = buildPayment({
-    chain,
     parameters: {
       lastRound: round,
-      genesisId,
-      genesisHash: new Uint8Array(Buffer.from(genesisHash, 'base64')),
+      genesisId: Network.testnet.genesisId,
+      genesisHash,
       minFee: 1_000n,
       feePerByte: 0n,
-    } as never,
+    },
     payer,
     payTo: offer!.payTo,
     assetId: BigInt(offer!.asset),
     amount: BigInt(offer!.amount),
     feePayer,
     maxTimeoutSeconds: offer!.maxTimeoutSeconds,
-    maxFeeMicroAlgos: 10_000n,
+    isPublicNetwork: true,
   })
   const group = PaymentGroup.toPayload(transactions.map(PaymentGroup.bareBytes), paymentIndex)
   const payload = { x402Version: 2, resource: required.resource, accepted, payload: group } as unknown as PaymentPayload
-  return { header: Headers.encode(payload), payload, transactionId }
+  return { header: PaymentHeaders.encode(payload), payload, transactionId }
 }
 
 /** The response of a handler. */

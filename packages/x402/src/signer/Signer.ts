@@ -1,7 +1,7 @@
 /** Signers sign transactions for an address. The keys stay where they are. */
 import { Address, Bytes, Ed25519, Mnemonic, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { isAddress } from '../chain/Chain.js'
-import { X402Error } from '../errors.js'
+import { PartyError } from '../errors.js'
 
 /**
  * The purpose of a signature. The URL is claimed by the caller and the description by the seller; neither is confirmed.
@@ -181,7 +181,7 @@ function isMultisig(msig: Multisig.Signature, message: Uint8Array, authorizer: U
 }
 
 /** A key that cannot be read, or a signer that does not sign correctly. */
-export class SignerError extends X402Error<
+export class SignerError extends PartyError<
   | 'invalid_secret_key'
   | 'invalid_signer_address'
   | 'invalid_signature'

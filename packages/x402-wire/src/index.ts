@@ -1,0 +1,53 @@
+/** The pure half of x402 on Algorand: headers, prices, payments and their extensions. */
+export { LatchkeyError } from '@latchkey/algorand/error'
+export { decodeBase64 } from './base64.js'
+export {
+  type BuiltPayment,
+  buildPayment,
+  checkFee,
+  FeeError,
+  type PaymentOrder,
+  type TransactionParameters,
+} from './buildPayment.js'
+export { type ErrorCode, errors, WireError, X402Error } from './errors.js'
+export { feePayerOf, withoutSpellings } from './Offers.js'
+export * as PaymentGroup from './PaymentGroup.js'
+export { GroupError, type GroupErrorCode } from './PaymentGroup.js'
+export * as PaymentHeaders from './PaymentHeaders.js'
+export {
+  decodePayment,
+  decodeReceipt,
+  decodeRequired,
+  HeaderError,
+  paymentRequired,
+  paymentResponse,
+  paymentSignature,
+  type Receipt,
+} from './PaymentHeaders.js'
+export * as PaymentPass from './PaymentPass.js'
+export {
+  isPassText,
+  maxPassLength,
+  maxPassMinutes,
+  maxPassRequests,
+  type PassScope,
+  type PassStatus,
+  type PassTerms,
+  passHeader,
+  passStatusHeader,
+} from './PaymentPass.js'
+export type { Proof } from './PaymentSecret.js'
+export * as PaymentSecret from './PaymentSecret.js'
+export * as Prices from './Prices.js'
+export { type AssetAmount, type Money, type Price, PriceError } from './Prices.js'
+export { parseJson } from './parseJson.js'
+export { parsePayload, parseRequirements } from './parsePayment.js'
+export type {
+  PaymentPayload,
+  PaymentRequired,
+  PaymentRequirements,
+  ResourceInfo,
+  SettleResponse,
+  SupportedResponse,
+  VerifyResponse,
+} from './types.js'

@@ -1,0 +1,47 @@
+/** Payments that reach a limit between `verify` and `settle`. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { alone, sponsored } from '../../../../x402-wire/dist/payments.test.helper.js'
+import { setUp } from '../setup.test.helper.js'
+
+test('a verified payment waits if a rate limit is reached, and is settled when there is room', async (t) => {
+  let skewMs = 0
+  const now = Date.now
+  t.mock.method(Date, 'now', () => now() + skewMs)
+  const policy = { requestsPerMinute: 1, payerRequestsPerMinute: 10 }
+  const { facilitator, node } = await setUp(t, { policy, settleTimeoutMs: 60_000 })
+  const [first, second] = [sponsored(), sponsored()]
+  for (const { payload, requirements } of [first, second]) {
+    assert.equal((await facilitator.verify(payload, requirements)).isValid, true)
+  }
+  assert.equal((await facilitator.settle(first.payload, first.requirements)).success, true)
+  const fresh = sponsored()
+  const refused = await facilitator.settle(fresh.payload, fresh.requirements)
+  assert.equal(refused.errorReason, 'facilitator_policy_refused', 'was not verified: at once')
+  assert.match(refused.errorMessage!, /more than 1 payments per minute for/)
+  const waiting = facilitator.settle(second.payload, second.requirements)
+  skewMs = 62_000
+  assert.equal((await waiting).success, true)
+  assert.equal(node.submitted.length, 2)
+})
+
+test('a payment that waited too long may be retried, and one over a budget is refused immediately', async (t) => {
+  const policy = { requestsPerMinute: 1, payerRequestsPerMinute: 10, feeMicroAlgosPerDay: 4_000n }
+  const { facilitator } = await setUp(t, { policy, settleTimeoutMs: 200 })
+  const [first, second, own] = [sponsored(), sponsored(), alone()]
+  for (const { payload, requirements } of [first, second, own]) {
+    assert.equal((await facilitator.verify(payload, requirements)).isValid, true)
+  }
+  assert.equal((await facilitator.settle(first.payload, first.requirements)).success, true)
+  assert.equal((await facilitator.settle(second.payload, second.requirements)).errorReason, 'facilitator_busy')
+  const poor = await setUp(t, { policy: { feeMicroAlgosPerDay: 2_000n }, settleTimeoutMs: 60_000 })
+  const [third, fourth] = [sponsored(), sponsored()]
+  for (const { payload, requirements } of [third, fourth]) {
+    assert.equal((await poor.facilitator.verify(payload, requirements)).isValid, true)
+  }
+  assert.equal((await poor.facilitator.settle(third.payload, third.requirements)).success, true)
+  const over = await poor.facilitator.settle(fourth.payload, fourth.requirements)
+  assert.equal(over.errorReason, 'facilitator_policy_refused')
+  const free = alone()
+  assert.equal((await poor.facilitator.settle(free.payload, free.requirements)).success, true, 'its own fee')
+})

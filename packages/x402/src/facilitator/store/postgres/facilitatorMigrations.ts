@@ -1,0 +1,19 @@
+/** The tables of a facilitator: settlements, their limits, leases and holds. */
+
+import type { Migrations } from '../../../db/postgres/Migrations.js'
+import { facilitatorFunctions } from './facilitatorFunctions.js'
+import { facilitatorPartitions } from './facilitatorPartitions.js'
+import { facilitatorGrants, facilitatorTables } from './facilitatorTables.js'
+import { holdFunctions } from './holdFunctions.js'
+import { replicaGrants, replicaTable } from './PostgresSettings.js'
+
+export const facilitatorMigrations: Migrations = {
+  component: 'facilitator',
+  versions: [
+    facilitatorTables,
+    replicaTable,
+    // The latest version of all functions. Each one replaces its earlier version.
+    [facilitatorPartitions, facilitatorFunctions, holdFunctions, 'SELECT {schema}.create_partitions()'].join('\n'),
+  ],
+  grants: [...facilitatorGrants, ...replicaGrants],
+}

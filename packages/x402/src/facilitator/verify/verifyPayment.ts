@@ -1,0 +1,250 @@
+/** The checks of a payment that need no node, in the order of the public scheme. */
+import { Address, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
+import { PaymentGroup, type PaymentPayload, type PaymentRequirements } from '@latchkey/x402-wire'
+import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
+import { PaymentError, type PaymentErrorCode } from '../PaymentError.js'
+
+export type VerifyOptions = {
+  /** The networks that are served. */
+  chains: readonly Chain[]
+  /** The accounts that this facilitator pays fees from. */
+  feePayers: ReadonlySet<string>
+  maxFeeMicroAlgosPerTransaction: bigint
+  maxValidityRounds: bigint
+}
+
+export type VerifiedPayment = {
+  readonly chain: Chain
+  readonly group: PaymentGroup.PaymentGroup
+  readonly payer: string
+  readonly payTo: string
+  readonly amount: bigint
+  readonly assetId: bigint
+  /** The position of the fee transaction; undefined if the facilitator does not pay the fees. */
+  readonly feeIndex: number | undefined
+  /** The account that pays the fees; undefined if it is not one of the facilitator's. */
+  readonly feePayer: string | undefined
+  readonly feeMicroAlgos: bigint
+  readonly firstValid: bigint
+  readonly lastValid: bigint
+}
+
+/** Enough to make the note unique. The buyer writes the note, and the facilitator signs it for the ledger. */
+const maxFeeNoteBytes = 128
+
+/** @throws PaymentError */
+export function verifyPayment(
+  payload: PaymentPayload,
+  requirements: PaymentRequirements,
+  options: VerifyOptions,
+): VerifiedPayment {
+  const { feePayers } = options
+  const isReadable = Json.isObject(payload) && Json.isObject(requirements)
+  expect(isReadable, 'invalid_exact_avm_payload', "the payment does not match the protocol's schema")
+  expect(payload.x402Version === 2, 'invalid_exact_avm_invalid_version', 'the protocol version must be 2')
+  expect(
+    payload.accepted?.scheme === 'exact' && requirements.scheme === 'exact',
+    'invalid_exact_avm_scheme',
+    'the scheme must be exact',
+  )
+  const chain = chainOf(payload, requirements, options)
+  const group = readGroup(payload.payload)
+  for (const { isSigned, sender } of group.members) {
+    expect(
+      isSigned || feePayers.has(sender),
+      'invalid_exact_avm_unsigned_non_facilitator',
+      `the transaction from ${sender} is not signed`,
+    )
+  }
+  expect(
+    PaymentGroup.isComplete(group),
+    'invalid_exact_avm_invalid_group_id',
+    'the transactions do not match their group id',
+  )
+  checkGenesis(group, chain)
+  const payer = group.payment.sender
+  expect(
+    !feePayers.has(payer),
+    'invalid_exact_avm_facilitator_transferring',
+    "the payment is from the facilitator's own account",
+  )
+  const { amount, assetId } = checkTransfer(group.payment.txn, requirements)
+  checkSignature(group)
+  const feeIndex = checkOthers(group, feePayers)
+  const feeMicroAlgos = feeIndex === undefined ? 0n : checkFeePayment(group, feeIndex, options)
+  const { firstValid, lastValid } = checkValidity(group, options)
+  const { payTo } = requirements
+  const feePayer = feeIndex === undefined ? undefined : group.members[feeIndex]!.sender
+  return { chain, group, payer, payTo, amount, assetId, feeIndex, feePayer, feeMicroAlgos, firstValid, lastValid }
+}
+
+function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { chains }: VerifyOptions): Chain {
+  const networks: unknown[] = [payload.accepted.network, requirements.network]
+  const chain = chains.find((one) => networks.every((id) => typeof id === 'string' && one.matches(id)))
+  expect(
+    chain !== undefined,
+    'invalid_exact_avm_network_mismatch',
+    `the network must be ${chains.map(({ caip2 }) => caip2).join(' or ')}`,
+  )
+  return chain
+}
+
+function expect(holds: boolean, code: PaymentErrorCode, message: string): asserts holds {
+  if (!holds) throw new PaymentError(code, message)
+}
+
+const wireCodes: { readonly [code in PaymentGroup.GroupErrorCode]: PaymentErrorCode } = {
+  invalid_payment_payload: 'invalid_exact_avm_payload',
+  payment_group_too_large: 'invalid_exact_avm_group_size_exceeded',
+  invalid_payment_index: 'invalid_exact_avm_payment_index',
+  invalid_payment_transaction: 'invalid_exact_avm_invalid_transaction',
+}
+
+function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
+  try {
+    return PaymentGroup.read(payload)
+  } catch (error) {
+    if (error instanceof PaymentGroup.GroupError) throw new PaymentError(wireCodes[error.code], error.message)
+    throw error
+  }
+}
+
+/** The id of the transaction that pays, without any check; undefined if it cannot be read. */
+export function transactionIdOf(payload: unknown): string | undefined {
+  try {
+    return PaymentGroup.read(Json.isObject(payload) ? payload['payload'] : undefined).transactionId
+  } catch (error) {
+    if (error instanceof PaymentGroup.GroupError) return undefined
+    throw error
+  }
+}
+
+function checkGenesis({ members }: PaymentGroup.PaymentGroup, { genesisHash }: Chain): void {
+  for (const { txn } of members) {
+    const isOurs = txn.gh !== undefined && Bytes.equal(txn.gh, genesisHash)
+    expect(isOurs, 'invalid_exact_avm_network_mismatch', 'a transaction is for another network')
+  }
+}
+
+/** Requires the exact amount, not more, because a buyer who overpays has been misled. */
+function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequirements) {
+  const { asset, amount: requiredAmount, payTo } = requirements
+  const assetId = typeof asset === 'string' ? parseAssetId(asset) : undefined
+  const required =
+    typeof requiredAmount === 'string' && /^[0-9]{1,20}$/.test(requiredAmount) ? BigInt(requiredAmount) : 0n
+  expect(assetId !== undefined, 'invalid_payment_requirements', 'the required asset is not an asset id')
+  expect(required > 0n, 'invalid_payment_requirements', 'the required amount is not a positive integer')
+  expect(typeof payTo === 'string' && Address.isValid(payTo), 'invalid_payment_requirements', 'payTo is not an address')
+  const isAlgo = assetId === algoAssetId
+  expect(
+    txn.type === (isAlgo ? 'pay' : 'axfer'),
+    'invalid_exact_avm_not_asset_transfer',
+    'the payment does not transfer the asset',
+  )
+  const amount = (isAlgo ? txn.amt : txn.aamt) ?? 0n
+  expect(
+    amount === required,
+    'invalid_exact_avm_amount_mismatch',
+    `the payment is ${amount} base units instead of ${required}`,
+  )
+  const receiver = isAlgo ? txn.rcv : txn.arcv
+  const isForSeller = receiver !== undefined && Address.encode(receiver) === payTo
+  expect(isForSeller, 'invalid_exact_avm_receiver_mismatch', `the payment does not go to ${payTo}`)
+  expect(isAlgo || txn.xaid === assetId, 'invalid_exact_avm_asset_mismatch', `the payment is not in asset ${assetId}`)
+  expect(txn.rekey === undefined, 'invalid_exact_avm_payload_rekey_detected', 'the payment would rekey the account')
+  expect(
+    txn.close === undefined && txn.aclose === undefined,
+    'invalid_exact_avm_payload_close_to_detected',
+    'the payment would close the account',
+  )
+  expect(
+    txn.asnd === undefined,
+    'invalid_exact_avm_payload_clawback_detected',
+    "the payment would claw back another account's assets",
+  )
+  // Several payments with the same lease all pass verification, but the ledger takes only one, and the others would
+  // stay pending.
+  expect(txn.lx === undefined, 'invalid_exact_avm_payload_lease_detected', 'the payment has a lease')
+  return { amount, assetId }
+}
+
+/** Checks that the signature is valid. Only the ledger knows whether the key is the account's authorizer. */
+function checkSignature({ payment, paymentBytes }: PaymentGroup.PaymentGroup): void {
+  const { signed, txn, isSigned } = payment
+  expect(isSigned, 'invalid_exact_avm_payment_not_signed', 'the payment is not signed')
+  const message = Transaction.bytesToSign(paymentBytes)
+  const authorizer = signed.sgnr ?? txn.snd
+  const { sig, msig } = signed
+  const isOne = [sig, msig, signed.lsig, signed.pqsig].filter((kind) => kind !== undefined).length === 1
+  // A logic signature can evaluate differently a moment later, after the response was served.
+  const isPlain = isOne && (sig !== undefined || msig !== undefined)
+  expect(isPlain, 'invalid_exact_avm_invalid_signature', 'only plain and multisig signatures are accepted')
+  const isValid =
+    sig !== undefined ? Ed25519.verify(sig, message, authorizer) : isMultisigOf(msig!, authorizer, message)
+  expect(isValid, 'invalid_exact_avm_invalid_signature', 'the signature of the payment is invalid')
+}
+
+function isMultisigOf(msig: Multisig.Signature, authorizer: Uint8Array, message: Uint8Array): boolean {
+  try {
+    if (!Bytes.equal(Multisig.address(Multisig.preimage(msig)), authorizer)) return false
+    return Multisig.verify(msig, message)
+  } catch (error) {
+    if (error instanceof Multisig.MultisigError) return false
+    throw error
+  }
+}
+
+/** In addition to the payment, only one fee transaction of the facilitator is allowed. */
+function checkOthers({ members, paymentIndex }: PaymentGroup.PaymentGroup, feePayers: ReadonlySet<string>) {
+  const others = members.map((_, index) => index).filter((index) => index !== paymentIndex)
+  const unexpected = others.find((index) => !feePayers.has(members[index]!.sender))
+  expect(
+    unexpected === undefined,
+    'invalid_exact_avm_payload_unexpected_transaction',
+    `transaction ${unexpected} is not part of the payment`,
+  )
+  expect(others.length <= 1, 'invalid_exact_avm_invalid_fee_payer', 'there is more than one fee transaction')
+  return others[0]
+}
+
+function checkFeePayment(
+  { members }: PaymentGroup.PaymentGroup,
+  feeIndex: number,
+  { maxFeeMicroAlgosPerTransaction }: VerifyOptions,
+): bigint {
+  const { txn, isSigned } = members[feeIndex]!
+  const isToItself = txn.rcv !== undefined && Bytes.equal(txn.rcv, txn.snd)
+  const isHarmless =
+    txn.type === 'pay' && txn.amt === undefined && isToItself && txn.close === undefined && txn.rekey === undefined
+  const isPlain = txn.lx === undefined && (txn.note?.length ?? 0) <= maxFeeNoteBytes
+  expect(
+    isHarmless && isPlain && !isSigned,
+    'invalid_exact_avm_invalid_fee_payer',
+    'the fee transaction does more than pay fees',
+  )
+  const fee = txn.fee ?? 0n
+  const maxFee = maxFeeMicroAlgosPerTransaction * BigInt(members.length)
+  expect(
+    fee <= maxFee,
+    'invalid_exact_avm_fee_too_high',
+    `the fee of ${fee} microAlgos is above the ${maxFee} that the facilitator pays for buyers`,
+  )
+  return fee
+}
+
+/** The group is valid while all of its transactions are. */
+function checkValidity({ members }: PaymentGroup.PaymentGroup, { maxValidityRounds }: VerifyOptions) {
+  let firstValid = 0n
+  let lastValid = 2n ** 64n
+  for (const { txn } of members) {
+    const { fv = 0n, lv = 0n } = txn
+    expect(
+      lv >= fv && lv - fv <= maxValidityRounds,
+      'invalid_exact_avm_payload_validity',
+      `the payment is valid for ${lv - fv} rounds, which is too long`,
+    )
+    if (fv > firstValid) firstValid = fv
+    if (lv < lastValid) lastValid = lv
+  }
+  return { firstValid, lastValid }
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import type { Admission } from '../exchange/Admission.js'
+import { StreamedResponse } from './StreamedResponse.js'
+
+type Handler = (response: ServerResponse, message: IncomingMessage) => void
+
+/** A server with one streamed response, and a log of the calls to its admission. */
+async function open(t: TestContext, handler: Handler, pass?: Admission['pass']) {
+  const log: string[] = []
+  let onOver = (): void => {}
+  const over = new Promise<void>((resolve) => {
+    onOver = resolve
+  })
+  const note = async (text: string): Promise<void> => {
+    log.push(text)
+    onOver()
+  }
+  let onLeft = (): void => {}
+  const left = new Promise<void>((resolve) => {
+    onLeft = resolve
+  })
+  let timeUp = (): void => {}
+  const admission = {
+    pass,
+    isStreamed: true,
+    headers: [['PAYMENT-RESPONSE', 'receipt']],
+    settle: async (answer: { body: Uint8Array } | undefined) => {
+      await note(`settle ${answer === undefined ? 'without a copy' : Buffer.from(answer.body)}`)
+      return { headers: [] }
+    },
+    cancel: () => note('cancel'),
+    disconnected: () => {
+      onLeft()
+      return new Promise<void>((resolve) => {
+        timeUp = resolve
+      })
+    },
+    undelivered: async () => void log.push('undelivered'),
+  } as unknown as Admission
+  const server = createServer((message, response) => {
+    new StreamedResponse({ request: message, response, admission, onError: (error) => assert.fail(String(error)) })
+    handler(response, message)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const sent = request({ port: (server.address() as AddressInfo).port, agent: false }).end()
+  sent.on('error', () => {})
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.on('error', () => {})
+  return { response, log, over, left, timeUp: () => timeUp() }
+}
+
+test('a sent response has the receipt, and is settled with a copy', async (t) => {
+  const { response, log, over } = await open(t, (own) => {
+    own.write('a')
+    own.end(Buffer.from('b'))
+  })
+  assert.equal(response.headers['payment-response'], 'receipt')
+  let body = ''
+  for await (const chunk of response.setEncoding('utf8')) body += chunk
+  await over
+  assert.deepEqual([body, log], ['ab', ['settle ab']])
+})
+
+test('cancels if a handler destroys its response, or ends it before its Content-Length', async (t) => {
+  const cuts: Handler[] = [
+    (own) => {
+      own.write('a')
+      setImmediate(() => own.destroy())
+    },
+    (own) => {
+      own.writeHead(200, { 'Content-Length': 2 }).write('a')
+      own.end()
+    },
+    (own, message) => {
+      own.write('a')
+      setImmediate(() => message.socket.destroy())
+    },
+    (own) => {
+      own.write('a')
+      setImmediate(() => own.socket!.destroy())
+    },
+    (own) => void own.writeHead(500).end('broken'),
+  ]
+  for (const cut of cuts) {
+    const { log, over, response } = await open(t, cut)
+    response.resume()
+    await over
+    assert.equal(log[0], 'cancel')
+  }
+})
+
+test('a handler continues and does not see that its client left before the end', async (t) => {
+  const events: string[] = []
+  let own!: ServerResponse
+  const { response, log, over, left } = await open(t, (made, message) => {
+    own = made
+    own.on('close', () => events.push('response'))
+    message.on('close', () => events.push('request')).on('aborted', () => events.push('aborted'))
+    own.write('a')
+  })
+  response.destroy()
+  await left
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([events, own.destroyed, own.closed], [[], false, false])
+  assert.equal(own.write('b'), true)
+  own.end('c')
+  await over
+  assert.equal(log[0], 'settle abc')
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(log, ['settle abc', 'undelivered'])
+  assert.deepEqual(events.sort(), ['aborted', 'request', 'response'])
+})
+
+test('a handler that waits for a client that leaves continues', async (t) => {
+  let own!: ServerResponse
+  const { response, left } = await open(t, (made) => {
+    own = made
+    while (own.write('x'.repeat(1_000)));
+  })
+  const drained = once(own, 'drain')
+  response.destroy()
+  await left
+  await drained
+  own.end()
+})
+
+test('a handler sees that its client has left when its time is up, or its response cannot be held', async (t) => {
+  const timed = await open(t, (own) => void own.write('a'))
+  timed.response.destroy()
+  await timed.left
+  timed.timeUp()
+  await timed.over
+  assert.deepEqual(timed.log, ['cancel'])
+  let own!: ServerResponse
+  const long = await open(t, (made) => {
+    own = made
+    own.write('a')
+  })
+  long.response.destroy()
+  await long.left
+  const closed = once(own, 'close')
+  assert.equal(own.write('x'.repeat(1024 * 1024)), false)
+  await closed
+  assert.deepEqual(long.log, ['cancel'])
+})
+
+test('a pass request is used up if the client leaves, and returned if the handler fails', async (t) => {
+  const pass = { untilMs: 0, requestsLeft: 1 }
+  const left = await open(t, (own) => void own.write('a'), pass)
+  left.response.destroy()
+  await left.over
+  assert.deepEqual(left.log, ['settle without a copy'])
+  const failed = await open(
+    t,
+    (own) => {
+      own.write('a')
+      setImmediate(() => own.destroy())
+    },
+    pass,
+  )
+  await failed.over
+  assert.deepEqual(failed.log, ['cancel'])
+})

@@ -1,0 +1,189 @@
+/**
+ * Streams the response of a handler on the response objects of `node:http` and `node:http2`, for a payment that was
+ * settled before. The payment is used up when the client has the whole response. If the client leaves before, the
+ * handler continues, and its response is held for the next request with the payment. If the handler fails, or the
+ * response is too long to be held, the next request produces it again.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Admission } from '../exchange/Admission.js'
+import type { HeaderList } from '../gate/responses.js'
+import { addHeadersOnSend, cutResponse, onUndelivered, sendBeforeDestroy } from './bufferResponse.js'
+import { HiddenClose } from './HiddenClose.js'
+import { functions, Overlay } from './Overlay.js'
+import { hasItsLength, type NodeRequest, type NodeResponse } from './ResponseCapture.js'
+import { StreamCopy } from './StreamCopy.js'
+
+export type StreamOptions = {
+  readonly request: NodeRequest
+  readonly response: NodeResponse
+  readonly admission: Admission
+  readonly onError: (error: unknown) => void
+}
+
+export class StreamedResponse {
+  readonly #options: StreamOptions
+  readonly #response: ServerResponse
+  readonly #own: Pick<ServerResponse, 'write' | 'end' | 'destroy'>
+  readonly #copy = new StreamCopy()
+  /**
+   * Undefined for a request opened by a pass. Its response is sent once, and its handler sees that the client has left.
+   */
+  readonly #hidden: HiddenClose | undefined
+  readonly #bytesBefore: number
+  #head: { readonly status: number; readonly headers: HeaderList } | undefined
+  #isGone = false
+  #needsDrain = false
+  /** The handler has ended, has failed or was abandoned. */
+  #isOver = false
+
+  constructor(options: StreamOptions) {
+    const { request, response: nodeResponse, admission } = options
+    // The members used here are the same with HTTP/2.
+    const response = nodeResponse as ServerResponse
+    this.#options = options
+    this.#response = response
+    this.#bytesBefore = request.socket?.bytesWritten ?? 0
+    this.#own = {
+      write: response.write.bind(response),
+      end: response.end.bind(response),
+      destroy: response.destroy.bind(response),
+    }
+    const onClose = (): void => this.#leave()
+    if (admission.pass === undefined) this.#hidden = new HiddenClose(response, onClose, request)
+    else response.once('close', onClose)
+    const write = (chunk: unknown, ...rest: unknown[]): boolean => this.#write(chunk, rest)
+    const end = (...args: unknown[]): ServerResponse => this.#end(args)
+    const destroy = (error?: Error): ServerResponse => this.#destroy(error)
+    new Overlay(response, functions({ write, end, destroy }))
+    addHeadersOnSend(response, admission.headers, (status, headers) => {
+      this.#head = { status, headers }
+      if (status >= 400) this.#cancel()
+    })
+    sendBeforeDestroy(request, response, () => {
+      // Node destroys the socket of a request whose client is leaving. Later, it is the handler that fails.
+      if (this.#isGone || !(this.#hidden?.isAborted ?? request.aborted)) this.#fail()
+    })
+  }
+
+  #write(chunk: unknown, rest: unknown[]): boolean {
+    // With HTTP/2, `end` calls `write`.
+    if (this.#isOver) return this.#own.write(chunk as never, ...(rest as never[]))
+    this.#take(chunk, rest[0])
+    if (!this.#isGone) {
+      const isReady = this.#own.write(chunk as never, ...(rest as never[]))
+      this.#needsDrain = !isReady
+      return isReady
+    }
+    if (this.#head === undefined) this.#response.writeHead(this.#response.statusCode)
+    const done = rest.find((one) => typeof one === 'function') as (() => void) | undefined
+    if (done !== undefined) process.nextTick(done)
+    if (this.#copy.isTooLong) this.#giveUp()
+    return !this.#isOver
+  }
+
+  #end(args: unknown[]): ServerResponse {
+    if (this.#isOver) return this.#own.end(...(args as never[]))
+    this.#take(args[0], args[1])
+    this.#isOver = true
+    const { response, onError } = this.#options
+    const { status, headers } = this.#head!
+    if (hasItsLength(this.#response, status, this.#copy.bytes)) {
+      this.#hidden?.restore()
+      const { admission } = this.#options
+      const body = this.#copy.body()
+      const held = body === undefined ? undefined : { status, headers, body }
+      const settled = admission.settle(held).then(() => {}, onError)
+      const undelivered = async (): Promise<void> => {
+        await settled
+        await admission.undelivered()
+      }
+      onUndelivered(response, undelivered, onError)
+    } else {
+      this.#cancel()
+      this.#hidden?.restore()
+    }
+    const result = this.#own.end(...(args as never[]))
+    this.#hidden?.tell()
+    return result
+  }
+
+  #destroy(error: Error | undefined): ServerResponse {
+    const destroy = (): ServerResponse => this.#own.destroy(error)
+    if (this.#isOver) return destroy()
+    this.#fail()
+    cutResponse(this.#options.response, destroy)
+    return this.#response
+  }
+
+  /** The handler breaks off its response. */
+  #fail(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#cancel()
+    this.#hidden?.restore()
+    process.nextTick(() => this.#hidden?.tell())
+  }
+
+  /** The client has left, and the rest of the response cannot be held. */
+  #giveUp(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#cancel()
+    this.#hidden?.restore()
+    this.#hidden?.tell()
+  }
+
+  /** The connection is closed, and the handler has not ended. */
+  #leave(): void {
+    if (this.#isOver) return
+    const { admission, onError } = this.#options
+    this.#isGone = true
+    const direct = this.#directOutput()
+    // A response to a pass is sent once.
+    if (direct === 'sent' || admission.pass !== undefined) {
+      this.#isOver = true
+      admission.settle(undefined).catch(onError)
+      this.#hidden?.restore()
+      this.#hidden?.tell()
+      return
+    }
+    if (direct === 'cut' || this.#copy.isTooLong) {
+      this.#giveUp()
+      return
+    }
+    // The handler waits for a connection that accepts no more data.
+    if (this.#needsDrain) process.nextTick(() => this.#response.emit('drain'))
+    admission.disconnected().then(() => this.#giveUp(), onError)
+  }
+
+  /**
+   * Whether the handler closed the connection itself, or wrote to it directly, bypassing the response, so that there is
+   * no copy.
+   */
+  #directOutput(): 'sent' | 'cut' | undefined {
+    const { request, response } = this.#options
+    if ('stream' in response) {
+      const { headersSent, aborted, rstCode } = response.stream
+      if (this.#head !== undefined || !headersSent) return undefined
+      return aborted || rstCode !== 0 ? 'cut' : 'sent'
+    }
+    const { readableEnded, errored, bytesWritten } = request.socket
+    // Otherwise, the client closed it.
+    if (readableEnded || errored !== null) return undefined
+    return this.#head === undefined && bytesWritten > this.#bytesBefore ? 'sent' : 'cut'
+  }
+
+  #cancel(): void {
+    const { admission, onError } = this.#options
+    admission.cancel().catch(onError)
+  }
+
+  #take(chunk: unknown, encoding: unknown): void {
+    if (typeof chunk === 'string') this.#copy.add(Buffer.from(chunk, encodingOf(encoding)))
+    else if (chunk instanceof Uint8Array) this.#copy.add(chunk)
+  }
+}
+
+function encodingOf(encoding: unknown): BufferEncoding {
+  return typeof encoding === 'string' && Buffer.isEncoding(encoding) ? encoding : 'utf8'
+}

@@ -1,0 +1,77 @@
+/** The gate in front of a listener of `node:http` or `node:http2`, and in front of WebSockets. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Gate } from '../gate/Gate.js'
+import { json } from '../gate/responses.js'
+import { warn } from '../gate/warn.js'
+import { applyGate, mountedPath } from './applyGate.js'
+import { type BufferedResponse, type BufferOptions, send } from './bufferResponse.js'
+import { checkGate } from './checkGate.js'
+import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+
+export type { Payment } from '../exchange/Payment.js'
+export { paymentOf } from '../exchange/paymentOf.js'
+export type { SalesPageOptions } from '../sales/salesPage.js'
+export type { BufferOptions } from './bufferResponse.js'
+export type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+export { type SalesListener, salesListener } from './salesListener.js'
+export { type UpgradeListener, upgradeGate } from './upgradeGate.js'
+
+/** A listener for requests of `node:http` or `node:http2`. */
+export type GateListener<Request extends NodeRequest, Response extends NodeResponse> = (
+  request: Request,
+  response: Response,
+) => unknown
+
+/** A listener for servers of `node:http` and of `node:http2`. */
+export type GatedListener = (request: NodeRequest, response: NodeResponse) => Promise<void>
+
+/**
+ * Puts the gate in front of a listener of `node:http` or `node:http2`. If the listener throws, or its promise rejects,
+ * before it has ended its response, the response is 500 and nothing is charged.
+ *
+ * @throws OptionsError if `gate` is not a gate
+ * @example
+ * const server = createServer(
+ *   paymentGate(gate, (request, response) => {
+ *     // What is not paid for comes here, too.
+ *     if (request.method === 'GET' && request.url === '/weather') response.end('sunny')
+ *     else response.writeHead(404).end()
+ *   }),
+ * )
+ */
+export function paymentGate<
+  Request extends NodeRequest = IncomingMessage,
+  Response extends NodeResponse = ServerResponse,
+>(
+  gate: Gate,
+  listener: GateListener<Request, Response>,
+  options: BufferOptions = {},
+): GatedListener & GateListener<Request, Response> {
+  checkGate(gate)
+  const { onError = warn } = options
+  return async (request: NodeRequest, response: NodeResponse) => {
+    let buffered: BufferedResponse | undefined
+    try {
+      const result = await applyGate({ gate, request, response, path: mountedPath(request), options })
+      if (result.type === 'closed') return
+      if (result.type === 'response') {
+        await send(response, result.response)
+        return
+      }
+      buffered = result.buffered
+      const handle = (): unknown => listener(request as Request, response as Response)
+      await (result.run === undefined ? handle() : result.run(handle))
+    } catch (error) {
+      onError(error)
+      if (buffered !== undefined) buffered.fail()
+      else await sendFailure(response)
+    }
+  }
+}
+
+async function sendFailure(response: NodeResponse): Promise<void> {
+  // A response that has ended is complete and on its way.
+  if (response.writableEnded) return
+  if (response.headersSent) (response as ServerResponse).destroy()
+  else await send(response, json(500, { error: 'the handler failed' }))
+}

@@ -1,0 +1,151 @@
+/** Has a payment settled by a facilitator. If the facilitator is not trusted, checks the result against the ledger. */
+import { AlgodError } from '@latchkey/algod'
+import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
+import type { Chain } from '../../chain/Chain.js'
+import { FacilitatorError } from './FacilitatorClient.js'
+import type { Facilitators } from './Facilitators.js'
+import * as LedgerPayment from './LedgerPayment.js'
+
+export type SettlePaymentOptions = {
+  readonly facilitators: Facilitators
+  readonly chain: Chain
+  readonly payload: PaymentPayload
+  readonly requirement: PaymentRequirements
+  readonly payment: LedgerPayment.LedgerPayment
+  /** Identifies this gate and the resource to the facilitator. */
+  readonly claimant: string
+  readonly requestId: string
+  /** Whether the payment is already on the ledger. The facilitator then only decides whose it is. */
+  readonly isOnLedger: boolean
+  /** The round of the payment on the ledger. */
+  readonly settledRound?: bigint | undefined
+  readonly onError: (error: unknown) => void
+}
+
+export type SettlementResult =
+  | {
+      readonly state: 'settled'
+      readonly receipt: SettleResponse
+      /** Undefined if the ledger was not queried, and a trusted facilitator did not report the round. */
+      readonly round?: bigint | undefined
+    }
+  /** The payment will not be settled. */
+  | { readonly state: 'failed'; readonly receipt: SettleResponse; readonly isClaimedElsewhere: boolean }
+  /** Not decided yet. The buyer may send the same payment again. */
+  | { readonly state: 'pending'; readonly receipt: SettleResponse; readonly status: 502 | 503 }
+
+/** The facilitator's code for a payment that another gate or another resource has claimed. */
+export const alreadyClaimed = 'payment_already_claimed'
+export const maxCodeLength = 100
+export const maxMessageLength = 500
+
+export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
+  const { facilitators, payload, requirement, claimant, requestId, isOnLedger, settledRound, onError } = options
+  try {
+    const { response, isTrusted } = await facilitators.settle(payload, requirement, { claimant, requestId })
+    // The ledger has such a payment too, so it must not be consulted.
+    if (!response.success && response.errorReason === alreadyClaimed) return claimedElsewhere(options)
+    if (isOnLedger) return settled(options, settledRound)
+    if (isTrusted) return resultOf(options, response)
+    return await (response.success ? checkSuccess(options) : checkFailure(options, response))
+  } catch (error) {
+    // The payment may be settled although the response was lost. Only its id is then known.
+    onError(error)
+    if (isOnLedger) return settled(options, settledRound)
+    const isProtocolError = error instanceof FacilitatorError && error.code === 'facilitator_protocol_error'
+    return pending(options, isProtocolError ? 502 : 503, 'the facilitator does not respond')
+  }
+}
+
+export function settled(
+  { payment, requirement }: Pick<SettlePaymentOptions, 'payment' | 'requirement'>,
+  round?: bigint | undefined,
+): SettlementResult {
+  const { transactionId: transaction, payer } = payment
+  const { network, amount } = requirement
+  return { state: 'settled', receipt: { success: true, transaction, network, payer, amount }, round }
+}
+
+function resultOf(options: SettlePaymentOptions, response: SettleResponse): SettlementResult {
+  if (response.success) return settled(options, toldRound(response))
+  if (response.errorReason === 'settlement_pending') return pending(options, 503, 'the payment is not confirmed yet')
+  // For example, the facilitator's store failed. The store may have recorded the payment, and another replica may
+  // submit it.
+  if (response.errorReason === 'unexpected_settle_error') return pending(options, 503, 'the facilitator failed')
+  return failed(options, response)
+}
+
+/** An untrusted facilitator reports success, so the ledger must have the payment. */
+async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementResult> {
+  const { chain, payment, onError } = options
+  const round = await LedgerPayment.confirm(chain, payment)
+  if (round !== undefined) return settled(options, round)
+  const message = `the facilitator reports ${payment.transactionId} as settled, but it is not on the ledger`
+  onError(new FacilitatorError('facilitator_protocol_error', message))
+  return pending(options, 502, 'the facilitator reports the payment as settled, but it is not on the ledger')
+}
+
+/** Some facilitators report a failure if they did not see the confirmation, or found the payment already settled. */
+async function checkFailure(options: SettlePaymentOptions, response: SettleResponse): Promise<SettlementResult> {
+  try {
+    const { state, settledRound } = await LedgerPayment.lookUp(options.chain, options.payment)
+    if (state === 'settled') return settled(options, settledRound)
+    if (state === 'submitted') return pending(options, 503, 'the payment is not confirmed yet')
+  } catch (error) {
+    if (!(error instanceof AlgodError)) throw error
+    return pending(options, 503, 'no node responds')
+  }
+  // Reasons of published facilitators that do not mean the payment failed.
+  const isUndecided = /pending|confirmation|unexpected/.test(String(response.errorReason))
+  return isUndecided ? pending(options, 503, 'the payment is not confirmed yet') : failed(options, response)
+}
+
+/** Our facilitator reports the round, in a member that others leave out. */
+function toldRound({ extra }: SettleResponse): bigint | undefined {
+  const round = extra?.['round']
+  return Number.isSafeInteger(round) && Number(round) > 0 ? BigInt(round as number) : undefined
+}
+
+function failed(
+  { payment, requirement }: SettlePaymentOptions,
+  { errorReason, errorMessage }: SettleResponse,
+): SettlementResult {
+  const receipt: SettleResponse = {
+    success: false,
+    errorReason: truncate(errorReason, maxCodeLength) ?? 'settlement_failed',
+    errorMessage: truncate(errorMessage, maxMessageLength) ?? 'the payment was not settled',
+    transaction: payment.transactionId,
+    network: requirement.network,
+    payer: payment.payer,
+  }
+  return { state: 'failed', receipt, isClaimedElsewhere: false }
+}
+
+function claimedElsewhere(options: SettlePaymentOptions): SettlementResult {
+  const reason = { errorReason: 'payment_already_used', errorMessage: 'another server has claimed this payment' }
+  const result = failed(options, reason as SettleResponse)
+  return { ...result, isClaimedElsewhere: true } as SettlementResult
+}
+
+function pending(options: SettlePaymentOptions, status: 502 | 503, why: string): SettlementResult {
+  return { state: 'pending', receipt: pendingReceipt(options, why), status }
+}
+
+export function pendingReceipt(
+  { payment, requirement }: Pick<SettlePaymentOptions, 'payment' | 'requirement'>,
+  why: string,
+): SettleResponse {
+  return {
+    success: false,
+    errorReason: 'settlement_pending',
+    errorMessage: `${why}; send the same payment again: it is not charged twice`,
+    transaction: payment.transactionId,
+    network: requirement.network,
+    payer: payment.payer,
+  }
+}
+
+/** A facilitator's text, short enough for a header; undefined if there is none. */
+export function truncate(text: unknown, length: number): string | undefined {
+  return typeof text === 'string' && text !== '' ? text.slice(0, length) : undefined
+}

@@ -1,0 +1,448 @@
+/** The check in front of a route, from a request to a decision. Each web framework has an adapter that applies it. */
+import { AlgodError } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
+import { Network } from '@latchkey/algorand'
+import {
+  PaymentHeaders,
+  PaymentPass,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+  PaymentSecret,
+} from '@latchkey/x402-wire'
+import { chainList, parseAssetId } from '../../chain/Chain.js'
+import * as Funds from '../../chain/Funds.js'
+import { X402Error } from '../../errors.js'
+import { isUpgradeRequest } from '../adapters/upgrade.js'
+import type { Decision } from '../exchange/Admission.js'
+import { Admissions } from '../exchange/Admissions.js'
+import { bindingOf, claimantOf, proofOf } from '../exchange/Binding.js'
+import { FacilitatorError } from '../exchange/FacilitatorClient.js'
+import { Facilitators } from '../exchange/Facilitators.js'
+import * as LedgerPayment from '../exchange/LedgerPayment.js'
+import { assetOf, describePayment, PaymentStatus } from '../exchange/Payment.js'
+import { notePayment } from '../exchange/paymentOf.js'
+import { Passes, type PassOffer } from '../passes/Passes.js'
+import { targetsOf } from '../passes/passPlan.js'
+import { Paywall } from '../paywall/Paywall.js'
+import { headerWarning } from '../routes/headerSize.js'
+import { type PaidRoute, PaidRoutes, type RequestPath } from '../routes/PaidRoutes.js'
+import { hasDynamicPrice, pricedBy } from '../routes/pricedBy.js'
+import { type Accept, Requirements } from '../routes/Requirements.js'
+import { RouteError } from '../routes/RouteTable.js'
+import { urlOf } from '../routes/urlOf.js'
+import { SalesLog } from '../sales/SalesLog.js'
+import { SalesRecovery } from '../sales/SalesRecovery.js'
+import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
+import { type EventPayment, eventRequest, GateEvents } from './GateEvents.js'
+import type { GateOptions, Route } from './GateOptions.js'
+import * as GateTrace from './GateTrace.js'
+import { isReplica, memoryClaimsWarning } from './isReplica.js'
+import { Notifications } from './Notifications.js'
+import { acceptsOf, facilitatorClients, GateError, originOf, routeError, sentence } from './readGateOptions.js'
+import { requestIdOf } from './requestId.js'
+import * as responses from './responses.js'
+import { warn } from './warn.js'
+
+export type { Admission, Decision } from '../exchange/Admission.js'
+export { GateError } from './readGateOptions.js'
+
+const warnEveryMs = 60_000
+/** The `error` of a 402 to a request without a payment. */
+const noPayment = 'Payment required'
+
+/**
+ * Decides which requests require payment, and has their payments verified and settled.
+ *
+ * @example
+ * const accepts = { network: 'testnet', price: '$0.01', payTo }
+ * const gate = await Gate.open({ routes: { 'GET /weather': { accepts } }, chains: chain, facilitators: url })
+ */
+export class Gate {
+  readonly #routes: PaidRoutes
+  readonly #options: GateOptions
+  readonly #facilitators: Facilitators
+  readonly #requirements: Requirements
+  readonly #claims: ClaimStore
+  readonly #admissions: Admissions
+  readonly #paywall: Paywall
+  readonly #notifications: Notifications
+  readonly #sales: SalesLog
+  readonly #events: GateEvents
+  readonly #recovery: SalesRecovery | undefined
+  readonly #passes: Passes
+  readonly #onError: (error: unknown) => void
+  #warnedMs = Number.NEGATIVE_INFINITY
+
+  private constructor(options: GateOptions) {
+    this.#options = { ...options, origin: originOf(options.origin) }
+    this.#onError = safely(options.onError ?? warn)
+    if (options.routes === undefined) throw new RouteError('', 'routes is not set')
+    this.#routes = new PaidRoutes(options.routes, options.basePath)
+    this.#facilitators = new Facilitators(facilitatorClients(options.facilitators), this.#onError)
+    this.#requirements = new Requirements(chainList(options.chains), this.#facilitators, options.quoteSecret)
+    this.#claims = options.claims ?? new MemoryClaims()
+    this.#notifications = new Notifications({ hooks: options, onError: this.#onError })
+    this.#sales = new SalesLog(this.#claims.sales, this.#onError)
+    this.#events = new GateEvents(this.#notifications, this.#sales)
+    this.#recovery = this.#recoveryOf(options)
+    this.#admissions = new Admissions({
+      events: this.#events,
+      facilitators: this.#facilitators,
+      claims: this.#claims,
+      cors: options.cors ?? false,
+      finish: (request, response) => this.#finish(request, response),
+      onError: this.#onError,
+      onClaimedElsewhere: (transactionId) => this.#warnOfClaim(transactionId),
+    })
+    this.#passes = new Passes({
+      passes: options.passes,
+      routes: options.routes,
+      claims: this.#claims,
+      isInMemory: this.#claims instanceof MemoryClaims,
+      origin: this.#options.origin,
+      publicPath: (path) => this.#routes.publicPath(path),
+      corsHeaders: (request) => responses.corsHeaders(request, options.cors ?? false),
+      onError: this.#onError,
+    })
+    this.#paywall = new Paywall(options.paywall, options.onWarning)
+  }
+
+  /**
+   * Checks the routes and opens the gate. Permanent problems are errors; problems that may go away are warnings.
+   *
+   * @throws {@link GateError} for a price, a network or an account that cannot be paid
+   * @throws RouteError for a route that no request can match
+   * @throws FacilitatorError for the address of a facilitator that cannot be used
+   * @throws OptionsError for an option that cannot be used
+   * @throws PaywallError for options that cannot produce a page
+   */
+  static async open(options: GateOptions): Promise<Gate> {
+    const gate = new Gate(options)
+    if (gate.#claims instanceof MemoryClaims && isReplica()) gate.#warn(memoryClaimsWarning)
+    if (gate.#passes.warning !== undefined) gate.#warn(gate.#passes.warning)
+    await gate.#facilitators.refresh()
+    for (const [key, route] of Object.entries(options.routes)) {
+      for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
+      await gate.#checkHeader(key, route)
+    }
+    gate.#recovery?.start()
+    return gate
+  }
+
+  /**
+   * Delivers queued events to the hooks and records pending outcomes. No hook is called afterwards. The store of claims
+   * stays open.
+   *
+   * @param options.timeoutMs how long hooks may take, 5 seconds by default; events that are left are reported to
+   * `onError`
+   */
+  async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
+    this.#recovery?.stop()
+    const endMs = performance.now() + timeoutMs
+    await this.#notifications.close(timeoutMs)
+    await this.#sales.close(Math.max(100, endMs - performance.now()))
+  }
+
+  /** Whether the gate responds to browsers' preflight requests. */
+  get hasCors(): boolean {
+    return (this.#options.cors ?? false) !== false
+  }
+
+  /** Whether a request to a framework's route, such as `/items/:id`, may require payment. */
+  mayMatch(url: string, depth = 0): boolean {
+    return this.#routes.mayMatch(url, depth)
+  }
+
+  async #check(key: string, { settleFirstAbove }: Route, accept: Accept): Promise<void> {
+    const { onWarning = () => {} } = this.#options
+    try {
+      this.#requirements.check(accept)
+      const chain = this.#requirements.chainOf(accept)
+      if (this.#facilitators.kindFor(chain) === undefined) {
+        onWarning(
+          `no facilitator currently serves ${Network.describe(chain.caip2)}; ${key} responds with 503 until one does`,
+        )
+      }
+      if (settleFirstAbove !== undefined) await this.#requirements.amount(settleFirstAbove, accept)
+      if (typeof accept.price === 'function') return
+      const { asset } = await this.#requirements.amount(accept.price, accept)
+      if (typeof accept.payTo === 'function') return
+      const problem = await Funds.receiverProblem(chain, accept.payTo, parseAssetId(asset)!)
+      if (problem !== undefined) {
+        throw new GateError('receiver_not_opted_in', problem.message, { hint: sentence(problem.hint) })
+      }
+    } catch (error) {
+      if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
+      onWarning(`${key}: cannot check whether payments can be received: ${error.message}`)
+    }
+  }
+
+  /** Warns about prices that do not fit into the header. Prices from functions are known only with a request. */
+  async #checkHeader(key: string, route: Route): Promise<void> {
+    const fixed = acceptsOf(route, key).filter(
+      ({ price, payTo }) => typeof price !== 'function' && typeof payTo !== 'function',
+    )
+    const request = new Request(new URL(key.replace(/^[^/]*/, ''), this.#options.origin ?? 'https://shop.example'))
+    try {
+      const built = await Promise.all(fixed.map((accept) => this.#requirements.build(accept, request, '', route)))
+      const offers = this.#requirements.inBothIds(built.filter((one) => one !== undefined))
+      const warning = headerWarning(key, this.#required(request, route, offers, undefined))
+      if (warning !== undefined) this.#warn(warning)
+    } catch (error) {
+      // A node that does not respond was already reported.
+      if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
+    }
+  }
+
+  /**
+   * Decides on a request. Never throws because of a request's content: errors of nodes and facilitators are responses.
+   *
+   * @param path the whole path, and the adapter's information about it; by default the path of the URL
+   * @param clientAddress the IP address of the client, if it is known; identifies a buyer without a secret
+   */
+  async decide(
+    request: Request,
+    path: RequestPath = { path: pathOf(request.url) },
+    clientAddress?: string,
+  ): Promise<Decision> {
+    const found = this.#routes.find(request, path)
+    if (found.type === 'free') return found
+    if (found.type === 'options') return this.#respond(request, responses.preflight())
+    if (found.type === 'refused') {
+      if (found.error !== undefined) this.#onError(found.error)
+      return this.#respond(request, found.response)
+    }
+    try {
+      if (!Tracing.isOn()) return await this.#decidePaid(request, found.value, path, clientAddress)
+      return await GateTrace.decide(request, found.value.key, () =>
+        this.#decidePaid(request, found.value, path, clientAddress),
+      )
+    } catch (error) {
+      // Nothing is served after an error.
+      this.#onError(error)
+      return this.#respond(request, errorResponse(error))
+    }
+  }
+
+  async #decidePaid(
+    request: Request,
+    { key, route }: PaidRoute,
+    path: RequestPath,
+    clientAddress: string | undefined,
+  ): Promise<Decision> {
+    const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
+    const file = await this.#paywall.assetResponse(request, accepts)
+    if (file !== undefined) return this.#respond(request, file)
+    const refusal = this.#routes.refusalOf(request, { key, route }, path)
+    if (refusal !== undefined) return this.#respond(request, refusal)
+    const pass = this.#passes.offer(request, { key, route }, path)
+    const chains = accepts.map(({ chain }) => chain)
+    const shown = pass === undefined ? undefined : await this.#passes.admit(request, pass, chains)
+    if (shown?.type === 'admitted') {
+      notePayment(request, new PaymentStatus(shown.admission.payment()))
+      return { type: 'paid', admission: shown.admission }
+    }
+    await this.#facilitators.ready(chains)
+    const binding = quoteBindingOf(request, key, route)
+    const built = await Promise.all(
+      accepts.map(({ accept }) => this.#requirements.build(accept, request, binding, route)),
+    )
+    const current = built.filter((one) => one !== undefined)
+    if (current.length === 0) {
+      throw new FacilitatorError('facilitator_unavailable', "no facilitator serves the route's networks")
+    }
+    const required = this.#required(request, route, this.#requirements.inBothIds(current), pass)
+    const event = eventRequest(key, request)
+    const header = request.headers.get(PaymentHeaders.paymentSignature)
+    const offers = accepts.flatMap((one, index) => {
+      const requirement = built[index]
+      return requirement === undefined ? [] : [{ ...one, requirement }]
+    })
+    const refuse = (error: string, message?: string, paid?: EventPayment): Decision => {
+      if (header === null) this.#events.paymentRequired(event, offers)
+      // A client that has disconnected is not refused.
+      else if (error !== noPayment) this.#events.refused(paid ?? event, { code: error, message: message ?? error })
+      return this.#respond(request, responses.paymentRequired({ ...required, error }, message))
+    }
+    if (this.#paywall.isFor(request)) {
+      this.#events.paymentRequired(event, offers)
+      const page = await this.#paywall.page(request, { ...required, error: noPayment }, offers)
+      return this.#respond(request, page)
+    }
+    if (header === null) return refuse(shown?.error ?? noPayment, shown?.message)
+    const payload = readPayment(header)
+    if (typeof payload === 'string') return refuse('invalid_payload', payload)
+    if (!isForThis(payload, required)) return refuse('invalid_payload', 'the payment is for another resource')
+    const found = this.#requirements.find(payload, current, binding)
+    const requirement = found ?? (await this.#claimedRequirement(payload))
+    if (requirement === undefined) return refuse('No matching payment requirements')
+    const chain = this.#requirements.chainOf(requirement)
+    const payment = LedgerPayment.parse(payload, requirement, chain)
+    if (typeof payment === 'string') return refuse('invalid_payload', payment)
+    const proof = PaymentSecret.read(payload)
+    if (typeof proof === 'string') return refuse('invalid_payload', proof)
+    if (Tracing.isOn()) {
+      Tracing.annotate({ [Tracing.names.payment]: payment.transactionId, [Tracing.names.network]: chain.caip2 })
+    }
+    const asset = await assetOf(chain, requirement.asset)
+    const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
+    const paid = { ...event, chain, status, ledger: payment }
+    const isUpgrade = isUpgradeRequest(request)
+    const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
+    const decision = await this.#admissions.admit({
+      request,
+      chain,
+      payload: PaymentSecret.strip(payload),
+      requirement,
+      required,
+      payment,
+      binding: bindingOf(request, proof, clientAddress, [
+        ...(isPricedByRequest(route) ? [binding, ...targetsOf(path)] : []),
+        ...(pass === undefined ? [] : [pass.terms.scope]),
+      ]),
+      proof: proofOf(proof),
+      claimant: claimantOf(this.#claims.id, request),
+      claimsId: this.#claims.id,
+      requestId: requestIdOf(request),
+      // The messages of an upgraded connection are its answer.
+      isSettledFirst: isUpfront || isUpgrade || found === undefined,
+      isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
+      isOfEarlierClaim: found === undefined,
+      issuePass:
+        pass === undefined
+          ? undefined
+          : () => this.#passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder: proof.hash }),
+      refuse: (error, message) => refuse(error, message, paid),
+      event: paid,
+    })
+    // This includes answers of earlier requests that are sent again.
+    if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request, status)
+    return decision
+  }
+
+  /** The requirement of a payment that was claimed here and whose price has changed since. */
+  async #claimedRequirement(payload: PaymentPayload): Promise<PaymentRequirements | undefined> {
+    const accepted = this.#requirements.claimed(payload)
+    if (accepted === undefined) return undefined
+    const payment = LedgerPayment.parse(payload, accepted, this.#requirements.chainOf(accepted))
+    // The transaction has the amount and the payee of the claim.
+    return typeof payment !== 'string' && (await this.#claims.has(payment.transactionId)) ? accepted : undefined
+  }
+
+  #recoveryOf({ chains, onSettled }: GateOptions): SalesRecovery | undefined {
+    const store = this.#claims.sales
+    if (store === undefined) return undefined
+    const [events, log, onError] = [this.#events, this.#sales, this.#onError]
+    return new SalesRecovery({
+      store,
+      chains: chainList(chains),
+      events,
+      log,
+      onError,
+      hasHook: onSettled !== undefined,
+    })
+  }
+
+  /** Limited in frequency, because anyone can trigger this warning with their own payments. */
+  #warnOfClaim(transactionId: string): void {
+    if (performance.now() < this.#warnedMs + warnEveryMs) return
+    this.#warnedMs = performance.now()
+    this.#warn(
+      `payment ${transactionId} belongs to another server or resource; replicas must share a claims store: pass the option \`claims\``,
+    )
+  }
+
+  #warn(text: string): void {
+    const { onWarning = warn } = this.#options
+    onWarning(text)
+  }
+
+  #required(
+    request: Request,
+    { description = '', mimeType = '' }: Route,
+    accepts: PaymentRequirements[],
+    pass: PassOffer | undefined,
+  ): PaymentRequired {
+    const { pathname, search, origin } = urlOf(request)
+    const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
+    return {
+      x402Version: 2,
+      resource: { url, description, mimeType },
+      accepts,
+      extensions: {
+        ...PaymentSecret.declaration(),
+        ...(pass === undefined ? {} : PaymentPass.declaration(pass.terms)),
+      },
+    }
+  }
+
+  #respond(request: Request, response: Response): Decision {
+    return { type: 'response', response: this.#finish(request, response) }
+  }
+
+  #finish(request: Request, response: Response): Response {
+    return responses.changed(response, (headers) => {
+      // Only the files of the page may be cached. These responses set the header themselves.
+      if (response.status !== 200 || !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
+      responses.addTo(headers, responses.corsHeaders(request, this.#options.cors ?? false))
+    })
+  }
+}
+
+/** A reporter that throws or rejects must neither lose a paid response nor end the process. */
+function safely(report: (error: unknown) => unknown): (error: unknown) => void {
+  return (error) => {
+    try {
+      void Promise.resolve(report(error)).catch(() => {})
+    } catch {
+      // There is nowhere else to report the error.
+    }
+  }
+}
+
+/** The path as written in the URL, without resolving anything. */
+function pathOf(url: string): string {
+  return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '')
+}
+
+/**
+ * Everything in a request that a price may depend on. Leaves out the port, which differs between replicas on one
+ * machine.
+ */
+function quoteBindingOf(request: Request, key: string, route: Route): string {
+  const { hostname, pathname, search } = urlOf(request)
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  return JSON.stringify([key, method, hostname, pathname, search, pricedBy(request, route)])
+}
+
+/** Whether the price of a route may differ between requests. A claim is then bound to the same values as its quote. */
+function isPricedByRequest(route: Route): boolean {
+  return hasDynamicPrice(route) || route.varyBy !== undefined
+}
+
+function readPayment(header: string): PaymentPayload | string {
+  try {
+    return PaymentHeaders.decodePayment(header)
+  } catch (error) {
+    if (error instanceof PaymentHeaders.HeaderError) return error.message
+    throw error
+  }
+}
+
+/** Checks that the payment names this resource. The host may differ, because servers have several names. */
+function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boolean {
+  if (resource?.url === undefined || resource.url === required.resource.url) return true
+  if (!URL.canParse(resource.url)) return false
+  const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
+  return paid.pathname === current.pathname && paid.search === current.search
+}
+
+function errorResponse(error: unknown): Response {
+  if (error instanceof FacilitatorError) {
+    return responses.unavailable(error.code === 'facilitator_protocol_error' ? 502 : 503)
+  }
+  const isStoreDown = error instanceof X402Error && error.code === 'store_failed'
+  if (error instanceof AlgodError || isStoreDown) return responses.unavailable(503)
+  return responses.json(500, { error: `the payment could not be checked; ${responses.sendAgain}` })
+}

@@ -1,0 +1,52 @@
+/** Reads and validates the options of a gate. */
+import { LatchkeyError } from '@latchkey/algorand'
+import { isUnset } from '../../chain/Chain.js'
+import { OptionsError, PartyError } from '../../errors.js'
+import { type FacilitatorClient, httpFacilitator } from '../exchange/FacilitatorClient.js'
+import type { Accept } from '../routes/Requirements.js'
+import type { GateOptions, Route } from './GateOptions.js'
+
+export function facilitatorClients(facilitators: GateOptions['facilitators']): FacilitatorClient[] {
+  const list = (Array.isArray(facilitators) ? facilitators : [facilitators]) as (string | FacilitatorClient)[]
+  const hint = 'Pass the URL of a facilitator; check that its environment variable is set.'
+  if (list.some(isUnset)) throw new OptionsError('facilitators is not set', hint)
+  const clients = list.map((one) => (typeof one === 'string' ? httpFacilitator({ url: one }) : one))
+  if (clients.every(({ supported }) => typeof supported === 'function')) return clients
+  throw new OptionsError(
+    'facilitators contains a value that is neither a URL nor a client',
+    'Pass a URL, or `localFacilitator`.',
+  )
+}
+
+export function acceptsOf(route: Route | undefined, key: string): readonly Accept[] {
+  const accepts = route?.accepts
+  const list = (Array.isArray(accepts) ? accepts : [accepts]) as readonly Accept[]
+  if (list.length > 0 && !list.some(isUnset)) return list
+  const message = `${key}: accepts is ${list.length === 0 ? 'empty' : 'not set'}`
+  throw new GateError('invalid_gate_option', message, { hint: 'Pass at least one `{ network, price, payTo }`.' })
+}
+
+export function sentence(hint: string): string {
+  return `${hint[0]!.toUpperCase()}${hint.slice(1)}.`
+}
+
+export function originOf(origin: string | undefined): string | undefined {
+  if (origin === undefined) return undefined
+  const url = URL.canParse(origin) ? new URL(origin) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || !/^\/?$/.test(url.pathname + url.search + url.hash)) {
+    const message = `origin cannot be ${JSON.stringify(origin)}`
+    throw new GateError('invalid_gate_option', message, { hint: 'Write it like "https://example.com".' })
+  }
+  return url.origin
+}
+
+export function routeError(key: string, error: Error): GateError {
+  const code = error instanceof GateError ? error.code : 'invalid_gate_option'
+  const hint = error instanceof LatchkeyError ? error.hint : undefined
+  return new GateError(code, `${key}: ${error.message}`, { hint, cause: error })
+}
+
+/** A route or an option that can never work. */
+export class GateError extends PartyError<'invalid_gate_option' | 'receiver_not_opted_in'> {
+  override name = 'GateError'
+}

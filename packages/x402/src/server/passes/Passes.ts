@@ -1,0 +1,300 @@
+/** Passes: one payment opens a route for some minutes, or for some requests. */
+import { Bytes, Hash } from '@latchkey/algorand'
+import { PaymentHeaders, PaymentPass, type PaymentRequirements } from '@latchkey/x402-wire'
+import type { Chain } from '../../chain/Chain.js'
+import { OptionsError } from '../../errors.js'
+import { isUpgradeRequest } from '../adapters/upgrade.js'
+import type { Admission } from '../exchange/Admission.js'
+import type { LedgerPayment } from '../exchange/LedgerPayment.js'
+import { assetOf, describePayment, type Payment } from '../exchange/Payment.js'
+import type { GatePassOptions, Route } from '../gate/GateOptions.js'
+import type { HeaderList } from '../gate/responses.js'
+import { isSafe } from '../routes/isSafe.js'
+import { overridesOf } from '../routes/methodOverrides.js'
+import type { PaidRoute, RequestPath } from '../routes/PaidRoutes.js'
+import type { ClaimStore } from '../store/Claims.js'
+import type { PassStore } from '../store/PassStore.js'
+import { PassKeys, type PassToken } from './PassToken.js'
+import { type CookiePlace, readCookies, setCookies } from './passCookie.js'
+import { type PassPlan, passPlan } from './passPlan.js'
+
+export type PassesOptions = {
+  readonly passes: GatePassOptions | undefined
+  readonly routes: { readonly [key: string]: Route }
+  readonly claims: ClaimStore
+  /** Whether the claims end with this process. */
+  readonly isInMemory: boolean
+  /** The public origin; undefined if it is the origin of each request. */
+  readonly origin: string | undefined
+  readonly publicPath: (path: string) => string
+  readonly corsHeaders: (request: Request) => HeaderList
+  readonly onError: (error: unknown) => void
+}
+
+/** The pass offered for a request. */
+export type PassOffer = {
+  /** The key of the route. */
+  readonly route: string
+  readonly plan: PassPlan
+  readonly terms: PaymentPass.PassTerms
+  readonly place: CookiePlace
+}
+
+/** The settled payment that a pass is issued for. */
+export type PassPayment = {
+  readonly payment: LedgerPayment
+  readonly requirement: PaymentRequirements
+  /** The canonical CAIP-2 id. */
+  readonly network: string
+  /** The hash of the buyer's secret; undefined for a buyer without a secret. */
+  readonly holder: string | undefined
+}
+
+export type PassResult =
+  | { readonly type: 'admitted'; readonly admission: Admission }
+  | { readonly type: 'refused'; readonly error: PassRefusal; readonly message: string }
+
+type PassRefusal = 'pass_invalid' | 'pass_expired' | 'pass_used_up'
+
+/** How long to wait for a node to report the name of an unknown asset. A pass opens its route without the name too. */
+const assetWaitMs = 200
+/** The maximum difference between the clocks of replicas. */
+const maxSkewMs = 5 * 60_000
+
+export class Passes {
+  readonly #options: PassesOptions
+  readonly #plans: ReadonlyMap<Route, PassPlan>
+  readonly #keys: PassKeys
+  readonly #store: PassStore | undefined
+  readonly #clock = new Clock()
+
+  /** @throws OptionsError for passes that cannot work */
+  constructor(options: PassesOptions) {
+    this.#options = options
+    const { passes, routes, claims } = options
+    this.#plans = new Map(
+      Object.entries(routes).flatMap(([key, route]) => {
+        const plan = passPlan(key, route, passes)
+        return plan === undefined ? [] : [[route, plan] as const]
+      }),
+    )
+    this.#keys = new PassKeys(passes?.secret)
+    this.#store = claims.passes
+    if (this.#plans.size > 0 && this.#store === undefined) {
+      throw new OptionsError(
+        'passes need a claims store that has `passes`',
+        'Use MemoryClaims, SqliteClaims, PostgresClaims or RedisClaims.',
+      )
+    }
+  }
+
+  /** A warning if passes end with this process although they were sold for longer; otherwise undefined. */
+  get warning(): string | undefined {
+    if (this.#plans.size === 0) return undefined
+    const { passes, isInMemory } = this.#options
+    if (passes?.secret === undefined) return noSecret
+    const isCounted = [...this.#plans.values()].some(({ requests }) => requests !== undefined)
+    return isCounted && isInMemory ? countedInMemory : undefined
+  }
+
+  /** Undefined if the route has no passes. */
+  offer(request: Request, { key, route }: PaidRoute, path: RequestPath): PassOffer | undefined {
+    const plan = this.#plans.get(route)
+    if (plan === undefined) return undefined
+    const { origin, publicPath } = this.#options
+    const url = new URL(request.url)
+    const where = [origin ?? url.hostname, ...mountOf(path), key]
+    const scope = digest([where, methodsOf(request), plan.opens, ...plan.parts(request, path)])
+    const publicUrl = new URL(publicPath(url.pathname), origin ?? url.origin)
+    const { opens, minutes, requests } = plan
+    const place = { url: publicUrl, scope, isForRoute: opens === 'route' }
+    return { route: key, plan, terms: { scope, opens, minutes, requests }, place }
+  }
+
+  /** Decides on a request by the passes that it presents; undefined if it presents none, or pays. */
+  async admit(request: Request, offer: PassOffer, chains: readonly Chain[]): Promise<PassResult | undefined> {
+    if (request.headers.has(PaymentHeaders.paymentSignature)) return undefined
+    const header = request.headers.get(PaymentPass.passHeader)
+    const isShown = header !== null && header !== PaymentPass.cookieRequest
+    const token = isShown ? this.#check(header, offer, chains) : this.#cookie(request, offer, chains)
+    if (token === undefined || 'error' in token) return token
+    const { transactionId, payer, untilMs } = token
+    const chain = chains.find(({ caip2 }) => caip2 === token.network)!
+    const asset = await assetInTime(chain, token.asset)
+    const taken = token.isCounted ? await this.#store!.take(transactionId, this.#clock.nowMs()) : undefined
+    if (taken?.type === 'unknown') return refused('pass_expired')
+    if (taken?.type === 'used_up') return refused('pass_used_up')
+    const payment = describePayment({
+      chain,
+      requirement: token,
+      payment: { transactionId, payer },
+      route: offer.route,
+      asset,
+    })
+    const pass = { untilMs, requestsLeft: taken?.requestsLeft }
+    return { type: 'admitted', admission: this.#admission(request, token, { ...payment, state: 'settled', pass }) }
+  }
+
+  /**
+   * Returns the headers that give the buyer of a settled payment its pass. Never throws, because the paid response must
+   * be sent. A buyer who sends the payment again then gets the pass.
+   */
+  async issue(request: Request, { plan, terms, place }: PassOffer, paid: PassPayment): Promise<HeaderList> {
+    // Another program responds to an upgrade. A client with neither a secret nor a page cannot receive a pass.
+    const isForPage = request.headers.get(PaymentPass.passHeader) === PaymentPass.cookieRequest && isSafe(request)
+    if (isUpgradeRequest(request) || (paid.holder === undefined && !isForPage)) return []
+    try {
+      const { transactionId, payer } = paid.payment
+      const { payTo, asset, amount } = paid.requirement
+      const nowMs = Math.floor(this.#clock.nowMs() / 1000) * 1000
+      // The payment itself is the first request.
+      const requests = plan.requests === undefined ? undefined : plan.requests - 1
+      const { untilMs, requestsLeft } = await this.#store!.issue(transactionId, {
+        nowMs,
+        untilMs: nowMs + Math.ceil(plan.minutes * 60) * 1000,
+        requests,
+      })
+      if (untilMs <= nowMs || requestsLeft === 0) return []
+      const { network } = paid
+      const isCounted = requestsLeft !== undefined
+      const common = { scope: terms.scope, transactionId, payer, payTo, network, asset, amount, untilMs, isCounted }
+      const seal = (holder: string, isCookie: boolean): string =>
+        this.#keys.seal({ ...common, holder, isCookie, issuedMs: nowMs })
+      const headers: (readonly [string, string])[] = [
+        [PaymentPass.passStatusHeader, PaymentPass.formatStatus({ untilMs, requestsLeft })],
+        ...varyHeaders,
+      ]
+      if (paid.holder !== undefined) headers.push([PaymentPass.passHeader, seal(paid.holder, false)])
+      if (isForPage) {
+        const secret = Bytes.random(32)
+        const value = `${seal(Bytes.toBase64Url(Hash.sha256(secret)), true)}.${Bytes.toBase64Url(secret)}`
+        const cookies = setCookies(request, place, value, Math.ceil((untilMs - nowMs) / 1000))
+        headers.push(...cookies.map((cookie) => ['Set-Cookie', cookie] as const))
+      }
+      return headers
+    } catch (error) {
+      this.#options.onError(error)
+      return []
+    }
+  }
+
+  /** Returns the pass of a valid cookie. Invalid ones are not reported, because a browser sends them automatically. */
+  #cookie(request: Request, offer: PassOffer, chains: readonly Chain[]): PassToken | undefined {
+    // Other pages can make a browser navigate here, which must not change anything.
+    if (!isSafe(request) || !request.headers.has('Cookie')) return undefined
+    for (const value of readCookies(request, offer.place)) {
+      const found = this.#check(value, offer, chains, true)
+      if (!('error' in found)) return found
+    }
+    return undefined
+  }
+
+  #check(
+    shown: string,
+    { terms }: PassOffer,
+    chains: readonly Chain[],
+    isCookie = false,
+  ): PassToken | Extract<PassResult, { type: 'refused' }> {
+    const token = this.#keys.open(shown)
+    const nowMs = this.#clock.nowMs()
+    const isValid =
+      token !== undefined &&
+      token.isCookie === isCookie &&
+      token.scope === terms.scope &&
+      chains.some(({ caip2 }) => caip2 === token.network) &&
+      token.issuedMs <= nowMs + maxSkewMs
+    if (!isValid) return refused('pass_invalid')
+    return token.untilMs <= nowMs ? refused('pass_expired') : token
+  }
+
+  #admission(request: Request, token: PassToken, payment: Payment): Admission {
+    const { transactionId: transaction, payer, network, amount } = token
+    const pass = payment.pass!
+    const headers: HeaderList = [
+      [PaymentPass.passStatusHeader, PaymentPass.formatStatus(pass)],
+      ['Cache-Control', 'private'],
+      ...varyHeaders,
+      ...this.#options.corsHeaders(request),
+    ]
+    let isOver = false
+    const cancel = async (): Promise<void> => {
+      if (isOver) return
+      isOver = true
+      if (token.isCounted) await this.#store!.giveBack(transaction)
+    }
+    const settle: Admission['settle'] = async () => {
+      isOver = true
+      return { headers }
+    }
+    return {
+      payer,
+      transactionId: transaction,
+      settled: { success: true, transaction, network: network as `${string}:${string}`, payer, amount },
+      payment: () => payment,
+      pass,
+      isStreamed: true,
+      headers,
+      settle,
+      cancel,
+      // The unread rest of a response is not produced again.
+      disconnected: async () => {},
+      undelivered: async () => {},
+    }
+  }
+}
+
+const noSecret =
+  'passes are signed with a secret of this process only: a restart invalidates them, and other replicas refuse them; ' +
+  'pass `passes: { secret }` with at least 32 bytes'
+const countedInMemory =
+  'the requests of passes are counted in this process only: a restart invalidates the passes, and other replicas ' +
+  'refuse them; pass `claims: new SqliteClaims(path)`, or another store that all replicas share'
+
+const varyHeaders: HeaderList = [['Vary', `${PaymentPass.passHeader}, Cookie`]]
+
+const messages: { readonly [error in PassRefusal]: string } = {
+  pass_invalid: 'the pass is not valid for this request; pay again',
+  pass_expired: 'the pass has expired; pay again',
+  pass_used_up: 'all requests of the pass are used up; pay again',
+}
+
+function refused(error: PassRefusal): Extract<PassResult, { type: 'refused' }> {
+  return { type: 'refused', error, message: messages[error] }
+}
+
+async function assetInTime(chain: Chain, asset: string): ReturnType<typeof assetOf> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const timeUp = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), assetWaitMs)
+  })
+  try {
+    return await Promise.race([assetOf(chain, asset), timeUp])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Two gates of one server may have the same keys, relative to where they are mounted. */
+function mountOf({ path, depth = 0 }: RequestPath): string[] {
+  const segments = path.replace(/[?#].*$/s, '').split('/')
+  return segments.filter((segment) => segment !== '').slice(0, depth)
+}
+
+/** HEAD counts as GET. A program behind the gate may run the handler of another method. */
+function methodsOf(request: Request): string[] {
+  const methods = [request.method, ...overridesOf(request)].map((method) => method.toUpperCase())
+  return [...new Set(methods.map((method) => (method === 'HEAD' ? 'GET' : method)))].sort()
+}
+
+function digest(value: unknown): string {
+  return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(JSON.stringify(value))))
+}
+
+/** Never goes back, so that setting the clock back while the process runs extends no pass. */
+class Clock {
+  readonly #offsetMs = Date.now() - performance.now()
+
+  nowMs(): number {
+    return Math.max(Date.now(), performance.now() + this.#offsetMs)
+  }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { OptionsError } from '../../errors.js'
+import { price } from '../stubs.test.helper.js'
+import { PaidRoutes, type RequestPath } from './PaidRoutes.js'
+
+type Init = { method?: string; headers?: { [name: string]: string }; query?: string }
+
+/** The key, the status, or `free`. */
+function resultOf(
+  routes: PaidRoutes,
+  target: RequestPath | string,
+  { method = 'GET', headers = {}, query = '' }: Init = {},
+) {
+  const path = typeof target === 'string' ? { path: target } : target
+  const found = routes.find(new Request(`http://shop.example/x${query}`, { method, headers }), path)
+  if (found.type === 'paid') return found.value.key
+  return found.type === 'refused' ? found.response.status : found.type
+}
+
+const route = { accepts: price }
+
+test('a method that a program behind the gate may use instead must cost the same', () => {
+  const routes = new PaidRoutes({
+    'POST /a': route,
+    'DELETE /a': route,
+    'GET /b': { ...route, otherMethods: 'free' },
+    '/c': route,
+  })
+  const post = (path: string, name: string, value: string) =>
+    resultOf(routes, path, { method: 'POST', headers: { [name]: value } })
+  for (const name of ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']) {
+    assert.equal(post('/a', name, 'POST'), 'POST /a')
+    assert.equal(post('/a', name, 'delete'), 400)
+    assert.equal(post('/a', name, 'PURGE'), 400)
+    assert.equal(post('/b', name, 'GET'), 400)
+    assert.equal(post('/b', name, 'HEAD'), 400)
+    assert.equal(post('/b', name, 'PUT, GET'), 400)
+    assert.equal(post('/b', name, 'PUT'), 'free')
+    assert.equal(post('/c', name, 'PURGE'), '/c')
+    assert.equal(post('/d', name, 'GET'), 'free')
+  }
+  assert.equal(resultOf(routes, '/b', { method: 'POST', query: '?_method=GET' }), 400)
+  assert.equal(resultOf(routes, '/b', { method: 'POST', query: '?_method=PUT' }), 'free')
+})
+
+test('other methods are free only if every key of the path allows it', () => {
+  const free = { ...route, otherMethods: 'free' } as const
+  const both = new PaidRoutes({ 'GET /a': free, 'GET /*': route })
+  assert.equal(resultOf(both, '/a', { method: 'POST' }), 405)
+  const one = new PaidRoutes({ 'GET /a': free, 'PUT /a': free })
+  assert.equal(resultOf(one, '/a', { method: 'POST' }), 'free')
+  assert.equal(resultOf(one, '/a', { method: 'OPTIONS' }), 'options')
+})
+
+test('with a base path, keys are whole or relative to it, whether it is removed or not', () => {
+  for (const key of ['GET /api/v1/a', 'GET /v1/a', 'GET /a']) {
+    const routes = new PaidRoutes({ [key]: route }, '/api/v1/')
+    for (const path of ['/a', '/api/v1/a', '/%61']) assert.equal(resultOf(routes, path), key, `${key} ${path}`)
+    for (const path of ['/b', '/x/a']) assert.equal(resultOf(routes, path), 'free', `${key} ${path}`)
+  }
+  const routes = new PaidRoutes({ 'GET /api/a': route }, '/api')
+  assert.equal(routes.publicPath('/a'), '/api/a')
+  assert.equal(routes.publicPath('/api/a'), '/api/a')
+})
+
+test('refuses a path that may match a key if a prefix may have been removed and the base path is not known', () => {
+  const target = { path: '/weather', isPrefixUnknown: true }
+  const keys = { 'GET /api/weather': route }
+  const found = new PaidRoutes(keys).find(new Request('http://shop.example/weather'), target)
+  assert.ok(found.type === 'refused' && found.response.status === 500)
+  assert.ok(found.error instanceof OptionsError && /basePath/.test(found.error.hint ?? ''))
+  assert.equal(resultOf(new PaidRoutes(keys, '/'), target), 'free')
+  assert.equal(resultOf(new PaidRoutes(keys, '/api'), target), 'GET /api/weather')
+  assert.equal(resultOf(new PaidRoutes(keys), { ...target, path: '/free' }), 'free')
+  for (const basePath of ['api', '/a b', '/*', '/:id', 'http://x/', '/a//b']) {
+    assert.throws(() => new PaidRoutes(keys, basePath), OptionsError, basePath)
+  }
+})
+
+test('the path that the router uses takes precedence over the path that was sent', () => {
+  const routes = new PaidRoutes({ 'GET /cheap': route, 'GET /dear': route })
+  assert.equal(resultOf(routes, { path: '/dear', sent: '/cheap' }), 'GET /dear')
+  assert.equal(resultOf(routes, { path: '/internal', sent: '/cheap' }), 'GET /cheap')
+})
+
+test('finds a method override in every spelling, and handles many parameters cheaply', () => {
+  const routes = new PaidRoutes({ 'POST /a': route, 'DELETE /a': route })
+  const post = (query: string) => resultOf(routes, '/a', { method: 'POST', query })
+  const spellings = [
+    '_method',
+    '%5Fmethod',
+    '_%6deth%6Fd',
+    '_METHOD',
+    '_method[]',
+    '_method%5B0%5D',
+    '+_method',
+    '%20_method',
+  ]
+  for (const name of spellings) {
+    for (const query of [`?${name}=DELETE`, `?x=1&${name}=delete&y`, `?x=1;${name}=DELETE`, `#${name}=DELETE`]) {
+      assert.equal(post(query), 400, query)
+    }
+    assert.equal(post(`?${name}=POST`), 'POST /a', name)
+  }
+  for (const query of ['?method=DELETE', '?x_method=DELETE', '?x=_method=DELETE'])
+    assert.equal(post(query), 'POST /a', query)
+  assert.equal(post(`?${'%5fx=1&'.repeat(51)}`), 400)
+  assert.equal(post(`?${'filter%5Bx%5D=1&'.repeat(51)}`), 'POST /a')
+})
