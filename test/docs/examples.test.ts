@@ -1,4 +1,7 @@
-/** Runs the examples that need only Node, in this process, with one chain, key daemon and facilitator for all of them. */
+/**
+ * Runs the examples that need only Node, most of them in this process, with one chain, key daemon and facilitator for
+ * all of them. `x402/weather.test.ts` covers every case of examples/weather.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +12,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Network } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
 import { Buyer, payingFetch, paymentOf, Signer } from '@latchkey/x402/client'
-import { suiteScope, temporaryDirectory } from '../process/commands.test.helper.js'
+import { suiteScope, temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { type Json, root } from '../support/daemon.test.helper.js'
 import { textOf } from './Blocks.test.helper.js'
 import { openWorld } from './Provided.test.helper.js'
@@ -124,6 +127,18 @@ test('edge sells a report through its fetch handler, without an API of Node', as
     .then((module) => module as unknown as { default: { fetch: (request: Request, env: object) => Promise<Response> } })
   const url = 'https://weather.example/weather'
   assert.deepEqual(await assertSold(url, (request) => worker.fetch(request, settings)), { weather: 'sunny' })
+})
+
+test('weather sells a report', async (t) => {
+  const program = join(root, 'examples', 'weather', 'dist', 'seller.js')
+  const child = spawn(process.execPath, [program], { env: { PATH: process.env['PATH'], ...(await environment()) } })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stdout.on('data', (piece) => {
+    output += String(piece)
+  })
+  const url = await until('the seller', () => /listening at (\S+)\n/.exec(output)?.[1])
+  assert.equal(((await assertSold(`${url}/weather`)) as Json).report.weather, 'sunny')
 })
 
 test('passes sells an hour: the second request is not paid', async (t) => {
