@@ -1,8 +1,8 @@
-// `npm run pack`: builds the project and writes the tarball of every package to dist-packages/ (or to the given
-// folder).
+// `npm run pack`: builds the project and writes the tarball of every package, and the documentation, to dist-packages/
+// (or to the given folder).
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { publishedPackages, root } from './packages.mjs'
 
@@ -64,5 +64,8 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folder = resolve(process.argv[2] ?? join(root, 'dist-packages'))
   build()
   console.log(table(pack(folder)))
+  // Loaded after the build, because the reference pages are built from compiled modules.
+  const { packDocs } = await import('./pack-docs.mjs')
+  console.log(`\nDocumentation: ${basename(await packDocs(folder))}`)
   console.log(`\nwritten to ${folder}`)
 }

@@ -37,12 +37,14 @@ export function undocumented() {
   )
 }
 
-/** Caches the declarations, because reading them is slow. */
+/** Caches the exports, because reading them is slow. */
 let opened
 function open() {
   if (opened === undefined) {
     const entries = apiEntries()
-    opened = { entries, exportsOf: openEntries(entries) }
+    const read = openEntries(entries)
+    const exports = new Map(entries.map((entry) => [entry, read(entry)]))
+    opened = { entries, exportsOf: (entry) => exports.get(entry) }
   }
   return opened
 }

@@ -6,11 +6,11 @@ import { deal, writeBatch } from './batches.mjs'
 
 /** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
 const foreign =
-  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes)|security\/console-link/
+  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes|workflow)|security\/console-link/
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
-  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|hostile-tokens|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/soak/
+  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|hostile-tokens|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
 
 /** Quick page tests, one file per page. `npm test` also runs them if a browser is installed. */
 const pages = /browser\/(console-searches|paywall-passes|sales)\./

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../support/daemon.test.helper.js'
+import { isReference } from './Reference.test.helper.js'
 
 export type Block = {
   /** The page, as a path from the root. */
@@ -17,23 +18,26 @@ export type Block = {
   readonly section: string
 }
 
-/** Returns every page under test, in the order in which people read them. */
+/** Returns every committed page under test, in the order in which people read them. */
 export function pages(): string[] {
   const below = (directory: string): string[] =>
     readdirSync(join(root, directory), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => `${directory}/${name}/README.md`)
       .filter((page) => existsSync(join(root, page)))
-  const docs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
-  return ['README.md', ...docs.map((name) => `docs/${name}`), ...below('packages'), ...below('examples')]
+  const docs = readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`)
+    .filter((page) => !isReference(page))
+  return ['README.md', ...docs, ...below('packages'), 'examples/README.md', ...below('examples')]
 }
 
 export function textOf(page: string): string {
   return readFileSync(join(root, page), 'utf8')
 }
 
-export function blocksOf(page: string): Block[] {
-  const text = textOf(page)
+/** @param text - the text of a page that is built rather than committed */
+export function blocksOf(page: string, text = textOf(page)): Block[] {
   const fence = /^(?<indent> *)```(?<language>\S*)(?: +(?<about>[^\n]*))?\n(?<body>.*?)^\k<indent>```$/gms
   return [...text.matchAll(fence)].map(({ index, groups }) => ({
     page,

@@ -11,7 +11,8 @@ import { type Compiled, compile, type Declared, removeCompiled, rewrite } from '
 import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.test.helper.js'
 import { isPrinted, normal } from './Output.test.helper.js'
 import { environmentFor, openWorld, provide, type World } from './Provided.test.helper.js'
-import { followedElsewhere, generatedPages, notRun, pictures } from './rules.test.helper.js'
+import { loadScript } from './Reference.test.helper.js'
+import { followedElsewhere, notRun, pictures } from './rules.test.helper.js'
 import { commandsIn, Shell } from './Shell.test.helper.js'
 
 type Obtained = { readonly python?: string; readonly problem?: string }
@@ -20,10 +21,16 @@ const { obtainPython } = (await import(script)) as { obtainPython: (requirements
 
 const timeout = 120_000
 
-const written = pages().filter((page) => !generatedPages.includes(page))
+// Built rather than committed, with code in its introduction.
+const errorsName = 'docs/errors.md'
+const { errorsPage } = await loadScript<{ errorsPage: () => Promise<string> }>('docs-errors.mjs')
+const errorsText = await errorsPage()
+const written = [...pages(), errorsName]
 const isElsewhere = ({ page, section }: Block): boolean =>
   followedElsewhere.some(([where, heading]) => where === page && heading === section)
-const blocks = written.flatMap(blocksOf).filter((block) => !isElsewhere(block))
+const blocks = written
+  .flatMap((page) => blocksOf(page, page === errorsName ? errorsText : undefined))
+  .filter((block) => !isElsewhere(block))
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js'
 const compiled = compile(blocks.filter(isCode))
 after(removeCompiled)

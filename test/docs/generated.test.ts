@@ -1,67 +1,82 @@
-/** Generated pages are up to date, and every link on every page resolves. */
+/** The reference pages are built from the code, completely, and every link on every page resolves. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { errors } from '@latchkey/kmd'
 import { Chain, createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
 import { startDevnet } from '../devnet/start.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
-import { pages, textOf } from './Blocks.test.helper.js'
+import * as Committed from './Blocks.test.helper.js'
+import { buildReference, isReference, loadScript, referenceNames } from './Reference.test.helper.js'
 
 type Registry = { readonly [code: string]: { readonly message: string; readonly hint: string } }
 
-async function load(script: string): Promise<{ [name: string]: () => string | Promise<string> }> {
-  return (await import(pathToFileURL(join(root, 'scripts', script)).href)) as {
-    [name: string]: () => string | Promise<string>
-  }
-}
+const reference = await buildReference()
+const textOf = (page: string): string => (isReference(page) ? reference.textOf(page) : Committed.textOf(page))
+const apiPages = reference.pages.filter((page) => page.startsWith('docs/api/'))
 
-async function loadApi(): Promise<{ apiPages: () => Map<string, string>; undocumented: () => string[] }> {
-  return (await import(pathToFileURL(join(root, 'scripts', 'api-docs', 'pages.mjs')).href)) as Awaited<
-    ReturnType<typeof loadApi>
-  >
-}
+test('git ignores every reference page, and no other page', () => {
+  const ignored = Committed.textOf('.gitignore')
+    .split('\n')
+    .filter((line) => line.startsWith('docs/'))
+  assert.deepEqual(ignored.sort(), [...referenceNames, 'docs/api/'].sort())
+  assert.deepEqual(
+    reference.pages.filter((page) => !apiPages.includes(page)).sort(),
+    ignored.filter((page) => page !== 'docs/api/'),
+  )
+})
 
-for (const [page, script, name] of [
-  ['docs/http.md', 'docs-http.mjs', 'httpPage'],
-  ['docs/cli.md', 'docs-cli.mjs', 'cliPage'],
-  ['docs/errors.md', 'docs-errors.mjs', 'errorsPage'],
-  ['docs/payment-errors.md', 'docs-errors.mjs', 'paymentErrorsPage'],
-] as const) {
-  test(`${page} is up to date`, async () => {
-    const { [name]: write } = await load(script)
-    assert.equal(textOf(page), await write!(), `${page} is out of date: run npm run docs`)
-  })
-}
+test('the API reference has a page for every entry of every package', async () => {
+  const { apiEntries } = await loadScript<{ apiEntries: () => { page: string }[] }>('api-docs/entries.mjs')
+  const expected = ['README.md', ...apiEntries().map(({ page }) => page)]
+  assert.ok(expected.length > 35)
+  assert.deepEqual([...apiPages].sort(), expected.map((name) => `docs/api/${name}`).sort())
+})
 
-test('docs/api matches the TSDoc of the packages', async () => {
-  const { apiPages } = await loadApi()
-  const pages = apiPages()
-  assert.deepEqual(readdirSync(join(root, 'docs', 'api')).sort(), [...pages.keys()].sort(), 'run npm run docs')
-  for (const [name, text] of pages) {
-    assert.ok(textOf(`docs/api/${name}`) === text, `docs/api/${name} is out of date: run npm run docs`)
+test('the header of an entry introduces its page, and describes no export', () => {
+  for (const page of apiPages) {
+    const text = textOf(page)
+    const [, introduction] = /^# [^\n]+\n\n(.+?)(?:\n\n|$)/s.exec(text)!
+    assert.equal(text.split(introduction!).length, 2, `${page} repeats: ${introduction}`)
   }
 })
 
-test('the header of an entry introduces its page, and describes no export', async () => {
-  const { apiPages } = await loadApi()
-  for (const [name, text] of apiPages()) {
-    const [, introduction] = /^# [^\n]+\n\n(.+?)(?:\n\n|$)/s.exec(text)!
-    assert.equal(text.split(introduction!).length, 2, `docs/api/${name} repeats: ${introduction}`)
+test('docs/cli.md has a section with the usage of every command', async () => {
+  const { registry } = (await import('../../../packages/cli/dist/registry.js' as string)) as {
+    registry: readonly { name: string }[]
   }
+  const sections = new Map(
+    textOf('docs/cli.md')
+      .split(/^## /m)
+      .slice(1)
+      .map((section) => [section.slice(0, section.indexOf('\n')), section]),
+  )
+  assert.ok(registry.length > 30)
+  for (const name of ['kmd', ...registry.map((command) => `latchkey ${command.name}`)]) {
+    assert.match(sections.get(name) ?? '', /usage:/i, name)
+  }
+})
+
+test('docs/payment-errors.md lists every code once, with its meaning and its fix', async () => {
+  const { paymentErrors } = await loadScript<{ paymentErrors: object }>(
+    '../packages/x402/dist/facilitator/PaymentError.js',
+  )
+  const rows = [...textOf('docs/payment-errors.md').matchAll(/^\| `([a-z_]+)` \| ([^|]+) \| ([^|]+) \|$/gm)]
+  assert.deepEqual(rows.map(([, code]) => code).sort(), Object.keys(paymentErrors).sort())
+  for (const [, code, meaning, fix] of rows) assert.ok(meaning!.trim() !== '' && fix!.trim() !== '', code)
 })
 
 test('every package with an entry exports its error registry, each error with a message and a hint', async () => {
-  const script = pathToFileURL(join(root, 'scripts', 'docs-errors.mjs')).href
-  const { registries } = (await import(script)) as { registries: () => Promise<Map<string, Registry>> }
+  const { registries } = await loadScript<{ registries: () => Promise<Map<string, Registry>> }>('docs-errors.mjs')
   const found = await registries()
+  const page = textOf('docs/errors.md')
   assert.ok(found.size >= 9, [...found.keys()].join(', '))
   for (const [name, errors] of found) {
     for (const [code, { message, hint }] of Object.entries(errors)) {
       assert.match(code, /^[a-z][a-z0-9_]*$/, name)
       assert.ok(message !== '' && hint !== '', `${name}: ${code}`)
+      assert.ok(page.includes(`\n| \`${code}\` |`), `docs/errors.md does not list ${code}`)
     }
     if (!existsSync(join(root, 'packages', name.replace('@latchkey/', ''), 'dist', 'index.js'))) continue
     const entry = (await import(name)) as { errors?: Registry }
@@ -70,7 +85,7 @@ test('every package with an entry exports its error registry, each error with a 
 })
 
 test('every export of every package is documented', async () => {
-  const { undocumented } = await loadApi()
+  const { undocumented } = await loadScript<{ undocumented: () => string[] }>('api-docs/pages.mjs')
   assert.deepEqual(undocumented(), [])
 })
 
@@ -100,22 +115,18 @@ test('docs/http.md lists every path of the facilitator, and no other', async (t)
   )
 })
 
-/** Pages that are not run like those in a clone. */
-const others = ['api', 'start'].flatMap((folder) =>
-  readdirSync(join(root, 'docs', folder))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${folder}/${name}`),
-)
+/** Pages of people outside a clone. */
+const startPages = readdirSync(join(root, 'docs', 'start'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/start/${name}`)
+const committed = ['SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...Committed.pages(), ...startPages]
 
 test('links lead to pages and headings that exist', async (t) => {
-  for (const page of ['SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages(), ...others]) {
+  for (const page of [...committed, ...reference.pages]) {
     await t.test(page, () => {
-      const text = textOf(page).replaceAll(/^```.*?^```$/gms, '')
-      for (const [, link] of text.matchAll(/(?<!!)\[[^\]]*\]\(([^)\s]+)\)/g)) {
-        if (/^https?:/.test(link!)) continue
-        const [path, anchor] = link!.split('#') as [string, string | undefined]
-        const target = path === '' ? page : join(dirname(page), path)
-        assert.ok(existsSync(join(root, target)), `${link} leads nowhere`)
+      for (const { link, target, anchor } of linksOf(page)) {
+        const isThere = isReference(target) ? reference.pages.includes(target) : existsSync(join(root, target))
+        assert.ok(isThere, `${link} leads nowhere`)
         if (anchor === undefined) continue
         const file = target.endsWith('.md') ? target : join(target, 'README.md')
         assert.ok(anchor === 'readme' || anchorsOf(file).has(anchor), `${link}: ${file} has no such heading`)
@@ -123,6 +134,30 @@ test('links lead to pages and headings that exist', async (t) => {
     })
   }
 })
+
+test('of the committed pages, only docs/README.md links to pages that must be built, and it says how to build them', () => {
+  const linking = committed.filter((page) => linksOf(page).some(({ target }) => isReference(target)))
+  assert.deepEqual(linking, ['docs/README.md'])
+  const section = textOf('docs/README.md').split('\n## Reference\n')[1]?.split('\n## ')[0]
+  assert.match(section!, /npm run docs/)
+  for (const page of [...referenceNames, 'docs/api/README.md']) {
+    assert.ok(section!.includes(`](${page.replace('docs/', '')})`), page)
+  }
+})
+
+type Link = { readonly link: string; readonly target: string; readonly anchor: string | undefined }
+
+/** Returns the links of a page that lead to files, with the target as a path below the root. */
+function linksOf(page: string): Link[] {
+  const text = textOf(page).replaceAll(/^```.*?^```$/gms, '')
+  return [...text.matchAll(/(?<!!)\[[^\]]*\]\(([^)\s]+)\)/g)]
+    .map(([, link]) => link!)
+    .filter((link) => !/^https?:/.test(link))
+    .map((link) => {
+      const [path, anchor] = link.split('#') as [string, string | undefined]
+      return { link, target: path === '' ? page : join(dirname(page), path), anchor }
+    })
+}
 
 /** Returns the anchors that GitHub makes from headings. */
 function anchorsOf(page: string): Set<string> {

@@ -4,9 +4,6 @@
  */
 import type { DevAccount } from '@latchkey/devnet'
 
-/** Generated pages, compared with the generator's output (`generated.test.ts`). */
-export const generatedPages: readonly string[] = ['docs/http.md', 'docs/cli.md']
-
 /** Blocks without a language that are drawings: a page, and words in the drawing. */
 export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['README.md', '── GET /weather'],

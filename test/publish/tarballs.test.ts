@@ -1,13 +1,14 @@
 /** Published packages are complete, contain nothing else, and work with Node, TypeScript and bundlers. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, posix } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
+import { loadScript, referenceNames } from '../docs/Reference.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
 import { packAll, type Tarball } from './Tarballs.test.helper.js'
 
@@ -118,6 +119,25 @@ for (const tarball of tarballs) {
     await t.test('has types that resolve like its code', () => typesResolve(tarball))
   })
 }
+
+test('the packed documentation has every reference page, and its links lead to files in it', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-documentation-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const { packDocs } = await loadScript<{ packDocs: (folder: string) => Promise<string> }>('pack-docs.mjs')
+  await run('tar', ['-xzf', await packDocs(folder), '-C', folder])
+  const top = join(folder, `latchkey-docs-${version}`)
+  const pages = readdirSync(top, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
+  for (const page of [...referenceNames, 'docs/api/README.md', 'docs/selling.md', 'README.md']) {
+    assert.ok(pages.includes(page), page)
+  }
+  for (const page of pages) {
+    const text = readFileSync(join(top, page), 'utf8').replaceAll(/^```.*?^```$/gms, '')
+    for (const [, link] of text.matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)) {
+      if (/^https?:/.test(link!)) continue
+      assert.ok(existsSync(join(top, dirname(page), link!)), `${page}: ${link}`)
+    }
+  }
+})
 
 /** The packages are ES modules only, so CommonJS and old resolvers do not matter. */
 async function typesResolve({ path }: Tarball): Promise<void> {

@@ -1,7 +1,7 @@
 /** Checks that the README's compatibility promises match the versions under test. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
@@ -33,15 +33,4 @@ test('the versions in the compatibility table are the installed ones', () => {
     }
   }
   assert.equal(checked, 16)
-})
-
-test('links lead to existing files', () => {
-  const pages = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/README.md']
-  for (const page of pages) {
-    const text = readFileSync(join(root, page), 'utf8')
-    for (const [, target] of text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
-      if (/^https?:/.test(target!)) continue
-      assert.ok(existsSync(join(root, dirname(page), target!)), `${page}: ${target}`)
-    }
-  }
 })

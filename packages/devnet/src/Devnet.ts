@@ -372,7 +372,7 @@ export class Devnet extends DevnetHandler {
    * @example
    * const devnet = await Devnet.start({ port: 0, indexer: { port: 0 } })
    * const algod = new algosdk.Algodv2('', devnet.url)
-   * const indexer = new algosdk.Indexer('', devnet.indexerUrl, new URL(devnet.indexerUrl).port)
+   * const indexer = new algosdk.Indexer('', devnet.indexerUrl, new URL(devnet.indexerUrl!).port)
    * await devnet.stop()
    */
   static async start(options: DevnetOptions = {}): Promise<Devnet> {

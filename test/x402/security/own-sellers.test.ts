@@ -56,7 +56,7 @@ function commentExamples(): Block[] {
 
 const start = readdirSync(join(root, 'docs', 'start')).filter((name) => name.endsWith('.md'))
 const sellers = [...pages(), ...start.map((name) => `docs/start/${name}`)]
-  .flatMap(blocksOf)
+  .flatMap((page) => blocksOf(page))
   .concat(commentExamples())
   .filter(isSeller)
   .filter(hasGoods)

@@ -79,7 +79,7 @@ const defaultCap = '$1'
  *
  * @example
  * const wallet = await AgentWallet.open({ agent, chain, payments: new FilePayments('payments.jsonl') })
- * serveStdio(() => newWalletServer(wallet))
+ * serveStdio(() => newWalletServer(wallet, { version: '1.0.0' }))
  */
 export class AgentWallet {
   readonly address: string

@@ -12,7 +12,8 @@ import type { FacilitatorOptions } from '../facilitator/FacilitatorOptions.js'
  * The scheme for facilitators of `@x402/core`.
  *
  * @example
- * facilitator.register(chain.caip2, new AlgorandFacilitatorScheme({ chains: [chain], feePayer }))
+ * const testnet = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
+ * facilitator.register(testnet, new AlgorandFacilitatorScheme({ chains: [chain], feePayer }))
  */
 export class AlgorandFacilitatorScheme implements SchemeNetworkFacilitator {
   readonly scheme = 'exact'
