@@ -54,8 +54,7 @@ function checkStatus({ address }: PoolNode, status: number, text: string): NodeR
 }
 
 function explain(error: TransportError, { address }: PoolNode, timeoutMs: number): AlgodError {
-  const { code, systemCode, cause } = error
-  const mayHaveArrived = !error.isUnsent
+  const { code, systemCode, cause, mayHaveArrived } = error
   if (code === 'timeout') {
     return new AlgodError('timeout', `the node at ${address} did not answer within ${timeoutMs} ms`, {
       cause,

@@ -51,6 +51,8 @@ export type Transport = {
   readonly send: (request: TransportRequest) => Promise<TransportResponse>
   /** Closes idle connections immediately, and the others after their response. Later requests open new ones. */
   readonly close: () => void
+  /** Whether requests can be sent to a Unix socket. */
+  readonly hasUnixSockets: boolean
 }
 
 /** Both ends of a connection, from the client's side. */
@@ -112,6 +114,8 @@ export class TransportError extends LatchkeyError<TransportFailure> {
   readonly isNewConnection: boolean
   /** Whether certainly nothing was sent, so that any request may be repeated. */
   readonly isUnsent: boolean
+  /** Whether an earlier attempt of the request may have reached the server. */
+  wasSentBefore = false
 
   constructor(code: TransportFailure, options: TransportErrorOptions = {}) {
     const { systemCode, cause, hasResponse = false, isNewConnection = false, isUnsent = false } = options
@@ -125,6 +129,11 @@ export class TransportError extends LatchkeyError<TransportFailure> {
   /** Whether the peer closed the connection without a response. The peer may or may not have seen the request. */
   get isReset(): boolean {
     return !this.hasResponse && this.systemCode !== undefined && resets.has(this.systemCode)
+  }
+
+  /** False only if the request certainly did not reach the server. */
+  get mayHaveArrived(): boolean {
+    return !this.isUnsent || this.wasSentBefore
   }
 
   /** Whether the server had closed the kept connection, so that a new one may work immediately. */

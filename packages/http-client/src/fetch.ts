@@ -23,7 +23,7 @@ export function createTransport(_options: TransportOptions = {}): Transport {
  * connections themselves.
  */
 export function createFetchTransport(fetch: Fetch): Transport {
-  return { send: (request) => send(request, fetch), close: () => {} }
+  return { send: (request) => send(request, fetch), close: () => {}, hasUnixSockets: false }
 }
 
 async function send(request: TransportRequest, fetch: Fetch): Promise<TransportResponse> {

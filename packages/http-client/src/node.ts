@@ -35,6 +35,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
       return request.repeatsStale === true ? repeating(pool, request, sent) : sent
     },
     close: () => pool.close(),
+    hasUnixSockets: true,
   }
 }
 
@@ -47,7 +48,10 @@ async function repeating(
     return await sent
   } catch (error) {
     if (!(error instanceof TransportError) || !error.isStale) throw error
-    return exchange(pool, request, false)
+    return exchange(pool, request, false).catch((second: unknown) => {
+      if (second instanceof TransportError) second.wasSentBefore = true
+      throw second
+    })
   }
 }
 

@@ -1,5 +1,6 @@
 /** Repeats requests whose connection broke before a response arrived. */
-import { TransportError, type TransportRequest } from './Transport.js'
+import { TransportError } from '@latchkey/http-client'
+import type { DaemonRequest } from './DaemonTransport.js'
 
 /** If this many attempts fail, the daemon is assumed to close every connection. */
 const maxRepeatable = 3
@@ -16,7 +17,7 @@ const pauseMs = 100
  * if its connection had been idle, so the daemon has not seen it.
  */
 export async function repeating<T>(
-  { once, repeatable, timeoutMs, signal }: Pick<TransportRequest, 'once' | 'repeatable' | 'timeoutMs' | 'signal'>,
+  { once, repeatable, timeoutMs, signal }: Pick<DaemonRequest, 'once' | 'repeatable' | 'timeoutMs' | 'signal'>,
   run: (attempt: number, leftMs: number) => Promise<T>,
 ): Promise<T> {
   const endAt = performance.now() + timeoutMs

@@ -224,7 +224,7 @@ function readResponse({ status, text }: CallResponse, address: string): Json.Mem
     new FacilitatorError('facilitator_protocol_error', `${address} ${what}`)
   // Browsers report the status of a redirect as 0.
   if (status === 0 || isRedirect(status)) throw protocolError('redirects')
-  const value = parse(text)
+  const value = Json.parseObject(text)
   const isOk = status >= 200 && status < 300
   // Some facilitators send a refusal with an error status. A refusal is still a result.
   if (value !== undefined && (isOk || 'isValid' in value || 'success' in value)) return value
@@ -247,15 +247,6 @@ async function readText({ body }: Response): Promise<string> {
     chunks.push(read.value)
   }
   return new TextDecoder().decode(Bytes.concat(chunks))
-}
-
-function parse(text: string): Json.Members | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return Json.isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function reasonOf(error: unknown, limitMs: number): string {
