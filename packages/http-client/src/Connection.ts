@@ -8,7 +8,7 @@
  */
 import type { Socket } from 'node:net'
 import type { TLSSocket, ConnectionOptions as TlsOptions } from 'node:tls'
-import type { Exchange } from './Exchange.js'
+import type { Exchange, ExchangeConnection } from './Exchange.js'
 import { ResponseError, ResponseReader } from './ResponseReader.js'
 import type { Server } from './Server.js'
 import { type Ends, TransportError } from './Transport.js'
@@ -32,7 +32,7 @@ type State = 'connecting' | 'approving' | 'idle' | 'busy' | 'closed'
 
 const tcpKeepAliveMs = 1_000
 
-export class Connection {
+export class Connection implements ExchangeConnection {
   readonly #options: ConnectionOptions
   readonly #socket: Socket
   readonly #reader: ResponseReader
@@ -76,7 +76,6 @@ export class Connection {
     return this.#state === 'idle'
   }
 
-  /** Whether the exchange certainly has not reached the server. */
   get isUnsent(): boolean {
     return this.#state === 'connecting' || this.#state === 'approving'
   }
@@ -95,7 +94,6 @@ export class Connection {
     this.#socket.unref()
   }
 
-  /** Stops reading the body of the response, until `resume`. */
   pause(): void {
     this.#isPaused = true
     this.#socket.pause()
@@ -107,7 +105,6 @@ export class Connection {
     this.#socket.resume()
   }
 
-  /** Closes the connection. The caller has already ended the exchange. */
   destroy(): void {
     this.#exchange = undefined
     this.#close()

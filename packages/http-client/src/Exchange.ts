@@ -1,8 +1,18 @@
 /** One request and its response on a connection. */
-import type { Connection } from './Connection.js'
 import type { ResponseHandler } from './ResponseReader.js'
 import type { Server } from './Server.js'
 import { TransportError } from './Transport.js'
+
+/** The connection of an exchange, as far as the exchange controls it. */
+export type ExchangeConnection = {
+  /** Whether the exchange certainly has not reached the server. */
+  readonly isUnsent: boolean
+  /** Stops reading the body of the response, until `resume`. */
+  pause: () => void
+  resume: () => void
+  /** Closes the connection. The caller has already ended the exchange. */
+  destroy: () => void
+}
 
 /** A request, and the callbacks for its response. Exactly one of `onEnd` and `onError` is called, unless cancelled. */
 export type Exchange = ResponseHandler & {
@@ -18,7 +28,7 @@ export type Exchange = ResponseHandler & {
   /** Whether the exchange was cancelled while it waited for a connection. */
   readonly isOver: boolean
   /** Set as soon as the exchange has a connection. */
-  connection: Connection | undefined
+  connection: ExchangeConnection | undefined
   onEnd: () => void
   /** Called with a `TransportError`, or with the reason of a peer that was not approved. */
   onError: (error: Error) => void

@@ -3,9 +3,8 @@
  * costs several times as much as the exchange.
  */
 
-import type { Connection } from './Connection.js'
 import { ConnectionPool } from './ConnectionPool.js'
-import { type Exchange, RequestHead } from './Exchange.js'
+import { type Exchange, type ExchangeConnection, RequestHead } from './Exchange.js'
 import { createFetchTransport } from './fetch.js'
 import type { ResponseHead } from './ResponseReader.js'
 import type { Server } from './Server.js'
@@ -73,7 +72,7 @@ class CollectedExchange implements Exchange {
   readonly isKept: boolean
   readonly silenceMs = undefined
   isOver = false
-  connection: Connection | undefined
+  connection: ExchangeConnection | undefined
   readonly #request: TransportRequest
   readonly #resolve: (response: TransportResponse) => void
   readonly #reject: (error: unknown) => void

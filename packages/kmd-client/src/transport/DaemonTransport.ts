@@ -8,20 +8,10 @@ import {
 } from '@latchkey/http-client'
 import { KmdClientError } from '../KmdClientError.js'
 import { type Examine, UnprovenPeerError } from './Examine.js'
-import { repeating } from './repeating.js'
+import { type Repeats, repeating } from './repeating.js'
 
-export type DaemonRequest = Pick<
-  TransportRequest,
-  'server' | 'path' | 'method' | 'headers' | 'body' | 'signal' | 'timeoutMs' | 'maxResponseBytes'
-> & {
-  /** Must not reach the daemon twice: never repeated, and not sent over a connection that may be stale. */
-  readonly once: boolean
-  /**
-   * May reach the daemon twice. A request that is neither `once` nor `repeatable` is repeated only if the daemon had
-   * closed an idle connection.
-   */
-  readonly repeatable: boolean
-}
+export type DaemonRequest = Repeats &
+  Pick<TransportRequest, 'server' | 'path' | 'method' | 'headers' | 'body' | 'maxResponseBytes'>
 
 export type DaemonTransport = {
   /** Rejects with `TransportError`, `UnprovenPeerError` or the signal's reason. */

@@ -6,9 +6,9 @@
 import type { Readable } from 'node:stream'
 import { Server, TransportError, usesPlainFetch } from '@latchkey/http-client'
 import {
-  type Connection,
   ConnectionPool,
   type Exchange,
+  type ExchangeConnection,
   RequestHead,
   type ResponseHead,
 } from '@latchkey/http-client/connections'
@@ -81,7 +81,7 @@ class StreamedExchange implements Exchange {
   readonly isKept: boolean
   readonly silenceMs = silenceMs
   isOver = false
-  connection: Connection | undefined
+  connection: ExchangeConnection | undefined
   readonly #url: URL
   readonly #signal: AbortSignal | undefined
   readonly #resolve: (response: Response) => void
