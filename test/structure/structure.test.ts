@@ -8,9 +8,10 @@ import { importsOf, isTest, read, root, sources } from './sources.test.helper.js
 const allowed: { [directory: string]: readonly string[] } = {
   'packages/algorand': [],
   'packages/http': [],
+  'packages/http-client': ['@latchkey/algorand'],
   'packages/system': ['@latchkey/algorand'],
-  'packages/algod': ['@latchkey/algorand'],
-  'packages/kmd-client': ['@latchkey/algorand'],
+  'packages/algod': ['@latchkey/algorand', '@latchkey/http-client'],
+  'packages/kmd-client': ['@latchkey/algorand', '@latchkey/http-client'],
   'packages/pages': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client', '@latchkey/x402-wire'],
   'packages/devnet': ['@latchkey/algorand', '@latchkey/http', '@latchkey/system'],
   'packages/kmd': [
@@ -24,6 +25,7 @@ const allowed: { [directory: string]: readonly string[] } = {
   'packages/x402': [
     '@latchkey/algorand',
     '@latchkey/algod',
+    '@latchkey/http-client',
     '@latchkey/kmd-client',
     '@latchkey/pages/paywall',
     '@latchkey/pages/sales',

@@ -1,7 +1,7 @@
 /** A client for the nodes of one Algorand network. */
 
 import { BoundedMap, Bytes } from '@latchkey/algorand'
-import { createTransport } from '#transport'
+import { createFetchTransport, createTransport, type Transport } from '@latchkey/http-client'
 import { AlgodError } from './AlgodError.js'
 import * as DevnetFaucet from './DevnetFaucet.js'
 import type { PoolRequest } from './exchange.js'
@@ -24,8 +24,6 @@ import {
 } from './readResponse.js'
 import { rejectionCode } from './rejections.js'
 import { tracedTransport } from './tracedTransport.js'
-import { createFetchTransport } from './transport/fetch.js'
-import type { Transport } from './transport/Transport.js'
 import type {
   Absence,
   AccountHoldings,
@@ -350,8 +348,8 @@ export class Algod {
   }
 
   /** Closes idle connections, which would otherwise time out. */
-  close(): Promise<void> {
-    return this.#transport.close()
+  async close(): Promise<void> {
+    this.#transport.close()
   }
 
   #get<T>(path: string, read: (response: NodeResponse, node: PoolNode) => T): Promise<T> {

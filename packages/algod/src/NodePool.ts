@@ -2,12 +2,12 @@
  * Several nodes of one network. Requests go to the first node that is fast, up to date and did not fail recently. If it
  * is slow, the next one is queried in parallel. Unused nodes are checked at intervals while there are requests.
  */
+import type { Transport } from '@latchkey/http-client'
 import { AlgodError } from './AlgodError.js'
 import { Attempts, type Control, type EachOptions } from './Attempts.js'
 import { type ExchangeOptions, exchange, isFaultOfNode, type PoolRequest } from './exchange.js'
 import type { NodeResponse } from './NodeResponse.js'
 import { type NodeAddress, type NodeStatus, PoolNode } from './PoolNode.js'
-import type { Transport } from './transport/Transport.js'
 
 export type PoolOptions = {
   nodes: readonly NodeAddress[]

@@ -1,4 +1,5 @@
 /** One node of a pool: its address, and what its responses have shown. */
+import { Server } from '@latchkey/http-client'
 import { AlgodError } from './AlgodError.js'
 
 /** Where a node listens, and its API token. */
@@ -43,6 +44,7 @@ const weight = 0.3
 
 export class PoolNode {
   readonly url: URL
+  readonly server: Server.Server
   /** The URL without a trailing slash, for messages. */
   readonly address: string
   /** Host and port, unique in the pool. */
@@ -69,6 +71,7 @@ export class PoolNode {
    */
   constructor({ url: text, token = '' }: NodeAddress, others: readonly PoolNode[]) {
     this.url = parseUrl(text)
+    this.server = Server.fromUrl(this.url)
     if (!/^[\x21-\x7e]*$/.test(token)) {
       throw new AlgodError('invalid_options', 'the token of the node has characters that cannot be sent')
     }

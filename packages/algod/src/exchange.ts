@@ -1,8 +1,8 @@
 /** Sends one request to one node, and checks whether the response comes from a node. */
+import { type Transport, TransportError, type TransportRequest } from '@latchkey/http-client'
 import { AlgodError } from './AlgodError.js'
 import { NodeResponse } from './NodeResponse.js'
 import type { PoolNode } from './PoolNode.js'
-import { type Transport, TransportError, type TransportRequest } from './transport/Transport.js'
 
 export type PoolRequest = {
   method: 'GET' | 'POST'
@@ -26,10 +26,10 @@ export async function exchange(
   { transport, ...limits }: ExchangeOptions,
 ): Promise<NodeResponse> {
   const headers = contentType === undefined ? node.headers : { ...node.headers, 'Content-Type': contentType }
-  const where = { url: node.url, path: node.basePath + path, headers }
+  const where = { server: node.server, path: node.basePath + path, headers }
   try {
-    const { status, text } = await transport.send({ ...request, ...where, ...limits, once })
-    return checkStatus(node, status, text)
+    const response = await transport.send({ ...request, ...where, ...limits, repeatsStale: !once })
+    return checkStatus(node, response.status, response.text())
   } catch (error) {
     throw error instanceof TransportError ? explain(error, node, limits.timeoutMs) : error
   }
@@ -54,16 +54,19 @@ function checkStatus({ address }: PoolNode, status: number, text: string): NodeR
 }
 
 function explain(error: TransportError, { address }: PoolNode, timeoutMs: number): AlgodError {
-  const { code, systemCode, cause } = error
+  const { code, systemCode, cause, mayHaveArrived } = error
   if (code === 'timeout') {
-    return new AlgodError('timeout', `the node at ${address} did not answer within ${timeoutMs} ms`, { cause })
+    return new AlgodError('timeout', `the node at ${address} did not answer within ${timeoutMs} ms`, {
+      cause,
+      mayHaveArrived,
+    })
   }
   if (code === 'too_large') {
     return new AlgodError('too_large', `the node at ${address} sends a response that is too long`, { cause })
   }
   const detail = systemCode === undefined ? '' : ` (${systemCode})`
   const message = `the node at ${address} cannot be reached${detail}`
-  return new AlgodError('unreachable', message, { cause, mayHaveArrived: !error.isRefused })
+  return new AlgodError('unreachable', message, { cause, mayHaveArrived })
 }
 
 /** A response that is too long or missing depends on the request. */

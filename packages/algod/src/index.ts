@@ -1,4 +1,4 @@
-export { createTransport } from '#transport'
+export type { Fetch } from '@latchkey/http-client'
 export { Algod } from './Algod.js'
 export { AlgodError, type AlgodErrorOptions } from './AlgodError.js'
 export type { DevnetInfo, Funded, Funding } from './DevnetFaucet.js'
@@ -6,17 +6,6 @@ export { type AlgodErrorCode, errors } from './errors.js'
 export { explainRejection } from './explainRejection.js'
 export type { NodeAddress, NodeStatus } from './PoolNode.js'
 export type { RejectionCode } from './rejections.js'
-export type { Fetch } from './transport/fetch.js'
-export { KeptConnections } from './transport/KeptConnections.js'
-export {
-  type Transport,
-  TransportError,
-  type TransportFailure,
-  type TransportOptions,
-  type TransportRequest,
-  type TransportResponse,
-} from './transport/Transport.js'
-export { usesPlainFetch } from './transport/usesPlainFetch.js'
 export type {
   Absence,
   AccountHoldings,

@@ -1,6 +1,6 @@
 /** Creates a span for every request to a node, and passes the trace to the node. */
+import type { Transport, TransportRequest, TransportResponse } from '@latchkey/http-client'
 import * as Tracing from './Tracing.js'
-import type { Transport, TransportRequest, TransportResponse } from './transport/Transport.js'
 
 /** Wraps a transport, adding spans while an SDK is registered. */
 export function tracedTransport(transport: Transport): Transport {
@@ -11,13 +11,13 @@ export function tracedTransport(transport: Transport): Transport {
 }
 
 function sendTraced(transport: Transport, request: TransportRequest): Promise<TransportResponse> {
-  const { method, url, path } = request
+  const { method, server, path } = request
   const template = templateOf(path)
   const attributes = {
     'http.request.method': method,
     'url.template': template,
-    'server.address': url.hostname,
-    'server.port': Number(url.port) || undefined,
+    'server.address': server.host,
+    'server.port': server.port,
   }
   return Tracing.span(`${method} ${template}`, { kind: 'client', attributes }, async (span) => {
     const headers = { ...request.headers }

@@ -1,8 +1,8 @@
 /** The inputs and results of the client. */
 import type { Transaction } from '@latchkey/algorand'
+import type { Fetch } from '@latchkey/http-client'
 import type { NodeAddress } from './PoolNode.js'
 import type { RejectionCode } from './rejections.js'
-import type { Fetch } from './transport/fetch.js'
 
 /** The nodes, and the limits of the client. */
 export type AlgodOptions = {

@@ -27,6 +27,16 @@ export function parse(text: string): unknown {
   }
 }
 
+/** Parses a JSON object with the numbers of `JSON.parse`. Returns undefined for any other text. */
+export function parseObject(text: string): Members | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns the value as an unsigned 64-bit integer, or undefined if it is not one. */
 export function uint64(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value >= 0n && value <= maxUint64 ? value : undefined

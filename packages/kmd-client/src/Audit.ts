@@ -172,7 +172,7 @@ export class Audit {
 
 export function readRecord(response: ResponseBody): AuditRecord {
   const text = response.text('record')
-  const event = parse(text)
+  const event = Json.parseObject(text)
   const actor = event?.['actor']
   if (event === undefined || typeof event['event'] !== 'string' || !Json.isObject(actor)) return fail()
   const optional = (from: Json.Members, name: string): string | undefined => {
@@ -198,15 +198,6 @@ function readDetail(value: unknown): AuditRecord['detail'] {
   const isText = (one: unknown): boolean =>
     typeof one === 'string' || (Array.isArray(one) && one.every((element) => typeof element === 'string'))
   return Object.values(value).every(isText) ? (value as AuditRecord['detail']) : fail()
-}
-
-function parse(text: string): Json.Members | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return Json.isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function fail(): never {

@@ -4,8 +4,8 @@
  */
 
 import { Json } from '@latchkey/algorand'
+import { type Fetch, TransportError, type TransportResponse } from '@latchkey/http-client'
 import { examiner, readDataDirectory } from '#data-directory'
-import { createTransport } from '#transport'
 import { readRefusal } from './agentWire.js'
 import * as Endpoint from './Endpoint.js'
 import { daemonErrorCode } from './errors.js'
@@ -13,14 +13,8 @@ import { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 import { isLatchkeyOnly, isRepeatable, type Operation, type Route, routes } from './operations.js'
 import * as RequestBody from './RequestBody.js'
 import { ResponseBody } from './ResponseBody.js'
-import { createFetchTransport, type Fetch } from './transport/fetch.js'
-import {
-  type Doubt,
-  type Transport,
-  TransportError,
-  type TransportResponse,
-  UnprovenPeerError,
-} from './transport/Transport.js'
+import { createDaemonTransport, type DaemonTransport } from './transport/DaemonTransport.js'
+import { type Doubt, UnprovenPeerError } from './transport/Examine.js'
 
 /** Options of every call. */
 export type CallOptions = {
@@ -62,7 +56,7 @@ const maxTimeoutMs = 2 ** 31 - 1
 
 export class Connection {
   readonly #options: ConnectionOptions
-  readonly #transport: Transport
+  readonly #transport: DaemonTransport
   #endpoint: Endpoint.Endpoint
 
   constructor(options: ConnectionOptions) {
@@ -71,7 +65,7 @@ export class Connection {
     const { dataDir, fetch } = options
     // An address and token passed by the caller are trusted; those read from a data directory may be stale.
     const examine = dataDir === undefined ? undefined : examiner(dataDir)
-    this.#transport = fetch === undefined ? createTransport(examine) : createFetchTransport(fetch, examine)
+    this.#transport = createDaemonTransport(examine, fetch)
   }
 
   get address(): string {
@@ -118,16 +112,18 @@ export class Connection {
   ): Promise<Received> {
     checkTimeout(timeoutMs, operation)
     const { method, path, once = false }: Route = routes[operation]
-    const { host, port, address: authority, socketPath, token } = endpoint
+    const { server, token } = endpoint
     const content = body === undefined ? {} : { 'Content-Type': 'application/json' }
     const headers = { Accept: 'application/json', 'X-KMD-API-Token': token, ...content }
     const { maxResponseBytes } = this.#options
     const limits = { signal, timeoutMs, maxResponseBytes, once, repeatable: isRepeatable(operation) }
     try {
-      return parse(
-        await this.#transport.send({ host, port, authority, socketPath, path, method, headers, body, ...limits }),
-      )
+      return parse(await this.#transport.send({ server, path, method, headers, body, ...limits }))
     } catch (error) {
+      if (error instanceof UnprovenPeerError) {
+        const { reason, message } = error.doubt
+        throw new KmdClientError(doubtCodes[reason], message, { operation })
+      }
       if (!(error instanceof TransportError)) throw error
       throw this.#explain(error, { endpoint, operation, timeoutMs })
     }
@@ -148,10 +144,6 @@ export class Connection {
     const { dataDir, maxResponseBytes } = this.#options
     const { code, cause } = error
     const options = { operation, ...(cause === undefined ? {} : { cause }) }
-    if (error instanceof UnprovenPeerError) {
-      const { reason, message } = error.doubt
-      return new KmdClientError(doubtCodes[reason], message, { operation })
-    }
     const detail = error.systemCode === undefined ? '' : ` (${error.systemCode})`
     if (code === 'refused') {
       const sent = error.wasSentBefore ? 'an earlier attempt may have reached it' : 'nothing was sent'
@@ -193,21 +185,17 @@ export async function read(dataDir: string, agentToken?: string): Promise<Endpoi
   return Endpoint.parse(address, token)
 }
 
-const decoder = new TextDecoder()
-
 /** Wipes the bytes, because they may hold a key. */
-function parse({ status, header, body }: TransportResponse): Received {
-  let json: unknown
-  try {
-    json = JSON.parse(decoder.decode(body))
-  } catch {
-    // The cause is left out, because its text quotes the unreadable body.
-  }
-  body.fill(0)
-  const members = Json.isObject(json) ? json : undefined
+function parse(response: TransportResponse): Received {
+  const members = Json.parseObject(response.text())
+  response.body.fill(0)
   return {
-    ...{ status, members, errorCode: header('latchkey-error'), retryAfter: header('retry-after') },
-    ...{ refusal: header('latchkey-refusal'), approvalId: header('latchkey-approval') },
+    status: response.status,
+    members,
+    errorCode: response.header('latchkey-error'),
+    retryAfter: response.header('retry-after'),
+    refusal: response.header('latchkey-refusal'),
+    approvalId: response.header('latchkey-approval'),
   }
 }
 

@@ -19,8 +19,8 @@ test('Endpoint.parse', async (t) => {
     [':7833', 'localhost', 7833],
   ] as const) {
     await t.test(`reads ${address}`, () => {
-      const endpoint = Endpoint.parse(address, token)
-      assert.deepEqual([endpoint.host, endpoint.port], [host, port])
+      const { server } = Endpoint.parse(address, token)
+      assert.deepEqual([server.host, server.port], [host, port])
     })
   }
 
@@ -69,8 +69,8 @@ test('Endpoint.parse', async (t) => {
 })
 
 test('a Unix socket is selected by its path', () => {
-  const { socketPath, address, host } = Endpoint.parse('unix:/run/kmd.sock', token)
-  assert.deepEqual([socketPath, address, host], ['/run/kmd.sock', 'unix:/run/kmd.sock', 'localhost'])
+  const { server, address } = Endpoint.parse('unix:/run/kmd.sock', token)
+  assert.deepEqual([server.socketPath, address, server.host], ['/run/kmd.sock', 'unix:/run/kmd.sock', 'localhost'])
   for (const wrong of ['unix:', 'unix:kmd.sock', 'unix:/a\0b']) {
     assert.throws(() => Endpoint.parse(wrong, token), { code: 'invalid_argument' })
   }

@@ -1,13 +1,11 @@
 /** The address of a daemon and its API token. */
+import { Server } from '@latchkey/http-client'
 import { KmdClientError } from './KmdClientError.js'
 
 export type Endpoint = {
-  host: string
-  port: number
+  server: Server.Server
   /** `host:port` as in a URL, or `unix:/path` for a Unix socket. */
   address: string
-  /** The path of a Unix socket, used instead of host and port. */
-  socketPath?: string
   token: string
 }
 
@@ -31,7 +29,8 @@ export function parse(address: string, token: string): Endpoint {
   if (url.protocol !== 'http:' || !isPlain) throw invalidAddress(text)
   const host = connectable(url.hostname.replace(/^\[(.*)\]$/, '$1'))
   const port = url.port === '' ? 80 : Number(url.port)
-  return { host, port, address: `${host.includes(':') ? `[${host}]` : host}:${port}`, token }
+  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return { server: Server.fromUrl(new URL(`http://${authority}`)), address: authority, token }
 }
 
 function checkToken(token: string): void {
@@ -43,11 +42,11 @@ function checkToken(token: string): void {
 function parseUnix(text: string, token: string): Endpoint {
   const socketPath = text.slice(unixPrefix.length)
   if (!socketPath.startsWith('/') || socketPath.includes('\0')) throw invalidAddress(text)
-  return { host: 'localhost', port: 80, address: text, socketPath, token }
+  return { server: { ...Server.fromUrl(new URL('http://localhost')), socketPath }, address: text, token }
 }
 
 export function isSame(a: Endpoint, b: Endpoint): boolean {
-  return a.address === b.address && a.host === b.host && a.port === b.port && a.token === b.token
+  return a.address === b.address && a.token === b.token
 }
 
 /**

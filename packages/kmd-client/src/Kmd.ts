@@ -1,4 +1,5 @@
 /** A typed client for Latchkey's key daemon and the Go daemon, on either wire. */
+import type { Fetch } from '@latchkey/http-client'
 import { AgentClient } from './AgentClient.js'
 import { Agents } from './Agents.js'
 import { Approvals } from './Approvals.js'
@@ -9,7 +10,6 @@ import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'
 import type { Password } from './Password.js'
 import { Session } from './Session.js'
-import type { Fetch } from './transport/fetch.js'
 import { Wallet } from './Wallet.js'
 import { find, type Selector, Wallets } from './Wallets.js'
 

@@ -27,7 +27,7 @@ export type ClientOptions = { fetch?: Fetch }
 const goDaemon = process.env['LATCHKEY_REFERENCE_KMD'] ?? ''
 
 export const transports: readonly { name: string; client: ClientOptions }[] = [
-  { name: 'node:http', client: {} },
+  { name: 'sockets', client: {} },
   { name: 'fetch', client: { fetch: (url, init) => fetch(url, init) } },
 ]
 

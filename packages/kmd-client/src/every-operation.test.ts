@@ -385,14 +385,14 @@ test('Node modules are imported only behind the package imports', () => {
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.includes('.test.'))
     .filter((name) => !name.endsWith('/node.ts') && !name.startsWith('node/'))
-  assert.ok(files.includes('index.ts') && files.includes('transport/fetch.ts'))
+  assert.ok(files.includes('index.ts') && files.includes('transport/DaemonTransport.ts'))
   for (const file of files) {
     const source = readFileSync(new URL(file, directory), 'utf8')
     assert.doesNotMatch(source, /\b(import|require)\(|\bBuffer\.|\bprocess\./, file)
     for (const [, from] of source.matchAll(/^(?:import|export)\b(?:[^';]*\bfrom)? '([^']+)'/gm)) {
       assert.match(
         from!,
-        /^(@latchkey\/algorand|@algorandfoundation\/algokit-utils\/transact|algosdk|#transport|#data-directory|\.\.?\/(?!node\/)[A-Za-z0-9./-]+\.js)$/,
+        /^(@latchkey\/algorand|@latchkey\/http-client|@algorandfoundation\/algokit-utils\/transact|algosdk|#data-directory|\.\.?\/(?!node\/)[A-Za-z0-9./-]+\.js)$/,
         file,
       )
     }

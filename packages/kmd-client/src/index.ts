@@ -1,3 +1,4 @@
+export type { Fetch } from '@latchkey/http-client'
 export type {
   AgentClient,
   AgentHistory,
@@ -55,7 +56,6 @@ export {
 export { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 export type { Password, PasswordProvider, PasswordValue } from './Password.js'
 export type { PasswordOptions } from './Session.js'
-export type { Fetch } from './transport/fetch.js'
 export type {
   ImportMultisigOptions,
   MultisigPreimage,

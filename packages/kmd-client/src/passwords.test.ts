@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { ClientRequest } from 'node:http'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { mock, test } from 'node:test'
 import { inspect } from 'node:util'
@@ -162,11 +162,12 @@ for (const transport of transports) {
       const record = (body: unknown): void => {
         if (body instanceof Uint8Array) sent.push(body)
       }
-      const { end } = ClientRequest.prototype
-      mock.method(ClientRequest.prototype, 'end', function (this: ClientRequest, body?: Uint8Array) {
-        // Only the client's requests, not the proxy's.
-        if (this.getHeader('accept') !== undefined && this.host === '127.0.0.1') record(body)
-        return end.call(this, body, undefined as never)
+      const { write } = Socket.prototype
+      mock.method(Socket.prototype, 'write', function (this: Socket, ...given: Parameters<Socket['write']>) {
+        const [bytes] = given as [unknown]
+        // Only the client's requests: the proxy writes the head of its own as a text.
+        if (bytes instanceof Uint8Array && String.fromCharCode(...bytes.subarray(0, 5)) === 'POST ') record(bytes)
+        return write.apply(this, given)
       })
       const fetch: Fetch = (url, init) => {
         record(init.body)

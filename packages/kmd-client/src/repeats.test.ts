@@ -5,9 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
+import { Server } from '@latchkey/http-client'
 import { makeDataDir, readState, removeDataDir, serve, startOurs, transports } from './daemons.test.helper.js'
 import { Kmd } from './index.js'
-import { createTransport } from './transport/node.js'
+import { createDaemonTransport } from './transport/DaemonTransport.js'
 
 const timeout = 60_000
 const token = 't'.repeat(64)
@@ -178,11 +179,11 @@ for (const once of [false, true]) {
       await closed
       return undefined
     }
-    const transport = createTransport({ connection, address: async () => undefined })
+    const transport = createDaemonTransport({ connection, address: async () => undefined })
     t.after(() => transport.close())
     const { port } = server.address() as AddressInfo
     const response = await transport.send({
-      ...{ host: '127.0.0.1', port, authority: `127.0.0.1:${port}`, path: '/', method: 'POST', headers: {} },
+      ...{ server: Server.fromUrl(new URL(`http://127.0.0.1:${port}`)), path: '/', method: 'POST', headers: {} },
       ...{ body: new Uint8Array([1]), signal: undefined, timeoutMs: 50_000, maxResponseBytes: 100 },
       ...{ once, repeatable: false },
     })

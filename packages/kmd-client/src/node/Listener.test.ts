@@ -5,10 +5,10 @@ import { chownSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { Server as HttpServer, type TransportError } from '@latchkey/http-client'
 import { makeDataDir, readState, removeDataDir, startOurs } from '../daemons.test.helper.js'
-import { createFetchTransport } from '../transport/fetch.js'
-import type { Examine, TransportError } from '../transport/Transport.js'
-import { ExaminedSocket } from './ExaminedSocket.js'
+import { createDaemonTransport } from '../transport/DaemonTransport.js'
+import type { Examine } from '../transport/Examine.js'
 import { doubt, doubtAddress } from './Listener.js'
 
 const skip = process.platform === 'linux' || process.platform === 'darwin' ? false : 'the daemon does not run here'
@@ -111,11 +111,8 @@ test('nothing is sent to an address that does not respond within the time limit'
     sent++
     return new Response('{}')
   }
-  const transport = createFetchTransport(fetch, silent)
-  const request = {
-    ...{ host: '127.0.0.1', port: 1, authority: '127.0.0.1:1', path: '/', method: 'GET', headers: {} },
-    ...{ body: undefined, signal: undefined, timeoutMs: 50, maxResponseBytes: 1, once: false, repeatable: true },
-  }
+  const transport = createDaemonTransport(silent, fetch)
+  const request = { ...limits, server: target(1), method: 'GET', body: undefined }
   await assert.rejects(transport.send(request), { code: 'timeout' })
   const controller = new AbortController()
   const aborted = transport.send({ ...request, timeoutMs: 60_000, signal: controller.signal })
@@ -139,39 +136,40 @@ async function listen(t: TestContext): Promise<{ port: number; received: () => s
 
 const examined = (connection: Examine['connection']): Examine => ({ connection, address: async () => undefined })
 
-test('an examined socket sends in order once its peer is proven', async (t) => {
+const limits = {
+  ...{ path: '/', headers: {}, signal: undefined, timeoutMs: 50, maxResponseBytes: 1, once: false, repeatable: true },
+}
+const target = (port: number) => HttpServer.fromUrl(new URL(`http://127.0.0.1:${port}`))
+
+test('a request is sent once its peer is proven', async (t) => {
   const { port, received } = await listen(t)
   const { promise, resolve } = withResolvers<undefined>()
-  const socket = ExaminedSocket.open(
-    { port, host: '127.0.0.1' },
-    examined(() => promise),
-  )
-  t.after(() => socket.destroy())
-  socket.write('one ')
-  await new Promise((done) => socket.once('connect', done))
-  for (const piece of ['two ', 'three ']) socket.write(piece)
+  const transport = createDaemonTransport(examined(() => promise))
+  const body = new TextEncoder().encode('secret')
+  const request = { ...limits, server: target(port), method: 'POST', body }
+  const given = new AbortController()
+  const sent = transport.send({ ...request, timeoutMs: 60_000, once: true, signal: given.signal })
+  sent.catch(() => {})
   await new Promise((done) => setTimeout(done, 20))
   assert.equal(received(), '')
   resolve(undefined)
-  await new Promise((done) => socket.write('four', done))
-  while (!received().endsWith('four')) await new Promise((done) => setTimeout(done, 5))
-  assert.equal(received(), 'one two three four')
+  while (!received().endsWith('secret')) await new Promise((done) => setTimeout(done, 5))
+  assert.match(received(), /^POST \/ HTTP\/1\.1\r\n.*\r\n\r\nsecret$/s)
+  given.abort(new Error('enough'))
+  await assert.rejects(sent, /enough/)
 })
 
-test('an examined socket sends nothing to another peer, even if it is ended first', async (t) => {
+test('nothing is sent to another peer, or after the request was given up', async (t) => {
   const { port, received, server } = await listen(t)
   const { promise, resolve } = withResolvers<{ reason: 'foreign'; message: string }>()
-  const socket = ExaminedSocket.open(
-    { port, host: '127.0.0.1' },
-    examined(() => promise),
-  )
-  const failed = new Promise((done) => socket.once('error', done))
-  socket.cork()
-  socket.write('secret')
-  socket.end('and more')
-  await new Promise((done) => server.once('connection', done))
+  const transport = createDaemonTransport(examined(() => promise))
+  const request = { ...limits, server: target(port), method: 'POST', body: new TextEncoder().encode('secret') }
+  const connected = new Promise((done) => server.once('connection', done))
+  const failed = assert.rejects(transport.send({ ...request, timeoutMs: 60_000 }), { name: 'UnprovenPeerError' })
+  await assert.rejects(transport.send(request), { code: 'timeout', isUnsent: true })
+  await connected
   resolve({ reason: 'foreign', message: 'another program' })
-  assert.equal(((await failed) as Error).name, 'UnprovenPeerError')
+  await failed
   await new Promise((done) => setTimeout(done, 20))
   assert.equal(received(), '')
 })

@@ -10,7 +10,8 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { type Doubt, type Ends, TransportError } from '../transport/Transport.js'
+import { type Ends, TransportError } from '@latchkey/http-client'
+import type { Doubt } from '../transport/Examine.js'
 import * as SocketTable from './SocketTable.js'
 
 type User = number

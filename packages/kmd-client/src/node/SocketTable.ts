@@ -1,7 +1,7 @@
 /** Reads the kernel's table of TCP sockets on Linux to find the user at the other end of a local connection. */
 import { readFile } from 'node:fs/promises'
 import { endianness } from 'node:os'
-import type { Address, Ends } from '../transport/Transport.js'
+import type { Address, Ends } from '@latchkey/http-client'
 
 type Row = { local: string; remote: string; isListening: boolean; uid: number; hasInode: boolean }
 

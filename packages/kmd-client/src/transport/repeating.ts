@@ -1,5 +1,18 @@
 /** Repeats requests whose connection broke before a response arrived. */
-import { TransportError, type TransportRequest } from './Transport.js'
+import { TransportError } from '@latchkey/http-client'
+
+/** Which failures of a request may be repeated, and for how long. */
+export type Repeats = {
+  /** Must not reach the daemon twice: never repeated, and not sent over a connection that may be stale. */
+  readonly once: boolean
+  /**
+   * May reach the daemon twice. A request that is neither `once` nor `repeatable` is repeated only if the daemon had
+   * closed an idle connection.
+   */
+  readonly repeatable: boolean
+  readonly timeoutMs: number
+  readonly signal?: AbortSignal | undefined
+}
 
 /** If this many attempts fail, the daemon is assumed to close every connection. */
 const maxRepeatable = 3
@@ -16,7 +29,7 @@ const pauseMs = 100
  * if its connection had been idle, so the daemon has not seen it.
  */
 export async function repeating<T>(
-  { once, repeatable, timeoutMs, signal }: Pick<TransportRequest, 'once' | 'repeatable' | 'timeoutMs' | 'signal'>,
+  { once, repeatable, timeoutMs, signal }: Repeats,
   run: (attempt: number, leftMs: number) => Promise<T>,
 ): Promise<T> {
   const endAt = performance.now() + timeoutMs

@@ -1,7 +1,7 @@
 /** Clients of facilitators for sellers: in this process, or over HTTP with limits on time and size. */
-import { createTransport, type Transport, TransportError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes, Json } from '@latchkey/algorand'
+import { createTransport, Server, type Transport, TransportError } from '@latchkey/http-client'
 import type {
   PaymentPayload,
   PaymentRequirements,
@@ -79,8 +79,7 @@ export type HttpFacilitatorOptions = {
   /**
    * Sends the requests.
    *
-   * @default keep-alive connections of `node:http` on Node, or of `undici` if it is installed, unless `fetch` was
-   * replaced or given a dispatcher, such as a proxy; `globalThis.fetch` elsewhere
+   * @default kept connections on Node, unless `fetch` was replaced or given a dispatcher, such as a proxy; `globalThis.fetch` elsewhere
    */
   fetch?: typeof fetch | undefined
 }
@@ -191,12 +190,16 @@ type Send = (request: CallRequest) => Promise<CallResponse>
 /** Requests are idempotent, so a request is repeated if its connection was closed meanwhile. */
 function sendByTransport(text: string): Send {
   const url = new URL(text)
+  const server = Server.fromUrl(url)
   const basePath = url.pathname.replace(/\/+$/, '')
   let transport: Transport | undefined
-  return ({ path, body, ...request }) => {
+  return async ({ path, body, ...request }) => {
     transport ??= createTransport({ maxConnections, followsFetch: true })
     const bytes = body === undefined ? undefined : (Bytes.fromUtf8(body) as Uint8Array<ArrayBuffer>)
-    return transport.send({ ...request, url, path: `${basePath}${path}`, body: bytes, maxResponseBytes, once: false })
+    const target = { server, path: `${basePath}${path}` }
+    const sent = { ...request, ...target, body: bytes, maxResponseBytes, repeatsStale: true }
+    const response = await transport.send(sent)
+    return { status: response.status, text: response.text() }
   }
 }
 
@@ -221,7 +224,7 @@ function readResponse({ status, text }: CallResponse, address: string): Json.Mem
     new FacilitatorError('facilitator_protocol_error', `${address} ${what}`)
   // Browsers report the status of a redirect as 0.
   if (status === 0 || isRedirect(status)) throw protocolError('redirects')
-  const value = parse(text)
+  const value = Json.parseObject(text)
   const isOk = status >= 200 && status < 300
   // Some facilitators send a refusal with an error status. A refusal is still a result.
   if (value !== undefined && (isOk || 'isValid' in value || 'success' in value)) return value
@@ -244,15 +247,6 @@ async function readText({ body }: Response): Promise<string> {
     chunks.push(read.value)
   }
   return new TextDecoder().decode(Bytes.concat(chunks))
-}
-
-function parse(text: string): Json.Members | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return Json.isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function reasonOf(error: unknown, limitMs: number): string {

@@ -1,30 +1,30 @@
 /**
- * Sends requests on keep-alive connections of `node:http`, because Node's `fetch` takes several times the processor
- * time of the exchange. Supports only requests that follow no redirect, such as those with a payment, so that little of
- * `fetch` is repeated here.
+ * Sends requests on kept connections, because Node's `fetch` takes several times the processor time of the exchange.
+ * Supports only requests that follow no redirect, such as those with a payment, so that little of `fetch` is repeated
+ * here.
  */
-import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { KeptConnections, usesPlainFetch } from '@latchkey/algod'
+import { Server, TransportError, usesPlainFetch } from '@latchkey/http-client'
+import {
+  ConnectionPool,
+  type Exchange,
+  type ExchangeConnection,
+  RequestHead,
+  type ResponseHead,
+} from '@latchkey/http-client/connections'
 import { paymentSignature } from '@latchkey/x402-wire'
 import { asFetched, noteWhole } from '../asFetched.js'
 import type { DirectRequest, DirectSend, IsStaleFailure } from './DirectSend.js'
 import { unpack } from './unpack.js'
 
-type Protocol = { readonly start: (options: RequestOptions) => ClientRequest; readonly kept: KeptConnections }
-
 /**
- * An idle connection is kept as long as `fetch` keeps it, or shorter if the server asks for that. Most servers close
- * theirs after 5 seconds.
+ * Kept as long as `fetch` keeps a connection, or shorter if the server asks for that: most servers close theirs after 5
+ * seconds. `fetch` waits for a connection for 10 seconds.
  */
-const keptMs = 4_000
-const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: keptMs }
-const protocols = new Map<string, Protocol>()
+const poolOptions = { maxConnections: Number.POSITIVE_INFINITY, maxIdle: 16, idleMs: 4_000, connectMs: 10_000 }
+let pool: ConnectionPool | undefined
 /** The time that `fetch` waits for the head of a response, and for each piece of its body. */
-const idleMs = 300_000
-/** The time that `fetch` waits for a connection. */
-const connectMs = 10_000
+const silenceMs = 300_000
 /** The bytes buffered before the body is read. A short body that is never read must not occupy its connection. */
 const maxUnreadBytes = 64 * 1024
 /** The headers that `fetch` sends too. */
@@ -63,125 +63,162 @@ function isDirect({ url, redirect, headers }: DirectRequest): boolean {
   return usesPlainFetch()
 }
 
-/** The modules are loaded with the first request, so that a program that never pays starts without them. */
-function protocolOf(name: string): Protocol {
-  let protocol = protocols.get(name)
-  if (protocol === undefined) {
-    const { Agent, request: start } = process.getBuiltinModule(name === 'https:' ? 'node:https' : 'node:http')
-    protocol = { start, kept: new KeptConnections(new Agent(agentOptions), keptMs) }
-    protocols.set(name, protocol)
-  }
-  return protocol
-}
-
-/** @param isKept whether to use a kept-alive connection, and to keep it afterwards */
-function exchange({ url: address, method, headers, body, signal }: DirectRequest, isKept = true): Promise<Response> {
+/** @param isKept whether to use a kept connection, and to keep it afterwards */
+function exchange(request: DirectRequest, isKept = true): Promise<Response> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    const url = new URL(address)
-    const { start, kept } = protocolOf(url.protocol)
-    if (isKept) kept.prune()
-    const list = headerList(url, method, headers, body)
-    const request = start({ ...optionsOf(url, method), headers: list, agent: isKept && kept.agent })
-    const abort = (): void => void request.destroy(signal!.reason as Error)
-    signal?.addEventListener('abort', abort)
-    request.on('socket', (socket) => limitConnecting(request, socket, url.protocol))
-    request.setTimeout(idleMs)
-    request.on('timeout', () => {
-      // The timeout for idle connections also fires while connecting.
-      if (!request.socket?.connecting) request.destroy(new Error(`nothing arrived for ${idleMs} ms`))
-    })
-    request.on('close', () => {
-      signal?.removeEventListener('abort', abort)
-      // Node reports no error or response after a protocol upgrade. After a response or an error, this call has no
-      // effect.
-      reject(signal?.aborted ? signal.reason : failure('fetch failed', new Error('other side closed')))
-    })
-    request.on('error', (error: NodeJS.ErrnoException) => {
-      if (signal?.aborted) return reject(signal.reason)
-      const failed = failure('fetch failed', error)
-      if (request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) staleFailures.add(failed)
-      reject(failed)
-    })
-    const respond = (message: IncomingMessage): void => {
-      try {
-        if (message.destroyed && !message.complete) return
-        resolve(toResponse(message, url, method, signal))
-      } catch (error) {
-        request.destroy()
-        reject(failure('fetch failed', error))
-      }
-    }
-    // By the next tick, the bytes that arrived with the head have been read, so most bodies are complete.
-    request.on('response', (message) => {
-      if (isKept) kept.note(message)
-      process.nextTick(respond, message)
-    })
-    if (body === undefined) request.end()
-    else request.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
+    if (request.signal?.aborted) return reject(request.signal.reason)
+    pool ??= new ConnectionPool(poolOptions)
+    pool.start(new StreamedExchange(request, isKept, resolve, reject))
   })
 }
 
-function limitConnecting(request: ClientRequest, socket: Socket, protocol: string): void {
-  if (!socket.connecting) return
-  const timer = setTimeout(() => request.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs)
-  const stop = (): void => clearTimeout(timer)
-  socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', stop)
-  socket.once('close', stop)
+/** An exchange whose response is returned with its head, and whose body may still arrive. */
+class StreamedExchange implements Exchange {
+  readonly server: Server.Server
+  readonly method: string
+  readonly head: string
+  readonly body: Uint8Array | undefined
+  readonly isKept: boolean
+  readonly silenceMs = silenceMs
+  isOver = false
+  connection: ExchangeConnection | undefined
+  readonly #url: URL
+  readonly #signal: AbortSignal | undefined
+  readonly #resolve: (response: Response) => void
+  readonly #reject: (error: unknown) => void
+  /** The pieces that arrived before the response was returned. */
+  #pieces: Buffer[] = []
+  /** The rest of the body; null if it is not wanted. */
+  #stream: Readable | null | undefined
+
+  constructor(
+    { url: address, method, headers, body, signal }: DirectRequest,
+    isKept: boolean,
+    resolve: (response: Response) => void,
+    reject: (error: unknown) => void,
+  ) {
+    const url = new URL(address)
+    this.#url = url
+    this.server = Server.fromUrl(url)
+    this.method = method
+    this.head = headOf(url, method, headers, body).end(isKept)
+    this.body = body
+    this.isKept = isKept
+    this.#signal = signal
+    this.#resolve = resolve
+    this.#reject = reject
+    signal?.addEventListener('abort', this.#abort)
+  }
+
+  onHead(head: ResponseHead): void {
+    // By the next tick, the bytes that arrived with the head have been read, so most bodies are complete.
+    process.nextTick(() => this.#respond(head))
+  }
+
+  onData(piece: Buffer): void {
+    if (this.#stream === undefined) this.#pieces.push(piece)
+    else if (this.#stream?.push(piece) === false) this.connection?.pause()
+  }
+
+  onEnd(): void {
+    this.#finish()
+    this.#stream?.push(null)
+  }
+
+  onError(error: Error): void {
+    if (this.isOver) return
+    this.#finish()
+    const cause = error instanceof TransportError ? (error.cause ?? error) : error
+    if (this.#stream !== undefined) {
+      this.#stream?.destroy(cause as Error)
+      return
+    }
+    const failed = failure('fetch failed', cause)
+    if (error instanceof TransportError && error.isStale) staleFailures.add(failed)
+    this.#reject(failed)
+  }
+
+  readonly #abort = (): void => {
+    if (this.isOver) return
+    const { connection } = this
+    this.#finish()
+    connection?.destroy()
+    const { reason } = this.#signal!
+    if (this.#stream === undefined) this.#reject(reason)
+    else this.#stream?.destroy(reason instanceof Error ? reason : undefined)
+  }
+
+  /** From here on the connection belongs to others. */
+  #finish(): void {
+    this.isOver = true
+    this.connection = undefined
+    this.#signal?.removeEventListener('abort', this.#abort)
+  }
+
+  #respond(head: ResponseHead): void {
+    const { connection, isOver } = this
+    try {
+      const headers = new Headers()
+      for (let at = 0; at < head.headers.length; at += 2) headers.append(head.headers[at]!, head.headers[at + 1]!)
+      const body = this.#bodyOf(head.status, headers.get('content-encoding'))
+      const { status, statusText } = head
+      const response = new Response(body, { status, statusText, headers })
+      const { href, hash } = this.#url
+      const url = hash === '' ? href : href.slice(0, -hash.length)
+      const fetched = asFetched(response, { url, redirected: false, type: 'basic' })
+      this.#resolve(body instanceof Uint8Array ? noteWhole(fetched) : fetched)
+    } catch (error) {
+      if (!isOver) {
+        this.#finish()
+        connection?.destroy()
+      }
+      this.#reject(failure('fetch failed', error))
+    }
+  }
+
+  #bodyOf(status: number, encoding: string | null): Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null {
+    const pieces = this.#pieces
+    this.#pieces = []
+    if (this.method === 'HEAD' || statusesWithoutBody.has(status)) {
+      this.#stream = null
+      return null
+    }
+    if (this.isOver && encoding === null) {
+      return (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)) as Uint8Array<ArrayBuffer>
+    }
+    const { Readable } = process.getBuiltinModule('node:stream')
+    const stream = new Readable({
+      highWaterMark: maxUnreadBytes,
+      read: () => this.connection?.resume(),
+      destroy: (error, done) => {
+        const { connection } = this
+        if (!this.isOver) {
+          this.#finish()
+          connection?.destroy()
+        }
+        done(error)
+      },
+    })
+    for (const piece of pieces) stream.push(piece)
+    if (this.isOver) stream.push(null)
+    this.#stream = stream
+    return toStream(unpack(stream, encoding), stream, this.#signal)
+  }
 }
 
-function optionsOf(url: URL, method: string): RequestOptions {
-  const { protocol, port, pathname, search } = url
-  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  return { protocol, hostname, port, path: `${pathname}${search}`, method, setHost: false }
-}
-
-/** Node writes a header list unchanged, instead of storing the headers by name. */
-function headerList(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): string[] {
-  const list = ['host', url.host]
-  for (const [name, value] of defaultHeaders) if (!headers.has(name)) list.push(name, value)
+function headOf(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): RequestHead {
+  const head = new RequestHead(method, `${url.pathname}${url.search}`, url.host)
+  for (const [name, value] of defaultHeaders) if (!headers.has(name)) head.add(name, value)
   if (!headers.has('accept-encoding')) {
-    list.push('accept-encoding', url.protocol === 'https:' ? 'br, gzip, deflate' : 'gzip, deflate')
+    head.add('accept-encoding', url.protocol === 'https:' ? 'br, gzip, deflate' : 'gzip, deflate')
   }
   const hasLength = body !== undefined || !methodsWithoutBody.has(method)
-  for (const [name, value] of headers) if (!hasLength || name !== 'content-length') list.push(name, value)
-  if (hasLength) list.push('content-length', String(body?.length ?? 0))
-  return list
+  for (const [name, value] of headers) if (!hasLength || name !== 'content-length') head.add(name, value)
+  if (hasLength) head.add('content-length', String(body?.length ?? 0))
+  return head
 }
 
-function toResponse(message: IncomingMessage, url: URL, method: string, signal: AbortSignal | undefined): Response {
-  const { statusCode: status = 0, statusMessage: statusText = '', rawHeaders } = message
-  const headers = new Headers()
-  for (let index = 0; index < rawHeaders.length; index += 2) headers.append(rawHeaders[index]!, rawHeaders[index + 1]!)
-  const hasBody = method !== 'HEAD' && !statusesWithoutBody.has(status)
-  if (!hasBody) message.resume()
-  const isWhole = hasBody && message.complete && !headers.has('content-encoding')
-  const body = isWhole ? readWhole(message) : hasBody ? toStream(unpack(message), message, signal) : null
-  const response = new Response(body, { status, statusText, headers })
-  const { href } = url
-  const address = url.hash === '' ? href : href.slice(0, -url.hash.length)
-  const fetched = asFetched(response, { url: address, redirected: false, type: 'basic' })
-  return isWhole ? noteWhole(fetched) : fetched
-}
-
-/**
- * Reads everything that has arrived, and the end of the message. Since Node 26 each call of `read` returns one piece.
- */
-function readWhole(message: IncomingMessage): Uint8Array<ArrayBuffer> {
-  const pieces: Buffer<ArrayBuffer>[] = []
-  for (let piece = nextPiece(message); piece !== null; piece = nextPiece(message)) pieces.push(piece)
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
-}
-
-function nextPiece(message: IncomingMessage): Buffer<ArrayBuffer> | null {
-  return message.read() as Buffer<ArrayBuffer> | null
-}
-
-function toStream(
-  body: Readable,
-  message: IncomingMessage,
-  signal: AbortSignal | undefined,
-): ReadableStream<Uint8Array> {
+function toStream(body: Readable, source: Readable, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
   let isOver = false
   return new ReadableStream(
     {
@@ -212,7 +249,7 @@ function toStream(
         // Unpacked data may still arrive, but a closed stream accepts none.
         isOver = true
         body.destroy()
-        message.destroy()
+        source.destroy()
       },
     },
     { highWaterMark: maxUnreadBytes },

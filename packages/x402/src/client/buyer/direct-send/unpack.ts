@@ -1,5 +1,4 @@
 /** Decodes the content encodings of a response body, as `fetch` does. */
-import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
 import type { ZlibOptions } from 'node:zlib'
 
@@ -13,14 +12,13 @@ const maxEncodings = 5
  *
  * @throws Error for more encodings than `fetch` accepts
  */
-export function unpack(message: IncomingMessage): Readable {
-  const header = message.headers['content-encoding']
-  if (header === undefined) return message
+export function unpack(packed: Readable, header: string | null): Readable {
+  if (header === null) return packed
   const names = header.toLowerCase().split(',')
   if (names.length > maxEncodings) throw new Error(`the body has ${names.length} encodings`)
   const zlib = process.getBuiltinModule('node:zlib')
   const decoders = names.map((name) => decoderOf(name.trim(), zlib)).reverse()
-  let body: Readable = message
+  let body = packed
   if (!decoders.every((start) => start !== undefined)) return body
   // Errors propagate to the last stream.
   for (const start of decoders) body = pipeline(body, start(), () => {})

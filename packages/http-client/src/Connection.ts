@@ -1,0 +1,250 @@
+/**
+ * One connection to a server, with one exchange at a time.
+ *
+ * ```
+ * connecting ─► approving ─► idle ◄─► busy ─► closed
+ *     └─────────────┴─── nothing is sent ───────►┘
+ * ```
+ */
+import type { Socket } from 'node:net'
+import type { TLSSocket, ConnectionOptions as TlsOptions } from 'node:tls'
+import type { Exchange, ExchangeConnection } from './Exchange.js'
+import { ResponseError, ResponseReader } from './ResponseReader.js'
+import type { Server } from './Server.js'
+import { type Ends, TransportError } from './Transport.js'
+
+/** How a connection is opened, and where it reports. */
+export type ConnectionOptions = {
+  readonly server: Server
+  /** Checks the peer before anything is sent. */
+  readonly approve: ((ends: Ends) => Promise<void>) | undefined
+  /** The time limit of the connection's set-up; undefined if only the exchange is limited. */
+  readonly connectMs: number | undefined
+  /** The TLS session of an earlier connection, which shortens the handshake. */
+  readonly session?: Buffer | undefined
+  readonly onSession?: ((session: Buffer) => void) | undefined
+  /** Called when an exchange has ended and the server keeps the connection. */
+  readonly onIdle: (connection: Connection) => void
+  readonly onClose: (connection: Connection) => void
+}
+
+type State = 'connecting' | 'approving' | 'idle' | 'busy' | 'closed'
+
+const tcpKeepAliveMs = 1_000
+
+export class Connection implements ExchangeConnection {
+  readonly #options: ConnectionOptions
+  readonly #socket: Socket
+  readonly #reader: ResponseReader
+  #exchange: Exchange | undefined
+  #state: State = 'connecting'
+  #isReused = false
+  #isWritten = false
+  #isPaused = false
+  #connectTimer: ReturnType<typeof setTimeout> | undefined
+  /** Until when an idle connection may be used, on the clock of `performance.now()`. */
+  usableUntil = 0
+
+  /** Opens a connection for a first exchange. */
+  constructor(options: ConnectionOptions, exchange: Exchange) {
+    this.#options = options
+    this.#exchange = exchange
+    exchange.connection = this
+    this.#reader = new ResponseReader(exchange)
+    const socket = open(options)
+    this.#socket = socket
+    const { connectMs, server } = options
+    if (connectMs !== undefined) {
+      const late = (): void => this.#fail(new Error(`no connection within ${connectMs} ms`))
+      this.#connectTimer = setTimeout(late, connectMs)
+    }
+    socket.once(server.isSecure ? 'secureConnect' : 'connect', () => this.#connected())
+    socket.on('data', (bytes: Buffer) => this.#read(bytes))
+    socket.on('end', () => this.#ended())
+    socket.on('error', (error) => this.#fail(error))
+    socket.on('timeout', () => this.#silent())
+    socket.on('close', () => this.#fail(closedError()))
+  }
+
+  /** How long the server keeps an idle connection, if it announced that. */
+  get announcedMs(): number | undefined {
+    return this.#reader.announcedMs
+  }
+
+  /** Whether the connection is open and serves no exchange. */
+  get isIdle(): boolean {
+    return this.#state === 'idle'
+  }
+
+  get isUnsent(): boolean {
+    return this.#state === 'connecting' || this.#state === 'approving'
+  }
+
+  /** Sends a request on an idle connection. */
+  send(exchange: Exchange): void {
+    this.#isReused = true
+    this.#exchange = exchange
+    exchange.connection = this
+    this.#socket.ref()
+    this.#write(exchange)
+  }
+
+  /** Lets the program exit although the connection is open. */
+  unref(): void {
+    this.#socket.unref()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#socket.resume()
+  }
+
+  destroy(): void {
+    this.#exchange = undefined
+    this.#close()
+  }
+
+  #connected(): void {
+    const { approve } = this.#options
+    if (this.#state !== 'connecting') return
+    if (approve === undefined) {
+      this.#established()
+      return
+    }
+    this.#state = 'approving'
+    approve(endsOf(this.#socket)).then(
+      () => this.#state === 'approving' && this.#established(),
+      (error) => this.#end(error as Error),
+    )
+  }
+
+  #established(): void {
+    clearTimeout(this.#connectTimer)
+    if (this.#exchange === undefined) this.#close()
+    else this.#write(this.#exchange)
+  }
+
+  #write(exchange: Exchange): void {
+    this.#state = 'busy'
+    this.#isWritten = false
+    this.#reader.start(exchange, exchange.method)
+    if (exchange.silenceMs !== undefined) this.#socket.setTimeout(exchange.silenceMs)
+    const { head, body } = exchange
+    const onWritten = (): void => {
+      this.#isWritten = true
+    }
+    if (body === undefined) {
+      this.#socket.write(head, 'latin1', onWritten)
+      return
+    }
+    // One write, with bytes that can be wiped: the body may hold a password.
+    const bytes = Buffer.allocUnsafe(head.length + body.length)
+    bytes.write(head, 0, 'latin1')
+    bytes.set(body, head.length)
+    this.#socket.write(bytes, () => {
+      bytes.fill(0)
+      onWritten()
+    })
+  }
+
+  #read(bytes: Buffer): void {
+    // An idle server has nothing to send.
+    if (this.#state !== 'busy') {
+      this.#fail(new ResponseError('HPE_INVALID_RESPONSE', 'a response arrived before its request'))
+      return
+    }
+    try {
+      this.#reader.read(bytes)
+    } catch (error) {
+      this.#fail(error as Error)
+      return
+    }
+    if (this.#reader.isComplete) this.#complete()
+  }
+
+  #ended(): void {
+    if (this.#state === 'busy' && this.#reader.close()) this.#complete()
+    else this.#fail(closedError())
+  }
+
+  /** A response that is sent before its request was read leaves the rest of the request on the connection. */
+  #complete(): void {
+    const exchange = this.#exchange
+    // The exchange was cancelled while it read its response.
+    if (exchange === undefined) return
+    this.#exchange = undefined
+    this.resume()
+    if (exchange.silenceMs !== undefined) this.#socket.setTimeout(0)
+    if (this.#reader.isPersistent && this.#isWritten && exchange.isKept) {
+      this.#state = 'idle'
+      this.#options.onIdle(this)
+    } else this.#close()
+    exchange.onEnd()
+  }
+
+  #silent(): void {
+    const ms = this.#exchange?.silenceMs
+    if (ms !== undefined && this.#state === 'busy') this.#fail(new Error(`nothing arrived for ${ms} ms`))
+  }
+
+  #fail(error: NodeJS.ErrnoException): void {
+    if (this.#state === 'closed') return
+    const { isUnsent } = this
+    const hasResponse = this.#state === 'busy' && this.#reader.hasBegun
+    const options = { cause: error, hasResponse, isNewConnection: !this.#isReused, isUnsent }
+    this.#end(TransportError.ofSystem(error.code, options))
+  }
+
+  #end(error: Error): void {
+    const exchange = this.#exchange
+    this.#exchange = undefined
+    this.#close()
+    exchange?.onError(error)
+  }
+
+  #close(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    clearTimeout(this.#connectTimer)
+    this.#socket.destroy()
+    this.#options.onClose(this)
+  }
+}
+
+function open({ server, session, onSession }: ConnectionOptions): Socket {
+  const { isSecure, host, port, socketPath } = server
+  if (!isSecure) {
+    const { connect } = process.getBuiltinModule('node:net')
+    if (socketPath !== undefined) return connect({ path: socketPath })
+    return connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepAliveMs })
+  }
+  const { connect } = process.getBuiltinModule('node:tls')
+  const { isIP } = process.getBuiltinModule('node:net')
+  const options: TlsOptions & { noDelay: boolean; keepAlive: boolean; keepAliveInitialDelay: number } = {
+    ...{ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepAliveMs },
+    // RFC 6066, 3: an address is not a server name.
+    servername: isIP(host) === 0 ? host : '',
+    ALPNProtocols: ['http/1.1'],
+  }
+  const socket: TLSSocket = connect(session === undefined ? options : { ...options, session })
+  if (onSession !== undefined) socket.on('session', onSession)
+  return socket
+}
+
+function endsOf({ localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 }: Socket): Ends {
+  return {
+    local: { address: localAddress, port: localPort },
+    remote: { address: remoteAddress, port: remotePort },
+  }
+}
+
+/** The system has no error for a peer that closes a connection in order. */
+function closedError(): NodeJS.ErrnoException {
+  return Object.assign(new Error('other side closed'), { code: 'ECONNRESET' })
+}

@@ -1,0 +1,15 @@
+export { createTransport } from '#transport'
+export { createFetchTransport, type Fetch } from './fetch.js'
+export * as Server from './Server.js'
+export {
+  type Address,
+  type Ends,
+  type Transport,
+  TransportError,
+  type TransportErrorOptions,
+  type TransportFailure,
+  type TransportOptions,
+  type TransportRequest,
+  type TransportResponse,
+} from './Transport.js'
+export { usesPlainFetch } from './usesPlainFetch.js'
