@@ -1,0 +1,1 @@
+export { descriptionPath, extraPrefix, metricsPath } from './paths.js'
