@@ -3,9 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { operations } from '../packages/kmd/dist/api/Operations.js'
-import { descriptionPath } from '../packages/kmd/dist/api/serviceOperations.js'
-import { apiErrors } from '../packages/kmd/dist/errors.js'
+import { apiErrors, descriptionPath, operations } from '../packages/kmd-api/dist/index.js'
 
 const source = join(dirname(dirname(fileURLToPath(import.meta.url))), 'packages', 'kmd-client', 'src')
 
