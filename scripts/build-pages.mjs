@@ -28,7 +28,9 @@ writeFileSync(stampFile, made)
 /** Returns one hash over all inputs: sources, settings, dependency versions, and our own compiled packages. */
 function sources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
-  const own = ['algorand', 'http-client', 'kmd-client', 'x402-wire'].map((name) => join(root, 'packages', name, 'dist'))
+  const own = ['algorand', 'http-client', 'kmd-api', 'kmd-client', 'x402-wire'].map((name) =>
+    join(root, 'packages', name, 'dist'),
+  )
   const directories = [join(pages, 'console'), join(pages, 'paywall'), ...own]
   for (const directory of directories) {
     const names = readdirSync(directory, { recursive: true, withFileTypes: true })

@@ -1,9 +1,12 @@
 /** Reads the owner's input for an agent. Each error names the invalid member and states what it must be. */
 import { Address, Bytes } from '@latchkey/algorand'
+import { Schemas } from '@latchkey/kmd-api'
 import type { Limit, NetworkItem, Period, Rules } from '../agents/Agent.js'
 import * as Label from '../contacts/Label.js'
 import { KmdError } from '../errors.js'
-import { mostKeys, type RulesInput } from './agentMembers.js'
+
+const { mostKeys } = Schemas
+type RulesInput = Schemas.RulesInput
 
 export const defaultMaxFeeMicroAlgos = 10_000n
 /** The maximum that the protocol allows. */
