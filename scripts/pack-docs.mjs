@@ -10,7 +10,7 @@ import { publishedPackages, root } from './packages.mjs'
 const excluded = /(^|\/)(node_modules|dist|secrets|__pycache__)(\/|$)/
 
 /**
- * Writes the archive to a folder.
+ * Writes the archive to a folder, after removing other versions of it.
  * @returns its path
  */
 export async function packDocs(folder) {
@@ -27,6 +27,8 @@ export async function packDocs(folder) {
       write(join(top, path), unlink(readFileSync(join(top, path), 'utf8'), path, packed))
     }
     mkdirSync(folder, { recursive: true })
+    for (const old of readdirSync(folder).filter((one) => /^latchkey-docs-.*\.tar\.gz$/.test(one)))
+      rmSync(join(folder, old))
     const archive = join(folder, `${name}.tar.gz`)
     execFileSync('tar', ['-czf', archive, '-C', staging, name])
     return archive

@@ -21,7 +21,10 @@ if (faults.length > 0 && !isDryRun) {
 build()
 const folder = join(root, 'dist-packages')
 const reports = pack(folder)
-console.log(`In this order:\n\n${table(reports)}\n`)
+// Loaded after the build, because the reference pages are built from compiled modules.
+const { packDocs } = await import('./pack-docs.mjs')
+const documentation = await packDocs(folder)
+console.log(`In this order:\n\n${table(reports)}\n\nDocumentation, to attach to the release: ${documentation}\n`)
 if (isDryRun) {
   for (const { name, version, files } of reports) {
     console.log(`${name}@${version}`)

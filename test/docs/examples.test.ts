@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -14,6 +15,7 @@ import { Kmd } from '@latchkey/kmd-client'
 import { Buyer, payingFetch, paymentOf, Signer } from '@latchkey/x402/client'
 import { suiteScope, temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { type Json, root } from '../support/daemon.test.helper.js'
+import { freePort } from '../support/freePort.test.helper.js'
 import { textOf } from './Blocks.test.helper.js'
 import { openWorld } from './Provided.test.helper.js'
 
@@ -206,7 +208,29 @@ test('ai-tool pays for allowed hosts, and reports a refusal to the model', async
   assert.match(refused.error, /not paid/)
 })
 
-test('webhook checks signatures with the code of docs/agents.md', () => {
-  const [code] = /^function isGenuine.*?^}$/ms.exec(textOf('examples/webhook/receiver.js'))!
-  assert.ok(readFileSync(join(root, 'docs', 'agents.md'), 'utf8').includes(code))
+test('webhook accepts signed messages, refuses others, and shares its check with docs/agents.md', async (t) => {
+  const program = join(root, 'examples', 'webhook', 'receiver.js')
+  const [check] = /^function isGenuine.*?^}$/ms.exec(textOf('examples/webhook/receiver.js'))!
+  assert.ok(textOf('docs/agents.md').includes(check))
+  const [port, secret] = [await freePort(), '5a'.repeat(32)]
+  const env = { PATH: process.env['PATH'], PORT: String(port), WEBHOOK_SECRET: secret }
+  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stdout.on('data', (piece) => {
+    output += String(piece)
+  })
+  const approval = { id: 'A1', agent_name: 'shopper', description: ['Pays 1 USDC.'] }
+  const body = JSON.stringify({ type: 'approval.open', approval })
+  const seconds = Math.floor(Date.now() / 1000)
+  const post = async (key: string): Promise<number | undefined> => {
+    const mac = createHmac('sha256', Buffer.from(key, 'hex')).update(`${seconds}.${body}`).digest('hex')
+    const headers = { 'Latchkey-Signature': `t=${seconds},v1=${mac}` }
+    const url = `http://127.0.0.1:${port}/approvals`
+    return (await fetch(url, { method: 'POST', body, headers }).catch(() => undefined))?.status
+  }
+  assert.equal(await until('the receiver', () => post('00'.repeat(32))), 401)
+  assert.equal(await post(secret), 204)
+  await until('the message', () => output.endsWith('latchkey approvals approve A1\n'))
+  assert.equal(output.split('\n')[0], 'approval.open A1 shopper Pays 1 USDC.')
 })

@@ -65,7 +65,7 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
-  { command: /^node (seller|shop)\.js$/, ready: /Listening at http/ },
+  { command: /^node (examples\/\w+\/seller|seller|shop)\.js$/, ready: /Listening at http/ },
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 
@@ -98,6 +98,7 @@ export const commandRewrites: readonly (readonly [RegExp, (found: string, portOf
   [/\blatchkey devnet\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4001)}`],
   [/\blatchkey facilitator\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4022)}`],
   [/\blatchkey dev\b(?!.*--any-port)/, (found) => `${found} --any-port`],
+  [/^node examples\/\w+\/seller\.js$/, (found, portOf) => `PORT=${portOf(4030)} ${found}`],
   [/\bnode examples\/weather\/dist\/seller\.js/, (found, portOf) => `PORT=${portOf(4021)} ${found}`],
   [
     /\bnode examples\/weather\/dist\/buyer\.js/,
