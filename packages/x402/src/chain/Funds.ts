@@ -1,11 +1,8 @@
 /** Finds out whether accounts can pay or be paid. Each problem names the missing amount and the fix. */
 
 import type { Holding } from '@latchkey/algod'
-import { Amount } from '@latchkey/algorand'
+import { Amount, Network } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from './Chain.js'
-import { fundCommand, optInCommand } from './cures.js'
-
-export { fundCommand, optInCommand } from './cures.js'
 
 /** Why an account cannot pay, or cannot be paid. */
 export type FundsProblem = {
@@ -120,4 +117,21 @@ async function spendableMicroAlgos(chain: Chain, address: string): Promise<{ mic
 /** The balance above the account's minimum balance. */
 export function spendable({ microAlgos, minBalance }: { microAlgos: bigint; minBalance: bigint }): bigint {
   return microAlgos > minBalance ? microAlgos - minBalance : 0n
+}
+
+/** The command with which the holder of the key opts the account in to an asset. */
+export function optInCommand(chain: Chain, address: string, assetId: bigint): string {
+  return `latchkey opt-in ${assetId} --account ${address}${networkOption(chain)}`
+}
+
+/** The command that sends an account an amount, such as `0.5 ALGO` or `2 #31566704`. */
+export function fundCommand(chain: Chain, address: string, amount: string): string {
+  const option = networkOption(chain)
+  return option === '' ? `latchkey fund ${address} '${amount}'` : `latchkey send '${amount}' ${address}${option}`
+}
+
+/** Empty for a local network, because the commands find a running network or read it from the environment. */
+function networkOption({ caip2 }: Chain): string {
+  const name = Network.known.find((network) => network.caip2 === caip2)?.name
+  return name === undefined ? '' : ` --network ${name}`
 }

@@ -332,7 +332,7 @@ export class Buyer {
     request: PaidRequest.PaidRequest | undefined,
   ): Payment | RefusalReason {
     const requestId = request === undefined ? undefined : PaidRequest.idOf(request, this.address)
-    const payment = paymentOf(offer, built, required, { url: request?.url ?? '', requestId })
+    const payment = recordOf(offer, built, required, { url: request?.url ?? '', requestId })
     return this.payments.exclusive(() => {
       const problem = this.#totalProblem(offer)
       if (problem === undefined) this.payments.add(payment)
@@ -386,7 +386,7 @@ function isPublic(genesisHash: Uint8Array): boolean {
   return Network.known.some((network) => network.genesisHash === text)
 }
 
-function paymentOf(
+function recordOf(
   { requirement, chain, microDollars }: Offer,
   built: BuiltPayment,
   required: PaymentRequired,

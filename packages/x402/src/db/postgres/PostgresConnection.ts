@@ -2,14 +2,19 @@
  * The connections of one process to one database, limited in number and time, and re-established after a restart of the
  * server.
  */
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
+import type { Client, Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
 import type { StoreConnections } from '../../facilitator/store/Settlements.js'
 import { StoreError } from '../StoreError.js'
-import { closingClient } from './closingClient.js'
-import { offersTls } from './offersTls.js'
 import * as PostgresAddress from './PostgresAddress.js'
 import * as Failure from './PostgresError.js'
+
+/** The TLS request of the PostgreSQL protocol: its length, and a number in place of the version. */
+const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+
+/** A member that the types of `pg` leave out. */
+type Connected = { readonly connection?: { readonly stream: { destroy: () => void } } }
 
 /** How a store connects to its database. */
 export type PostgresOptions = {
@@ -348,4 +353,40 @@ async function driver(): Promise<typeof import('pg')> {
     const hint = 'Install it: npm install pg'
     throw new StoreError('store_failed', 'stores in PostgreSQL need the package pg', { hint, cause: error })
   }
+}
+
+/** Whether a server offers TLS; undefined if it does not answer. */
+function offersTls(host: string, port: number, timeoutMs: number): Promise<boolean | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: timeoutMs })
+    const end = (isOffered: boolean | undefined): void => {
+      socket.destroy()
+      resolve(isOffered)
+    }
+    socket.once('connect', () => socket.write(tlsRequest))
+    socket.once('data', (chunk: Buffer) => end(chunk[0] === 0x53))
+    for (const event of ['error', 'timeout', 'close'] as const) socket.once(event, () => end(undefined))
+  })
+}
+
+/**
+ * A client that closes its connection when it cannot log in. The pool forgets such a client, and `pg` leaves its socket
+ * open if it gives up itself, for example without a password. The process would then not end until the server closes
+ * the socket, after a minute.
+ */
+function closingClient(Base: typeof Client): PoolConfig['Client'] {
+  class ClosingClient extends Base {
+    override connect(): Promise<Client>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
+      // The pool passes a callback.
+      if (callback === undefined) return super.connect()
+      super.connect((error: Error | null) => {
+        if (error) (this as Connected).connection?.stream.destroy()
+        callback(error as Error)
+      })
+      return undefined
+    }
+  }
+  return ClosingClient
 }

@@ -41,7 +41,7 @@ export type PostgresSettlementsOptions = PostgresOptions & {
   readonly oldSettlements?: 'archive' | 'drop' | undefined
 }
 
-type Claim = { readonly settlement: Settlement; readonly limits: SettlementLimits; readonly attempt: string }
+type ClaimAttempt = { readonly settlement: Settlement; readonly limits: SettlementLimits; readonly attempt: string }
 type End = { readonly transactionId: string; readonly outcome: SettlementOutcome }
 
 /** The maximum for one statement, about 100 kB. */
@@ -65,7 +65,7 @@ export class PostgresSettlements implements SettlementStore {
   readonly #slot: number
   readonly #leaseMs: number
   readonly #isDropping: boolean
-  readonly #claims: Batches<Claim, SettlementClaim>
+  readonly #claims: Batches<ClaimAttempt, SettlementClaim>
   readonly #ends: Batches<End, Settlement | undefined>
   readonly #callers: Batches<string, number>
   readonly #holds: PostgresHolds
@@ -206,7 +206,7 @@ export class PostgresSettlements implements SettlementStore {
    * Repeated with the same attempt numbers if the response is lost. The second run waits for the first if it still
    * runs, and finds its records. An unknown outcome is thereby looked up, and nothing is counted twice.
    */
-  async #claimAll(claims: readonly Claim[]): Promise<SettlementClaim[]> {
+  async #claimAll(claims: readonly ClaimAttempt[]): Promise<SettlementClaim[]> {
     const items = claims.map(({ settlement, attempt }, n) => claimItem(settlement, attempt, n))
     const lease = `${this.#leaseMs} milliseconds`
     const values = [JSON.stringify(items), ...limitValues(claims[0]!.limits), this.#owner, lease, this.#slot]
@@ -259,7 +259,11 @@ export class PostgresSettlements implements SettlementStore {
  * @throws StoreError if the record is missing, because it was archived between two statements or the database is
  * damaged
  */
-function claimOf({ settlement, attempt }: Claim, outcome: string | undefined, row?: SettlementRow): SettlementClaim {
+function claimOf(
+  { settlement, attempt }: ClaimAttempt,
+  outcome: string | undefined,
+  row?: SettlementRow,
+): SettlementClaim {
   if (outcome === 'recorded') return { type: 'recorded' }
   if (outcome !== 'known') return { type: 'limited', limit: outcome as keyof SettlementLimits }
   if (row === undefined) {
