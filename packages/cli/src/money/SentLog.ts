@@ -161,13 +161,8 @@ function encode({ signed, firstValid, lastValid, ...rest }: Sent): string {
 }
 
 function decode(line: string): Sent | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(line)
-  } catch {
-    return undefined
-  }
-  if (!Json.isObject(value) || value['v'] !== current) return undefined
+  const value = Json.parseObject(line)
+  if (value === undefined || value['v'] !== current) return undefined
   const { id, network, intent, sentMs, firstValid, lastValid, signed, isOpen } = value
   const texts = [id, network, intent, firstValid, lastValid, signed]
   if (!texts.every((one): one is string => typeof one === 'string')) return undefined

@@ -64,13 +64,8 @@ export function canonical(event: AuditEvent): string {
 
 /** The event in a stored text; undefined for any other text. */
 export function parse(text: string): AuditEvent | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!Json.isObject(value) || typeof value['event'] !== 'string' || !Json.isObject(value['actor'])) return undefined
+  const value = Json.parseObject(text)
+  if (value === undefined || typeof value['event'] !== 'string' || !Json.isObject(value['actor'])) return undefined
   return value as AuditEvent
 }
 

@@ -16,13 +16,8 @@ export type Line =
 
 /** Parses a line; undefined if it is not a line of a payment log. */
 export function parse(text: string): Line | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!Json.isObject(value)) return undefined
+  const value = Json.parseObject(text)
+  if (value === undefined) return undefined
   if ('before' in value) return isBefore(value) ? { type: 'before', spent: spentOf(value) } : undefined
   if (!isChange(value)) return undefined
   if (!('payTo' in value)) return { type: 'change', change: value }
