@@ -15,6 +15,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/cli/README.md', 'bin/latchkey.js ── latchkey.ts'],
   ['packages/devnet/README.md', 'server ── RequestHandler'],
   ['packages/http/README.md', 'socket ─► Connection'],
+  ['packages/kmd-api/README.md', 'kmd-api ── operations'],
   ['packages/kmd-client/README.md', 'Kmd ── Wallets'],
   ['packages/kmd/README.md', 'socket ── @latchkey/http'],
   ['packages/kmd/README.md', 'latchkey console ── API token'],
@@ -29,6 +30,8 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
 /** Sections that other tests follow, the first one in an empty folder (`selling.test.ts`): a page, and the heading. */
 export const followedElsewhere: readonly (readonly [page: string, section: string])[] = [
   ['docs/selling.md', 'A shop in an empty folder'],
+  // By the compiler (`structure/add-operation.test.ts`).
+  ['CONTRIBUTING.md', 'Changes to the API'],
   // With PostgreSQL, nginx and Prometheus (`operating/deploying.test.ts`).
   ...['Database', 'Replicas', 'Balancer', 'A paid request', 'Watching it', 'A rolling restart'].map(
     (section) => ['docs/deploying.md', section] as const,

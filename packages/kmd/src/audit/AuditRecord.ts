@@ -28,6 +28,9 @@ export type AuditEvent = {
   readonly detail?: { readonly [member: string]: string | readonly string[] } | undefined
 }
 
+/** The part of an event that an operation determines. */
+export type Subject = Partial<Omit<AuditEvent, 'event' | 'actor'>>
+
 /** A record as stored. */
 export type AuditRecord = AuditEvent & {
   readonly number: number
