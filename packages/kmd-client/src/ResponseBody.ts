@@ -3,6 +3,7 @@
  * because any program may listen at the address.
  */
 import { Bytes, Json } from '@latchkey/algorand'
+import { RulesError } from '@latchkey/kmd-api/rules'
 import { KmdClientError } from './KmdClientError.js'
 
 export class ResponseBody {
@@ -60,6 +61,16 @@ export class ResponseBody {
 
   object(name: string): ResponseBody {
     return this.#readObject(name, this.#members[name])
+  }
+
+  /** A member with a parser of its own. */
+  parse<T>(name: string, parse: (value: unknown, path: string) => T): T {
+    try {
+      return parse(this.#members[name], name)
+    } catch (error) {
+      if (error instanceof RulesError) return this.#fail(error.path)
+      throw error
+    }
   }
 
   objects(name: string): ResponseBody[] {

@@ -1,3 +1,4 @@
+export { SpendLimit } from '@latchkey/kmd-api/rules'
 export type {
   AgentClient,
   AgentHistory,

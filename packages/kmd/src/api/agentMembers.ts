@@ -1,18 +1,11 @@
 /** Agents and their rules as members of requests and responses. */
-import type { Agent, Limit, Rules } from '../agents/Agent.js'
+import { bounds, formatLimit, type Rules, writeLimit, writeRules } from '@latchkey/kmd-api/rules'
+import type { Agent } from '../agents/Agent.js'
 import type { Seen } from '../agents/AgentPresence.js'
 import type { LimitUse } from '../agents/AgentsApi.js'
-import { limitText } from '../agents/limitText.js'
-import type { Field, FieldsOf } from '../wire/JsonBody.js'
+import type { Field } from '../wire/JsonBody.js'
 import type { Member, MembersOf, Shape } from '../wire/Wire.js'
 import { ascii, bool, uint } from './Operation.js'
-
-export const mostKeys = 32
-export const mostNetworks = 8
-export const mostLimits = 100
-export const mostPayees = 1_000
-export const mostItems = 100
-export const mostThresholds = 100
 
 const list = <const K>(name: string, of: K, max: number) =>
   ({ type: 'list', of, max, tooLong: 'bad_agent', tooLongText: `${name} is too long, must be <= ${max}` }) as const
@@ -39,10 +32,10 @@ export const rulesField = {
   kind: {
     type: 'object',
     fields: [
-      { name: 'networks', kind: list('rules.networks', ascii, mostNetworks), about: 'Genesis hashes, in base64' },
+      { name: 'networks', kind: list('rules.networks', ascii, bounds.networks), about: 'Genesis hashes, in base64' },
       {
         name: 'limits',
-        kind: list('rules.limits', { type: 'object', fields: limitFields } as const, mostLimits),
+        kind: list('rules.limits', { type: 'object', fields: limitFields } as const, bounds.limits),
         about: 'At least one of an amount; an asset without a limit cannot be spent, and fees count as Algos',
       },
       {
@@ -52,24 +45,24 @@ export const rulesField = {
           type: 'object',
           fields: [
             { name: 'allow_all', kind: bool, about: 'Whether every address may be paid that is not in deny' },
-            { name: 'allow', kind: list('rules.payees.allow', ascii, mostPayees), about: 'Addresses' },
-            { name: 'deny', kind: list('rules.payees.deny', ascii, mostPayees), about: 'Addresses' },
+            { name: 'allow', kind: list('rules.payees.allow', ascii, bounds.payees), about: 'Addresses' },
+            { name: 'deny', kind: list('rules.payees.deny', ascii, bounds.payees), about: 'Addresses' },
           ],
         },
       },
       {
         name: 'applications',
-        kind: list('rules.applications', { type: 'object', fields: itemFields } as const, mostItems),
+        kind: list('rules.applications', { type: 'object', fields: itemFields } as const, bounds.items),
         about: 'Applications that it may call',
       },
       {
         name: 'opt_ins',
-        kind: list('rules.opt_ins', { type: 'object', fields: itemFields } as const, mostItems),
+        kind: list('rules.opt_ins', { type: 'object', fields: itemFields } as const, bounds.items),
         about: 'Assets that it may opt in to',
       },
       {
         name: 'dollars',
-        kind: list('rules.dollars', { type: 'object', fields: itemFields } as const, mostNetworks),
+        kind: list('rules.dollars', { type: 'object', fields: itemFields } as const, bounds.networks),
         about:
           'Assets with six decimals that are shown as dollars, on networks that are not public; they allow nothing',
       },
@@ -86,7 +79,7 @@ export const rulesField = {
               kind: list(
                 'rules.ask.above',
                 { type: 'object', fields: [network, assetId, amount] } as const,
-                mostThresholds,
+                bounds.thresholds,
               ),
               about: 'A payment above one of these needs an approval',
             },
@@ -99,8 +92,6 @@ export const rulesField = {
     ],
   },
 } as const satisfies Field
-
-export type RulesInput = FieldsOf<readonly [typeof rulesField]>['rules']
 
 const text = { type: 'string' } as const
 const flag = { type: 'bool' } as const
@@ -243,51 +234,10 @@ export function writeAgent(agent: Agent, walletName: Uint8Array, seen: Seen | un
   } satisfies MembersOf<typeof agentShape.members>
 }
 
-function writeRules(rules: Rules): MembersOf<typeof rulesShape.members> {
-  const writeItem = ({ network, id }: { network: string; id: bigint }) => ({ network, id: String(id) })
-  return {
-    networks: rules.networks,
-    limits: rules.limits.map(writeLimit),
-    payees: {
-      allow_all: rules.payees.allow === undefined,
-      allow: rules.payees.allow ?? [],
-      deny: rules.payees.deny,
-    },
-    applications: rules.applications.map(writeItem),
-    opt_ins: rules.optIns.map(writeItem),
-    dollars: rules.dollars.map(writeItem),
-    max_fee_micro_algos: String(rules.maxFeeMicroAlgos),
-    max_valid_rounds: rules.maxValidRounds,
-    ask: {
-      above: rules.ask.above.map((threshold) => ({
-        network: threshold.network,
-        asset_id: String(threshold.assetId),
-        amount: String(threshold.amount),
-      })),
-      over_limit: rules.ask.overLimit,
-      unknown_payee: rules.ask.unknownPayee,
-      other_types: rules.ask.otherTypes,
-    },
-  }
-}
-
-function writeLimit(limit: Limit): MembersOf<typeof limitShape.members> {
-  const isAmount = limit.type === 'amount'
-  return {
-    per: limit.per,
-    network: limit.network,
-    type: limit.type,
-    asset_id: isAmount ? String(limit.assetId) : '',
-    amount: isAmount ? String(limit.amount) : '',
-    count: isAmount ? 0 : limit.count,
-    payee: limit.payee ?? '',
-  }
-}
-
 export function writeUse(use: LimitUse, { dollars }: Rules) {
   return {
     limit: writeLimit(use.limit),
-    text: limitText(use.limit, dollars),
+    text: formatLimit(use.limit, dollars),
     used: String(use.used),
     left: String(use.left),
     resets_at_ms: use.resetsAtMs ?? 0,

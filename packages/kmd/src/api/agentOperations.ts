@@ -3,8 +3,10 @@
  * wallet.
  */
 import { Address } from '@latchkey/algorand'
+import { bounds } from '@latchkey/kmd-api/rules'
 import type { Agent } from '../agents/Agent.js'
 import type { GrantedKey } from '../agents/AgentsApi.js'
+import { checkKeys, readExpiry, readName, readRules } from '../agents/checkAgent.js'
 import type { Actor } from '../audit/AuditRecord.js'
 import * as Label from '../contacts/Label.js'
 import { KmdError } from '../errors.js'
@@ -25,7 +27,6 @@ import type { Caller } from './Caller.js'
 import type { Context } from './Context.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import { ascii, bytes, define, password, text, uint } from './Operation.js'
-import { readAddresses, readExpiry, readName, readRules } from './readAgent.js'
 
 const agentField = { name: 'agent', kind: text, about: 'The name or the id of the agent' } as const
 const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
@@ -66,11 +67,11 @@ export const agentOperations = [
         kind: {
           type: 'list',
           of: ascii,
-          max: 32,
+          max: bounds.keys,
           tooLong: 'bad_agent',
-          tooLongText: 'addresses is too long, must be <= 32',
+          tooLongText: `addresses is too long, must be <= ${bounds.keys}`,
         },
-        about: 'The keys of the wallet that it may use, 1 to 32',
+        about: `The keys of the wallet that it may use, 1 to ${bounds.keys}`,
       },
       rulesField,
       expiry,
@@ -80,10 +81,11 @@ export const agentOperations = [
     errors: ['bad_agent', 'agent_name_taken', 'too_many_agents', 'key_not_found', 'state_not_written'],
     walletFailure: 400,
     run: async (context, input, caller) => {
+      const { addresses } = input
       const name = readName(input.name)
       // A name is looked up among the ids, too.
       if (context.agents.list().some(({ id }) => id === name)) throw new KmdError('agent_name_taken')
-      const addresses = readAddresses(input.addresses)
+      checkKeys(addresses)
       const rules = readRules(input.rules)
       const expiresAtMs = readExpiry(input.expires_at_ms, Date.now())
       const { wallet_id: walletId, wallet_password: password } = input
