@@ -3,7 +3,6 @@
  * because any program may listen at the address.
  */
 import { Bytes, Json } from '@latchkey/algorand'
-import { RulesError } from '@latchkey/kmd-api/rules'
 import { KmdClientError } from './KmdClientError.js'
 
 export class ResponseBody {
@@ -63,13 +62,12 @@ export class ResponseBody {
     return this.#readObject(name, this.#members[name])
   }
 
-  /** A member with a parser of its own. */
+  /** A member with a parser of its own, which throws for an invalid value. */
   parse<T>(name: string, parse: (value: unknown, path: string) => T): T {
     try {
       return parse(this.#members[name], name)
-    } catch (error) {
-      if (error instanceof RulesError) return this.#fail(error.path)
-      throw error
+    } catch {
+      return this.#fail(name)
     }
   }
 

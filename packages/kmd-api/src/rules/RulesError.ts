@@ -1,5 +1,7 @@
 import { LatchkeyError } from '@latchkey/algorand'
-import { rulesErrors } from './errors.js'
+
+/** A literal next to its class, so that browser bundles do not contain the whole registry. */
+export const hint = 'correct the member that the message names'
 
 /** The rules of an agent are not valid. */
 export class RulesError extends LatchkeyError<'invalid_rules'> {
@@ -8,7 +10,7 @@ export class RulesError extends LatchkeyError<'invalid_rules'> {
   readonly path: string
 
   constructor(path: string, message: string) {
-    super('invalid_rules', message, { hint: rulesErrors.invalid_rules.hint })
+    super('invalid_rules', message, { hint })
     this.path = path
   }
 }

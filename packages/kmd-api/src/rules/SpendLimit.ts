@@ -1,7 +1,6 @@
 /** Spending limits in readable notation: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
 import { Address, Amount, LatchkeyError } from '@latchkey/algorand'
 import { bounds } from './bounds.js'
-import { rulesErrors } from './errors.js'
 
 /** The period that a limit covers. All but `payment` and `total` are rolling. */
 export type Period = 'payment' | 'hour' | 'day' | 'week' | '30days' | 'total'
@@ -41,6 +40,8 @@ const periodNames: { readonly [name: string]: Period } = {
 const dollarDecimals = 6
 const maxLength = 200
 const examples = 'such as $5/day, each $0.50, 2 ALGO/total, 10 asset 123/week or 20 payments/hour'
+/** A literal next to its class, so that browser bundles do not contain the whole registry. */
+export const limitHint = `write a limit ${examples}`
 
 /**
  * Parses a limit. Dollars and Algos are decimals; amounts of any other asset are in base units.
@@ -170,6 +171,6 @@ export class SpendLimitError extends LatchkeyError<'invalid_limit'> {
   override name = 'SpendLimitError'
 
   constructor(message: string) {
-    super('invalid_limit', message, { hint: rulesErrors.invalid_limit.hint })
+    super('invalid_limit', message, { hint: limitHint })
   }
 }

@@ -126,7 +126,7 @@ function readLimit(given: Reader): Limit {
   const per = given.oneOf('per', periods)
   const payee = given.text('payee')
   const base = { per, network: given.text('network'), ...(payee !== '' && { payee }) }
-  const type = given.oneOf('type', ['amount', 'count'])
+  const type = given.oneOf('type', ['amount', 'count'], 'amount or count')
   const count = given.number('count', bounds.count)
   if (type === 'amount') {
     if (count !== 0) given.fail('count', 'is for limits of the type count')
@@ -153,51 +153,48 @@ function readThreshold(given: Reader): NetworkAmount {
   return { network: given.text('network'), assetId: given.integer('asset_id', 0n), amount: given.integer('amount') }
 }
 
+/** A request with a wrong type is rejected before its rules are parsed. */
+const wrongType = 'has the wrong type'
+
 /** Reads members of a JSON object and names those that are not valid. */
 class Reader {
   readonly #members: Json.Members
   readonly #path: string
 
   constructor(json: unknown, path: string) {
-    this.#members = Json.isObject(json) ? json : fail(path, 'must be an object')
+    this.#members = Json.isObject(json) ? json : fail(path, wrongType)
     this.#path = path
   }
 
   text(name: string): string {
-    const value = this.#members[name] ?? ''
-    return typeof value === 'string' ? value : this.fail(name, 'must be text')
+    return this.#read(name, '')
   }
 
   flag(name: string): boolean {
-    const value = this.#members[name] ?? false
-    return typeof value === 'boolean' ? value : this.fail(name, 'must be true or false')
+    return this.#read(name, false)
   }
 
   number(name: string, max: number): number {
-    const value = this.#members[name] ?? 0
-    if (!Number.isSafeInteger(value) || (value as number) < 0) this.fail(name, 'must be a whole number')
-    return (value as number) > max ? this.fail(name, `must be <= ${max}`) : (value as number)
+    const value = this.#read(name, 0)
+    return Number.isInteger(value) && value >= 0 && value <= max ? value : this.fail(name, `must be <= ${max}`)
   }
 
   /** An integer as decimal text. A blank one is the default, if there is one. */
   integer(name: string, blank?: bigint): bigint {
     const text = this.text(name)
     if (text === '' && blank !== undefined) return blank
-    const value = /^[0-9]{1,20}$/.test(text) ? BigInt(text) : undefined
-    if (value !== undefined && value <= bounds.integer) return value
+    const value = /^[0-9]{1,20}$/.test(text) ? BigInt(text) : -1n
+    if (value >= 0n && value <= bounds.integer) return value
     return this.fail(name, 'must be a whole number below 2^63, as decimal text')
   }
 
-  oneOf<T extends string>(name: string, choices: readonly T[]): T {
-    const last = choices.length === 2 ? choices.join(' or ') : choices.join(', ')
-    return choices.find((choice) => choice === this.#members[name]) ?? this.fail(name, `must be ${last}`)
+  oneOf<T extends string>(name: string, choices: readonly T[], text = choices.join(', ')): T {
+    return choices.find((choice) => choice === this.#members[name]) ?? this.fail(name, `must be ${text}`)
   }
 
   texts(name: string, max: number): string[] {
-    const isText = (value: unknown): value is string => typeof value === 'string'
-    return this.#list(name, max).map((value, index) =>
-      isText(value) ? value : this.fail(`${name}[${index}]`, 'must be text'),
-    )
+    const list = this.#list(name, max)
+    return list.every((value) => typeof value === 'string') ? [...list] : this.fail(name, wrongType)
   }
 
   /** A blank object if it is absent. */
@@ -206,7 +203,7 @@ class Reader {
   }
 
   objects(name: string, max: number): Reader[] {
-    return this.#list(name, max).map((value, index) => new Reader(value, `${this.#path}.${name}[${index}]`))
+    return this.#list(name, max).map((value, at) => new Reader(value, `${this.#path}.${name}[${at}]`))
   }
 
   fail(name: string, problem: string): never {
@@ -215,8 +212,13 @@ class Reader {
 
   #list(name: string, max: number): readonly unknown[] {
     const value = this.#members[name] ?? []
-    if (!Array.isArray(value)) this.fail(name, 'must be a list')
-    const list = value as readonly unknown[]
-    return list.length > max ? this.fail(name, `is too long, must be <= ${max}`) : list
+    if (!Array.isArray(value)) return this.fail(name, wrongType)
+    return value.length > max ? this.fail(name, `is too long, must be <= ${max}`) : value
+  }
+
+  /** Returns a member of the same type as its value when absent. */
+  #read<T extends string | number | boolean>(name: string, absent: T): T {
+    const value = this.#members[name] ?? absent
+    return typeof value === typeof absent ? (value as T) : this.fail(name, wrongType)
   }
 }

