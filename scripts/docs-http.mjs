@@ -1,18 +1,17 @@
 // Writes docs/http.md from the routing tables of the servers.
 import { routes } from '../packages/devnet/dist/RequestHandler.js'
-import { metricsPath } from '../packages/kmd/dist/api/latchkeyOperations.js'
-import { operations } from '../packages/kmd/dist/api/Operations.js'
 import {
+  apiErrors,
   bodyErrors,
+  descriptionPath,
   errorsOf,
   handleErrors,
+  metricsPath,
+  operations,
   requestErrors,
   statusOf,
   walletFileErrors,
-} from '../packages/kmd/dist/api/operationErrors.js'
-import { descriptionPath } from '../packages/kmd/dist/api/serviceOperations.js'
-import { mayUse } from '../packages/kmd/dist/console/Permissions.js'
-import { apiErrors } from '../packages/kmd/dist/errors.js'
+} from '../packages/kmd-api/dist/index.js'
 
 export function httpPage() {
   return `${head()}\n${daemon()}\n${facilitator}\n${devnet()}`
@@ -84,7 +83,7 @@ ${operations.map(operationText).join('\n')}`
 }
 
 function operationText(operation) {
-  const { id, method, path, about, open, request, response } = operation
+  const { id, method, path, about, open, request, response, access } = operation
   const opening = {
     undefined: '',
     reference: ' Needs no token on the reference wire.',
@@ -99,7 +98,7 @@ function operationText(operation) {
   const nothing = response.length === 0 ? 'The response has no members of its own. ' : ''
   const own = errorsOf(operation)
   const errors = own.length === 0 ? '' : `Fails with ${own.map((name) => errorText(operation, name)).join(', ')}.`
-  const refused = mayUse(id) ? '' : ' Refused to sessions of the console.'
+  const refused = access.console === 'allowed' ? '' : ' Refused to sessions of the console.'
   const rest = `${empty}${nothing}${errors}${refused}`.trim()
   return `### ${id}\n\n\`${method} ${path}\`. ${about}${opening}\n${table}${rest === '' ? '' : `\n${rest}\n`}`
 }

@@ -1,1 +1,49 @@
+export { apiErrors, type Code } from './apiErrors.js'
+export { type EventName, eventNames } from './auditEvents.js'
+export {
+  type Access,
+  type AgentAccess,
+  type Audit,
+  type Description,
+  define,
+  isOpen,
+  type Method,
+  type Recording,
+} from './Description.js'
+export * as OpenApi from './OpenApi.js'
+export {
+  bodyErrors,
+  errorsOf,
+  handleErrors,
+  requestErrors,
+  statusOf,
+  walletFileErrors,
+} from './operationErrors.js'
+export * as Schemas from './operations/agentSchema.js'
+export { approvalShape } from './operations/approvals.js'
+export { auditBounds } from './operations/audit.js'
+export { maxMultisigMembers } from './operations/partialMultisig.js'
+export {
+  type Descriptions,
+  type DocumentId,
+  descriptions,
+  documentAccess,
+  type Operation,
+  type OperationId,
+  operations,
+} from './operations.js'
 export { descriptionPath, extraPrefix, metricsPath } from './paths.js'
+export {
+  type Field,
+  type FieldsOf,
+  type Json,
+  type Kind,
+  type List,
+  type Member,
+  type MembersOf,
+  type OutputOf,
+  type Shape,
+  type ValueOf,
+  type Wire,
+  wires,
+} from './Schema.js'

@@ -1,6 +1,9 @@
-/** The error codes of this package: the daemon's codes, generated from its registry, and the client's own. */
+/** The error codes of this package: the daemon's codes, and the client's own. */
 import type { ErrorRegistry } from '@latchkey/algorand'
-import { type DaemonErrorCode, daemonErrors } from './daemonErrors.generated.js'
+import { apiErrors, type Code } from '@latchkey/kmd-api'
+
+/** A code that the daemon's error responses have. */
+export type DaemonErrorCode = Code
 
 /** The codes of failures detected by the client. */
 export const clientErrors = {
@@ -82,18 +85,18 @@ export type KmdClientErrorCode = ClientErrorCode | DaemonErrorCode
 
 /** Every error code of this package with its meaning and remedy: the daemon's codes and the client's own. */
 export const errors: { readonly [Code in KmdClientErrorCode]: { readonly message: string; readonly hint: string } } = {
-  ...daemonErrors,
+  ...apiErrors,
   ...clientErrors,
 }
 
 const daemonCodes = new Map<string, DaemonErrorCode>()
-for (const [code, { message }] of Object.entries(daemonErrors)) daemonCodes.set(message, code as DaemonErrorCode)
+for (const [code, { message }] of Object.entries(apiErrors)) daemonCodes.set(message, code as DaemonErrorCode)
 
 /**
  * The code of an error reported by the daemon. Latchkey's daemon sends the code in a header; the Go daemon sends only
  * the text, which is matched exactly.
  */
 export function daemonErrorCode(header: string | undefined, message: string): KmdClientErrorCode {
-  if (header !== undefined && Object.hasOwn(daemonErrors, header)) return header as DaemonErrorCode
+  if (header !== undefined && Object.hasOwn(apiErrors, header)) return header as DaemonErrorCode
   return daemonCodes.get(message) ?? 'daemon_error'
 }

@@ -42,8 +42,7 @@ export type {
 } from './agentTypes.js'
 export type { CallOptions } from './Connection.js'
 export type { Contact, Contacts } from './Contacts.js'
-export type { DaemonErrorCode } from './daemonErrors.generated.js'
-export { type ClientErrorCode, errors, type KmdClientErrorCode } from './errors.js'
+export { type ClientErrorCode, type DaemonErrorCode, errors, type KmdClientErrorCode } from './errors.js'
 export {
   type AgentConnectOptions,
   type ConnectOptions,

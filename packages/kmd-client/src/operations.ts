@@ -1,7 +1,5 @@
-/** The operations of the daemon's API. */
-import { routes } from './operations.generated.js'
-
-export { routes } from './operations.generated.js'
+/** The operations of the daemon's API, as `@latchkey/kmd-api` describes them. */
+import { descriptionPath, descriptions, type OperationId } from '@latchkey/kmd-api'
 
 export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -10,7 +8,13 @@ export type Route = {
   readonly once?: boolean
 }
 
-export type Operation = keyof typeof routes
+/** An operation of the daemon, or the document that describes them all. */
+export type Operation = OperationId | 'SwaggerHandler'
+
+export const routes: { readonly [Id in Operation]: Route } = {
+  ...descriptions,
+  SwaggerHandler: { method: 'GET', path: descriptionPath },
+}
 
 /**
  * Whether an operation reads or signs, so it may be repeated if its response was lost. Other operations change state: a

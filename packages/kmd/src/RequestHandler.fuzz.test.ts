@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Address, Ed25519, Multisig, Program, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { Field, Kind } from '@latchkey/kmd-api'
 import fc from 'fast-check'
 import { operations } from './api/Operations.js'
 import { createApp, fuzzRuns, quietNode, type TestApp, type TestResponse } from './testing/TestApp.test.helper.js'
-import type { Field, Kind } from './wire/JsonBody.js'
 import '../../../test/seed.mjs'
 
 /** With fewer cases, hardly any of them signs anything. */

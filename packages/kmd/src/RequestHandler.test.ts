@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { Access, BodyError } from '@latchkey/http'
+import { type Wire, wires } from '@latchkey/kmd-api'
 import { RequestHandler } from './RequestHandler.js'
 import { createApp, type TestResponse, token } from './testing/TestApp.test.helper.js'
-import { type Wire, wires } from './wire/Wire.js'
 
 const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
 

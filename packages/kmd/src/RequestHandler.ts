@@ -8,24 +8,21 @@ import {
   type RawResponse,
   toFetch,
 } from '@latchkey/http'
+import type { AgentAccess, Member, MembersOf, Wire as WireName } from '@latchkey/kmd-api'
+import { approvalShape, descriptionPath, extraPrefix, isOpen, metricsPath, OpenApi, statusOf } from '@latchkey/kmd-api'
 import { approvalHeader, refusalHeader } from './agents/refusalError.js'
-import * as AgentPermissions from './api/agentPermissions.js'
-import { approvalMember, approvalShape } from './api/approvalOperations.js'
+import { approvalMember } from './api/approvalOperations.js'
 import { type AgentCaller, type Caller, owner } from './api/Caller.js'
 import type { Context } from './api/Context.js'
-import { extraPrefix, metricsPath } from './api/latchkeyOperations.js'
-import { describe } from './api/OpenApi.js'
-import { isOpen, type Operation } from './api/Operation.js'
+import type { Members, Operation } from './api/Operations.js'
 import * as Operations from './api/Operations.js'
-import { statusOf } from './api/operationErrors.js'
-import { descriptionPath } from './api/serviceOperations.js'
 import type { Recorder } from './audit/Recorder.js'
 import * as ConsoleFiles from './console/files.js'
-import * as Permissions from './console/Permissions.js'
 import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './errors.js'
 import type { Metrics } from './Metrics.js'
 import {
+  agentAccess,
   agentToken,
   documentOf,
   forbiddenHost,
@@ -43,7 +40,7 @@ import * as Wire from './wire/Wire.js'
 /** Options of {@link RequestHandler}. */
 export type RequestHandlerOptions = {
   context: Context
-  wire: Wire.Wire
+  wire: WireName
   token: Access.TokenCheck
   /** Whether an Authorization header may read the metrics, and nothing else. @default none may */
   isMetricsToken?: (authorization: string | undefined) => boolean
@@ -61,8 +58,8 @@ export type RequestHandlerOptions = {
   onFailure?: (operation: string, error: unknown, requestId: string | undefined) => void
 }
 
-type Input = { readonly [name: string]: unknown }
-type Output = Wire.MembersOf<readonly Wire.Member[]>
+type Input = Members
+type Output = MembersOf<readonly Member[]>
 
 /** As sent by the reference. */
 const corsLists = {
@@ -206,7 +203,7 @@ export class RequestHandler {
     if (!route.isHostAllowed) return { response: this.#errorResponse(forbiddenHost(request.header('host')), []) }
     request.matched?.(route.pattern)
     if (request.method === 'OPTIONS') return { response: { status: 200, headers: cors, body: '' } }
-    let caller = owner
+    let caller: Caller = owner
     try {
       caller = this.#identify(request, route)
     } catch (error) {
@@ -229,17 +226,23 @@ export class RequestHandler {
    * @throws {@link KmdError} if there is no valid token, or it may not be used for this
    */
   #identify(request: RawRequest, { operation, path, mayBeAgent }: Route): Caller {
-    const agent = mayBeAgent ? this.#agent(request, operation?.id ?? documentOf(path)) : undefined
+    const agent = mayBeAgent
+      ? this.#agent(request, operation?.id ?? documentOf(path), agentAccess(operation, path))
+      : undefined
     if (agent !== undefined) return agent
     if (operation === undefined || isOpen(operation, this.#options.wire) || this.#hasToken(request)) return owner
     const session = this.#session(request, operation)
     if (session === undefined) throw new KmdError('invalid_token')
-    if (!Permissions.mayUse(operation.id)) throw new KmdError('console_refused')
+    if (operation.access.console !== 'allowed') throw new KmdError('console_refused')
     return { type: 'session', session }
   }
 
   /** The agent whose token the request has; undefined if it has none, or if the path is not served. */
-  #agent(request: RawRequest, operationId: string | undefined): AgentCaller | undefined {
+  #agent(
+    request: RawRequest,
+    operationId: string | undefined,
+    access: AgentAccess | undefined,
+  ): AgentCaller | undefined {
     const token = agentToken(request)
     if (token === undefined || operationId === undefined || this.#options.token.matches(token)) return undefined
     const { agents, agentPresence } = this.#options.context
@@ -250,7 +253,7 @@ export class RequestHandler {
       throw tooManyConnections()
     }
     agentPresence.used(agent.agentId, request.ends?.())
-    if (!AgentPermissions.mayUse(operationId)) {
+    if (access === undefined || access.use === 'refused') {
       agents.release(agent)
       void this.#options.recorder?.operationRefused(agents.get(agent.agentId), operationId)
       throw new KmdError('agent_operation_forbidden')
@@ -260,8 +263,11 @@ export class RequestHandler {
 
   #perform(operation: Operation, input: Input, caller: Caller): Output | Promise<Output> {
     const { recorder, context } = this.#options
-    const recording = recorder?.find(operation, caller)
-    if (recorder === undefined || recording === undefined) return operation.run(context, input as never, caller)
+    if (caller.type === 'agent') return operation.runAsAgent(context, input, caller) as Output | Promise<Output>
+    const recording = recorder?.find(operation)
+    if (recorder === undefined || recording === undefined) {
+      return operation.run(context, input, caller) as Output | Promise<Output>
+    }
     return recorder.perform(recording, operation, input, caller) as Promise<Output>
   }
 
@@ -316,7 +322,7 @@ export class RequestHandler {
 
   /** Generated at the first request, because few clients ask for it and it would take a tenth of the daemon's start. */
   #describe(): string {
-    this.#description ??= JSON.stringify(describe(this.#options.wire), null, 2)
+    this.#description ??= JSON.stringify(OpenApi.describe(this.#options.wire), null, 2)
     return this.#description
   }
 

@@ -3,11 +3,10 @@
  * its token.
  */
 import { Access, noRoute, type RawRequest } from '@latchkey/http'
+import { type AgentAccess, type DocumentId, descriptionPath, documentAccess, metricsPath } from '@latchkey/kmd-api'
 import * as AgentToken from './agents/AgentToken.js'
-import { metricsPath } from './api/latchkeyOperations.js'
-import type { Operation } from './api/Operation.js'
+import type { Operation } from './api/Operations.js'
 import * as Operations from './api/Operations.js'
-import { descriptionPath } from './api/serviceOperations.js'
 import * as ConsoleFiles from './console/files.js'
 import { KmdError } from './errors.js'
 
@@ -50,11 +49,18 @@ export function mayHaveAgentToken(request: RawRequest): boolean {
   return request.header('authorization') !== undefined || (presented !== undefined && AgentToken.isToken(presented))
 }
 
-/** The name in the permissions table of a document that is not an operation. */
-export function documentOf(path: string): string | undefined {
+/** The name of a document that is not an operation. */
+export function documentOf(path: string): DocumentId | undefined {
   if (path === descriptionPath) return 'SwaggerHandler'
   if (path === metricsPath) return 'GetMetrics'
   return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
+}
+
+/** The rule for agents' tokens; undefined if the path is not served. */
+export function agentAccess(operation: Operation | undefined, path: string): AgentAccess | undefined {
+  if (operation !== undefined) return operation.access.agent
+  const document = documentOf(path)
+  return document === undefined ? undefined : documentAccess[document]
 }
 
 /** The message states which setting to change. The name is repeated only if a setting can hold it. */

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { DeflyWallet, ExodusWallet, KibisisWallet, LuteWallet, PeraWallet } from '@txnlab/use-wallet'
 import * as algosdk from 'algosdk'
+import { compactApi } from '../compactApi.mjs'
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -103,7 +104,7 @@ const alias = { '@likecoin/qr-code-styling': 'qr-code-styling' }
 const common = {
   root: path('.'),
   define: { global: 'globalThis' },
-  plugins: [stubs, fonts, encodedTransactions, logoFiles],
+  plugins: [stubs, fonts, encodedTransactions, logoFiles, compactApi],
   resolve: { alias },
 }
 

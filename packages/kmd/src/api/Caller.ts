@@ -3,21 +3,19 @@
  * its own token.
  */
 import type { AgentSession } from '../agents/AgentsApi.js'
+import type { Actor } from '../audit/AuditRecord.js'
 import type { Session } from '../console/Sessions.js'
-import { KmdError } from '../errors.js'
 
 export type AgentCaller = { readonly type: 'agent'; readonly agent: AgentSession }
 
-export type Caller = { readonly type: 'owner' } | { readonly type: 'session'; readonly session: Session } | AgentCaller
+/** The owner, directly or through the console. */
+export type OwnerCaller = { readonly type: 'owner' } | { readonly type: 'session'; readonly session: Session }
 
-export const owner: Caller = { type: 'owner' }
+export type Caller = OwnerCaller | AgentCaller
 
-/**
- * Returns the agent that calls an agents-only operation.
- *
- * @throws {@link KmdError} `agent_token_required`
- */
-export function requireAgent(caller: Caller): AgentCaller {
-  if (caller.type !== 'agent') throw new KmdError('agent_token_required')
-  return caller
+export const owner: OwnerCaller = { type: 'owner' }
+
+/** The actor of a change by the owner, for the audit log. */
+export function actorOf({ type }: OwnerCaller): Actor {
+  return { type: type === 'session' ? 'console' : 'owner' }
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { OpenApi, type Wire, wires } from '@latchkey/kmd-api'
 import { createApp, quietNode } from '../testing/TestApp.test.helper.js'
-import { type Wire, wires } from '../wire/Wire.js'
-import { describe } from './OpenApi.js'
 
 type Schema = { type?: string; format?: string; $ref?: string; items?: Schema; properties?: Record<string, Schema> }
 type Operation = {
@@ -237,7 +236,7 @@ const expectedOn = (wire: Wire): typeof documented =>
   )
 
 for (const wire of wires) {
-  const document = describe(wire) as unknown as Document
+  const document = OpenApi.describe(wire) as unknown as Document
 
   test(`every documented operation is described on the ${wire} wire, with its members, and otherwise only ours are`, () => {
     assert.deepEqual(summarise(document), expectedOn(wire))
@@ -266,7 +265,7 @@ for (const wire of wires) {
 }
 
 test('wallet and handle have the documented members', () => {
-  const { definitions } = describe('documented') as unknown as Document
+  const { definitions } = OpenApi.describe('documented') as unknown as Document
   assert.equal(
     members(definitions['APIV1Wallet']!, definitions),
     'driver_name:string driver_version:uint32 id:string mnemonic_ux:boolean name:string supported_txs:list(string)',
@@ -275,7 +274,7 @@ test('wallet and handle have the documented members', () => {
 })
 
 test('signings, accounts and transactions have the members that the console reads', () => {
-  const { definitions } = describe('documented') as unknown as Document
+  const { definitions } = OpenApi.describe('documented') as unknown as Document
   const expected: { [name: string]: string } = {
     Signing:
       'amount:string asset_id:string at_ms:int64 decimals:int64 fee_micro_algos:string is_multisig:boolean number:int64 program:string receiver:string sender:string transaction_id:string type:string unit_name:string wallet_id:string wallet_name:string warnings:list(string)',
@@ -291,7 +290,7 @@ test('signings, accounts and transactions have the members that the console read
 
 test('a partial multisig is described by the names of its wire', () => {
   const names = (wire: Wire): string => {
-    const { definitions } = describe(wire) as unknown as Document
+    const { definitions } = OpenApi.describe(wire) as unknown as Document
     const partial = definitions['SignMultisigTransactionRequest']!.properties!['partial_multisig']!
     const list = partial.properties!['Subsigs'] ?? partial.properties!['subsig']
     return `${members(partial, definitions)} | ${members(list!.items!, definitions)}`
@@ -302,7 +301,7 @@ test('a partial multisig is described by the names of its wire', () => {
 
 test('only operations without a token are described as such', () => {
   for (const wire of wires) {
-    const { paths } = describe(wire) as unknown as Document
+    const { paths } = OpenApi.describe(wire) as unknown as Document
     const open = Object.entries(paths).filter(([, methods]) => Object.values(methods).some(({ security }) => security))
     assert.deepEqual(
       open.map(([path]) => path),

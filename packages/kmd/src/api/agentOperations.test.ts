@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Network } from '@latchkey/algorand'
+import { wires } from '@latchkey/kmd-api'
 import { makeAgent, network, password, payment, rules } from '../testing/agents.test.helper.js'
 import { createApp, type TestApp, type TestResponse } from '../testing/TestApp.test.helper.js'
-import { wires } from '../wire/Wire.js'
 
 const codeOf = ({ status, headers }: TestResponse): [number, string | undefined] => [
   status,

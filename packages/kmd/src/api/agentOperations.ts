@@ -3,17 +3,14 @@
  * wallet.
  */
 import { Address } from '@latchkey/algorand'
-import { bounds } from '@latchkey/kmd-api/rules'
 import type { Agent } from '../agents/Agent.js'
 import type { GrantedKey } from '../agents/AgentsApi.js'
 import { checkKeys, readExpiry, readName, readRules } from '../agents/checkAgent.js'
-import type { Actor } from '../audit/AuditRecord.js'
 import * as Label from '../contacts/Label.js'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
-import { agentMember, agentShape, budgetMember, decisionMembers, rulesField } from './agentMembers.js'
 import {
   describeAgent,
   describeAgents,
@@ -22,64 +19,17 @@ import {
   readTransaction,
   writeDecision,
 } from './agentOutput.js'
-import { auditRecord } from './auditOperations.js'
-import type { Caller } from './Caller.js'
+import { actorOf } from './Caller.js'
 import type { Context } from './Context.js'
-import { extraPrefix } from './latchkeyOperations.js'
-import { ascii, bytes, define, password, text, uint } from './Operation.js'
-
-const agentField = { name: 'agent', kind: text, about: 'The name or the id of the agent' } as const
-const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
-const expiry = { name: 'expires_at_ms', kind: uint, about: 'In milliseconds since 1970; 0 or absent is never' } as const
-const tokenMember = {
-  name: 'token',
-  shape: { type: 'string' },
-  about: 'Shown here once: the daemon does not keep it',
-} as const
+import type { Implementations } from './Implementation.js'
 
 const mostHistory = 100
 
-const changeErrors = ['agent_not_found', 'agent_ended', 'state_not_written'] as const
-
-export const agentOperations = [
-  define({
-    id: 'ListAgents',
-    method: 'GET',
-    path: `${extraPrefix}/agents`,
-    about: 'Lists all agents, also those that have ended.',
-    request: [],
-    response: [{ name: 'agents', shape: { type: 'list', of: agentShape } }],
-    responseName: 'ListAgentsResponse',
+export const agentOperations = {
+  ListAgents: {
     run: async (context) => ({ agents: await describeAgents(context, context.agents.list()) }),
-  }),
-  define({
-    id: 'CreateAgent',
-    method: 'POST',
-    path: `${extraPrefix}/agents`,
-    once: true,
-    about: 'Makes an agent: a token that lets a program sign with keys of one wallet, within rules.',
-    request: [
-      { name: 'name', kind: text, about: '1 to 64 visible characters that no other agent is named by' },
-      walletId,
-      password,
-      {
-        name: 'addresses',
-        kind: {
-          type: 'list',
-          of: ascii,
-          max: bounds.keys,
-          tooLong: 'bad_agent',
-          tooLongText: `addresses is too long, must be <= ${bounds.keys}`,
-        },
-        about: `The keys of the wallet that it may use, 1 to ${bounds.keys}`,
-      },
-      rulesField,
-      expiry,
-    ],
-    response: [agentMember, tokenMember],
-    responseName: 'CreateAgentResponse',
-    errors: ['bad_agent', 'agent_name_taken', 'too_many_agents', 'key_not_found', 'state_not_written'],
-    walletFailure: 400,
+  },
+  CreateAgent: {
     run: async (context, input, caller) => {
       const { addresses } = input
       const name = readName(input.name)
@@ -94,25 +44,8 @@ export const agentOperations = [
       )
       return { agent: await describeAgent(context, agent), token }
     },
-  }),
-  define({
-    id: 'ShowAgent',
-    method: 'POST',
-    path: `${extraPrefix}/agents/show`,
-    about: 'Describes an agent, with what is left of each limit and its latest records in the audit log.',
-    request: [agentField],
-    response: [
-      agentMember,
-      budgetMember,
-      { name: 'history', shape: { type: 'list', of: auditRecord }, about: 'At most 100, newest first' },
-      {
-        name: 'continue_from',
-        shape: { type: 'uint', format: 'int64' },
-        about: 'The before_number of a search for older records; 0 if there are none',
-      },
-    ],
-    responseName: 'ShowAgentResponse',
-    errors: ['agent_not_found'],
+  },
+  ShowAgent: {
     run: async (context, input) => {
       const agent = findAgent(context, input.agent)
       const history = await describeHistory(context, { agent: agent.id, count: mostHistory })
@@ -123,99 +56,45 @@ export const agentOperations = [
         continue_from: history.continue_from,
       }
     },
-  }),
-  define({
-    id: 'PauseAgent',
-    method: 'POST',
-    path: `${extraPrefix}/agents/pause`,
-    about: 'Keeps an agent from signing until it is resumed. Its handles end.',
-    request: [agentField],
-    response: [agentMember],
-    responseName: 'PauseAgentResponse',
-    errors: changeErrors,
+  },
+  PauseAgent: {
     run: async (context, input, caller) => {
       const { id } = findAgent(context, input.agent)
       const paused = await context.agents.pause(id, actorOf(caller))
       context.agentHandles.releaseAgent(id)
       return { agent: await describeAgent(context, paused) }
     },
-  }),
-  define({
-    id: 'ResumeAgent',
-    method: 'POST',
-    path: `${extraPrefix}/agents/resume`,
-    about: 'Lets a paused or suspended agent sign again.',
-    request: [agentField, password],
-    response: [agentMember],
-    responseName: 'ResumeAgentResponse',
-    errors: [...changeErrors, 'wallet_not_found', 'derivation_busy'],
-    walletFailure: 400,
+  },
+  ResumeAgent: {
     run: async (context, input, caller) => {
       const { id, walletId } = findAgent(context, input.agent)
       await checkPassword(context, walletId, input.wallet_password)
       return { agent: await describeAgent(context, await context.agents.resume(id, actorOf(caller))) }
     },
-  }),
-  define({
-    id: 'ConfirmAgents',
-    method: 'POST',
-    path: `${extraPrefix}/agents/confirm`,
-    about:
-      'Lets the suspended agents of a wallet sign again. They are suspended when the state database was rolled back or damaged: what they spent since then is not counted. Paused ones stay paused.',
-    request: [walletId, password],
-    response: [{ name: 'agents', shape: { type: 'list', of: agentShape }, about: 'Those that were suspended' }],
-    responseName: 'ConfirmAgentsResponse',
-    errors: ['state_not_written', 'wallet_not_found', 'derivation_busy'],
-    walletFailure: 400,
+  },
+  ConfirmAgents: {
     run: async (context, input, caller) => {
       await checkPassword(context, input.wallet_id, input.wallet_password)
       return { agents: await describeAgents(context, await context.agents.confirm(input.wallet_id, actorOf(caller))) }
     },
-  }),
-  define({
-    id: 'RevokeAgent',
-    method: 'POST',
-    path: `${extraPrefix}/agents/revoke`,
-    about: 'Ends an agent for good. Its keys are deleted from the daemon, those of the wallet are not.',
-    request: [agentField],
-    response: [agentMember],
-    responseName: 'RevokeAgentResponse',
-    errors: changeErrors,
+  },
+  RevokeAgent: {
     run: async (context, input, caller) => {
       const { id } = findAgent(context, input.agent)
       const revoked = await context.agents.revoke(id, actorOf(caller))
       context.agentHandles.releaseAgent(id)
       return { agent: await describeAgent(context, revoked) }
     },
-  }),
-  define({
-    id: 'SetAgentRules',
-    method: 'POST',
-    path: `${extraPrefix}/agents/rules`,
-    about: 'Replaces the rules and the end of an agent. What it has spent still counts.',
-    request: [agentField, password, rulesField, expiry],
-    response: [agentMember],
-    responseName: 'SetAgentRulesResponse',
-    errors: [...changeErrors, 'bad_agent', 'wallet_not_found', 'derivation_busy'],
-    walletFailure: 400,
+  },
+  SetAgentRules: {
     run: async (context, input, caller) => {
       const { id, walletId } = findAgent(context, input.agent)
       const change = { rules: readRules(input.rules), expiresAtMs: readExpiry(input.expires_at_ms, Date.now()) }
       await checkPassword(context, walletId, input.wallet_password)
       return { agent: await describeAgent(context, await context.agents.setRules(id, change, actorOf(caller))) }
     },
-  }),
-  define({
-    id: 'RotateAgentToken',
-    method: 'POST',
-    path: `${extraPrefix}/agents/rotate`,
-    once: true,
-    about: 'Gives an agent another token. The old one and the handles it opened end; rules and budgets stay.',
-    request: [agentField, password],
-    response: [agentMember, tokenMember],
-    responseName: 'RotateAgentTokenResponse',
-    errors: [...changeErrors, 'key_not_found', 'wallet_not_found', 'derivation_busy'],
-    walletFailure: 400,
+  },
+  RotateAgentToken: {
     run: async (context, input, caller) => {
       const { id, walletId, addresses } = findAgent(context, input.agent)
       const { wallet_password: password } = input
@@ -225,16 +104,8 @@ export const agentOperations = [
       context.agentHandles.releaseAgent(id)
       return { agent: await describeAgent(context, agent), token }
     },
-  }),
-  define({
-    id: 'TestAgent',
-    method: 'POST',
-    path: `${extraPrefix}/agents/test`,
-    about: 'Tells which rule of an agent would decide about a transaction, without signing or counting it.',
-    request: [agentField, { name: 'transaction', kind: bytes, about: 'The msgpack of one transaction' }],
-    response: decisionMembers,
-    responseName: 'TestAgentResponse',
-    errors: ['agent_not_found'],
+  },
+  TestAgent: {
     run: async (context, input) => {
       const { id } = findAgent(context, input.agent)
       const transaction = readTransaction(input.transaction)
@@ -242,13 +113,8 @@ export const agentOperations = [
       await context.agents.prepare(id)
       return writeDecision(context.agents.test(id, transaction))
     },
-  }),
-]
-
-/** The actor of a change to an agent, for the audit log. */
-function actorOf(caller: Caller): Actor {
-  return caller.type === 'session' ? { type: 'console' } : { type: 'owner' }
-}
+  },
+} satisfies Partial<Implementations>
 
 function findAgent({ agents }: Context, given: Uint8Array): Agent {
   const name = Label.normalize(Buffer.from(given).toString('utf8'))

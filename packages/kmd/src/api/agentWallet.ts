@@ -4,7 +4,7 @@ import type { Agent } from '../agents/Agent.js'
 import type { Claim } from '../agents/AgentsApi.js'
 import { KmdError } from '../errors.js'
 import type { Entry } from '../wallet/WalletDirectory.js'
-import type { AgentCaller, Caller } from './Caller.js'
+import type { AgentCaller } from './Caller.js'
 import type { Context } from './Context.js'
 import { walletMember } from './walletMembers.js'
 
@@ -54,9 +54,8 @@ export async function sign(
 }
 
 /** Restricts an agent to its own addresses. */
-export function requireOwnAddresses({ agents }: Context, caller: Caller, addresses: readonly string[]): void {
-  if (caller.type !== 'agent') return
-  const own = agents.get(caller.agent.agentId).addresses
+export function requireOwnAddresses({ agents }: Context, { agent }: AgentCaller, addresses: readonly string[]): void {
+  const own = agents.get(agent.agentId).addresses
   if (!addresses.every((address) => own.includes(address))) throw new KmdError('agent_wallet_forbidden')
 }
 

@@ -2,34 +2,17 @@
  * The backup of a wallet that was created in the console. For other wallets, the command line has `latchkey wallet
  * backup`.
  */
+
+import { byHandle } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
-import { extraPrefix } from './latchkeyOperations.js'
-import { ascii, define, handleToken, password } from './Operation.js'
+import type { Implementations } from './Implementation.js'
 import { withPassword } from './withPassword.js'
 
-export const backupOperations = [
-  define({
-    id: 'ListPendingBackups',
-    method: 'GET',
-    path: `${extraPrefix}/wallet/backups`,
-    about: 'Lists the wallets that were created in the console and are not backed up yet, by id.',
-    request: [],
-    response: [{ name: 'wallet_ids', shape: { type: 'list', of: { type: 'text' } } }],
-    responseName: 'ListPendingBackupsResponse',
-    errors: ['state_file_damaged'],
+export const backupOperations = {
+  ListPendingBackups: {
     run: ({ pendingBackups }) => ({ wallet_ids: pendingBackups.list().map((key) => Buffer.from(key, 'latin1')) }),
-  }),
-  define({
-    id: 'BackUpWallet',
-    method: 'POST',
-    path: `${extraPrefix}/wallet/backup`,
-    about:
-      'Returns the master derivation key of a wallet that was created in the console and is not backed up yet. It restores every generated key, but no imported one and no multisig account.',
-    request: [handleToken, password],
-    response: [{ name: 'master_derivation_key', shape: { type: 'key', name: 'MasterDerivationKey' } }],
-    responseName: 'BackUpWalletResponse',
-    errors: ['backup_not_pending', 'state_file_damaged'],
-    walletFailure: 400,
+  },
+  BackUpWallet: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const isPending = (): boolean => context.pendingBackups.has(wallet.id.toString('latin1'))
@@ -40,20 +23,13 @@ export const backupOperations = [
         return { master_derivation_key: wallet.masterDerivationKey() }
       })
     },
-  }),
-  define({
-    id: 'FinishWalletBackup',
-    method: 'POST',
-    path: `${extraPrefix}/wallet/backup/finish`,
-    about: 'Notes that the owner has a backup of a wallet. The console cannot show its recovery mnemonic any more.',
-    request: [{ name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' }],
-    response: [],
-    responseName: 'FinishWalletBackupResponse',
-    errors: ['state_file_damaged', 'state_file_not_saved'],
+    record: { subject: byHandle },
+  },
+  FinishWalletBackup: {
     run: async ({ pendingBackups, wallets }, input) => {
       const { key } = await wallets.find(input.wallet_id)
       pendingBackups.remove(key)
       return {}
     },
-  }),
-]
+  },
+} satisfies Partial<Implementations>

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AlgodError } from '@latchkey/algod'
 import { Address, Program, Transaction } from '@latchkey/algorand'
+import { wires } from '@latchkey/kmd-api'
 import { createApp, type TestApp, unusedNode } from '../testing/TestApp.test.helper.js'
-import { wires } from '../wire/Wire.js'
 import type { NodeClient } from './NodeClient.js'
 
 const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Ed25519, Group, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { wires } from '@latchkey/kmd-api'
 import { createApp, parametersOf, unusedNode } from '../testing/TestApp.test.helper.js'
-import { wires } from '../wire/Wire.js'
 import type { NodeClient } from './NodeClient.js'
 
 const path = '/latchkey/v1/transaction/describe'

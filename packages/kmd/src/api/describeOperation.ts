@@ -1,53 +1,22 @@
 /** Describes transactions in plain language before they are signed. Needs no wallet, because nothing here is secret. */
 import { Address, Bytes, Description, Transaction, type TransactionFile } from '@latchkey/algorand'
+import type { Implementations } from './Implementation.js'
 import type { NodeClient } from './NodeClient.js'
-import { bytes, define } from './Operation.js'
 import { readTransactions } from './transferOperations.js'
 
-const texts = { type: 'list', of: { type: 'string' } } as const
-
-const described = {
-  type: 'object',
-  name: 'DescribedTransaction',
-  members: [
-    { name: 'transaction_id', shape: { type: 'string' } },
-    { name: 'type', shape: { type: 'string' } },
-    { name: 'sender', shape: { type: 'string' } },
-    { name: 'words', shape: texts },
-    { name: 'warnings', shape: texts },
-    { name: 'final_warnings', shape: texts },
-    { name: 'is_signed', shape: { type: 'bool' } },
-    { name: 'transaction', shape: { type: 'base64' } },
-  ],
-} as const
-
-export const describeOperation = define({
-  id: 'DescribeTransaction',
-  method: 'POST',
-  path: '/latchkey/v1/transaction/describe',
-  about: 'Tells in words what transactions do, and what to think about before signing them.',
-  request: [
-    {
-      name: 'transaction',
-      kind: bytes,
-      about: 'The msgpack of one transaction or of up to 16, one after another, signed or not',
+export const describeOperations = {
+  DescribeTransaction: {
+    run: async ({ node }, input) => {
+      const members = readTransactions(input.transaction)
+      const transactions = members.map(({ transaction }) => transaction)
+      const units = await unitsOf(node, transactions)
+      return {
+        transactions: members.map((member) => describe(member, units)),
+        group_warnings: Description.describeGroup(transactions),
+      }
     },
-  ],
-  response: [
-    { name: 'transactions', shape: { type: 'list', of: described } },
-    { name: 'group_warnings', shape: texts },
-  ],
-  responseName: 'DescribeTransactionResponse',
-  run: async ({ node }, input) => {
-    const members = readTransactions(input.transaction)
-    const transactions = members.map(({ transaction }) => transaction)
-    const units = await unitsOf(node, transactions)
-    return {
-      transactions: members.map((member) => describe(member, units)),
-      group_warnings: Description.describeGroup(transactions),
-    }
   },
-})
+} satisfies Partial<Implementations>
 
 /** The units of assets on one network. The same id is a different asset on another network. */
 type Units = { genesisHash: Uint8Array; assets: ReadonlyMap<bigint, Description.Asset> }

@@ -1,60 +1,28 @@
 /** Operations on keys and the master derivation key. */
 import { Address, Ed25519 } from '@latchkey/algorand'
+import { byHandle, byHandleAndAddress, newAddress } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import * as AgentWallet from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
 import { endAgentsOfKey } from './endAgents.js'
-import {
-  address,
-  addressesMember,
-  addressMember,
-  bool,
-  define,
-  handleToken,
-  password,
-  privateKey,
-} from './Operation.js'
+import type { Implementations } from './Implementation.js'
 import { isZero } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
 import { withPassword } from './withPassword.js'
 
-export const keyOperations = [
-  define({
-    id: 'ExportMasterKey',
-    method: 'POST',
-    path: '/v1/master-key/export',
-    about: 'Returns the master derivation key: a backup of every generated key, but not of imported ones.',
-    request: [handleToken, password],
-    response: [{ name: 'master_derivation_key', shape: { type: 'key', name: 'MasterDerivationKey' } }],
-    responseName: 'APIV1POSTMasterKeyExportResponse',
-    walletFailure: 400,
+export const keyOperations = {
+  ExportMasterKey: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       return withPassword(context, wallet, input.wallet_password, () => ({
         master_derivation_key: wallet.masterDerivationKey(),
       }))
     },
-  }),
-  define({
-    id: 'ImportKey',
-    method: 'POST',
-    path: '/v1/key/import',
-    once: true,
-    about: 'Adds a key made elsewhere. The master derivation key does not back it up.',
-    request: [
-      handleToken,
-      {
-        name: 'private_key',
-        kind: privateKey,
-        about: 'Seed and public key, 64 bytes; or the 32 bytes of the seed, alone or followed by 32 zeros',
-      },
-    ],
-    response: [addressMember],
-    responseName: 'APIV1POSTKeyImportResponse',
-    errors: ['bad_private_key_length', 'bad_private_key_halves', 'key_exists'],
-    walletFailure: 400,
+    record: { subject: byHandle },
+  },
+  ImportKey: {
     run: async ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
       try {
@@ -64,49 +32,25 @@ export const keyOperations = [
         Secret.wipe(input.private_key)
       }
     },
-  }),
-  define({
-    id: 'ExportKey',
-    method: 'POST',
-    path: '/v1/key/export',
-    about: 'Returns the private key of an address.',
-    request: [handleToken, address, password],
-    response: [{ name: 'private_key', shape: { type: 'key', name: 'PrivateKey' } }],
-    responseName: 'APIV1POSTKeyExportResponse',
-    errors: ['key_not_found', 'key_mismatch'],
-    walletFailure: 400,
+    record: { subject: byHandle, result: newAddress },
+  },
+  ExportKey: {
     run: (context, input) => {
       const publicKey = decodeAddress(input.address)
       const wallet = context.handles.wallet(input.wallet_handle_token)
       return withPassword(context, wallet, input.wallet_password, () => ({ private_key: wallet.exportKey(publicKey) }))
     },
-  }),
-  define({
-    id: 'GenerateKey',
-    method: 'POST',
-    path: '/v1/key',
-    once: true,
-    about: 'Adds the next key of the sequence that the master derivation key determines.',
-    request: [handleToken, { name: 'display_mnemonic', kind: bool, about: 'Must be false' }],
-    response: [addressMember],
-    responseName: 'APIV1POSTKeyResponse',
-    errors: ['cannot_display_mnemonic', 'too_many_keys'],
-    walletFailure: 500,
+    record: { subject: byHandleAndAddress },
+  },
+  GenerateKey: {
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
       if (input.display_mnemonic) throw new KmdError('cannot_display_mnemonic')
       return retryWhileLocked(() => ({ address: Address.encode(wallet.generateKey()) }))
     },
-  }),
-  define({
-    id: 'DeleteKey',
-    method: 'DELETE',
-    path: '/v1/key',
-    about: 'Deletes a key. Deleting one that is not there succeeds.',
-    request: [handleToken, address, password],
-    response: [],
-    responseName: 'APIV1DELETEKeyResponse',
-    walletFailure: 400,
+    record: { subject: byHandle, result: newAddress },
+  },
+  DeleteKey: {
     run: async (context, input) => {
       const publicKey = decodeAddress(input.address)
       const wallet = context.handles.wallet(input.wallet_handle_token)
@@ -119,24 +63,17 @@ export const keyOperations = [
       )
       return {}
     },
-  }),
-  define({
-    id: 'ListKeysInWallet',
-    method: 'POST',
-    path: '/v1/key/list',
-    about: 'Lists the addresses of all keys in the wallet.',
-    request: [handleToken],
-    response: [addressesMember],
-    responseName: 'APIV1POSTKeyListResponse',
-    walletFailure: 500,
+    record: { subject: byHandleAndAddress },
+  },
+  ListKeysInWallet: {
     reusesOutput: true,
-    run: (context, input, caller) => {
-      if (caller.type === 'agent') return AgentWallet.listKeys(context, caller, input.wallet_handle_token)
-      const wallet = context.handles.wallet(input.wallet_handle_token)
+    run: ({ handles }, input) => {
+      const wallet = handles.wallet(input.wallet_handle_token)
       return retryWhileLocked(() => addressesOutput(wallet.addresses()))
     },
-  }),
-]
+    runAsAgent: (context, input, caller) => AgentWallet.listKeys(context, caller, input.wallet_handle_token),
+  },
+} satisfies Partial<Implementations>
 
 /**
  * Rejects malformed keys. The reference pads, truncates or repairs them, but the result would be a different key. A

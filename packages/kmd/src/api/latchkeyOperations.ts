@@ -1,24 +1,13 @@
 /** Operations that the reference does not have, on separate paths so that its clients are not affected. */
+
+import { basename } from 'node:path'
+import { byId, byIdAndName } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
-import type { Shape } from '../wire/Wire.js'
 import type { Context } from './Context.js'
 import { endAgentsOfWallet } from './endAgents.js'
-import { ascii, define, password, text } from './Operation.js'
+import type { Implementations } from './Implementation.js'
 
-export const extraPrefix = '/latchkey/v1'
-export const metricsPath = `${extraPrefix}/metrics`
-
-const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
-
-const walletProblem = {
-  type: 'object',
-  name: 'WalletProblem',
-  members: [
-    { name: 'file', shape: { type: 'string' } },
-    { name: 'problem', shape: { type: 'string' } },
-  ],
-} as const satisfies Shape
 /** Keeps the response short, regardless of the directory's content. */
 const maxProblems = 100
 
@@ -43,42 +32,9 @@ function suspendedAgents({ agents }: Pick<Context, 'agents'>): string[] {
   }
 }
 
-export const extraOperations = [
-  define({
-    id: 'GetHealth',
-    method: 'GET',
-    path: `${extraPrefix}/health`,
-    about:
-      'Tells that the daemon runs and can read its wallets directory, and which files in it are refused or damaged.',
-    request: [],
-    response: [
-      { name: 'status', shape: { type: 'string' } },
-      { name: 'version', shape: { type: 'string' } },
-      { name: 'uptime_seconds', shape: { type: 'uint', format: 'int64' } },
-      { name: 'wallets', shape: { type: 'uint', format: 'int64' } },
-      { name: 'open_handles', shape: { type: 'uint', format: 'int64' } },
-      { name: 'wallet_problems', shape: { type: 'list', of: walletProblem }, about: 'The first 100' },
-      {
-        name: 'lost_log_lines',
-        shape: { type: 'uint', format: 'int64' },
-        about: 'Lines that kmd.log did not take since the start: the disk is full, or was',
-      },
-      {
-        name: 'same_user_agents',
-        shape: { type: 'list', of: { type: 'string' } },
-        about:
-          'Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for them',
-      },
-      {
-        name: 'suspended_agents',
-        shape: { type: 'list', of: { type: 'string' } },
-        about:
-          'Names of agents that sign nothing until the owner confirms them: the state database was rolled back or damaged',
-      },
-    ],
-    responseName: 'HealthResponse',
-    errors: ['wallets_directory'],
-    run: async (context: Context) => {
+export const extraOperations = {
+  GetHealth: {
+    run: async (context) => {
       const { wallets, handles, startedAtMs, version, lostLogLines } = context
       return {
         status: 'ok',
@@ -92,21 +48,8 @@ export const extraOperations = [
         suspended_agents: suspendedAgents(context),
       }
     },
-  }),
-  define({
-    id: 'ChangeWalletPassword',
-    method: 'POST',
-    path: `${extraPrefix}/wallet/password`,
-    once: true,
-    about: 'Changes the password of a wallet. Its open handles end.',
-    request: [
-      walletId,
-      password,
-      { name: 'new_wallet_password', kind: text, about: 'The new password; absent is the blank password' },
-    ],
-    response: [],
-    responseName: 'ChangeWalletPasswordResponse',
-    walletFailure: 400,
+  },
+  ChangeWalletPassword: {
     run: async ({ wallets, handles }, input) => {
       const entry = await wallets.find(input.wallet_id)
       const newPassword = input.new_wallet_password
@@ -118,17 +61,9 @@ export const extraOperations = [
       }
       return {}
     },
-  }),
-  define({
-    id: 'DeleteWallet',
-    method: 'POST',
-    path: `${extraPrefix}/wallet/delete`,
-    once: true,
-    about: 'Takes a wallet out of the daemon. Its file is kept under another name: rename it back to undo this.',
-    request: [walletId, password],
-    response: [{ name: 'moved_to', shape: { type: 'string' } }],
-    responseName: 'DeleteWalletResponse',
-    walletFailure: 400,
+    record: { subject: byId },
+  },
+  DeleteWallet: {
     run: async (context, input) => {
       const { wallets, handles } = context
       const entry = await wallets.find(input.wallet_id)
@@ -141,5 +76,9 @@ export const extraOperations = [
       })
       return { moved_to: movedTo }
     },
-  }),
-]
+    record: {
+      subject: byIdAndName,
+      result: (_input, output) => ({ detail: { moved_to: basename(output.moved_to) } }),
+    },
+  },
+} satisfies Partial<Implementations>

@@ -1,41 +1,16 @@
 /** Signs transactions and programs, with a single key or as a member of a multisig. */
 import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { signedProgram, signedTransaction, withSigner } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as AgentWallet from './agentWallet.js'
-import type { AgentCaller } from './Caller.js'
-import type { Context } from './Context.js'
 import { decodeAddress } from './decodeAddress.js'
-import { address, bool, bytes, define, handleToken, password, publicKey } from './Operation.js'
-import { canonicalize, isZero, multisigErrors, partialMultisig, signMultisig } from './signing.js'
+import type { Implementations } from './Implementation.js'
+import { canonicalize, isZero, signMultisig } from './signing.js'
 import { withPassword } from './withPassword.js'
 
-const transaction = {
-  name: 'transaction',
-  kind: bytes,
-  about: 'The msgpack of a transaction, not of a signed one',
-} as const
-
-const program = { name: 'data', kind: bytes, about: 'The compiled program' } as const
-const multisigMember = { name: 'multisig', shape: { type: 'base64' } } as const
-
-export const signOperations = [
-  define({
-    id: 'SignTransaction',
-    method: 'POST',
-    path: '/v1/transaction/sign',
-    about: 'Signs a transaction with the key of its sender, or with the key given.',
-    request: [
-      handleToken,
-      transaction,
-      { name: 'public_key', kind: publicKey, about: 'The key to sign with, where it is not the sender' },
-      password,
-    ],
-    response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
-    responseName: 'APIV1POSTTransactionSignResponse',
-    errors: ['key_not_found'],
-    walletFailure: 400,
-    run: (context, input, caller) => {
-      if (caller.type === 'agent') return signAsAgent(context, caller, input)
+export const signOperations = {
+  SignTransaction: {
+    run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
       return withPassword(context, wallet, input.wallet_password, () => {
@@ -46,17 +21,19 @@ export const signOperations = [
         return { signed_transaction: signed }
       })
     },
-  }),
-  define({
-    id: 'SignProgram',
-    method: 'POST',
-    path: '/v1/program/sign',
-    about: 'Signs a program with the key of an address, so that the program may act for it.',
-    request: [handleToken, address, program, password],
-    response: [{ name: 'sig', shape: { type: 'base64' } }],
-    responseName: 'APIV1POSTProgramSignResponse',
-    errors: ['key_not_found'],
-    walletFailure: 400,
+    // Ignores the password, because an agent has none.
+    runAsAgent: async (context, input, caller) => {
+      context.agentHandles.require(caller.agent, input.wallet_handle_token)
+      const transaction = canonicalize(input.transaction)
+      const signer = isZero(input.public_key) ? transaction.sender : input.public_key
+      return { signed_transaction: await AgentWallet.sign(context, caller, { transaction, signer, claim: {} }) }
+    },
+    record: {
+      subject: (context, input) =>
+        signedTransaction(context, input, (sender) => (isZero(input.public_key) ? sender : input.public_key)),
+    },
+  },
+  SignProgram: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const publicKey = decodeAddress(input.address)
@@ -66,24 +43,11 @@ export const signOperations = [
         return { sig }
       })
     },
-  }),
-  define({
-    id: 'SignMultisigTransaction',
-    method: 'POST',
-    path: '/v1/multisig/sign',
-    about: 'Starts a multisig signature of a transaction, or adds to one.',
-    request: [
-      handleToken,
-      transaction,
-      { name: 'public_key', kind: publicKey, about: 'The member key to sign with' },
-      partialMultisig,
-      password,
-      { name: 'signer', kind: publicKey, about: 'The multisig address, where the sender was rekeyed to it' },
-    ],
-    response: [multisigMember],
-    responseName: 'APIV1POSTMultisigTransactionSignResponse',
-    errors: ['bad_signer_length', ...multisigErrors],
-    walletFailure: 400,
+    record: {
+      subject: (context, input) => ({ ...signedProgram(context, input), address: input.address }),
+    },
+  },
+  SignMultisigTransaction: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
@@ -101,25 +65,9 @@ export const signOperations = [
         return { multisig }
       })
     },
-  }),
-  define({
-    id: 'SignMultisigProgram',
-    method: 'POST',
-    path: '/v1/multisig/signprogram',
-    about: 'Starts a multisig signature of a program, or adds to one.',
-    request: [
-      handleToken,
-      address,
-      program,
-      { name: 'public_key', kind: publicKey, about: 'The member key to sign with' },
-      partialMultisig,
-      password,
-      { name: 'use_legacy_msig', kind: bool, about: 'Sign as daemons before version 4.3 did' },
-    ],
-    response: [multisigMember],
-    responseName: 'APIV1POSTMultisigProgramSignResponse',
-    errors: [...multisigErrors],
-    walletFailure: 400,
+    record: { subject: (context, input) => signedTransaction(context, input, () => input.public_key) },
+  },
+  SignMultisigProgram: {
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const account = decodeAddress(input.address)
@@ -139,15 +87,8 @@ export const signOperations = [
         return { multisig }
       })
     },
-  }),
-]
-
-type AgentInput = { wallet_handle_token: string; transaction: Uint8Array; public_key: Uint8Array }
-
-/** Ignores the password, because an agent has none. */
-async function signAsAgent(context: Context, caller: AgentCaller, input: AgentInput) {
-  context.agentHandles.require(caller.agent, input.wallet_handle_token)
-  const transaction = canonicalize(input.transaction)
-  const signer = isZero(input.public_key) ? transaction.sender : input.public_key
-  return { signed_transaction: await AgentWallet.sign(context, caller, { transaction, signer, claim: {} }) }
-}
+    record: {
+      subject: (context, input) => withSigner(signedProgram(context, input), input.public_key),
+    },
+  },
+} satisfies Partial<Implementations>

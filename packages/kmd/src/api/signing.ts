@@ -1,76 +1,11 @@
 /** Helpers of the signing operations: reading transactions, and starting or extending a multisig signature. */
 import { Ed25519, Msgpack, Multisig, Transaction } from '@latchkey/algorand'
+import { maxMultisigMembers } from '@latchkey/kmd-api'
 import { type Code, KmdError } from '../errors.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
-import type { FieldsOf } from '../wire/JsonBody.js'
-import { bytes64, publicKey, uint8 } from './Operation.js'
+import type { InputOf } from './Implementation.js'
 
-/** Error codes of starting or continuing a multisig signature. */
-export const multisigErrors = [
-  'bad_public_key_length',
-  'bad_signature_length',
-  'key_not_found',
-  'multisig_not_found',
-  'multisig_version',
-  'multisig_threshold',
-  'multisig_not_member',
-  'multisig_wrong_preimage',
-  'multisig_not_signer',
-  'multisig_duplicate',
-  'multisig_too_large',
-] as const satisfies readonly Code[]
-
-/** No node accepts a signature with more members. */
-const maxMembers = 255
-
-const partialMultisigFields = [
-  { name: 'v', wire: 'reference', kind: uint8, about: 'Always 1' },
-  { name: 'thr', wire: 'reference', kind: uint8, about: 'How many signatures the address asks for' },
-  {
-    name: 'subsig',
-    wire: 'reference',
-    about: 'One for each member, in order',
-    kind: {
-      type: 'list',
-      max: maxMembers,
-      tooLong: 'multisig_too_large',
-      of: {
-        type: 'object',
-        fields: [
-          { name: 'pk', kind: publicKey, about: 'The public key of the member' },
-          { name: 's', kind: bytes64, about: 'The signature of the member, if there is one yet' },
-        ],
-      },
-    },
-  },
-  { name: 'Version', wire: 'documented', kind: uint8, about: 'Always 1' },
-  { name: 'Threshold', wire: 'documented', kind: uint8, about: 'How many signatures the address asks for' },
-  {
-    name: 'Subsigs',
-    wire: 'documented',
-    about: 'One for each member, in order',
-    kind: {
-      type: 'list',
-      max: maxMembers,
-      tooLong: 'multisig_too_large',
-      of: {
-        type: 'object',
-        fields: [
-          { name: 'Key', kind: publicKey, about: 'The public key of the member' },
-          { name: 'Sig', kind: bytes64, about: 'The signature of the member, if there is one yet' },
-        ],
-      },
-    },
-  },
-] as const
-
-export const partialMultisig = {
-  name: 'partial_multisig',
-  kind: { type: 'object', fields: partialMultisigFields },
-  about: 'The multisig so far; absent to start one with the stored preimage',
-} as const
-
-export type PartialMultisig = FieldsOf<typeof partialMultisigFields>
+export type PartialMultisig = InputOf<'SignMultisigTransaction'>['partial_multisig']
 
 /** Whether a key or signature is absent: no bytes, or zeros. */
 export function isZero(bytes: Uint8Array): boolean {
@@ -107,7 +42,7 @@ export function signMultisig(request: MultisigRequest): Uint8Array {
     const partial = readPartial(request.partial)
     const signature = partial.starts ? startMultisig(request, partial) : continueMultisig(request, partial)
     // No node would accept it.
-    if (signature.subsig.length > maxMembers) throw new KmdError('multisig_too_large')
+    if (signature.subsig.length > maxMultisigMembers) throw new KmdError('multisig_too_large')
     return Multisig.encode(signature)
   })
 }

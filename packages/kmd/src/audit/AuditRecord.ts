@@ -1,5 +1,8 @@
 /** Audit records: what happened, to what, and by whom. A record never contains a secret. */
 import { Json } from '@latchkey/algorand'
+import type { EventName } from '@latchkey/kmd-api'
+
+export type { EventName } from '@latchkey/kmd-api'
 
 /** The party that performed the operation. */
 export type Actor =
@@ -9,7 +12,7 @@ export type Actor =
   | { readonly type: 'daemon' }
 
 /**
- * An event. `event` is a name from the list below. `detail` has texts, integers as decimal text, and lists of them.
+ * An event. `event` is one of `eventNames`. `detail` has texts, integers as decimal text, and lists of them.
  * Untrusted text is bounded, and is in members whose name begins with `claimed`.
  */
 export type AuditEvent = {
@@ -24,50 +27,6 @@ export type AuditEvent = {
   readonly transaction?: string | undefined
   readonly detail?: { readonly [member: string]: string | readonly string[] } | undefined
 }
-
-export const eventNames = [
-  'transaction_signed',
-  'program_signed',
-  'multisig_signed',
-  'signature_refused',
-  'reservation_returned',
-  'wallet_created',
-  'wallet_unlocked',
-  'wallet_renamed',
-  'wallet_deleted',
-  'wrong_password',
-  'password_changed',
-  'master_key_exported',
-  'key_generated',
-  'key_imported',
-  'key_exported',
-  'key_deleted',
-  'multisig_imported',
-  'multisig_exported',
-  'multisig_deleted',
-  'console_opened',
-  'token_changed',
-  'settings_changed',
-  'operation_refused',
-  'agent_created',
-  'agent_changed',
-  'agent_paused',
-  'agent_resumed',
-  'agent_rotated',
-  'agent_ended',
-  'agent_suspended',
-  'agent_confirmed',
-  'approval_requested',
-  'approval_approved',
-  'approval_denied',
-  'approval_expired',
-  'log_anchored',
-  'log_damaged',
-  'records_lost',
-] as const
-
-/** The name of an event. */
-export type EventName = (typeof eventNames)[number]
 
 /** A record as stored. */
 export type AuditRecord = AuditEvent & {

@@ -1,14 +1,14 @@
-/** Records the owner's API operations and events seen by the daemon, as defined in `recordings.ts`. */
-import type { Caller } from '../api/Caller.js'
+/** Records the owner's API operations and events seen by the daemon, as the description of each operation says. */
+import type { Recording } from '@latchkey/kmd-api'
+import type { Caller, OwnerCaller } from '../api/Caller.js'
 import type { Context } from '../api/Context.js'
-import type { Operation } from '../api/Operation.js'
+import type { Members, Operation } from '../api/Operations.js'
 import { KmdError } from '../errors.js'
 import type { AuditLog } from './AuditLog.js'
 import type { AuditMode } from './AuditMode.js'
 import type { Actor, AuditEvent } from './AuditRecord.js'
 import { LateRecords } from './LateRecords.js'
 import { RepeatedEvents } from './RepeatedEvents.js'
-import { type Members, type Recording, recordings } from './recordings.js'
 
 export type RecorderOptions = {
   log: AuditLog
@@ -57,11 +57,10 @@ export class Recorder {
     this.#mode = mode
   }
 
-  /** How an operation is recorded; undefined if it is not, which costs nothing. */
-  find(operation: Operation, caller: Caller): Recording | undefined {
-    const entry = recordings[operation.id]
-    if (typeof entry !== 'object' || caller.type === 'agent') return undefined
-    return entry.isSignature && this.#mode !== 'all' ? undefined : entry
+  /** How an operation of the owner is recorded; undefined if it is not, which costs nothing. */
+  find({ audit }: Operation): Recording | undefined {
+    if (typeof audit !== 'object') return undefined
+    return audit.isSignature && this.#mode !== 'all' ? undefined : audit
   }
 
   /**
@@ -69,21 +68,20 @@ export class Recorder {
    *
    * @throws KmdError `state_not_written` if the record is required and cannot be written
    */
-  async perform(recording: Recording, operation: Operation, input: Members, caller: Caller): Promise<Members> {
+  async perform(recording: Recording, operation: Operation, input: Members, caller: OwnerCaller): Promise<Members> {
     const { context, log } = this.#options
-    const run = async (): Promise<Members> => operation.run(context, input as never, caller) as Promise<Members>
     const isRequired = recording.required === 'always' || this.#mode === 'all'
     let subject: Partial<AuditEvent> = {}
     try {
-      subject = await recording.subject(context, input)
+      subject = (await operation.record?.subject(context, input)) ?? {}
       if (isRequired && recording.isChange) await log.probe()
     } catch (error) {
       if (error instanceof KmdError && error.code === 'state_not_written') throw error
       // The request names something that does not exist, and the operation reports the error. If the operation succeeds
       // anyway, it is recorded without a subject.
     }
-    const output = await run()
-    const result = recording.result?.(input, output) ?? {}
+    const output = await operation.run(context, input, caller)
+    const result = operation.record?.result?.(input, output) ?? {}
     const event = {
       ...{ event: recording.event, actor: actorOf(operation, caller), ...subject, ...result },
       ...((subject.detail || result.detail) && { detail: { ...subject.detail, ...result.detail } }),
@@ -96,7 +94,7 @@ export class Recorder {
       await this.#write(event)
     } catch (error) {
       this.#lose(event, error)
-      if (isRequired) throw this.#takeBack(recording, output, error)
+      if (isRequired) throw this.#takeBack(recording, operation, output, error)
     }
     return output
   }
@@ -197,9 +195,9 @@ export class Recorder {
     }, retryMs).unref()
   }
 
-  #takeBack({ undo, isChange }: Recording, output: Members, cause: unknown): KmdError {
+  #takeBack({ isChange }: Recording, { record }: Operation, output: Members, cause: unknown): KmdError {
     for (const value of Object.values(output)) if (value instanceof Uint8Array) value.fill(0)
-    undo?.(this.#options.context, output)
+    record?.undo?.(this.#options.context, output)
     if (!isChange) return new KmdError('state_not_written', { cause })
     return new KmdError('state_not_written', { message: 'it was done, but the audit log could not be written', cause })
   }

@@ -6,11 +6,11 @@
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
+import { type Wire, wires } from '@latchkey/kmd-api'
 import { type Format, formats, type Level, levels } from '@latchkey/system/log'
 import { isPrivate } from '../agents/approvals/Webhook.js'
 import { type AuditMode, auditModes } from '../audit/AuditMode.js'
 import { StartError } from '../errors.js'
-import { type Wire, wires } from '../wire/Wire.js'
 
 /** An Algorand node. */
 export type NodeSetting = { url: string; token?: string | undefined }

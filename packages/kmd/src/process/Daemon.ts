@@ -1,6 +1,6 @@
 /** Runs the daemon as a process: the data directory, the server, the files that launchers read, and an orderly stop. */
 import { type Limits, type RawHandler, type RawResponse, type RequestRecord, Server } from '@latchkey/http'
-import type { Wire } from '../wire/Wire.js'
+import type { Wire } from '@latchkey/kmd-api'
 import { Closers } from './Closers.js'
 import type { Config } from './Config.js'
 import { DaemonApp, type DaemonAppOptions, logStartError } from './DaemonApp.js'

@@ -10,6 +10,7 @@ import {
   type RawRequest,
   type RawResponse,
 } from '@latchkey/http'
+import type { Wire } from '@latchkey/kmd-api'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { reportingLog } from '../activity/reportSignatures.js'
@@ -32,7 +33,6 @@ import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
 import type { Problem } from '../wallet/WalletDirectory.js'
 import { Wallets } from '../wallet/Wallets.js'
-import type { Wire } from '../wire/Wire.js'
 import { openAgentParts } from './agentParts.js'
 import { Closers } from './Closers.js'
 import * as Config from './Config.js'

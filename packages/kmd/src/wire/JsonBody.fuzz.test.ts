@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Field, Kind } from '@latchkey/kmd-api'
+import { wires } from '@latchkey/kmd-api'
 import fc from 'fast-check'
 import { operations } from '../api/Operations.js'
 import { KmdError } from '../errors.js'
 import { fuzzRuns } from '../testing/TestApp.test.helper.js'
-import { type Field, type Kind, read } from './JsonBody.js'
-import { wires } from './Wire.js'
+import { read } from './JsonBody.js'
 import '../../../../test/seed.mjs'
 
 const numRuns = fuzzRuns(100_000)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
+import type { Field, Kind } from '@latchkey/kmd-api'
+import { type Wire, wires } from '@latchkey/kmd-api'
 import { KmdError } from '../errors.js'
-import { type Field, type Kind, maxDepth, read } from './JsonBody.js'
-import { type Wire, wires } from './Wire.js'
+import { maxDepth, read } from './JsonBody.js'
 
 const field = (kind: Kind, name = 'x'): Field => ({ name, kind, about: '' })
 const isRejected = (error: unknown): boolean => error instanceof KmdError && error.code === 'bad_body'

@@ -8,7 +8,8 @@
  *
  * Reads bytes and not a JavaScript string, so that a password exists once, in a buffer that can be wiped.
  */
-import { type Code, KmdError } from '../errors.js'
+import type { Field, FieldsOf, Kind, List, Wire } from '@latchkey/kmd-api'
+import { KmdError } from '../errors.js'
 import { readBytes, readEmptyObject, readFixed, readPrivateKey, readPublicKey } from './JsonBytes.js'
 import { readUint8 } from './JsonInteger.js'
 import {
@@ -27,57 +28,6 @@ import {
   readString,
   refuse,
 } from './JsonLexer.js'
-import type { Wire } from './Wire.js'
-
-/**
- * The type of a member. `text` is bytes, because names and passwords need not be UTF-8; `ascii` is for identifiers.
- * `name` and `privateKey` are a text and bytes that the reference wire reads differently.
- */
-export type Kind =
-  | { type: 'text' }
-  | { type: 'name' }
-  | { type: 'ascii' }
-  | { type: 'bool' }
-  | { type: 'uint' }
-  | { type: 'uint8' }
-  | { type: 'bytes' }
-  | { type: 'fixed'; length: number }
-  | { type: 'publicKey' }
-  | { type: 'privateKey' }
-  | List
-  | { type: 'object'; fields: readonly Field[] }
-
-/**
- * A list longer than `max` is rejected with `tooLong` while it is read, and with `tooLongText` if the code has no text
- * for it.
- */
-export type List = { type: 'list'; of: Kind; max: number; tooLong: Code; tooLongText?: string }
-
-/**
- * A member. Some have a different name in the reference than in its documentation: then both are fields, each marked
- * with its wire. Either name is read on either wire, but not both in one object, because it would be unclear which one
- * counts. Only the reference's fields count for positions. `ignored` fields are sent by some client and never read.
- */
-export type Field = { name: string; kind: Kind; about: string; wire?: Wire; ignored?: true }
-
-/** The JavaScript value of a member. A member that was not sent has the zero of its kind. */
-export type ValueOf<K extends Kind> = K extends {
-  type: 'text' | 'name' | 'bytes' | 'fixed' | 'publicKey' | 'privateKey'
-}
-  ? Buffer
-  : K extends { type: 'ascii' }
-    ? string
-    : K extends { type: 'bool' }
-      ? boolean
-      : K extends { type: 'uint' | 'uint8' }
-        ? number
-        : K extends { type: 'list'; of: infer E extends Kind }
-          ? ValueOf<E>[]
-          : K extends { type: 'object'; fields: infer F extends readonly Field[] }
-            ? FieldsOf<F>
-            : never
-
-export type FieldsOf<F extends readonly Field[]> = { [E in F[number] as E['name']]: ValueOf<E['kind']> }
 
 type Value = Buffer | string | boolean | number | Value[] | Fields
 type Fields = { [name: string]: Value }
@@ -88,9 +38,9 @@ type Fields = { [name: string]: Value }
  */
 export const maxDepth = 32
 
-export function read<const F extends readonly Field[]>(body: Buffer, fields: F, wire: Wire): FieldsOf<F> {
+export function read<const F extends readonly Field[]>(body: Buffer, fields: F, wire: Wire): FieldsOf<F, Buffer> {
   const cursor: Cursor = { bytes: body, at: 0, depth: 0, wire }
-  return readObject(cursor, fields) as FieldsOf<F>
+  return readObject(cursor, fields) as FieldsOf<F, Buffer>
 }
 
 const nothing = Buffer.alloc(0)

@@ -1,6 +1,7 @@
 /** Reads JSON tokens from bytes, as the Go daemon does: white space, literals, numbers and strings. */
+
+import type { Wire } from '@latchkey/kmd-api'
 import { KmdError } from '../errors.js'
-import type { Wire } from './Wire.js'
 
 export type Cursor = { bytes: Buffer; at: number; depth: number; wire: Wire }
 

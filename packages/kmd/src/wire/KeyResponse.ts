@@ -2,8 +2,10 @@
  * Writes responses that hold a secret key as bytes that are wiped after sending. A JavaScript string cannot be wiped
  * and is copied by the garbage collector.
  */
+
+import type { Member, MembersOf, Wire } from '@latchkey/kmd-api'
 import * as Base64 from './Base64.js'
-import { type Member, type MembersOf, type Wire, write as writeText } from './Wire.js'
+import { write as writeText } from './Wire.js'
 
 /** Whether a response has a secret key. Keys inside lists are public. */
 export function hasKey(members: readonly Member[]): boolean {

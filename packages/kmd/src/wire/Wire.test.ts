@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Wire as WireName } from '@latchkey/kmd-api'
 import { KmdError } from '../errors.js'
 import * as Wire from './Wire.js'
 
 const name = [{ name: 'name', shape: { type: 'text' } }] as const
-const written = (wire: Wire.Wire, bytes: Uint8Array): string => Wire.write(wire, name, { name: bytes })
+const written = (wire: WireName, bytes: Uint8Array): string => Wire.write(wire, name, { name: bytes })
 
 const everything = [
   { name: 'zeta', shape: { type: 'string' } },

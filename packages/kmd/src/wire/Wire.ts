@@ -3,54 +3,9 @@
  * base64, no empty members. `documented` follows its documentation: integers for bytes, `error` and `message` always
  * present.
  */
+import type { Member, MembersOf, Shape, Wire } from '@latchkey/kmd-api'
 import type { KmdError } from '../errors.js'
 import * as Utf8 from './Utf8.js'
-
-/** The form of responses: as documented by the Go daemon, or as actually sent by it. */
-export type Wire = 'documented' | 'reference'
-
-/** Every {@link Wire}. */
-export const wires: readonly Wire[] = ['documented', 'reference']
-
-/**
- * The type of a response member. `key` bytes are integers on the documented wire; `base64` bytes never are. `json` is
- * written unchanged, for values without fixed members.
- */
-export type Shape =
-  | { type: 'string' }
-  | { type: 'text' }
-  | { type: 'bool' }
-  | { type: 'uint'; format: 'uint8' | 'uint32' | 'int64' }
-  | { type: 'base64' }
-  | { type: 'json' }
-  | { type: 'key'; name: string }
-  | { type: 'list'; of: Shape }
-  | { type: 'object'; name: string; members: readonly Member[] }
-
-/** An `optional` member is omitted if it is undefined. */
-export type Member = { name: string; shape: Shape; about?: string; optional?: true }
-
-export type OutputOf<S extends Shape> = S extends { type: 'string' }
-  ? string
-  : S extends { type: 'text' | 'base64' | 'key' }
-    ? Uint8Array
-    : S extends { type: 'bool' }
-      ? boolean
-      : S extends { type: 'uint' }
-        ? number
-        : S extends { type: 'json' }
-          ? Json
-          : S extends { type: 'list'; of: infer E extends Shape }
-            ? readonly OutputOf<E>[]
-            : S extends { type: 'object'; members: infer M extends readonly Member[] }
-              ? MembersOf<M>
-              : never
-
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
-
-export type MembersOf<M extends readonly Member[]> = {
-  [E in M[number] as E['name']]: OutputOf<E['shape']> | (E extends { optional: true } ? undefined : never)
-}
 
 /** Writes the body of a successful response. */
 export function write<const M extends readonly Member[]>(wire: Wire, members: M, output: MembersOf<M>): string {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type AgentAccess, documentAccess, wires } from '@latchkey/kmd-api'
 import { makeAgent, payment } from '../testing/agents.test.helper.js'
 import { createApp, quietNode } from '../testing/TestApp.test.helper.js'
-import { wires } from '../wire/Wire.js'
-import { agentRules, mayUse } from './agentPermissions.js'
 import { operations } from './Operations.js'
 
 /** The documents served in addition to operations, by name in the table. */
@@ -13,17 +12,23 @@ const documents = [
   { id: 'ConsoleFiles', method: 'GET', path: '/console/' },
 ]
 
-test('every operation and every document has a rule for agents', () => {
-  const served = [...operations, ...documents].map(({ id }) => id)
-  assert.deepEqual(Object.keys(agentRules).sort(), served.sort(), 'write its rule into agentPermissions.ts')
-  for (const [id, { why }] of Object.entries(agentRules)) assert.notEqual(why, '', id)
+const access = new Map<string, AgentAccess>([
+  ...operations.map(({ id, access: { agent } }) => [id, agent] as const),
+  ...Object.entries(documentAccess),
+])
+const mayUse = (id: string): boolean => access.get(id)!.use !== 'refused'
+
+test('every operation and every document has a rule for agents, with its reason', () => {
+  assert.deepEqual(Object.keys(documentAccess).sort(), documents.map(({ id }) => id).sort())
+  for (const [id, { why }] of access) assert.notEqual(why, '', id)
 })
 
-test('an operation without a rule is forbidden', () => {
-  for (const id of ['', 'Unheard', 'constructor', 'toString', '__proto__']) assert.equal(mayUse(id), false, id)
+test('an operation that agents may use has a function of its own for them', () => {
+  const { runAsAgent: forbidden } = operations.find(({ id }) => id === 'ExportKey')!
+  for (const { id, runAsAgent } of operations) assert.equal(runAsAgent !== forbidden, mayUse(id), id)
 })
 
-/** Everything that an agent may do. Repeat any change to the table here. */
+/** Everything that an agent may do. Repeat any change to the descriptions here. */
 const allowed = [
   ...['GetVersion', 'ListWallets', 'InitWalletHandleToken', 'GetWalletInfo', 'RenewWalletHandleToken'],
   ...['ReleaseWalletHandleToken', 'ListKeysInWallet', 'SignTransaction'],
@@ -33,7 +38,7 @@ const allowed = [
 ]
 
 test('an agent may do no more than this', () => {
-  assert.deepEqual(Object.keys(agentRules).filter(mayUse).sort(), [...allowed].sort())
+  assert.deepEqual([...access.keys()].filter(mayUse).sort(), [...allowed].sort())
 })
 
 for (const wire of wires) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operations } from '../api/Operations.js'
+import { wires } from '@latchkey/kmd-api'
 import { createApp, quietNode } from '../testing/TestApp.test.helper.js'
-import { wires } from '../wire/Wire.js'
+import { operations } from './Operations.js'
 
 /** A session cannot export, delete or change keys and passwords, and opens no other session. */
 const forbidden = new Set([

@@ -1,6 +1,26 @@
-/** The error codes of each operation. The HTTP reference and the client are generated from them. */
-import { apiErrors, type Code } from '../errors.js'
-import { type Operation, walletFailures } from './Operation.js'
+/** The error codes of each operation, and their statuses. */
+import { apiErrors, type Code } from './apiErrors.js'
+import type { Description } from './Description.js'
+import type { Operation } from './operations.js'
+
+/** Failures of the wallet, not of the request. */
+const walletFailures: ReadonlySet<Code> = new Set<Code>([
+  'wrong_password',
+  'key_not_found',
+  'key_exists',
+  'key_mismatch',
+  'multisig_not_found',
+  'wrong_plaintext_type',
+  'damaged_blob',
+  'bad_scrypt_parameters',
+  'scrypt_ceiling',
+  'database',
+  'database_locked',
+  'wrong_driver_name',
+  'wrong_driver_version',
+  'wallets_directory',
+  'too_many_keys',
+])
 
 /** Errors of any request. */
 export const requestErrors: readonly Code[] = [
@@ -51,7 +71,7 @@ export function errorsOf({ id, request, errors = [] }: Operation): readonly Code
 }
 
 /** The status that an operation sends for an error. */
-export function statusOf({ walletFailure }: Pick<Operation, 'walletFailure'>, code: Code): number {
+export function statusOf({ walletFailure }: Pick<Description, 'walletFailure'>, code: Code): number {
   const { status } = apiErrors[code]
   return walletFailures.has(code) ? (walletFailure ?? status) : status
 }

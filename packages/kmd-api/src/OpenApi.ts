@@ -1,13 +1,12 @@
 /** /swagger.json: the API in OpenAPI 2, generated from the operations. */
-import type { Field, Kind } from '../wire/JsonBody.js'
-import type { Member, Shape, Wire } from '../wire/Wire.js'
-import { metricsPath } from './latchkeyOperations.js'
-import { isOpen, type Operation } from './Operation.js'
-import { operations } from './Operations.js'
-import { descriptionPath } from './serviceOperations.js'
+import { isOpen } from './Description.js'
+import { type Operation, operations } from './operations.js'
+import { descriptionPath, metricsPath } from './paths.js'
+import type { Field, Kind, Member, Shape, Wire } from './Schema.js'
 
 type Json = { [member: string]: unknown }
 
+/** Describes the API in OpenAPI 2, with the forms of one wire. */
 export function describe(wire: Wire): Json {
   const definitions: Json = {}
   const paths: { [path: string]: Json } = {}

@@ -1,4 +1,4 @@
-/** Error responses about agents, approvals and the audit log. Part of the registry in `errors.ts`. */
+/** Error responses about agents, approvals and the audit log. Part of the registry in `apiErrors.ts`. */
 import type { ErrorEntry } from '@latchkey/algorand'
 
 export const agentErrors = {

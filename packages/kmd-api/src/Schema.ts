@@ -1,0 +1,124 @@
+/**
+ * The schema of requests and responses. Both wires, their types, the client and /swagger.json follow from it.
+ */
+import type { Code } from './apiErrors.js'
+
+/** The form of responses: as documented by the Go daemon, or as actually sent by it. */
+export type Wire = 'documented' | 'reference'
+
+/** Every {@link Wire}. */
+export const wires: readonly Wire[] = ['documented', 'reference']
+
+/**
+ * The type of a request member. `text` is bytes, because names and passwords need not be UTF-8; `ascii` is for
+ * identifiers. `name` and `privateKey` are a text and bytes that the reference wire reads differently.
+ */
+export type Kind =
+  | { readonly type: 'text' }
+  | { readonly type: 'name' }
+  | { readonly type: 'ascii' }
+  | { readonly type: 'bool' }
+  | { readonly type: 'uint' }
+  | { readonly type: 'uint8' }
+  | { readonly type: 'bytes' }
+  | { readonly type: 'fixed'; readonly length: number }
+  | { readonly type: 'publicKey' }
+  | { readonly type: 'privateKey' }
+  | List
+  | { readonly type: 'object'; readonly fields: readonly Field[] }
+
+/**
+ * A list longer than `max` is rejected with `tooLong` while it is read, and with `tooLongText` if the code has no text
+ * for it.
+ */
+export type List = {
+  readonly type: 'list'
+  readonly of: Kind
+  readonly max: number
+  readonly tooLong: Code
+  readonly tooLongText?: string
+}
+
+/**
+ * A request member. Some have a different name in the reference than in its documentation: then both are fields, each
+ * marked with its wire. Either name is read on either wire, but not both in one object, because it would be unclear
+ * which one counts. Only the reference's fields count for positions. `ignored` fields are sent by some client and never
+ * read.
+ */
+export type Field = {
+  readonly name: string
+  readonly kind: Kind
+  readonly about: string
+  readonly wire?: Wire
+  readonly ignored?: true
+}
+
+/** The value of a request member, with `B` for bytes. A member that was not sent has the zero of its kind. */
+export type ValueOf<K extends Kind, B extends Uint8Array = Uint8Array> = K extends {
+  type: 'text' | 'name' | 'bytes' | 'fixed' | 'publicKey' | 'privateKey'
+}
+  ? B
+  : K extends { type: 'ascii' }
+    ? string
+    : K extends { type: 'bool' }
+      ? boolean
+      : K extends { type: 'uint' | 'uint8' }
+        ? number
+        : K extends { type: 'list'; of: infer E extends Kind }
+          ? ValueOf<E, B>[]
+          : K extends { type: 'object'; fields: infer F extends readonly Field[] }
+            ? FieldsOf<F, B>
+            : never
+
+/** The values of request members by name. */
+export type FieldsOf<F extends readonly Field[], B extends Uint8Array = Uint8Array> = {
+  [E in F[number] as E['name']]: ValueOf<E['kind'], B>
+}
+
+/**
+ * The type of a response member. `key` bytes are integers on the documented wire; `base64` bytes never are. `json` is
+ * written unchanged, for values without fixed members.
+ */
+export type Shape =
+  | { readonly type: 'string' }
+  | { readonly type: 'text' }
+  | { readonly type: 'bool' }
+  | { readonly type: 'uint'; readonly format: 'uint8' | 'uint32' | 'int64' }
+  | { readonly type: 'base64' }
+  | { readonly type: 'json' }
+  | { readonly type: 'key'; readonly name: string }
+  | { readonly type: 'list'; readonly of: Shape }
+  | { readonly type: 'object'; readonly name: string; readonly members: readonly Member[] }
+
+/** A response member. An `optional` member is omitted if it is undefined. */
+export type Member = {
+  readonly name: string
+  readonly shape: Shape
+  readonly about?: string
+  readonly optional?: true
+}
+
+/** The value of a response member, as the daemon writes it. */
+export type OutputOf<S extends Shape> = S extends { type: 'string' }
+  ? string
+  : S extends { type: 'text' | 'base64' | 'key' }
+    ? Uint8Array
+    : S extends { type: 'bool' }
+      ? boolean
+      : S extends { type: 'uint' }
+        ? number
+        : S extends { type: 'json' }
+          ? Json
+          : S extends { type: 'list'; of: infer E extends Shape }
+            ? readonly OutputOf<E>[]
+            : S extends { type: 'object'; members: infer M extends readonly Member[] }
+              ? MembersOf<M>
+              : never
+
+/** A JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+/** The values of response members by name, as the daemon writes them. */
+export type MembersOf<M extends readonly Member[]> = {
+  [E in M[number] as E['name']]: OutputOf<E['shape']> | (E extends { optional: true } ? undefined : never)
+}

@@ -1,0 +1,146 @@
+/** Searches, verifies and anchors the audit log. These operations are for the owner. */
+
+import { ownersAlone } from '../agentAccess.js'
+import { eventNames } from '../auditEvents.js'
+import { define } from '../Description.js'
+import { ascii, text as textKind, uint } from '../members.js'
+import { extraPrefix } from '../paths.js'
+
+const text = { type: 'string' } as const
+
+const count = { type: 'uint', format: 'int64' } as const
+
+/** An audit record as a member of a response. */
+export const auditRecord = {
+  type: 'object',
+  name: 'AuditRecord',
+  members: [
+    { name: 'number', shape: count },
+    { name: 'at_ms', shape: count, about: 'Milliseconds since 1970; never less than in the record before' },
+    { name: 'event', shape: text, about: 'What happened, as in the record' },
+    { name: 'wallet_name', shape: { type: 'text' }, about: 'As the wallet is called now; blank if it is gone' },
+    {
+      name: 'record',
+      shape: text,
+      about:
+        'JSON as it was hashed: event, actor, and where they apply agent, wallet, address, transaction (ids) and detail. Texts of strangers have names that begin with claimed',
+    },
+    { name: 'previous', shape: text, about: 'The hash of the record before it, in hexadecimal' },
+    { name: 'hash', shape: text, about: 'In hexadecimal' },
+  ],
+} as const
+
+const anchor = {
+  type: 'object',
+  name: 'AuditAnchor',
+  members: [
+    { name: 'number', shape: count, about: 'The record that was anchored' },
+    { name: 'hash', shape: text },
+    { name: 'transaction_id', shape: text },
+    { name: 'address', shape: text, about: 'The account that sent it' },
+    { name: 'network', shape: text, about: 'The genesis hash, in base64' },
+    { name: 'round', shape: count },
+    { name: 'recorded_as', shape: count, about: 'The record that has this' },
+  ],
+} as const
+
+/** Bounds of a search of the audit log. */
+export const auditBounds = { mostRecords: 1_000, defaultRecords: 100, mostTextBytes: 256 } as const
+
+const { mostRecords, defaultRecords, mostTextBytes } = auditBounds
+
+const filters = [
+  {
+    name: 'events',
+    kind: { type: 'list', of: ascii, max: eventNames.length, tooLong: 'bad_audit_query' },
+    about: `Any of ${eventNames.join(', ')}; absent for all`,
+  },
+  { name: 'actor', kind: textKind, about: 'owner, console, agent or daemon; or the name or id of an agent' },
+  { name: 'agent_id', kind: ascii, about: 'What this agent did, and what was done to it' },
+  { name: 'wallet', kind: ascii, about: 'The id of a wallet, also of one that is gone' },
+  { name: 'address', kind: ascii, about: 'The address of a key, or of the account that sends' },
+  { name: 'transaction_id', kind: ascii, about: 'The id of a transaction' },
+  { name: 'text', kind: textKind, about: `Anywhere in the record, in either case; at most ${mostTextBytes} bytes` },
+  { name: 'after_ms', kind: uint, about: 'At this time or later, in milliseconds since 1970' },
+  { name: 'before_ms', kind: uint, about: 'Before this time, in milliseconds since 1970; 0 for no bound' },
+  { name: 'before_number', kind: uint, about: 'Below this number, newest first; 0 for the newest' },
+  { name: 'after_number', kind: uint, about: 'Above this number; with is_oldest_first' },
+  { name: 'is_oldest_first', kind: { type: 'bool' }, about: 'From after_number on, instead of newest first' },
+  { name: 'count', kind: uint, about: `At most ${mostRecords}; absent for ${defaultRecords}` },
+] as const
+
+export const auditOperations = {
+  SearchAudit: define({
+    method: 'POST',
+    path: `${extraPrefix}/audit/search`,
+    about:
+      'Lists records of the audit log that match every member given. A search that has looked at much ends early: continue_from says where to go on.',
+    request: filters,
+    response: [
+      { name: 'records', shape: { type: 'list', of: auditRecord } },
+      { name: 'continue_from', shape: count, about: 'The next before_number or after_number; 0 if there is no more' },
+      { name: 'head_number', shape: count, about: 'The number of the last record of the log; 0 for an empty one' },
+      { name: 'head_hash', shape: text },
+    ],
+    responseName: 'SearchAuditResponse',
+    errors: ['bad_audit_query'],
+    access: { console: 'allowed', agent: ownersAlone },
+    audit: 'none',
+  }),
+  VerifyAudit: define({
+    method: 'POST',
+    path: `${extraPrefix}/audit/verify`,
+    about: 'Recomputes the hashes of the whole audit log and finds the first record that is altered, missing or moved.',
+    request: [],
+    response: [
+      { name: 'ok', shape: { type: 'bool' } },
+      { name: 'records', shape: count, about: 'How many were found to be right, from the first on' },
+      { name: 'head_hash', shape: text, about: 'Of the last of them' },
+      {
+        name: 'problem_type',
+        shape: text,
+        about: 'altered, missing, broken_link, truncated, replaced, damage_recorded or unreadable; blank if it is ok',
+      },
+      { name: 'problem_number', shape: count, about: 'The record where it shows; 0 if it concerns the whole' },
+      { name: 'problem', shape: text, about: 'In words; blank if it is ok' },
+      { name: 'anchors', shape: { type: 'list', of: anchor }, about: 'Those that the log has' },
+    ],
+    responseName: 'VerifyAuditResponse',
+    access: { console: 'allowed', agent: ownersAlone },
+    audit: 'none',
+  }),
+  PrepareAnchor: define({
+    method: 'POST',
+    path: `${extraPrefix}/audit/anchor`,
+    about: 'Returns the note of a transaction that anchors the log on chain: its last record, by number and hash.',
+    request: [],
+    response: [
+      { name: 'number', shape: count },
+      { name: 'hash', shape: text },
+      { name: 'note', shape: text, about: 'For the note of a transaction that the owner signs and sends' },
+    ],
+    responseName: 'PrepareAnchorResponse',
+    errors: ['bad_audit_query'],
+    access: { console: 'refused', agent: ownersAlone },
+    audit: 'none',
+  }),
+  RecordAnchor: define({
+    method: 'POST',
+    path: `${extraPrefix}/audit/anchored`,
+    once: true,
+    about:
+      'Records that a transaction with the note of an anchor is in the ledger. Verifying on chain looks for it there.',
+    request: [
+      { name: 'note', kind: ascii, about: 'As it was prepared' },
+      { name: 'transaction_id', kind: ascii, about: 'Of 52 characters' },
+      { name: 'address', kind: ascii, about: 'The account that sent it' },
+      { name: 'network', kind: ascii, about: 'The genesis hash, in base64' },
+      { name: 'round', kind: uint, about: 'The round that has it' },
+    ],
+    response: [{ name: 'recorded_as', shape: count, about: 'The number of the record' }],
+    responseName: 'RecordAnchorResponse',
+    errors: ['bad_audit_query', 'bad_transaction_id', 'bad_address', 'state_not_written'],
+    access: { console: 'refused', agent: ownersAlone },
+    audit: 'own',
+  }),
+}

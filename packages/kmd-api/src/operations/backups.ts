@@ -1,0 +1,43 @@
+/** The backup of a wallet that was created in the console. */
+import { consoles, noSecrets } from '../agentAccess.js'
+import { define } from '../Description.js'
+import { ascii, handleToken, password } from '../members.js'
+import { extraPrefix } from '../paths.js'
+
+export const backupOperations = {
+  ListPendingBackups: define({
+    method: 'GET',
+    path: `${extraPrefix}/wallet/backups`,
+    about: 'Lists the wallets that were created in the console and are not backed up yet, by id.',
+    request: [],
+    response: [{ name: 'wallet_ids', shape: { type: 'list', of: { type: 'text' } } }],
+    responseName: 'ListPendingBackupsResponse',
+    errors: ['state_file_damaged'],
+    access: { console: 'allowed', agent: consoles },
+    audit: 'none',
+  }),
+  BackUpWallet: define({
+    method: 'POST',
+    path: `${extraPrefix}/wallet/backup`,
+    about:
+      'Returns the master derivation key of a wallet that was created in the console and is not backed up yet. It restores every generated key, but no imported one and no multisig account.',
+    request: [handleToken, password],
+    response: [{ name: 'master_derivation_key', shape: { type: 'key', name: 'MasterDerivationKey' } }],
+    responseName: 'BackUpWalletResponse',
+    errors: ['backup_not_pending', 'state_file_damaged'],
+    walletFailure: 400,
+    access: { console: 'allowed', agent: noSecrets },
+    audit: { event: 'master_key_exported', required: 'always' },
+  }),
+  FinishWalletBackup: define({
+    method: 'POST',
+    path: `${extraPrefix}/wallet/backup/finish`,
+    about: 'Notes that the owner has a backup of a wallet. The console cannot show its recovery mnemonic any more.',
+    request: [{ name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' }],
+    response: [],
+    responseName: 'FinishWalletBackupResponse',
+    errors: ['state_file_damaged', 'state_file_not_saved'],
+    access: { console: 'allowed', agent: consoles },
+    audit: 'none',
+  }),
+}

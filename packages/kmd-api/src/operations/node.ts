@@ -1,0 +1,111 @@
+/** Queries to the Algorand node for the console, which connects only to the daemon. */
+import { ownKeys, publicData, refused } from '../agentAccess.js'
+import { define } from '../Description.js'
+import { ascii } from '../members.js'
+import { extraPrefix } from '../paths.js'
+
+const text = { type: 'string' } as const
+
+const bool = { type: 'bool' } as const
+
+const count = { type: 'uint', format: 'int64' } as const
+
+const maxAddresses = 100
+
+const maxTransactionIds = 50
+
+const holding = {
+  type: 'object',
+  name: 'AccountAsset',
+  members: [
+    { name: 'asset_id', shape: text, about: 'As decimal text' },
+    { name: 'amount', shape: text, about: 'In the smallest unit of the asset, as decimal text' },
+    { name: 'decimals', shape: count },
+    { name: 'unit_name', shape: text },
+    { name: 'is_frozen', shape: bool },
+  ],
+} as const
+
+const account = {
+  type: 'object',
+  name: 'Account',
+  members: [
+    { name: 'address', shape: text },
+    { name: 'micro_algos', shape: text, about: 'As decimal text' },
+    { name: 'min_micro_algos', shape: text, about: 'What must stay in the account, as decimal text' },
+    { name: 'rekeyed_to', shape: text, about: 'Whose key signs for it; blank if its own' },
+    { name: 'assets', shape: { type: 'list', of: holding } },
+    { name: 'assets_left_out', shape: count, about: 'How many it holds beyond those listed' },
+  ],
+} as const
+
+const transaction = {
+  type: 'object',
+  name: 'TransactionState',
+  members: [
+    { name: 'transaction_id', shape: text },
+    { name: 'state', shape: text, about: 'confirmed, pending or unknown' },
+    { name: 'round', shape: count, about: '0 unless it is confirmed' },
+  ],
+} as const
+
+export const nodeOperations = {
+  GetNode: define({
+    method: 'GET',
+    path: `${extraPrefix}/node`,
+    about: 'Tells which Algorand node the daemon asks, and whether it answers.',
+    request: [],
+    response: [
+      { name: 'is_set', shape: bool },
+      { name: 'is_reachable', shape: bool },
+      { name: 'genesis_id', shape: text },
+      { name: 'genesis_hash', shape: text, about: 'In base64' },
+      { name: 'network', shape: text, about: 'mainnet, testnet, betanet or local' },
+      { name: 'last_round', shape: count },
+      { name: 'has_faucet', shape: bool, about: 'Whether it is the embedded devnet, which funds accounts' },
+      {
+        name: 'usdc_asset_ids',
+        shape: { type: 'list', of: text },
+        about: 'The assets that stand for a dollar on the network, as decimal text',
+      },
+      { name: 'message', shape: text, about: 'Why it is not reachable, and what to do; blank if it is' },
+    ],
+    responseName: 'GetNodeResponse',
+    access: { console: 'allowed', agent: publicData },
+    audit: 'none',
+  }),
+  GetAccounts: define({
+    method: 'POST',
+    path: `${extraPrefix}/accounts`,
+    about: 'Tells what accounts hold, as the node knows it.',
+    request: [
+      {
+        name: 'addresses',
+        kind: { type: 'list', of: ascii, max: maxAddresses, tooLong: 'too_many_addresses' },
+        about: `At most ${maxAddresses}, of 58 characters each`,
+      },
+    ],
+    response: [{ name: 'accounts', shape: { type: 'list', of: account } }],
+    responseName: 'GetAccountsResponse',
+    errors: ['bad_address', 'too_many_addresses', 'no_node', 'node_failed'],
+    access: { console: 'allowed', agent: ownKeys },
+    audit: 'none',
+  }),
+  FindTransactions: define({
+    method: 'POST',
+    path: `${extraPrefix}/transactions`,
+    about: 'Tells whether transactions are in the ledger, as far back as the node remembers.',
+    request: [
+      {
+        name: 'transaction_ids',
+        kind: { type: 'list', of: ascii, max: maxTransactionIds, tooLong: 'too_many_transaction_ids' },
+        about: `At most ${maxTransactionIds}, of 52 characters each`,
+      },
+    ],
+    response: [{ name: 'transactions', shape: { type: 'list', of: transaction } }],
+    responseName: 'FindTransactionsResponse',
+    errors: ['bad_transaction_id', 'too_many_transaction_ids', 'no_node', 'node_failed'],
+    access: { console: 'allowed', agent: refused('GetTransactionOutcome tells what became of a payment') },
+    audit: 'none',
+  }),
+}

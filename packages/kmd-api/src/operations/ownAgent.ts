@@ -1,0 +1,71 @@
+/** Operations for agents beyond the reference wire. */
+import { itself, withinRules } from '../agentAccess.js'
+import { define } from '../Description.js'
+import { bytes, publicKey, text, uint } from '../members.js'
+import { extraPrefix } from '../paths.js'
+import { agentMember, budgetMember, decisionMembers } from './agentSchema.js'
+import { auditRecord } from './audit.js'
+
+const transaction = { name: 'transaction', kind: bytes, about: 'The msgpack of one transaction' } as const
+
+export const ownAgentOperations = {
+  GetOwnAgent: define({
+    method: 'GET',
+    path: `${extraPrefix}/agent`,
+    about: 'Describes the agent whose token is used, with what is left of each limit.',
+    request: [],
+    response: [agentMember, budgetMember],
+    responseName: 'GetOwnAgentResponse',
+    errors: ['agent_token_required'],
+    access: { console: 'allowed', agent: itself },
+    audit: 'none',
+  }),
+  SignAsAgent: define({
+    method: 'POST',
+    path: `${extraPrefix}/agent/sign`,
+    about: 'Signs a transaction within the rules of the agent. No handle is needed.',
+    request: [
+      transaction,
+      { name: 'public_key', kind: publicKey, about: 'The key to sign with, where it is not the sender' },
+      { name: 'claimed_url', kind: text, about: 'What is paid for; shown to the owner as the claim of the agent' },
+      { name: 'claimed_description', kind: text, about: 'The same, in words' },
+    ],
+    response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
+    responseName: 'SignAsAgentResponse',
+    errors: ['agent_token_required', 'agent_wallet_forbidden', 'state_not_written'],
+    access: { console: 'allowed', agent: withinRules },
+    audit: 'own',
+  }),
+  TestOwnAgent: define({
+    method: 'POST',
+    path: `${extraPrefix}/agent/test`,
+    about: 'Tells which rule would decide about a transaction, without signing or counting it.',
+    request: [transaction],
+    response: decisionMembers,
+    responseName: 'TestOwnAgentResponse',
+    errors: ['agent_token_required'],
+    access: { console: 'allowed', agent: itself },
+    audit: 'none',
+  }),
+  ListOwnRecords: define({
+    method: 'POST',
+    path: `${extraPrefix}/agent/history`,
+    about: 'Lists the records of the audit log about the agent, newest first: its signatures, refusals and changes.',
+    request: [
+      { name: 'before_number', kind: uint, about: 'Below this number; 0 or absent for the newest' },
+      { name: 'count', kind: uint, about: 'At most 1000; absent for 100' },
+    ],
+    response: [
+      { name: 'records', shape: { type: 'list', of: auditRecord } },
+      {
+        name: 'continue_from',
+        shape: { type: 'uint', format: 'int64' },
+        about: 'The next before_number; 0 if there is no more',
+      },
+    ],
+    responseName: 'ListOwnRecordsResponse',
+    errors: ['agent_token_required', 'bad_audit_query'],
+    access: { console: 'allowed', agent: itself },
+    audit: 'none',
+  }),
+}

@@ -1,0 +1,17 @@
+/** Operations about the daemon itself. */
+import { allowed } from '../agentAccess.js'
+import { define } from '../Description.js'
+
+export const serviceOperations = {
+  GetVersion: define({
+    method: 'GET',
+    path: '/versions',
+    about: 'Lists the versions of this API that the daemon speaks.',
+    open: 'reference',
+    request: [],
+    response: [{ name: 'versions', shape: { type: 'list', of: { type: 'string' } } }],
+    responseName: 'VersionsResponse',
+    access: { console: 'allowed', agent: allowed('clients ask for it first, and it tells nothing') },
+    audit: 'none',
+  }),
+}

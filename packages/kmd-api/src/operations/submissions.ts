@@ -1,0 +1,66 @@
+/** Sends signed transactions to the node, and reports their status. */
+import { allowed, publicData } from '../agentAccess.js'
+import { define } from '../Description.js'
+import { ascii, bytes, uint } from '../members.js'
+import { extraPrefix } from '../paths.js'
+
+const text = { type: 'string' } as const
+
+const count = { type: 'uint', format: 'int64' } as const
+
+export const submitOperations = {
+  SubmitTransaction: define({
+    method: 'POST',
+    path: `${extraPrefix}/transaction/submit`,
+    once: true,
+    about: 'Sends a signed transaction or group to the node. The same bytes can be sent again: they count once.',
+    request: [
+      {
+        name: 'transaction',
+        kind: bytes,
+        about: 'The msgpack of one signed transaction or of a group of up to 16, one after another',
+      },
+    ],
+    response: [
+      { name: 'transaction_id', shape: text, about: 'Of the first transaction' },
+      {
+        name: 'state',
+        shape: text,
+        about:
+          'sent; confirmed, if it was before; refused by the node; not_sent, if it surely did not reach the node; unknown, if it may have',
+      },
+      { name: 'round', shape: count, about: '0 unless it is confirmed' },
+      { name: 'reason', shape: text, about: "The node's own text, or why it was not reached" },
+      { name: 'explanation', shape: text, about: 'The reason in words; blank if it was sent' },
+    ],
+    responseName: 'SubmitTransactionResponse',
+    errors: ['not_signed', 'no_node', 'node_failed'],
+    access: { console: 'allowed', agent: allowed('transactions with a signature of its own keys only') },
+    audit: 'none',
+  }),
+  GetTransactionOutcome: define({
+    method: 'POST',
+    path: `${extraPrefix}/transaction/outcome`,
+    about: 'Tells what became of a transaction that was sent, also that it can no longer be confirmed.',
+    request: [
+      { name: 'transaction_id', kind: ascii, about: 'Of 52 characters' },
+      { name: 'first_valid', kind: uint, about: 'The first round in which it is valid' },
+      { name: 'last_valid', kind: uint, about: 'The last round in which it is valid' },
+    ],
+    response: [
+      {
+        name: 'state',
+        shape: text,
+        about:
+          'confirmed; pending; dropped by the node, which may yet be confirmed by others; expired, if it surely never will be; unknown to the node',
+      },
+      { name: 'round', shape: count, about: '0 unless it is confirmed' },
+      { name: 'last_round', shape: count, about: 'Of the network' },
+      { name: 'explanation', shape: text, about: 'Why the node dropped it, in words; blank otherwise' },
+    ],
+    responseName: 'GetTransactionOutcomeResponse',
+    errors: ['bad_transaction_id', 'no_node', 'node_failed'],
+    access: { console: 'allowed', agent: publicData },
+    audit: 'none',
+  }),
+}

@@ -1,0 +1,141 @@
+/** Operations for preparing a transfer: parameters, assets, holdings, the node's simulation; and the faucet. */
+import { ownKeys, publicData, refused } from '../agentAccess.js'
+import { define } from '../Description.js'
+import { address, ascii, bytes } from '../members.js'
+import { extraPrefix } from '../paths.js'
+
+const text = { type: 'string' } as const
+
+const bool = { type: 'bool' } as const
+
+const count = { type: 'uint', format: 'int64' } as const
+
+const maxAssetIds = 50
+
+const maxAddresses = 100
+
+const asset = {
+  type: 'object',
+  name: 'Asset',
+  members: [
+    { name: 'asset_id', shape: text, about: 'As decimal text' },
+    { name: 'exists', shape: bool },
+    { name: 'decimals', shape: count },
+    { name: 'unit_name', shape: text },
+    { name: 'name', shape: text, about: 'As its creator chose it: anybody can choose any name' },
+    { name: 'creator', shape: text },
+    { name: 'is_frozen_by_default', shape: bool, about: 'Whether an account that opts in is frozen at first' },
+  ],
+} as const
+
+const holding = {
+  type: 'object',
+  name: 'Holding',
+  members: [
+    { name: 'address', shape: text },
+    { name: 'is_opted_in', shape: bool },
+    { name: 'amount', shape: text, about: 'In the smallest unit of the asset, as decimal text' },
+    { name: 'is_frozen', shape: bool },
+  ],
+} as const
+
+const assetId = { name: 'asset_id', kind: ascii, about: 'The id of an asset, as decimal text' } as const
+
+export const transferOperations = {
+  GetTransactionParameters: define({
+    method: 'GET',
+    path: `${extraPrefix}/transaction/parameters`,
+    about: 'Returns what a new transaction needs from the network: genesis, round and fees.',
+    request: [],
+    response: [
+      { name: 'genesis_id', shape: text },
+      { name: 'genesis_hash', shape: text, about: 'In base64' },
+      { name: 'last_round', shape: count },
+      { name: 'min_fee_micro_algos', shape: text, about: 'As decimal text' },
+      { name: 'fee_per_byte_micro_algos', shape: text, about: 'As decimal text; 0 unless the network is congested' },
+    ],
+    responseName: 'GetTransactionParametersResponse',
+    errors: ['no_node', 'node_failed'],
+    access: { console: 'allowed', agent: publicData },
+    audit: 'none',
+  }),
+  GetAssets: define({
+    method: 'POST',
+    path: `${extraPrefix}/assets`,
+    about: 'Returns decimals, unit, name and creator of assets, as the node knows them.',
+    request: [
+      {
+        name: 'asset_ids',
+        kind: { type: 'list', of: ascii, max: maxAssetIds, tooLong: 'too_many_asset_ids' },
+        about: `At most ${maxAssetIds}, as decimal text`,
+      },
+    ],
+    response: [{ name: 'assets', shape: { type: 'list', of: asset } }],
+    responseName: 'GetAssetsResponse',
+    errors: ['bad_asset_id', 'too_many_asset_ids', 'no_node', 'node_failed'],
+    access: { console: 'allowed', agent: publicData },
+    audit: 'none',
+  }),
+  GetHoldings: define({
+    method: 'POST',
+    path: `${extraPrefix}/holdings`,
+    about: 'Tells which accounts have opted in to an asset, and how much of it they hold.',
+    request: [
+      assetId,
+      {
+        name: 'addresses',
+        kind: { type: 'list', of: ascii, max: maxAddresses, tooLong: 'too_many_addresses' },
+        about: `At most ${maxAddresses}, of 58 characters each`,
+      },
+    ],
+    response: [{ name: 'holdings', shape: { type: 'list', of: holding } }],
+    responseName: 'GetHoldingsResponse',
+    errors: ['bad_asset_id', 'bad_address', 'too_many_addresses', 'no_node', 'node_failed'],
+    access: { console: 'allowed', agent: ownKeys },
+    audit: 'none',
+  }),
+  SimulateTransaction: define({
+    method: 'POST',
+    path: `${extraPrefix}/transaction/simulate`,
+    about: 'Asks the node whether transactions would be accepted now. Those without a signature count as signed.',
+    request: [
+      {
+        name: 'transaction',
+        kind: bytes,
+        about: 'The msgpack of one transaction or of a group of up to 16, one after another, signed or not',
+      },
+    ],
+    response: [
+      { name: 'is_accepted', shape: bool },
+      { name: 'reason', shape: text, about: "The node's own text; blank if they would be accepted" },
+      { name: 'explanation', shape: text, about: 'The reason in words; blank if they would be accepted' },
+    ],
+    responseName: 'SimulateTransactionResponse',
+    errors: ['no_node', 'node_failed'],
+    access: {
+      console: 'allowed',
+      agent: refused('it works for any account, and costs the node of the owner more than a payment'),
+    },
+    audit: 'none',
+  }),
+  FundAccount: define({
+    method: 'POST',
+    path: `${extraPrefix}/devnet/fund`,
+    once: true,
+    about: 'Funds an account from the faucet of the embedded devnet. Any other network has none.',
+    request: [
+      address,
+      { name: 'micro_algos', kind: ascii, about: 'As decimal text; absent is 0' },
+      { name: 'asset_id', kind: ascii, about: 'An asset to give too, as decimal text; absent is none' },
+      { name: 'amount', kind: ascii, about: 'In the smallest unit of the asset, as decimal text' },
+    ],
+    response: [
+      { name: 'micro_algos', shape: text, about: 'What the account has now, as decimal text' },
+      { name: 'round', shape: count },
+    ],
+    responseName: 'FundAccountResponse',
+    errors: ['bad_asset_id', 'bad_amount', 'no_faucet', 'faucet_refused', 'no_node', 'node_failed'],
+    access: { console: 'allowed', agent: refused('an agent must not be able to raise what it can spend') },
+    audit: 'none',
+  }),
+}
