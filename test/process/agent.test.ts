@@ -94,7 +94,10 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
       text.stdout,
       /\n {2}\$5\/day: \$0 left, \$5 used, more at \S+Z\n {2}2 ALGO\/total: 0 ALGO left, 2 ALGO used\n {2}each \$0\.50\n/,
     )
-    assert.match(text.stdout, new RegExp(`\n {2}may pay ${bob.address}\n.*\n {2}asks you above \\$0\\.25\n`))
+    assert.match(
+      text.stdout,
+      new RegExp(`\n {2}May pay: ${bob.address}\\.\n {2}Asks you: Before a payment above \\$0\\.25\\.\n`),
+    )
     assert.match(text.stdout, /last used: \S+Z\n/)
   })
 
@@ -114,7 +117,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.match(shown, /typed {2}active {2}id \S+\n/)
     assert.match(
       shown,
-      /1 ALGO\/hour: 1 ALGO left, 0 ALGO used\n {2}3 payments\/day: 3 left, 0 used\n {2}may pay any address/,
+      /1 ALGO\/hour: 1 ALGO left, 0 ALGO used\n {2}3 payments\/day: 3 left, 0 used\n {2}May pay: Anyone\./,
     )
     assert.deepEqual(await terminal.ended, { code: 0, isEchoOn: true, isByLine: true })
     const [token] = /lka_\S+/.exec(terminal.screen())!
@@ -182,7 +185,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     )
     assert.equal(raised.code, 0, raised.stderr)
     assert.match(raised.stdout, /\$1\.20\/day: \$0\.60 left, \$0\.60 used, .*\n {2}5 payments\/hour: 4 left, 1 used/)
-    assert.match(raised.stdout, new RegExp(`may pay ${bob.address}, ${carol.address}\n`))
+    assert.match(raised.stdout, new RegExp(`May pay: ${bob.address}\\. ${carol.address}\\.\n`))
     assert.equal(await outcome(client, pay.dollars(60n * cent, carol.address)), 'signed')
     assert.equal(await outcome(client, pay.dollars(1n, carol.address)), 'agent_limit_exceeded')
     failed(

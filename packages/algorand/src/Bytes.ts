@@ -3,6 +3,7 @@
  */
 import * as crypto from '#crypto'
 import * as platform from '#platform'
+import * as Base32 from './internal/Base32.js'
 import * as Internal from './internal/Bytes.js'
 import * as Text from './internal/Text.js'
 
@@ -65,6 +66,11 @@ export function fromBase64Url(text: string): Uint8Array | undefined {
       .replaceAll('_', '/')
       .padEnd(Math.ceil(text.length / 4) * 4, '='),
   )
+}
+
+/** Encodes bytes as base32 in upper case, without padding. */
+export function toBase32(bytes: Uint8Array): string {
+  return Base32.encode(bytes)
 }
 
 /** Lower-case hexadecimal. */

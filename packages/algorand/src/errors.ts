@@ -27,10 +27,6 @@ export const errors = {
     message: 'a key, seed or signature has the wrong number of bytes',
     hint: 'pass 32 bytes for a seed or public key, 64 for a secret key or signature',
   },
-  invalid_limit: {
-    message: 'the text is not a limit on spending',
-    hint: 'write a limit such as $5/day, each $0.50, 2 ALGO/total, 10 asset 123/week or 20 payments/hour',
-  },
   invalid_mnemonic: {
     message: 'the text is not a mnemonic of 25 words with a valid checksum',
     hint: 'check the spelling and the order of the words',

@@ -1,8 +1,9 @@
 /** Manages a daemon's agents on behalf of their owner. */
 import { Bytes } from '@latchkey/algorand'
+import { writeRules } from '@latchkey/kmd-api/rules'
 import { type AuditRecord, readRecord } from './Audit.js'
 import type { Agent, AgentDecision, AgentLimitUse, NewAgentRules } from './agentTypes.js'
-import { readAgent, readBudget, readDecision, writeRules } from './agentWire.js'
+import { readAgent, readBudget, readDecision } from './agentWire.js'
 import type { CallOptions, CallRequest, Connection } from './Connection.js'
 import type { Operation } from './operations.js'
 import type { Password } from './Password.js'

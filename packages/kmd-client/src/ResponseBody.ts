@@ -62,6 +62,15 @@ export class ResponseBody {
     return this.#readObject(name, this.#members[name])
   }
 
+  /** A member with a parser of its own, which throws for an invalid value. */
+  parse<T>(name: string, parse: (value: unknown, path: string) => T): T {
+    try {
+      return parse(this.#members[name], name)
+    } catch {
+      return this.#fail(name)
+    }
+  }
+
   objects(name: string): ResponseBody[] {
     return this.#list(name, (value) => this.#readObject(name, value))
   }

@@ -1,4 +1,14 @@
 /** Agents, their rules and budgets. Amounts are in the smallest unit. */
+import type { Limit as AgentLimit, Rules as AgentRules } from '@latchkey/kmd-api/rules'
+
+export type {
+  AskRules as AgentAsk,
+  Limit as AgentLimit,
+  NetworkItem as AgentNetworkItem,
+  NewRules as NewAgentRules,
+  Period as AgentPeriod,
+  Rules as AgentRules,
+} from '@latchkey/kmd-api/rules'
 
 /**
  * An agent's state. The last four states are final. `suspended` means that the daemon found its state database rolled
@@ -29,90 +39,6 @@ export type Agent = {
    */
   isSameUser: boolean
   rules: AgentRules
-}
-
-/** The period that a limit covers. Hours, days, weeks and 30 days are rolling windows. */
-export type AgentPeriod = 'payment' | 'hour' | 'day' | 'week' | '30days' | 'total'
-
-/** A limit on the amount of one asset, or on the number of payments, in a period. */
-export type AgentLimit = {
-  per: AgentPeriod
-  /** The network's genesis hash, in base64. */
-  network: string
-  /** Counts only payments to this address. @default all payments */
-  payee?: string | undefined
-} & (
-  | {
-      type: 'amount'
-      /** 0 for Algos. */
-      assetId: bigint
-      amount: bigint
-    }
-  | { type: 'count'; count: number }
-)
-
-/** An application or asset on one network. */
-export type AgentNetworkItem = { network: string; id: bigint }
-
-/** The rules of an agent. A transaction that no rule allows is refused. */
-export type AgentRules = {
-  /** Genesis hashes, in base64. */
-  networks: string[]
-  /** At least one limit must be on an amount. An asset without a limit cannot be spent. Fees count as Algos. */
-  limits: AgentLimit[]
-  /** The payees that the agent may pay. `deny` takes precedence. */
-  payees: { allow: string[] | 'all'; deny: string[] }
-  /** The applications that the agent may call. */
-  applications: AgentNetworkItem[]
-  /** The assets that the agent may opt in to. */
-  optIns: AgentNetworkItem[]
-  /** Assets with six decimals that are displayed as dollars, on private networks. */
-  dollars: AgentNetworkItem[]
-  /** The maximum fee of one transaction. */
-  maxFeeMicroAlgos: bigint
-  /** The maximum number of rounds from first to last valid round. */
-  maxValidRounds: number
-  ask: AgentAsk
-}
-
-/** The cases that need the owner's approval. */
-export type AgentAsk = {
-  /** A payment above one of these amounts needs an approval, even if the limits allow it. */
-  above: { network: string; assetId: bigint; amount: bigint }[]
-  /** Whether a payment over a limit needs an approval instead of being refused. */
-  overLimit: boolean
-  /** Whether a payee outside `payees.allow` needs an approval instead of being refused. */
-  unknownPayee: boolean
-  /** Whether every application call and every opt-in needs an approval. */
-  otherTypes: boolean
-}
-
-/** Rules for a new agent, or replacement rules for an existing one. */
-export type NewAgentRules = {
-  networks: readonly string[]
-  limits: readonly AgentLimit[]
-  payees: {
-    allow: readonly string[] | 'all'
-    /** @default none */
-    deny?: readonly string[] | undefined
-  }
-  /** @default none */
-  applications?: readonly AgentNetworkItem[] | undefined
-  /** @default none */
-  optIns?: readonly AgentNetworkItem[] | undefined
-  /**
-   * Assets with six decimals that are displayed as dollars in limits and refusals, at most one per network. Public
-   * networks have built-in entries.
-   *
-   * @default none
-   */
-  dollars?: readonly AgentNetworkItem[] | undefined
-  /** @default 10_000n */
-  maxFeeMicroAlgos?: bigint | undefined
-  /** @default 1_000 */
-  maxValidRounds?: number | undefined
-  /** @default no approvals: anything not allowed is refused */
-  ask?: Partial<Readonly<AgentAsk>> | undefined
 }
 
 /** A limit and its remaining budget. */

@@ -392,7 +392,7 @@ test('Node modules are imported only behind the package imports', () => {
     for (const [, from] of source.matchAll(/^(?:import|export)\b(?:[^';]*\bfrom)? '([^']+)'/gm)) {
       assert.match(
         from!,
-        /^(@latchkey\/(?:algorand|http-client|kmd-api)|@algorandfoundation\/algokit-utils\/transact|algosdk|#data-directory|\.\.?\/(?!node\/)[A-Za-z0-9./-]+\.js)$/,
+        /^(@latchkey\/(?:algorand|http-client|kmd-api|kmd-api\/rules)|@algorandfoundation\/algokit-utils\/transact|algosdk|#data-directory|\.\.?\/(?!node\/)[A-Za-z0-9./-]+\.js)$/,
         file,
       )
     }

@@ -1,4 +1,5 @@
 export type { Fetch } from '@latchkey/http-client'
+export { SpendLimit } from '@latchkey/kmd-api/rules'
 export type {
   AgentClient,
   AgentHistory,

@@ -1,6 +1,7 @@
 /** The daemon's operations on agents. Loaded only by the agent views. */
-import type { Agent, AgentLimitUse, AgentRules } from '@latchkey/kmd-client'
-import { toAgent, toLimitUse, writeRules } from './agentResponses.js'
+import { type Rules, writeRules } from '@latchkey/kmd-api/rules'
+import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
+import { toAgent, toLimitUse } from './agentResponses.js'
 import type { Api } from './api.js'
 import * as Fields from './fields.js'
 
@@ -9,7 +10,7 @@ export type NewAgent = {
   walletId: string
   password: string
   addresses: readonly string[]
-  rules: AgentRules
+  rules: Rules
   expiresAtMs: number | undefined
 }
 
@@ -59,7 +60,7 @@ export class AgentsApi {
   async setRules(options: {
     id: string
     password: string
-    rules: AgentRules
+    rules: Rules
     expiresAtMs: number | undefined
   }): Promise<Agent> {
     const { id, password, rules, expiresAtMs = 0 } = options

@@ -6,29 +6,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Network } from '@latchkey/algorand'
+import { type Rules, ruleWarnings } from '@latchkey/kmd-api/rules'
 import algosdk from 'algosdk'
 import { build } from 'vite'
 
-type Limit = {
-  per: string
-  network: string
-  type: string
-  assetId?: bigint
-  amount?: bigint
-  count?: number
-  payee?: string
-}
-type Rules = {
-  networks: string[]
-  limits: Limit[]
-  payees: { allow: string[] | 'all'; deny: string[] }
-  applications: object[]
-  optIns: { network: string; id: bigint }[]
-  dollars: { network: string; id: bigint }[]
-  maxFeeMicroAlgos: bigint
-  maxValidRounds: number
-  ask: { above: object[]; overLimit: boolean; unknownPayee: boolean; otherTypes: boolean }
-}
 type Agent = { rules: Rules; expiresAtMs: number | undefined }
 type AgentNetwork = { genesisHash: string; title: string; isMainnet: boolean; dollarAssetId: bigint | undefined }
 type Draft = { limits: { id: number; amount: string; per: string; payee: string }[] } & { [field: string]: unknown }
@@ -46,7 +27,6 @@ type Model = {
   agentPresets: { presets(network: AgentNetwork): { id: string; draft: Draft }[] }
   agentWords: {
     ruleGroups(agent: Agent, source: object): { title: string; lines: string[] }[]
-    ruleWarnings(rules: Rules): string[]
   }
   dailySpending: {
     dailySpending(
@@ -102,7 +82,7 @@ test('every preset is valid, in dollars and on a network without them', () => {
       const found = read({ ...draft, allow: payee }, network)
       // The owner has to fill in the custom preset.
       assert.equal(found.isValid, id !== 'custom', `${id}: ${JSON.stringify(found, (_, value) => `${value}`)}`)
-      if (found.isValid) assert.deepEqual(model.agentWords.ruleWarnings(found.rules), [], id)
+      if (found.isValid) assert.deepEqual(ruleWarnings(found.rules), [], id)
     }
   }
 })
@@ -191,7 +171,7 @@ test('rules are described in words', () => {
   ]) {
     assert.ok(lines.includes(line), `${line} in ${lines.join('|')}`)
   }
-  assert.match(model.agentWords.ruleWarnings(rules).join(), /no limit in ALGO/)
+  assert.match(ruleWarnings(rules).join(), /no limit in ALGO/)
 })
 
 function record(number: number, event: string, transaction: string, detail: object, atMs = nowMs): AuditRecord {

@@ -1,11 +1,17 @@
 /** Applies the options of `latchkey agent limit` to the rules of an agent. */
-import { SpendLimit } from '@latchkey/algorand'
-import type { AgentLimit, AgentNetworkItem, AgentRules, NewAgentRules } from '@latchkey/kmd-client'
+import {
+  isSameLimit,
+  type Limit,
+  type NetworkItem,
+  type PayeeRules,
+  type Rules,
+  SpendLimit,
+} from '@latchkey/kmd-api/rules'
 import type { Option } from '../Command.js'
 import { UsageError } from '../errors.js'
 import { quoted } from '../format.js'
 import type { RuleNetwork } from './ruleNetwork.js'
-import { addresses, askFrom, itemsFrom, limitsFrom, naming, type RuleValues, readFee } from './rulesFrom.js'
+import { addresses, askFrom, checked, itemsFrom, limitsFrom, naming, type RuleValues, readFee } from './rulesFrom.js'
 
 export const changeOptions = {
   'no-limit': {
@@ -32,21 +38,21 @@ export type ChangeValues = RuleValues & {
 }
 
 /** @throws UsageError that names the option */
-export function changeRules(rules: AgentRules, given: ChangeValues, network: RuleNetwork): NewAgentRules {
+export function changeRules(rules: Rules, given: ChangeValues, network: RuleNetwork): Rules {
   const kept = withoutLimits(rules.limits, given['no-limit'] ?? [], network)
   const added = limitsFrom(given, network)
-  return {
+  return checked({
     ...rules,
-    limits: [...kept.filter((one) => !added.some((other) => isSame(one, other))), ...added],
+    limits: [...kept.filter((one) => !added.some((other) => isSameLimit(one, other))), ...added],
     payees: changePayees(rules, given),
     applications: withItems(rules.applications, itemsFrom('--app', given.app, network)),
     optIns: withItems(rules.optIns, itemsFrom('--opt-in', given['opt-in'], network)),
     ...(given['max-fee'] !== undefined && { maxFeeMicroAlgos: readFee(given['max-fee']) }),
     ask: changeAsk(rules, given, network),
-  }
+  })
 }
 
-function changePayees({ payees }: AgentRules, given: ChangeValues): NewAgentRules['payees'] {
+function changePayees({ payees }: Rules, given: ChangeValues): PayeeRules {
   const [more, removed] = [addresses('--pay-to', given['pay-to']), addresses('--remove', given.remove) ?? []]
   if (given['pay-any'] && more !== undefined) {
     throw new UsageError('--pay-any and --pay-to exclude each other')
@@ -66,7 +72,7 @@ function changePayees({ payees }: AgentRules, given: ChangeValues): NewAgentRule
   }
 }
 
-function changeAsk({ ask }: AgentRules, given: ChangeValues, network: RuleNetwork): AgentRules['ask'] {
+function changeAsk({ ask }: Rules, given: ChangeValues, network: RuleNetwork): Rules['ask'] {
   const asked = askFrom(given, network)
   if (given['no-ask']) return { ...asked, otherTypes: false }
   return {
@@ -77,18 +83,18 @@ function changeAsk({ ask }: AgentRules, given: ChangeValues, network: RuleNetwor
   }
 }
 
-function withItems(items: readonly AgentNetworkItem[], more: readonly AgentNetworkItem[]): AgentNetworkItem[] {
-  const isNew = ({ network, id }: AgentNetworkItem): boolean =>
+function withItems(items: readonly NetworkItem[], more: readonly NetworkItem[]): NetworkItem[] {
+  const isNew = ({ network, id }: NetworkItem): boolean =>
     !items.some((item) => item.network === network && item.id === id)
   return [...items, ...more.filter(isNew)]
 }
 
-function withoutLimits(limits: readonly AgentLimit[], texts: readonly string[], network: RuleNetwork): AgentLimit[] {
+function withoutLimits(limits: readonly Limit[], texts: readonly string[], network: RuleNetwork): Limit[] {
   let left = [...limits]
   const textOf = (limit: SpendLimit.SpendLimit): string => SpendLimit.format(limit, network)
   for (const text of texts) {
     const wanted = textOf(naming('--no-limit', () => SpendLimit.parse(text, network)))
-    const isWanted = (limit: AgentLimit): boolean => limit.network === network.network && textOf(limit) === wanted
+    const isWanted = (limit: Limit): boolean => limit.network === network.network && textOf(limit) === wanted
     if (!left.some(isWanted)) {
       const has = left.map(textOf).join(', ')
       throw new UsageError(`--no-limit: the agent has no limit ${quoted(wanted)}`, { hint: `its limits: ${has}` })
@@ -96,15 +102,4 @@ function withoutLimits(limits: readonly AgentLimit[], texts: readonly string[], 
     left = left.filter((limit) => !isWanted(limit))
   }
   return left
-}
-
-/** Whether one limit replaces the other. */
-function isSame(one: AgentLimit, other: AgentLimit): boolean {
-  const assetOf = (limit: AgentLimit): bigint | string => (limit.type === 'amount' ? limit.assetId : 'count')
-  return (
-    one.per === other.per &&
-    one.network === other.network &&
-    one.payee === other.payee &&
-    assetOf(one) === assetOf(other)
-  )
 }

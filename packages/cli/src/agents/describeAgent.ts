@@ -1,8 +1,8 @@
 /** Describes agents for people and for programs. */
-import { Amount, SpendLimit } from '@latchkey/algorand'
-import type { Agent, AgentLimitUse, AgentRules } from '@latchkey/kmd-client'
+import { describeRules, formatQuantity, type Rules } from '@latchkey/kmd-api/rules'
+import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
 import { printable, quoted } from '../format.js'
-import { dollarOf, networkName } from './ruleNetwork.js'
+import { networkName } from './ruleNetwork.js'
 import { timeText } from './timeText.js'
 
 /** Returns the lines of one agent with its remaining budget. */
@@ -11,7 +11,6 @@ export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): s
   const lines = [
     `${quoted(name)}  ${stateText(agent)}  id ${printable(id)}`,
     `  wallet ${quoted(walletName)}, ${addresses.length === 1 ? 'key' : 'keys'} ${printable(addresses.join(', '))}`,
-    `  network ${rules.networks.map(networkName).join(', ')}`,
     ...budget.map((use) => `  ${limitLine(use, rules)}`),
     ...ruleLines(rules).map((line) => `  ${line}`),
     `  last used: ${agent.lastUsedAtMs === undefined ? 'never' : timeText(agent.lastUsedAtMs)}`,
@@ -49,33 +48,17 @@ export function stateText({ state, expiresAtMs }: Agent): string {
 }
 
 /** Describes the remainder of a limit in its unit. */
-export function limitLine({ text, limit, used, left, resetsAtMs }: AgentLimitUse, rules: AgentRules): string {
+export function limitLine({ text, limit, used, left, resetsAtMs }: AgentLimitUse, { dollars }: Rules): string {
   if (limit.per === 'payment') return printable(text)
-  const amountText = (units: bigint): string => {
-    if (limit.type === 'count') return `${units}`
-    const dollarAssetId = dollarOf(rules, limit.network)
-    return SpendLimit.formatAmount({ assetId: limit.assetId, amount: units }, { dollarAssetId })
-  }
+  const amountText = (quantity: bigint): string => formatQuantity(limit, quantity, dollars)
   const more = resetsAtMs === undefined ? '' : `, more at ${timeText(resetsAtMs)}`
   return `${printable(text)}: ${amountText(left)} left, ${amountText(used)} used${more}`
 }
 
-function ruleLines(rules: AgentRules): string[] {
-  const { payees, applications, optIns, maxFeeMicroAlgos, ask } = rules
-  const ids = (items: readonly { id: bigint }[]): string => items.map(({ id }) => id).join(', ')
-  return [
-    payees.allow === 'all' ? 'may pay any address' : `may pay ${printable(payees.allow.join(', ')) || 'no address'}`,
-    ...(payees.deny.length === 0 ? [] : [`may never pay ${printable(payees.deny.join(', '))}`]),
-    ...(applications.length === 0 ? [] : [`may call applications ${ids(applications)}`]),
-    ...(optIns.length === 0 ? [] : [`may opt in to assets ${ids(optIns)}`]),
-    `transaction fee at most ${Amount.formatAlgos(maxFeeMicroAlgos)}`,
-    ...ask.above.map(({ network, ...amount }) => {
-      return `asks you above ${SpendLimit.formatAmount(amount, { dollarAssetId: dollarOf(rules, network) })}`
-    }),
-    ...(ask.overLimit ? ['asks you beyond a limit'] : []),
-    ...(ask.unknownPayee ? ['asks you about other payees'] : []),
-    ...(ask.otherTypes ? ['asks you about every application call and opt-in'] : []),
-  ]
+/** Leaves out the limits, which the budget describes. */
+function ruleLines(rules: Rules): string[] {
+  const [, ...groups] = describeRules(rules, { networkName })
+  return groups.map(({ title, lines }) => printable(`${title}: ${lines.join(' ')}`))
 }
 
 function useJson({ limit, text, used, left, resetsAtMs }: AgentLimitUse): object {

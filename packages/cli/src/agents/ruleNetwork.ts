@@ -1,6 +1,7 @@
 /** The network of limits. */
 import { Bytes, Network } from '@latchkey/algorand'
-import type { Agent, AgentRules } from '@latchkey/kmd-client'
+import { dollarOf, type Rules } from '@latchkey/kmd-api/rules'
+import type { Agent } from '@latchkey/kmd-client'
 import type { Chain } from '@latchkey/x402/client'
 import { UsageError } from '../errors.js'
 import { quoted } from '../format.js'
@@ -10,12 +11,6 @@ export type RuleNetwork = { readonly network: string; readonly dollarAssetId: bi
 
 export function networkOfChain({ genesisHash, dollarAssetId }: Chain): RuleNetwork {
   return { network: Bytes.toBase64(genesisHash), dollarAssetId }
-}
-
-/** The dollar asset of a network: the built-in one of a public network, or else the one that the owner named. */
-export function dollarOf({ dollars }: Pick<AgentRules, 'dollars'>, network: string): bigint | undefined {
-  const known = Network.known.find(({ genesisHash }) => genesisHash === network)?.usdcAssetId
-  return known ?? dollars.find((dollar) => dollar.network === network)?.id
 }
 
 /** The network of an agent, or the given one if it has several. */
@@ -30,7 +25,7 @@ export function networkOfAgent({ name, rules }: Agent, given: string | undefined
       hint: `choose one with --network; ${named(rules)}`,
     })
   }
-  return { network, dollarAssetId: dollarOf(rules, network) }
+  return { network, dollarAssetId: dollarOf(network, rules.dollars) }
 }
 
 /** Returns the name of a public network, and the CAIP-2 id of any other. */
@@ -42,7 +37,7 @@ export function networkName(genesisHash: string): string {
   return Network.known.find((one) => one.genesisHash === genesisHash)?.name ?? caip2()
 }
 
-function named({ networks }: AgentRules): string {
+function named({ networks }: Rules): string {
   return `it signs for ${networks.map(networkName).join(', ')}`
 }
 

@@ -1,8 +1,20 @@
 /** Builds the rules of an agent from the options of a command. */
-import { Address, Network, SpendLimit } from '@latchkey/algorand'
-import type { AgentAsk, AgentLimit, AgentNetworkItem, NewAgentRules } from '@latchkey/kmd-client'
+import { Address } from '@latchkey/algorand'
+import {
+  type AskRules,
+  completeRules,
+  declaredDollars,
+  type Limit,
+  type NetworkItem,
+  type NewRules,
+  parseId,
+  type Rules,
+  RulesError,
+  SpendLimit,
+  validateRules,
+} from '@latchkey/kmd-api/rules'
 import type { Option } from '../Command.js'
-import { UsageError } from '../errors.js'
+import { CommandError, UsageError } from '../errors.js'
 import { quoted } from '../format.js'
 import type { RuleNetwork } from './ruleNetwork.js'
 
@@ -75,57 +87,57 @@ export type RuleValues = {
 }
 
 /** Returns the rules of a new agent. @throws UsageError that names the option */
-export function rulesFrom(given: RuleValues, network: RuleNetwork): NewAgentRules {
+export function rulesFrom(given: RuleValues, network: RuleNetwork): Rules {
   const limits = limitsFrom(given, network)
   if (!limits.some(({ type }) => type === 'amount')) {
     throw new UsageError('an agent needs a spending limit', {
       hint: "give --limit '$5/day' or --limit '2 ALGO/total'; an asset without a limit cannot be spent",
     })
   }
-  return {
+  return checked({
     networks: [network.network],
     limits,
     payees: { allow: addresses('--pay-to', given['pay-to']) ?? 'all', deny: addresses('--deny', given.deny) ?? [] },
     applications: itemsFrom('--app', given.app, network),
     optIns: itemsFrom('--opt-in', given['opt-in'], network),
-    dollars: dollarsFrom(network),
+    dollars: declaredDollars(network.network, network.dollarAssetId),
     ...(given['max-fee'] !== undefined && { maxFeeMicroAlgos: readFee(given['max-fee']) }),
     ask: askFrom(given, network),
-  }
+  })
 }
 
-/** The owner names the dollar asset of a network that is not public. */
-function dollarsFrom({ network, dollarAssetId }: RuleNetwork): AgentNetworkItem[] {
-  const isPublic = Network.known.some(({ genesisHash }) => genesisHash === network)
-  return isPublic || dollarAssetId === undefined ? [] : [{ network, id: dollarAssetId }]
+/** Returns complete rules, checked as the daemon does, before a password is needed. @throws CommandError */
+export function checked(given: NewRules): Rules {
+  const rules = completeRules(given)
+  try {
+    validateRules(rules)
+  } catch (error) {
+    if (!(error instanceof RulesError)) throw error
+    throw new CommandError('invalid_agent', error.message, { cause: error })
+  }
+  return rules
 }
 
 export function itemsFrom(
   option: '--app' | '--opt-in',
   ids: readonly string[] | undefined,
   { network }: RuleNetwork,
-): AgentNetworkItem[] {
+): NetworkItem[] {
   return [...new Set(ids)].map((id) => ({ network, id: readId(option, id) }))
 }
 
 /** Returns the limits in the options. */
-export function limitsFrom({ limit = [], each = [] }: RuleValues, network: RuleNetwork): AgentLimit[] {
+export function limitsFrom({ limit = [], each = [] }: RuleValues, network: RuleNetwork): Limit[] {
   const texts: readonly [string, string][] = [
     ...limit.map((text): [string, string] => ['--limit', text]),
     ...each.map((text): [string, string] => ['--each', `each ${text}`]),
   ]
   return texts.map(([option, text]) => {
-    const limit = naming(option, () => SpendLimit.parse(text, network))
-    if (limit.type === 'count' && limit.per === 'payment') {
-      throw new UsageError(`${option} ${quoted(text)} lacks a period`, {
-        hint: "write '20 payments/hour'",
-      })
-    }
-    return { ...limit, network: network.network }
+    return { ...naming(option, () => SpendLimit.parse(text, network)), network: network.network }
   })
 }
 
-export function askFrom(given: RuleValues, network: RuleNetwork): AgentAsk {
+export function askFrom(given: RuleValues, network: RuleNetwork): AskRules {
   const above = (given['ask-above'] ?? []).map((text) => ({
     network: network.network,
     ...naming('--ask-above', () => SpendLimit.parseAmount(text, network)),
@@ -142,14 +154,13 @@ export function addresses(option: string, given: readonly string[] | undefined):
 }
 
 export function readFee(text: string): bigint {
-  const { assetId, amount } = naming('--max-fee', () => SpendLimit.parseAmount(text))
-  if (assetId === 0n) return amount
-  throw new UsageError('--max-fee must be an amount of ALGO, such as 0.01 ALGO')
+  return naming('--max-fee', () => SpendLimit.parseFee(text))
 }
 
 function readId(option: string, text: string): bigint {
-  if (/^[1-9][0-9]{0,19}$/.test(text)) return BigInt(text)
-  throw new UsageError(`${option} ${quoted(text)} is not an id, which is a whole number above 0`)
+  const id = parseId(text)
+  if (id === undefined) throw new UsageError(`${option} ${quoted(text)} is not an id: a whole number above 0`)
+  return id
 }
 
 /** Converts a parse error to one that names the option. */

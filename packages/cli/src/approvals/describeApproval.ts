@@ -2,9 +2,9 @@
  * Describes an approval for the owner who decides: the signed content first, the caller's claims last and marked as
  * claims.
  */
+import { formatUnits } from '@latchkey/kmd-api/rules'
 import type { Approval } from '@latchkey/kmd-client'
 import { timeText } from '../agents/timeText.js'
-import { unitText } from '../agents/unitText.js'
 import { printable, quoted } from '../format.js'
 
 /** Returns the lines of one approval. Untrusted parts take one line each. */
@@ -47,5 +47,7 @@ function stateText(state: Approval['state']): string {
 
 function leftLine({ rule, unit, asked, left }: Approval): string[] {
   if (asked === undefined || left === undefined) return []
-  return [`  Needs ${unitText(asked, unit)}; the rule ${printable(rule)} leaves ${unitText(left, unit)}.`]
+  return [
+    `  Needs ${printable(formatUnits(asked, unit))}; the rule ${printable(rule)} leaves ${printable(formatUnits(left, unit))}.`,
+  ]
 }

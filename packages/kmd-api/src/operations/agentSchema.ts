@@ -1,13 +1,8 @@
 /** Agents and their rules as members of requests and responses. */
-import { ascii, bool, uint } from '../members.js'
-import type { Field, FieldsOf, Member, MembersOf, Shape } from '../Schema.js'
 
-export const mostKeys = 32
-export const mostNetworks = 8
-export const mostLimits = 100
-export const mostPayees = 1_000
-export const mostItems = 100
-export const mostThresholds = 100
+import { ascii, bool, uint } from '../members.js'
+import { bounds } from '../rules/bounds.js'
+import type { Field, Member, MembersOf, Shape } from '../Schema.js'
 
 const list = <const K>(name: string, of: K, max: number) =>
   ({ type: 'list', of, max, tooLong: 'bad_agent', tooLongText: `${name} is too long, must be <= ${max}` }) as const
@@ -34,10 +29,10 @@ export const rulesField = {
   kind: {
     type: 'object',
     fields: [
-      { name: 'networks', kind: list('rules.networks', ascii, mostNetworks), about: 'Genesis hashes, in base64' },
+      { name: 'networks', kind: list('rules.networks', ascii, bounds.networks), about: 'Genesis hashes, in base64' },
       {
         name: 'limits',
-        kind: list('rules.limits', { type: 'object', fields: limitFields } as const, mostLimits),
+        kind: list('rules.limits', { type: 'object', fields: limitFields } as const, bounds.limits),
         about: 'At least one of an amount; an asset without a limit cannot be spent, and fees count as Algos',
       },
       {
@@ -47,24 +42,24 @@ export const rulesField = {
           type: 'object',
           fields: [
             { name: 'allow_all', kind: bool, about: 'Whether every address may be paid that is not in deny' },
-            { name: 'allow', kind: list('rules.payees.allow', ascii, mostPayees), about: 'Addresses' },
-            { name: 'deny', kind: list('rules.payees.deny', ascii, mostPayees), about: 'Addresses' },
+            { name: 'allow', kind: list('rules.payees.allow', ascii, bounds.payees), about: 'Addresses' },
+            { name: 'deny', kind: list('rules.payees.deny', ascii, bounds.payees), about: 'Addresses' },
           ],
         },
       },
       {
         name: 'applications',
-        kind: list('rules.applications', { type: 'object', fields: itemFields } as const, mostItems),
+        kind: list('rules.applications', { type: 'object', fields: itemFields } as const, bounds.items),
         about: 'Applications that it may call',
       },
       {
         name: 'opt_ins',
-        kind: list('rules.opt_ins', { type: 'object', fields: itemFields } as const, mostItems),
+        kind: list('rules.opt_ins', { type: 'object', fields: itemFields } as const, bounds.items),
         about: 'Assets that it may opt in to',
       },
       {
         name: 'dollars',
-        kind: list('rules.dollars', { type: 'object', fields: itemFields } as const, mostNetworks),
+        kind: list('rules.dollars', { type: 'object', fields: itemFields } as const, bounds.networks),
         about:
           'Assets with six decimals that are shown as dollars, on networks that are not public; they allow nothing',
       },
@@ -81,7 +76,7 @@ export const rulesField = {
               kind: list(
                 'rules.ask.above',
                 { type: 'object', fields: [network, assetId, amount] } as const,
-                mostThresholds,
+                bounds.thresholds,
               ),
               about: 'A payment above one of these needs an approval',
             },
@@ -96,8 +91,6 @@ export const rulesField = {
 } as const satisfies Field
 
 /** The rules of an agent in a request. */
-export type RulesInput = FieldsOf<readonly [typeof rulesField]>['rules']
-
 const text = { type: 'string' } as const
 const flag = { type: 'bool' } as const
 const integer = { type: 'uint', format: 'int64' } as const

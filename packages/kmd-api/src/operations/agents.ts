@@ -2,11 +2,13 @@
  * The owner's operations on agents. Any operation that can widen an agent's permissions needs the password of its
  * wallet.
  */
+
 import { ownersAlone } from '../agentAccess.js'
 import { define } from '../Description.js'
 import { ascii, bytes, password, text, uint } from '../members.js'
 import { extraPrefix } from '../paths.js'
-import { agentMember, agentShape, budgetMember, decisionMembers, mostKeys, rulesField } from './agentSchema.js'
+import { bounds } from '../rules/bounds.js'
+import { agentMember, agentShape, budgetMember, decisionMembers, rulesField } from './agentSchema.js'
 import { auditRecord } from './audit.js'
 
 const agentField = { name: 'agent', kind: text, about: 'The name or the id of the agent' } as const
@@ -48,11 +50,11 @@ export const agentOperations = {
         kind: {
           type: 'list',
           of: ascii,
-          max: mostKeys,
+          max: bounds.keys,
           tooLong: 'bad_agent',
-          tooLongText: `addresses is too long, must be <= ${mostKeys}`,
+          tooLongText: `addresses is too long, must be <= ${bounds.keys}`,
         },
-        about: 'The keys of the wallet that it may use, 1 to 32',
+        about: `The keys of the wallet that it may use, 1 to ${bounds.keys}`,
       },
       rulesField,
       expiry,

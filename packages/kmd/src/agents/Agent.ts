@@ -2,6 +2,7 @@
  * An agent: a named grant that lets one program sign payments with keys of one wallet, within rules. The owner creates
  * it and the daemon enforces it.
  */
+import type { Rules } from '@latchkey/kmd-api/rules'
 
 /**
  * An agent's state. The last four states are final. `suspended` means that the daemon no longer knows how much the
@@ -28,66 +29,6 @@ export type Agent = {
   /** The time of the last signature. @default never signed */
   readonly lastUsedAtMs: number | undefined
   readonly rules: Rules
-}
-
-/** The rules of an agent. A transaction that no rule allows is refused. */
-export type Rules = {
-  /** Genesis hashes in standard base64, at least one. */
-  readonly networks: readonly string[]
-  /** An asset without a limit cannot be spent. Fees count as Algos. */
-  readonly limits: readonly Limit[]
-  readonly payees: PayeeRules
-  /** Applications that the agent may call, and assets that it may opt in to. Each belongs to one network. */
-  readonly applications: readonly NetworkItem[]
-  readonly optIns: readonly NetworkItem[]
-  /**
-   * Assets that the owner declared as dollars with six decimals, at most one per network. Public networks have built-in
-   * entries.
-   */
-  readonly dollars: readonly NetworkItem[]
-  /** The maximum fee of one transaction. A hard rule. */
-  readonly maxFeeMicroAlgos: bigint
-  /** The maximum number of rounds from first to last valid round. A hard rule. */
-  readonly maxValidRounds: number
-  readonly ask: AskRules
-}
-
-/** An application or asset on one network. */
-export type NetworkItem = { readonly network: string; readonly id: bigint }
-
-/** The period that a limit covers. Hours, days, weeks and 30 days are rolling windows. */
-export type Period = 'payment' | 'hour' | 'day' | 'week' | '30days' | 'total'
-
-/** A limit on the amount of one asset, or on the number of payments, in a period. */
-export type Limit = {
-  readonly per: Period
-  /** The network's genesis hash, in standard base64. */
-  readonly network: string
-  /** Counts only payments to this address. @default all payments */
-  readonly payee?: string | undefined
-} & (
-  | { readonly type: 'amount'; readonly assetId: bigint; readonly amount: bigint }
-  | { readonly type: 'count'; readonly count: number }
-)
-
-/** The payees that the agent may pay. */
-export type PayeeRules = {
-  /** @default every payee that is not denied */
-  readonly allow: readonly string[] | undefined
-  /** Takes precedence over `allow`, and over an approval. */
-  readonly deny: readonly string[]
-}
-
-/** The cases that need the owner's approval instead of being refused. */
-export type AskRules = {
-  /** A payment above one of these amounts needs an approval, even if the limits allow it. */
-  readonly above: readonly { readonly network: string; readonly assetId: bigint; readonly amount: bigint }[]
-  /** Whether a payment over a limit needs an approval. @default false: it is refused */
-  readonly overLimit: boolean
-  /** Whether a payee outside `payees.allow` needs an approval. @default false: it is refused */
-  readonly unknownPayee: boolean
-  /** Whether every call to a granted application, and every opt-in, needs an approval. @default false */
-  readonly otherTypes: boolean
 }
 
 /** Why a signature was refused: machine-readable members, and a `message` for people. */

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Address, Bytes, Ed25519, Network, Transaction } from '@latchkey/algorand'
 import * as Libsodium from '@latchkey/algorand/sodium'
+import type { Limit, Rules } from '@latchkey/kmd-api/rules'
 import { fileName, type OpenStateOptions, openState, type State } from '../state/openState.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
-import type { Limit, Rules } from './Agent.js'
 import type { Agents, GrantedKey, NewAgent } from './Agents.js'
 
 export const network = Network.testnet.genesisHash
@@ -37,7 +37,7 @@ export function rulesOf(limits: readonly Limit[], rules: Partial<Rules> = {}): R
   return {
     networks: [network],
     limits,
-    payees: { allow: undefined, deny: [] },
+    payees: { allow: 'all', deny: [] },
     applications: [],
     optIns: [],
     dollars: [],

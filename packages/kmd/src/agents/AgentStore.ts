@@ -1,8 +1,10 @@
 /** Stores agents and their sealed keys in the state file, with an identical copy in memory. */
+
+import type { Rules } from '@latchkey/kmd-api/rules'
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import * as Secret from '../wallet/Secret.js'
-import type { Agent, AgentState, Rules } from './Agent.js'
+import type { Agent, AgentState } from './Agent.js'
 import * as RulesJson from './rulesJson.js'
 
 /** An agent with the data needed to verify its token and to sign for it. */

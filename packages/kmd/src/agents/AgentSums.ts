@@ -1,7 +1,7 @@
 /** Sums one agent's spending for each of its limits, in memory. The file holds the same data; this is faster. */
-import type { Limit, Period, Rules } from './Agent.js'
+import { type Limit, type Period, quantityOf, type Rules } from '@latchkey/kmd-api/rules'
 import type { LimitUse } from './AgentsApi.js'
-import { mostOf, type Sums } from './decide.js'
+import type { Sums } from './decide.js'
 import { maxInteger } from './PaymentFacts.js'
 import { Series } from './Series.js'
 
@@ -75,7 +75,7 @@ export class AgentSums implements Sums {
 
   /** A limit and its remaining budget. */
   use(limit: Limit, nowMs: number): LimitUse {
-    const most = mostOf(limit)
+    const most = quantityOf(limit)
     if (limit.per === 'payment') return { limit, used: 0n, left: most, resetsAtMs: undefined }
     const used = this.used(limit, nowMs)
     const resetsAtMs = used === 0n ? undefined : this.freeAt(limit, used - 1n, nowMs)

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Transaction } from '@latchkey/algorand'
+import type { Limit, Period } from '@latchkey/kmd-api/rules'
 import { fuzzRuns } from '../testing/TestApp.test.helper.js'
-import type { Limit, Period } from './Agent.js'
 import {
   count,
   key,
@@ -113,9 +113,12 @@ async function run(t: Parameters<typeof openAgents>[0], seed: number): Promise<v
 function limitsOf(random: (below: number) => number): Limit[] {
   const periods = ['hour', 'day', 'week', '30days', 'total'] as const
   const per = () => periods[random(periods.length)]!
+  // The periods of two limits on the same asset differ.
+  const first = random(periods.length)
+  const second = (first + 1 + random(periods.length - 1)) % periods.length
   return [
-    limit(per(), BigInt(50 + random(100))),
-    limit(per(), BigInt(50 + random(100))),
+    limit(periods[first]!, BigInt(50 + random(100))),
+    limit(periods[second]!, BigInt(50 + random(100))),
     limit('payment', BigInt(10 + random(20))),
     limit(per(), BigInt(50 + random(100)), usdc),
     limit(per(), BigInt(20 + random(50)), usdc, payee.address),

@@ -24,7 +24,7 @@ import type {
 import * as AgentToken from './AgentToken.js'
 import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
-import { checkAddresses, checkExpiry, checkName, checkRules } from './checkRules.js'
+import { checkExpiry, checkKeys, checkName, checkRules } from './checkAgent.js'
 import { addressText, isRefusal, readFacts } from './PaymentFacts.js'
 import { Rounds } from './Rounds.js'
 import * as SealedKeys from './SealedKeys.js'
@@ -155,7 +155,7 @@ export class Agents implements AgentsApi {
   async create({ name, walletId, keys, rules, expiresAtMs }: NewAgent, actor: Actor = owner): Promise<NewToken> {
     const label = checkName(name)
     const addresses = keys.map(({ address }) => address)
-    checkAddresses(addresses)
+    checkKeys(addresses)
     checkRules(rules)
     checkExpiry(expiresAtMs, this.#clock.now())
     const { token, ...parts } = AgentToken.create()

@@ -1,7 +1,8 @@
 /** The contract between the API operations and the agents. */
 import type { Transaction } from '@latchkey/algorand'
+import type { Limit, Rules } from '@latchkey/kmd-api/rules'
 import type { Actor } from '../audit/AuditRecord.js'
-import type { Agent, AgentRefusal, Limit, Rules } from './Agent.js'
+import type { Agent, AgentRefusal } from './Agent.js'
 
 /**
  * A request with an agent's token. The session is checked again before each signature, because the agent may have ended

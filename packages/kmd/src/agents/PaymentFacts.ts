@@ -3,6 +3,7 @@
  * here is refused, so a later protocol version adds nothing that an agent may sign.
  */
 import { Address, BoundedMap, Bytes, Transaction } from '@latchkey/algorand'
+import { bounds } from '@latchkey/kmd-api/rules'
 import type { AgentRefusal } from './Agent.js'
 
 /** An amount of one asset that leaves the sender. Asset 0 is Algos. */
@@ -92,7 +93,7 @@ const fieldUses = {
 } as const satisfies { readonly [field in keyof Fields]-?: FieldUse }
 
 /** The maximum of SQLite's integers, and so of what can be counted. No ledger has more. */
-export const maxInteger = 2n ** 63n - 1n
+export const maxInteger = bounds.integer
 
 /**
  * Returns the facts of a transaction, or why no rule can allow it.

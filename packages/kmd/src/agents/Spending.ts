@@ -3,10 +3,11 @@
  * then is a signature made. Sums are in memory, and match the file at the end of each transaction.
  */
 import { Transaction } from '@latchkey/algorand'
+import type { Rules } from '@latchkey/kmd-api/rules'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
-import type { AgentRefusal, Rules } from './Agent.js'
+import type { AgentRefusal } from './Agent.js'
 import type { StoredAgent } from './AgentStore.js'
 import type { AgentSums } from './AgentSums.js'
 import type { Claim, Decision, LimitUse } from './AgentsApi.js'

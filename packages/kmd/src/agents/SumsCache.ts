@@ -4,7 +4,7 @@
  * in between. Within a transaction they are read all at once, which happens only if they were dropped in between.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Rules } from './Agent.js'
+import type { Rules } from '@latchkey/kmd-api/rules'
 import type { StoredAgent } from './AgentStore.js'
 import { AgentSums } from './AgentSums.js'
 import type { Reservations } from './Reservations.js'

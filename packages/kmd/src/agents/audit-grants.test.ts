@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
-import type { Rules } from './Agent.js'
-import { count, keyOf, limit, network, openAgents, pay, rulesOf, walletId } from './AgentFixture.test.helper.js'
+import type { Rules } from '@latchkey/kmd-api/rules'
+import { count, keyOf, limit, network, openAgents, pay, payee, rulesOf, walletId } from './AgentFixture.test.helper.js'
 
 const otherNetwork = Buffer.alloc(32, 7).toString('base64')
 
@@ -22,7 +22,9 @@ test('a record of an agent has its applications, opt-ins, maximum fee, validity 
   const items = (...ids: bigint[]) => ids.map((id) => ({ network, id }))
   const grant = { applications: items(7n, 8n), optIns: items(9n), ask, maxFeeMicroAlgos: 3_000n, maxValidRounds: 50 }
   const { id } = await create([limit('day', 100n)], grant)
-  await agents.setRules(id, { rules: rulesOf([count('hour', 3)], { ask: { ...ask, above: [], otherTypes: true } }) })
+  await agents.setRules(id, {
+    rules: rulesOf([limit('day', 100n), count('hour', 3)], { ask: { ...ask, above: [], otherTypes: true } }),
+  })
   const { records } = await audit.search({ count: 10, afterNumber: 0, events: ['agent_created', 'agent_changed'] })
   const [created, changed] = records.map(({ detail }) => detail!)
   assert.deepEqual(
@@ -120,11 +122,12 @@ test('a signature names the key that signed, and the sender if it is another acc
 
 test('the rule of a signature states how many more limits it counts against', async (t) => {
   const { create, sign, audit } = openAgents(t)
-  const limits = [1, 2, 3, 4, 5, 6].map((index) => limit('day', 100n + BigInt(index)))
+  const periods = ['hour', 'day', 'week', '30days', 'total'] as const
+  const limits = [...periods.map((per) => limit(per, 101n)), limit('day', 106n, 0n, payee.address)]
   const { token } = await create(limits)
   await sign(token, pay(1n))
   const [record] = (await audit.search({ count: 1, events: ['transaction_signed'] })).records
-  assert.match(String(record!.detail!['rule']), /^(0\.000\d+ ALGO\/day, ){4}and 2 more limits$/)
+  assert.match(String(record!.detail!['rule']), /^(0\.000\d+ ALGO\/\w+, ){4}and 2 more limits$/)
 })
 
 test('a search returns a bounded part at once, and continues from there', async (t) => {

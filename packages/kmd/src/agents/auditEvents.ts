@@ -1,9 +1,16 @@
 /** Builds the audit records of agents. */
 import { Transaction, VisibleText } from '@latchkey/algorand'
+import {
+  type Dollars,
+  formatAmount,
+  formatLimit,
+  formatQuantity,
+  type NetworkItem,
+  type Rules,
+} from '@latchkey/kmd-api/rules'
 import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
-import type { Agent, AgentRefusal, NetworkItem, Rules } from './Agent.js'
+import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim, LimitUse } from './AgentsApi.js'
-import { amountText, type Dollars, limitText, quantityText } from './limitText.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
 import type { OpenReservation } from './Reservations.js'
 
@@ -54,7 +61,7 @@ export function confirmed(agent: Agent, uses: readonly LimitUse[], actor: Actor)
   const { dollars } = agent.rules
   const used = uses
     .filter(({ limit }) => limit.per !== 'payment')
-    .map(({ limit, used: spent }) => `${quantityText(limit, spent, dollars)} of ${limitText(limit, dollars)}`)
+    .map(({ limit, used: spent }) => `${formatQuantity(limit, spent, dollars)} of ${formatLimit(limit, dollars)}`)
   const event = changed('agent_confirmed', agent, actor)
   return { ...event, detail: { ...event.detail, used } }
 }
@@ -79,8 +86,8 @@ function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: 
   return {
     addresses,
     networks,
-    limits: rules.limits.map((limit) => `${limitText(limit, dollars)}${on(limit.network)}`),
-    ...(payees.allow === undefined ? {} : { pay_to: payees.allow }),
+    limits: rules.limits.map((limit) => `${formatLimit(limit, dollars)}${on(limit.network)}`),
+    ...(payees.allow === 'all' ? {} : { pay_to: payees.allow }),
     ...(payees.deny.length === 0 ? {} : { denied: payees.deny }),
     ...items('applications', rules.applications),
     ...items('opt_ins', rules.optIns),
@@ -95,9 +102,7 @@ function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: 
 /** The cases that need the owner's approval. */
 function askOf({ ask, dollars }: Rules, on: (network: string) => string): string[] {
   return [
-    ...ask.above.map(
-      ({ network, assetId, amount }) => `above ${amountText({ network, id: assetId }, amount, dollars)}${on(network)}`,
-    ),
+    ...ask.above.map((one) => `above ${formatAmount(one, dollars)}${on(one.network)}`),
     ...(ask.overLimit ? ['over-limit'] : []),
     ...(ask.unknownPayee ? ['unknown-payee'] : []),
     ...(ask.otherTypes ? ['other-types'] : []),
@@ -136,7 +141,7 @@ function paymentDetails(facts: Facts, dollars: Dollars): { [member: string]: str
     detail['asset'] = `${assetId}`
     detail['amount'] = `${amount}`
     detail['payee'] = payee!
-    detail['text'] = amountText({ network, id: assetId }, amount, dollars)
+    detail['text'] = formatAmount({ network, assetId, amount }, dollars)
   }
   return detail
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Bytes } from '@latchkey/algorand'
-import type { Limit, Rules } from './Agent.js'
+import { formatLimit, type Limit, type Rules } from '@latchkey/kmd-api/rules'
 import {
   count,
   type Fields,
@@ -18,7 +18,6 @@ import {
 } from './AgentFixture.test.helper.js'
 import type { Decision } from './Agents.js'
 import { decide, type Sums } from './decide.js'
-import { limitText } from './limitText.js'
 import { readFacts } from './PaymentFacts.js'
 
 const nothingSpent: Sums = { used: () => 0n, freeAt: () => undefined }
@@ -165,11 +164,11 @@ test('each limit is allowed up to its last unit', () => {
   ]
   for (const [one, signed] of cases) {
     const rules = rulesOf([one])
-    assert.equal(outcome(signed(100n), rules), 'allowed', limitText(one, []))
-    assert.equal(outcome(signed(101n), rules), 'agent_limit_exceeded', limitText(one, []))
+    assert.equal(outcome(signed(100n), rules), 'allowed', formatLimit(one, []))
+    assert.equal(outcome(signed(101n), rules), 'agent_limit_exceeded', formatLimit(one, []))
     if (one.per === 'payment') continue
-    assert.equal(outcome(signed(60n), rules, spent(40n)), 'allowed', limitText(one, []))
-    assert.equal(outcome(signed(61n), rules, spent(40n)), 'agent_limit_exceeded', limitText(one, []))
+    assert.equal(outcome(signed(60n), rules, spent(40n)), 'allowed', formatLimit(one, []))
+    assert.equal(outcome(signed(61n), rules, spent(40n)), 'agent_limit_exceeded', formatLimit(one, []))
   }
   assert.equal(outcome(pay(1n), rulesOf([algos, count('day', 3)]), spent(2n)), 'allowed')
   assert.equal(outcome(pay(1n), rulesOf([algos, count('day', 3)]), spent(3n)), 'agent_limit_exceeded')
@@ -218,9 +217,9 @@ test('a private network has the dollar that its owner declared, and a public one
   assert.deepEqual([asks.refusal.rule, asks.refusal.unit], ['ask above $0.25', 'USDC'])
   const allowed = decided(transfer(1n, { gh }).bytes, rules)
   assert.equal(allowed.type === 'allowed' && allowed.rule, '$1/day')
-  assert.equal(limitText(limits[0]!, []), `1000000 asset ${usdc}/day`)
+  assert.equal(formatLimit(limits[0]!, []), `1000000 asset ${usdc}/day`)
   // On a public network, only its USDC is a dollar, even if the rules declared another asset.
-  assert.equal(limitText(limit('day', 5n, 123n), [{ network, id: 123n }]), '5 asset 123/day')
+  assert.equal(formatLimit(limit('day', 5n, 123n), [{ network, id: 123n }]), '5 asset 123/day')
 })
 
 test('texts of limits', () => {
@@ -233,5 +232,5 @@ test('texts of limits', () => {
     [count('hour', 20), '20 payments/hour'],
     [limit('30days', 1_500_000n, 0n, payee.address), `1.5 ALGO/30days to ${payee.address}`],
   ]
-  for (const [one, text] of texts) assert.equal(limitText(one, []), text)
+  for (const [one, text] of texts) assert.equal(formatLimit(one, []), text)
 })

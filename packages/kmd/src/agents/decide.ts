@@ -5,9 +5,19 @@
  * that asks the owner.
  */
 import { Amount } from '@latchkey/algorand'
-import type { Agent, AgentRefusal, Limit, Rules } from './Agent.js'
+import {
+  assetUnit,
+  type Dollars,
+  formatAmount,
+  formatLimit,
+  formatQuantity,
+  type Limit,
+  quantityOf,
+  type Rules,
+  unitOf,
+} from '@latchkey/kmd-api/rules'
+import type { Agent, AgentRefusal } from './Agent.js'
 import type { Decision } from './AgentsApi.js'
-import { amountText, assetUnit, type Dollars, limitText, quantityText, unitOf } from './limitText.js'
 import { type Facts, isRefusal, type Spending } from './PaymentFacts.js'
 import type { LastRound } from './Rounds.js'
 
@@ -148,7 +158,7 @@ function applies({ network, payee }: Limit, facts: Facts): boolean {
 }
 
 function payeeRefusals({ kind, payee }: Facts, { payees, ask }: Rules): Soft[] {
-  if (kind !== 'payment' || payees.allow === undefined || payees.allow.includes(payee!)) return []
+  if (kind !== 'payment' || payees.allow === 'all' || payees.allow.includes(payee!)) return []
   const message = `${payee} is not among the addresses that this agent may pay.`
   return [{ asks: ask.unknownPayee, refusal: plain('agent_payee_unknown', 'pay-to', message) }]
 }
@@ -159,7 +169,7 @@ function limitRefusals(facts: Facts, { limits, dollars, ask }: Rules, sums: Sums
     if (!applies(limit, facts)) continue
     const asked = askedOf(limit, facts)
     if (asked === 0n) continue
-    const most = mostOf(limit)
+    const most = quantityOf(limit)
     const used = limit.per === 'payment' ? 0n : sums.used(limit, nowMs)
     if (used + asked <= most) continue
     const left = used < most ? most - used : 0n
@@ -174,10 +184,6 @@ function endOf({ resetsAtMs }: AgentRefusal): number {
   return resetsAtMs ?? Number.POSITIVE_INFINITY
 }
 
-export function mostOf(limit: Limit): bigint {
-  return limit.type === 'count' ? BigInt(limit.count) : limit.amount
-}
-
 /** The share of a limit that a transaction uses. Opt-ins and calls also count as payments. */
 function askedOf(limit: Limit, { spends }: Facts): bigint {
   if (limit.type === 'count') return 1n
@@ -187,8 +193,8 @@ function askedOf(limit: Limit, { spends }: Facts): bigint {
 type Excess = { readonly asked: bigint; readonly left: bigint; readonly resetsAtMs: number | undefined }
 
 function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars: Dollars): AgentRefusal {
-  const rule = limitText(limit, dollars)
-  const shown = (amount: bigint): string => quantityText(limit, amount, dollars)
+  const rule = formatLimit(limit, dollars)
+  const shown = (amount: bigint): string => formatQuantity(limit, amount, dollars)
   const when = resetsAtMs === undefined ? '' : ` Enough is available at ${new Date(resetsAtMs).toISOString()}.`
   const fee = limit.type === 'amount' && limit.assetId === 0n ? ' (with the fee)' : ''
   const message = `This payment needs ${shown(asked)}${fee}; ${shown(left)} is left of the limit ${rule}.${when}`
@@ -205,7 +211,7 @@ function askRefusals({ kind, network, assetId, amount }: Facts, { ask, dollars }
   const above = ask.above.filter((one) => one.network === network && one.assetId === assetId && amount > one.amount)
   const asset = { network, id: assetId }
   return above.map((one) => {
-    const most = amountText(asset, one.amount, dollars)
+    const most = formatAmount(one, dollars)
     const message = `A payment above ${most} needs the approval of the owner.`
     const refusal = plain('agent_approval_required', `ask above ${most}`, message)
     return { asks: true, refusal: { ...refusal, unit: assetUnit(asset, dollars), asked: amount, left: one.amount } }
@@ -219,7 +225,7 @@ function allowingRule(facts: Facts, { limits, dollars }: Rules): string {
   const counted = limits.filter(
     (limit) => limit.type === 'amount' && limit.assetId === facts.assetId && applies(limit, facts),
   )
-  const texts = counted.slice(0, mostNamedLimits).map((limit) => limitText(limit, dollars))
+  const texts = counted.slice(0, mostNamedLimits).map((limit) => formatLimit(limit, dollars))
   if (counted.length > texts.length) texts.push(`and ${counted.length - texts.length} more limits`)
   return texts.join(', ')
 }

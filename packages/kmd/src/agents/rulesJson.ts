@@ -1,8 +1,13 @@
-/** Serializes rules as JSON, with amounts as decimal text. */
-import type { Rules } from './Agent.js'
+/**
+ * Serializes rules for the state file. Integers are decimal text with a suffix; `payees.allow` is absent if all payees
+ * are allowed.
+ */
+import type { Rules } from '@latchkey/kmd-api/rules'
 
 export function write(rules: Rules): string {
-  return JSON.stringify(rules, (_name, value) => (typeof value === 'bigint' ? `${value}n` : value))
+  const { allow, deny } = rules.payees
+  const stored = { ...rules, payees: allow === 'all' ? { deny } : { allow, deny } }
+  return JSON.stringify(stored, (_name, value) => (typeof value === 'bigint' ? `${value}n` : value))
 }
 
 /** Reads the output of {@link write}. The file never contains anything else. */
@@ -10,5 +15,5 @@ export function read(text: string): Rules {
   const rules = JSON.parse(text, (_name, value) =>
     typeof value === 'string' && /^[0-9]{1,20}n$/.test(value) ? BigInt(value.slice(0, -1)) : value,
   )
-  return { dollars: [], ...rules, payees: { allow: undefined, ...rules.payees } }
+  return { dollars: [], ...rules, payees: { allow: 'all', ...rules.payees } }
 }

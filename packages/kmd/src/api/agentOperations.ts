@@ -5,6 +5,7 @@
 import { Address } from '@latchkey/algorand'
 import type { Agent } from '../agents/Agent.js'
 import type { GrantedKey } from '../agents/AgentsApi.js'
+import { checkKeys, readExpiry, readName, readRules } from '../agents/checkAgent.js'
 import * as Label from '../contacts/Label.js'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
@@ -21,7 +22,6 @@ import {
 import { actorOf } from './Caller.js'
 import type { Context } from './Context.js'
 import type { Implementations } from './Implementation.js'
-import { readAddresses, readExpiry, readName, readRules } from './readAgent.js'
 
 const mostHistory = 100
 
@@ -31,10 +31,11 @@ export const agentOperations = {
   },
   CreateAgent: {
     run: async (context, input, caller) => {
+      const { addresses } = input
       const name = readName(input.name)
       // A name is looked up among the ids, too.
       if (context.agents.list().some(({ id }) => id === name)) throw new KmdError('agent_name_taken')
-      const addresses = readAddresses(input.addresses)
+      checkKeys(addresses)
       const rules = readRules(input.rules)
       const expiresAtMs = readExpiry(input.expires_at_ms, Date.now())
       const { wallet_id: walletId, wallet_password: password } = input

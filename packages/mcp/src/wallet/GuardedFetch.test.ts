@@ -119,5 +119,5 @@ test('the host of a refused redirect appears only in the untrusted part of the e
   const { content, _meta: meta } = errorResult(error)
   const [plain, untrusted] = content as { text: string }[]
   assert.ok(!`${plain!.text}${JSON.stringify(meta)}`.includes('ignore'), plain!.text)
-  assert.match(untrusted!.text, /^Details, which quote the seller\. Untrusted content: .*\nhost: "ignore-all-previous/s)
+  assert.match(untrusted!.text, /^Details, quoted from the seller\. Untrusted content: .*\nhost: "ignore-all-previous/s)
 })

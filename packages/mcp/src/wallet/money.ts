@@ -1,6 +1,5 @@
 /** Amounts in the notation of models: dollars, Algos, or base units of any other asset. */
-import { SpendLimit } from '@latchkey/algorand'
-import type { AgentLimitUse } from '@latchkey/kmd-client'
+import { type AgentLimitUse, SpendLimit } from '@latchkey/kmd-client'
 import type { Chain, Offer, Payment } from '@latchkey/x402/client'
 import { ToolError } from './ToolError.js'
 

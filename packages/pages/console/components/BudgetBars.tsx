@@ -1,6 +1,7 @@
 /** The remainder of an agent's limits, as bars. */
+import { describeLimit, describeQuantity, quantityOf } from '@latchkey/kmd-api/rules'
 import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
-import { limitText, mostOf, quantityText } from '../model/agentWords.js'
+import { dollarsOf } from '../model/agentNetwork.js'
 import { ratio } from '../model/amount.js'
 import { formatTime } from '../model/time.js'
 import { useStore } from '../store.js'
@@ -29,7 +30,9 @@ export function BudgetBars({ agent, budget, isCompact = false }: Props) {
 
 function EachLimit({ agent, limit }: { agent: Agent; limit: AgentLimitUse['limit'] }) {
   const { node } = useStore()
-  return <Description text={`At most ${limitText(limit, { node, dollars: agent.rules.dollars })}`} isShort />
+  return (
+    <Description text={`At most ${describeLimit(limit, dollarsOf({ node, dollars: agent.rules.dollars }))}`} isShort />
+  )
 }
 
 type BarProps = { agent: Agent; use: AgentLimitUse; isCompact: boolean }
@@ -37,11 +40,11 @@ type BarProps = { agent: Agent; use: AgentLimitUse; isCompact: boolean }
 function Bar({ agent, use, isCompact }: BarProps) {
   const { node } = useStore()
   const { limit, left, resetsAtMs } = use
-  const source = { node, dollars: agent.rules.dollars }
-  const most = mostOf(limit)
+  const dollars = dollarsOf({ node, dollars: agent.rules.dollars })
+  const most = quantityOf(limit)
   const share = Math.min(1, Math.max(0, ratio(left, most)))
-  const name = limitText(limit, source)
-  const leftText = `${quantityText(limit, left, source)} left`
+  const name = describeLimit(limit, dollars)
+  const leftText = `${describeQuantity(limit, left, dollars)} left`
   return (
     <li>
       <p class="bar-text">

@@ -1,6 +1,16 @@
 /** Converts between the form fields and the rules of an agent. */
-import { Amount, Network, SpendLimit } from '@latchkey/algorand'
-import type { Agent, AgentLimit, AgentRules } from '@latchkey/kmd-client'
+import { Amount } from '@latchkey/algorand'
+import {
+  boundsSum,
+  declaredDollars,
+  defaults,
+  isSameLimit,
+  type Limit,
+  parseId,
+  type Rules,
+  SpendLimit,
+} from '@latchkey/kmd-api/rules'
+import type { Agent } from '@latchkey/kmd-client'
 import { toSentence } from '../messages.js'
 import type { AgentNetwork } from './agentNetwork.js'
 import { addressOf, type KnownAddress } from './knownAddresses.js'
@@ -40,7 +50,7 @@ export type DraftErrors = {
 }
 
 export type ReadDraft =
-  | { isValid: true; rules: AgentRules; expiresAtMs: number | undefined }
+  | { isValid: true; rules: Rules; expiresAtMs: number | undefined }
   | { isValid: false; errors: DraftErrors }
 
 type Context = {
@@ -52,14 +62,18 @@ type Context = {
 }
 
 const dayMs = 86_400_000
-const defaultFee = 10_000n
-const maxValidRounds = 1_000
 
 export const blankDraft: AgentDraft = {
   limits: [{ id: 1, amount: '', per: 'day', payee: '' }],
   payees: 'anyone',
   ...{ allow: '', deny: '', askAbove: '', asksOverLimit: false, asksUnknownPayee: false, asksOtherTypes: false },
-  ...{ maxFee: Amount.format(defaultFee, Amount.algoDecimals), applications: '', optIns: '', end: '30', date: '' },
+  ...{
+    maxFee: Amount.format(defaults.maxFeeMicroAlgos, Amount.algoDecimals),
+    applications: '',
+    optIns: '',
+    end: '30',
+    date: '',
+  },
 }
 
 /** Returns the draft that represents the rules of an agent. */
@@ -95,8 +109,8 @@ export function draftOf({ rules, expiresAtMs }: Agent, network: AgentNetwork): A
   }
 }
 
-function quantity(limit: AgentLimit, network: AgentNetwork): string {
-  return limit.type === 'count' ? `${limit.count} payments` : SpendLimit.formatAmount(limit, network)
+function quantity(limit: Limit, network: AgentNetwork): string {
+  return limit.type === 'count' ? SpendLimit.formatCount(limit.count) : SpendLimit.formatAmount(limit, network)
 }
 
 export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
@@ -114,15 +128,15 @@ export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
   const elsewhere = <T extends { network: string }>(items: readonly T[] | undefined): T[] =>
     (items ?? []).filter((one) => one.network !== network.genesisHash)
   const before = agent?.rules
-  const rules: AgentRules = {
+  const rules: Rules = {
     networks: [...new Set([...(before?.networks ?? []), network.genesisHash])],
     limits: [...elsewhere(before?.limits), ...limits],
     payees: { allow, deny },
     applications: [...elsewhere(before?.applications), ...applications],
     optIns: [...elsewhere(before?.optIns), ...optIns],
-    dollars: dollarsOf(network, elsewhere(before?.dollars)),
+    dollars: [...elsewhere(before?.dollars), ...declaredDollars(network.genesisHash, network.dollarAssetId)],
     maxFeeMicroAlgos,
-    maxValidRounds: before?.maxValidRounds ?? maxValidRounds,
+    maxValidRounds: before?.maxValidRounds ?? defaults.maxValidRounds,
     ask: {
       above: [...elsewhere(before?.ask.above), ...above],
       overLimit: draft.asksOverLimit,
@@ -131,12 +145,6 @@ export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
     },
   }
   return { isValid: true, rules, expiresAtMs }
-}
-
-/** The dollar assets of public networks are built in. */
-function dollarsOf({ genesisHash, dollarAssetId }: AgentNetwork, others: AgentRules['dollars']): AgentRules['dollars'] {
-  const isPublic = Network.known.some((network) => network.genesisHash === genesisHash)
-  return isPublic || dollarAssetId === undefined ? others : [...others, { network: genesisHash, id: dollarAssetId }]
 }
 
 /** Reads fields and collects their errors. */
@@ -155,8 +163,8 @@ class Reading {
     return Object.keys(limits).length > 0 || Object.values(others).some((text) => text !== undefined)
   }
 
-  limits(rows: readonly LimitRow[]): AgentLimit[] {
-    const found: { id: number; limit: AgentLimit }[] = []
+  limits(rows: readonly LimitRow[]): Limit[] {
+    const found: { id: number; limit: Limit }[] = []
     for (const row of rows) {
       if (row.amount.trim() === '' && row.payee.trim() === '') continue
       try {
@@ -168,9 +176,9 @@ class Reading {
     // An invalid row may be the missing one.
     const hasWrongRows = this.hasErrors
     for (const { id, limit } of found) {
-      const twin = found.find((other) => other.id < id && isSame(other.limit, limit))
+      const twin = found.find((other) => other.id < id && isSameLimit(other.limit, limit))
       if (twin !== undefined) this.#failLimit(id, 'A limit for this asset and period already exists.')
-      else if (!hasWrongRows && limit.per === 'payment' && !found.some((other) => bounds(other.limit, limit))) {
+      else if (!hasWrongRows && limit.per === 'payment' && !found.some((other) => boundsSum(other.limit, limit))) {
         this.#failLimit(
           id,
           'Also add a limit for an hour, a day or in total: this one alone does not limit total spending.',
@@ -186,10 +194,9 @@ class Reading {
     return found.map(({ limit }) => limit)
   }
 
-  #limit({ amount, per, payee }: LimitRow): AgentLimit {
+  #limit({ amount, per, payee }: LimitRow): Limit {
     const { genesisHash: network } = this.#network
     const parsed = SpendLimit.parse(per === 'payment' ? `each ${amount}` : `${amount}/${per}`, this.#network)
-    if (parsed.type === 'count' && per === 'payment') throw new Error('A number of payments needs a period')
     if (payee.trim() === '') return { ...parsed, network }
     return { ...parsed, network, payee: this.#address(payee) }
   }
@@ -210,7 +217,7 @@ class Reading {
     return address
   }
 
-  amounts(text: string): AgentRules['ask']['above'] {
+  amounts(text: string): Rules['ask']['above'] {
     const parts = text.split(/;|,\s+|\n/).filter((part) => part.trim() !== '')
     try {
       return parts.map((part) => ({
@@ -225,17 +232,19 @@ class Reading {
   }
 
   fee(text: string): bigint {
-    const amount = Amount.parse(text.trim().replace(/\s*ALGOS?$/i, ''), Amount.algoDecimals)
-    if (amount !== undefined && amount <= maxFee) return amount
-    this.#fail('maxFee', 'Enter a fee in ALGO, at most 10.')
-    return 0n
+    try {
+      return SpendLimit.parseFee(text)
+    } catch {
+      this.#fail('maxFee', 'Enter a fee in ALGO, at most 10.')
+      return 0n
+    }
   }
 
-  ids(field: 'applications' | 'optIns', text: string): AgentRules['optIns'] {
+  ids(field: 'applications' | 'optIns', text: string): Rules['optIns'] {
     const parts = text.split(/[\s,]+/).filter((part) => part !== '')
-    if (!parts.every((part) => /^[1-9]\d{0,18}$/.test(part))) this.#fail(field, 'Enter ids, separated by commas.')
-    else return [...new Set(parts)].map((id) => ({ network: this.#network.genesisHash, id: BigInt(id) }))
-    return []
+    const ids = [...new Set(parts)].map(parseId).filter((id) => id !== undefined)
+    if (ids.length < new Set(parts).size) this.#fail(field, 'Enter ids, separated by commas.')
+    return ids.map((id) => ({ network: this.#network.genesisHash, id }))
   }
 
   end({ end, date }: AgentDraft, nowMs: number, before: number | undefined): number | undefined {
@@ -256,20 +265,6 @@ class Reading {
   #fail(field: Exclude<keyof DraftErrors, 'limits'>, text: string): void {
     this.errors = { ...this.errors, [field]: text }
   }
-}
-
-/** Ten Algos, the same limit as in the daemon. */
-const maxFee = 10_000_000n
-
-function isSame(a: AgentLimit, b: AgentLimit): boolean {
-  if (a.per !== b.per || a.payee !== b.payee || a.type !== b.type) return false
-  return a.type === 'count' || (b.type === 'amount' && a.assetId === b.assetId)
-}
-
-/** Whether a limit bounds the total of the payments that the other limit allows individually. */
-function bounds(other: AgentLimit, each: AgentLimit): boolean {
-  if (other.per === 'payment' || (other.payee !== undefined && other.payee !== each.payee)) return false
-  return other.type === 'count' || (each.type === 'amount' && other.assetId === each.assetId)
 }
 
 function messageOf(error: unknown): string {

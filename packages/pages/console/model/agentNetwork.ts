@@ -1,6 +1,6 @@
 /** The network of an agent's limits, and the asset that represents a dollar there. */
 import { Network } from '@latchkey/algorand'
-import type { AgentNetworkItem } from '@latchkey/kmd-client'
+import { type Dollars, dollarOf } from '@latchkey/kmd-api/rules'
 import type { NodeStatus } from '../responses.js'
 
 export type AgentNetwork = {
@@ -12,22 +12,25 @@ export type AgentNetwork = {
 }
 
 /** Sources of the dollar asset of a network that is not public: the rules of an agent, and the daemon's node. */
-export type DollarSource = { node: NodeStatus | undefined; dollars?: readonly AgentNetworkItem[] | undefined }
+export type DollarSource = { node: NodeStatus | undefined; dollars?: Dollars | undefined }
 
-export function agentNetwork(genesisHash: string, { node, dollars = [] }: DollarSource): AgentNetwork {
+/** The dollar assets of networks that are not public: those of the rules first, then that of the daemon's node. */
+export function dollarsOf({ node, dollars = [] }: DollarSource): Dollars {
+  const [first] = node?.isReachable === true ? node.usdcAssetIds : []
+  return first === undefined ? dollars : [...dollars, { network: node!.genesisHash, id: BigInt(first) }]
+}
+
+export function agentNetwork(genesisHash: string, source: DollarSource): AgentNetwork {
+  const { node } = source
   const known = Network.known.find((network) => network.genesisHash === genesisHash)
   const isMainnet = genesisHash === Network.mainnet.genesisHash
-  if (known !== undefined) {
-    return { genesisHash, title: known.displayName, isMainnet, dollarAssetId: known.usdcAssetId }
-  }
   const isNode = node?.isReachable === true && node.genesisHash === genesisHash
-  const [first] = isNode ? node.usdcAssetIds : []
-  const named = dollars.find(({ network }) => network === genesisHash)?.id
+  const other = isNode ? Network.phrase(node.network) : `the network ${genesisHash.slice(0, 8)}…`
   return {
     genesisHash,
-    title: isNode ? Network.phrase(node.network) : `the network ${genesisHash.slice(0, 8)}…`,
+    title: known?.displayName ?? other,
     isMainnet,
-    dollarAssetId: named ?? (first === undefined ? undefined : BigInt(first)),
+    dollarAssetId: dollarOf(genesisHash, dollarsOf(source)),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Describes audit records in plain language. Untrusted text is shown separately and marked. */
+import { formatAmount } from '@latchkey/kmd-api/rules'
 import type { AuditRecord } from '../auditApi.js'
-import type { DollarSource } from './agentNetwork.js'
-import { amountText } from './agentWords.js'
+import { type DollarSource, dollarsOf } from './agentNetwork.js'
 import { safeName } from './safeName.js'
 
 const titles: { readonly [event: string]: string } = {
@@ -115,7 +115,7 @@ function paidText(record: AuditRecord, source: DollarSource): string {
   const [network, asset, amount] = ['network', 'asset', 'amount'].map((name) => textOf(record, name))
   const isNumber = (one: string | undefined): one is string => one !== undefined && /^\d{1,20}$/.test(one)
   if (!isNumber(asset) || !isNumber(amount) || network === undefined || network === '') return textOf(record, 'text')
-  return amountText({ network, assetId: BigInt(asset), amount: BigInt(amount) }, source)
+  return formatAmount({ network, assetId: BigInt(asset), amount: BigInt(amount) }, dollarsOf(source))
 }
 
 export type DetailLine = { name: string; value: string; isClaim: boolean }

@@ -1,4 +1,5 @@
 /** An agent's spending per day, and its latest audit records. */
+import { formatAmount } from '@latchkey/kmd-api/rules'
 import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
 import { AuditApi, type AuditRecord, anything } from '../auditApi.js'
@@ -6,7 +7,7 @@ import { AuditRow } from '../components/AuditRow.js'
 import { DayChart } from '../components/DayChart.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { errorMessage } from '../messages.js'
-import { amountText } from '../model/agentWords.js'
+import { dollarsOf } from '../model/agentNetwork.js'
 import { type DailySpending, dailySpending, firstDayMs } from '../model/dailySpending.js'
 import { usePolling } from '../polling.js'
 import { hrefOf } from '../route.js'
@@ -45,13 +46,13 @@ export function AgentHistory({ agent }: { agent: Agent }) {
     4_000,
     [store, agent.id],
   )
-  const source = { node: store.node, dollars: agent.rules.dollars }
+  const dollars = dollarsOf({ node: store.node, dollars: agent.rules.dollars })
   const keyOf = ({ network, assetId }: DailySpending): string => `${network} ${assetId}`
   const shown = spending?.byAsset.find((one) => keyOf(one) === selected) ?? spending?.byAsset[0]
   const show =
     (asset: DailySpending) =>
     (amount: bigint): string =>
-      amountText({ network: asset.network, assetId: BigInt(asset.assetId), amount }, source)
+      formatAmount({ network: asset.network, assetId: BigInt(asset.assetId), amount }, dollars)
   return (
     <>
       <div class="section-head">

@@ -1,5 +1,5 @@
 /** The fields of an agent's rules: limits, payees, approvals, and expiry. */
-import { SpendLimit } from '@latchkey/algorand'
+import { SpendLimit } from '@latchkey/kmd-api/rules'
 import { useId } from 'preact/hooks'
 import { AddressField } from '../components/AddressField.js'
 import { TextField } from '../components/TextField.js'

@@ -1,8 +1,8 @@
 /** `latchkey agent test NAME FILE`: shows which rule would decide about a transaction. */
 import { Address, Transaction } from '@latchkey/algorand'
+import { formatUnits } from '@latchkey/kmd-api/rules'
 import type { AgentDecision, AgentRefusal } from '@latchkey/kmd-client'
 import { timeText } from '../../agents/timeText.js'
-import { unitText } from '../../agents/unitText.js'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
@@ -69,7 +69,7 @@ const meanings = { allowed: 'allowed', ask: 'would ask you', refused: 'refused' 
 function amounts({ unit, asked, left, resetsAtMs }: AgentRefusal): string {
   if (asked === undefined || left === undefined) return ''
   const when = resetsAtMs === undefined ? '' : `, enough at ${timeText(resetsAtMs)}`
-  return `: asked ${unitText(asked, unit)}, left ${unitText(left, unit)}${when}`
+  return `: asked ${printable(formatUnits(asked, unit))}, left ${printable(formatUnits(left, unit))}${when}`
 }
 
 function resultJson({ refusal, ...result }: Result): object {

@@ -52,7 +52,6 @@ const keptMs = 30 * 24 * 3_600_000
 const marginRounds = 10n
 const deleteEveryMs = 3_600_000
 const idBytes = 10
-const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const longestTimerMs = 3_600_000
 /** The delay after a failed write, for example on a full disk. */
 const retryMs = 60_000
@@ -402,13 +401,7 @@ function validityOf(transaction: Uint8Array): Validity {
 }
 
 function createId(): string {
-  let bits = Secret.randomBytes(idBytes).reduce((all, byte) => (all << 8n) | BigInt(byte), 0n)
-  let id = ''
-  for (let at = 0; at < (idBytes * 8) / 5; at++) {
-    id += base32[Number(bits & 31n)]
-    bits >>= 5n
-  }
-  return id
+  return Bytes.toBase32(Secret.randomBytes(idBytes)).toLowerCase()
 }
 
 function storedRefusal({ code, rule, unit, asked, left, message }: AgentRefusal): StoredRefusal {

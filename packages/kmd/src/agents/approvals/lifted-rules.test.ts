@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Transaction } from '@latchkey/algorand'
-import type { AskRules } from '../Agent.js'
+import type { AskRules } from '@latchkey/kmd-api/rules'
 import { rulesOf as grant, limit, network, openAgents, pay, payee, stranger } from '../AgentFixture.test.helper.js'
 import { reasonOf, rulesOf } from './Approval.js'
 

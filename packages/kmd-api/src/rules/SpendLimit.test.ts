@@ -37,6 +37,7 @@ test('other notations of a limit mean the same', () => {
     ['2 algos/TOTAL', '2 ALGO/total'],
     ['10 #123/week', '10 asset 123/week'],
     ['$1,000/30d', '$1000/30days'],
+    ['10 USDC/7d', '$10/week'],
   ]
   for (const [text, written] of same) assert.equal(SpendLimit.format(SpendLimit.parse(text, options), options), written)
 })
@@ -60,6 +61,9 @@ test('invalid limits are refused with a reason', () => {
     ['5 asset 0/day', /not a limit/],
     ['$99999999999999999/day', /not a number/],
     ['9999999999 payments/day', /not a limit/],
+    ['each 20 payments', /needs a period/],
+    ['9223372036854775808 asset 5/day', /whole number/],
+    ['5 asset 9223372036854775808/day', /not a limit/],
     ['$5/day to NOBODY', /not an address/],
     ['\u001b[2J/day', /\?|\\u001b/],
     ['x'.repeat(201), /at most 200/],

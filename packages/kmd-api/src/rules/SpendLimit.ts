@@ -1,8 +1,6 @@
 /** Spending limits in readable notation: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
-import * as Address from './Address.js'
-import * as Amount from './Amount.js'
-import { errors } from './errors.js'
-import { LatchkeyError } from './LatchkeyError.js'
+import { Address, Amount, LatchkeyError } from '@latchkey/algorand'
+import { bounds } from './bounds.js'
 
 /** The period that a limit covers. All but `payment` and `total` are rolling. */
 export type Period = 'payment' | 'hour' | 'day' | 'week' | '30days' | 'total'
@@ -30,17 +28,20 @@ const periodNames: { readonly [name: string]: Period } = {
   payment: 'payment',
   each: 'payment',
   hour: 'hour',
+  '1h': 'hour',
   day: 'day',
+  '1d': 'day',
   week: 'week',
+  '7d': 'week',
   '30days': '30days',
   '30d': '30days',
   total: 'total',
 }
 const dollarDecimals = 6
-const maxUnits = 2n ** 64n - 1n
-const maxCount = 1_000_000_000
 const maxLength = 200
 const examples = 'such as $5/day, each $0.50, 2 ALGO/total, 10 asset 123/week or 20 payments/hour'
+/** A literal next to its class, so that browser bundles do not contain the whole registry. */
+export const limitHint = `write a limit ${examples}`
 
 /**
  * Parses a limit. Dollars and Algos are decimals; amounts of any other asset are in base units.
@@ -56,7 +57,11 @@ export function parse(text: string, options: DollarOptions = {}): SpendLimit {
   const [, body, payee] = /^\s*(.*?)(?:\s+to\s+(\S+))?\s*$/is.exec(text)!
   if (payee !== undefined && !Address.isValid(payee)) throw new SpendLimitError(`${quote(payee)} is not an address`)
   const { quantity, per } = splitPeriod(body!, text)
-  return { ...parseQuantity(quantity, text, options), per, ...(payee !== undefined && { payee }) }
+  const limit = parseQuantity(quantity, text, options)
+  if (limit.type === 'count' && per === 'payment') {
+    throw new SpendLimitError(`the number of payments in ${quote(text)} needs a period, such as 20 payments/hour`)
+  }
+  return { ...limit, per, ...(payee !== undefined && { payee }) }
 }
 
 /**
@@ -91,14 +96,27 @@ export function formatAmount(
   return assetId === dollarAssetId ? formatDollars(amount) : `${amount} asset ${assetId}`
 }
 
+/** Formats a number of payments: `1 payment`, `20 payments`. */
+export function formatCount(count: number | bigint): string {
+  return `${count}` === '1' ? '1 payment' : `${count} payments`
+}
+
+/**
+ * Parses the maximum fee of a transaction, in Algos with or without the unit: `0.01 ALGO`, `0.01`.
+ *
+ * @throws SpendLimitError `invalid_limit`.
+ */
+export function parseFee(text: string): bigint {
+  const number = text.trim().replace(/\s*ALGOS?$/i, '')
+  const fee = text.length > maxLength ? undefined : Amount.parse(number, Amount.algoDecimals)
+  if (fee !== undefined && fee <= bounds.feeMicroAlgos) return fee
+  throw new SpendLimitError(`${quote(text)} is not a fee in ALGO, such as 0.01 ALGO, at most 10`)
+}
+
 /** Formats millionths of a dollar with no decimals or at least two: `$5`, `$0.50`, `$0.001`. */
 function formatDollars(amount: bigint): string {
   const [whole, fraction] = Amount.format(amount, dollarDecimals).split('.')
   return fraction === undefined ? `$${whole}` : `$${whole}.${fraction.padEnd(2, '0')}`
-}
-
-function formatCount(count: number): string {
-  return count === 1 ? '1 payment' : `${count} payments`
 }
 
 function splitPeriod(body: string, text: string): { quantity: string; per: Period } {
@@ -128,15 +146,17 @@ function parseQuantity(quantity: string, text: string, { dollarAssetId }: Dollar
   const algos = /^(\S+?)\s*ALGOS?$/i.exec(quantity)
   if (algos !== null) return { type: 'amount', assetId: 0n, amount: units(algos[1]!, Amount.algoDecimals, text) }
   const asset = /^(\S+)\s+(?:asset\s+#?|#)([1-9][0-9]{0,19})$/i.exec(quantity)
-  if (asset !== null) return { type: 'amount', assetId: BigInt(asset[2]!), amount: units(asset[1]!, 0, text) }
+  if (asset !== null && BigInt(asset[2]!) <= bounds.integer) {
+    return { type: 'amount', assetId: BigInt(asset[2]!), amount: units(asset[1]!, 0, text) }
+  }
   const count = /^([0-9]{1,10})\s+payments?$/i.exec(quantity)
-  if (count !== null && Number(count[1]) <= maxCount) return { type: 'count', count: Number(count[1]) }
+  if (count !== null && Number(count[1]) <= bounds.count) return { type: 'count', count: Number(count[1]) }
   throw new SpendLimitError(`${quote(text)} is not a limit ${examples}`)
 }
 
 function units(number: string, decimals: number, text: string): bigint {
   const amount = Amount.parse(number.replaceAll(/(?<=\d),(?=\d{3}(?:\D|$))/g, ''), decimals)
-  if (amount !== undefined && amount <= maxUnits) return amount
+  if (amount !== undefined && amount <= bounds.integer) return amount
   const most = decimals === 0 ? 'a whole number of the smallest unit' : `a number with at most ${decimals} decimals`
   throw new SpendLimitError(`the amount in ${quote(text)} is not ${most}`)
 }
@@ -151,6 +171,6 @@ export class SpendLimitError extends LatchkeyError<'invalid_limit'> {
   override name = 'SpendLimitError'
 
   constructor(message: string) {
-    super('invalid_limit', message, { hint: errors.invalid_limit.hint })
+    super('invalid_limit', message, { hint: limitHint })
   }
 }

@@ -1,0 +1,15 @@
+import type { ErrorRegistry } from '@latchkey/algorand'
+import { hint } from './RulesError.js'
+import { limitHint } from './SpendLimit.js'
+
+/** Every error code that functions on agent rules throw, with its meaning and what to do about it. */
+export const rulesErrors = {
+  invalid_limit: {
+    message: 'the text is not a limit on spending',
+    hint: limitHint,
+  },
+  invalid_rules: {
+    message: 'the rules of an agent are not valid',
+    hint,
+  },
+} as const satisfies ErrorRegistry
