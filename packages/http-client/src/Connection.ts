@@ -32,6 +32,7 @@ type State = 'connecting' | 'approving' | 'idle' | 'busy' | 'closed'
 
 const tcpKeepAliveMs = 1_000
 
+/** A connection, from its first exchange to its end. */
 export class Connection implements ExchangeConnection {
   readonly #options: ConnectionOptions
   readonly #socket: Socket

@@ -4,6 +4,7 @@ import { Connection, type ConnectionOptions } from './Connection.js'
 import type { Exchange } from './Exchange.js'
 import { keyOf, type Server } from './Server.js'
 
+/** Options of {@link ConnectionPool}. */
 export type PoolOptions = {
   /** The maximum number of connections to one server. Further exchanges wait. */
   readonly maxConnections: number
@@ -28,6 +29,7 @@ type Group = {
 const marginMs = 1_000
 const maxSessions = 100
 
+/** The kept connections of one sender, to any number of servers. */
 export class ConnectionPool {
   readonly #options: PoolOptions
   readonly #groups = new Map<string, Group>()
