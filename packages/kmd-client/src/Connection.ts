@@ -10,7 +10,15 @@ import { readRefusal } from './agentWire.js'
 import * as Endpoint from './Endpoint.js'
 import { daemonErrorCode } from './errors.js'
 import { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
-import { isLatchkeyOnly, isRepeatable, type Operation, type Route, routes } from './operations.js'
+import {
+  isLatchkeyOnly,
+  isRepeatable,
+  type Operation,
+  type RequestName,
+  type ResponseName,
+  type Route,
+  routes,
+} from './operations.js'
 import * as RequestBody from './RequestBody.js'
 import { ResponseBody } from './ResponseBody.js'
 import { createDaemonTransport, type DaemonTransport } from './transport/DaemonTransport.js'
@@ -28,7 +36,11 @@ export type CallOptions = {
   timeoutMs?: number | undefined
 }
 
-export type CallRequest = CallOptions & { members?: RequestBody.Members; secrets?: RequestBody.Secrets }
+/** The members of a request, by the names that the description of the operation has. */
+export type CallRequest<Id extends Operation = Operation> = CallOptions & {
+  members?: { readonly [Name in RequestName<Id>]?: RequestBody.Json | undefined }
+  secrets?: { readonly [Name in RequestName<Id>]?: Uint8Array | undefined }
+}
 
 export type ConnectionOptions = {
   endpoint: Endpoint.Endpoint
@@ -72,7 +84,10 @@ export class Connection {
     return this.#endpoint.address
   }
 
-  async call(operation: Operation, request: CallRequest = {}): Promise<ResponseBody> {
+  async call<Id extends Operation>(
+    operation: Id,
+    request: CallRequest<Id> = {},
+  ): Promise<ResponseBody<ResponseName<Id>>> {
     const { method } = routes[operation]
     const body = method === 'GET' ? undefined : RequestBody.encode(request.members ?? {}, request.secrets)
     try {

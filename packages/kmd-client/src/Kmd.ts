@@ -8,6 +8,7 @@ import { type CallOptions, Connection, type ConnectionOptions, read } from './Co
 import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'
+import type { ResponseName } from './operations.js'
 import type { Password } from './Password.js'
 import { Session } from './Session.js'
 import { Wallet } from './Wallet.js'
@@ -250,7 +251,8 @@ export class Kmd {
   /** Describes the Algorand node used by the daemon. Latchkey's daemon only. */
   async node(options: CallOptions = {}): Promise<NodeInfo> {
     const response = await this.#connection.call('GetNode', options)
-    const text = (name: string): string => (response.members[name] === undefined ? '' : response.text(name))
+    const text = (name: ResponseName<'GetNode'>): string =>
+      response.members[name] === undefined ? '' : response.text(name)
     return {
       isSet: response.bool('is_set'),
       isReachable: response.bool('is_reachable'),

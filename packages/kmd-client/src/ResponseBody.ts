@@ -5,7 +5,8 @@
 import { Bytes, Json } from '@latchkey/algorand'
 import { KmdClientError } from './KmdClientError.js'
 
-export class ResponseBody {
+/** A response with members of the given names. */
+export class ResponseBody<Name extends string = string> {
   readonly #operation: string
   readonly #members: Json.Members
 
@@ -18,52 +19,52 @@ export class ResponseBody {
     return this.#members
   }
 
-  text(name: string): string {
+  text(name: Name): string {
     const value = this.#members[name]
     return typeof value === 'string' ? value : this.#fail(name)
   }
 
-  texts(name: string): string[] {
+  texts(name: Name): string[] {
     return this.#list(name, (value) => (typeof value === 'string' ? value : this.#fail(name)))
   }
 
   /** False if the member is absent. */
-  bool(name: string): boolean {
+  bool(name: Name): boolean {
     const value = this.#members[name] ?? false
     return typeof value === 'boolean' ? value : this.#fail(name)
   }
 
   /** 0 if the member is absent. */
-  integer(name: string): number {
+  integer(name: Name): number {
     const value = this.#members[name] ?? 0
     return Number.isSafeInteger(value) ? (value as number) : this.#fail(name)
   }
 
-  oneOf<T extends string>(name: string, choices: readonly T[]): T {
+  oneOf<T extends string>(name: Name, choices: readonly T[]): T {
     const value = this.#members[name]
     return choices.find((choice) => choice === value) ?? this.#fail(name)
   }
 
   /** A whole number in decimal text. */
-  bigint(name: string): bigint {
+  bigint(name: Name): bigint {
     const value = this.#members[name]
     return typeof value === 'string' && /^-?[0-9]{1,40}$/.test(value) ? BigInt(value) : this.#fail(name)
   }
 
-  bytes(name: string, length?: number): Uint8Array {
+  bytes(name: Name, length?: number): Uint8Array {
     return this.#readBytes(name, this.#members[name], length)
   }
 
-  bytesList(name: string, length: number): Uint8Array[] {
+  bytesList(name: Name, length: number): Uint8Array[] {
     return this.#list(name, (value) => this.#readBytes(name, value, length))
   }
 
-  object(name: string): ResponseBody {
+  object(name: Name): ResponseBody {
     return this.#readObject(name, this.#members[name])
   }
 
   /** A member with a parser of its own, which throws for an invalid value. */
-  parse<T>(name: string, parse: (value: unknown, path: string) => T): T {
+  parse<T>(name: Name, parse: (value: unknown, path: string) => T): T {
     try {
       return parse(this.#members[name], name)
     } catch {
@@ -71,7 +72,7 @@ export class ResponseBody {
     }
   }
 
-  objects(name: string): ResponseBody[] {
+  objects(name: Name): ResponseBody[] {
     return this.#list(name, (value) => this.#readObject(name, value))
   }
 

@@ -1,5 +1,5 @@
 /** The operations of the daemon's API, as `@latchkey/kmd-api` describes them. */
-import { descriptionPath, descriptions, type OperationId } from '@latchkey/kmd-api'
+import { type Descriptions, descriptionPath, descriptions, type OperationId } from '@latchkey/kmd-api'
 
 export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -10,6 +10,16 @@ export type Route = {
 
 /** An operation of the daemon, or the document that describes them all. */
 export type Operation = OperationId | 'SwaggerHandler'
+
+/** The name of a member of an operation's request. */
+export type RequestName<Id extends Operation> = Id extends OperationId
+  ? Descriptions[Id]['request'][number]['name']
+  : never
+
+/** The name of a member of an operation's response. */
+export type ResponseName<Id extends Operation> = Id extends OperationId
+  ? Descriptions[Id]['response'][number]['name']
+  : never
 
 export const routes: { readonly [Id in Operation]: Route } = {
   ...descriptions,
