@@ -1,3 +1,4 @@
+export { errors } from '../errors.js'
 export { bounds, defaults } from './bounds.js'
 export {
   assetUnit,
@@ -14,7 +15,6 @@ export {
   ruleWarnings,
   unitOf,
 } from './describeRules.js'
-export { rulesErrors } from './errors.js'
 export {
   type AskRules,
   boundsSum,

@@ -1,9 +1,9 @@
 import type { ErrorRegistry } from '@latchkey/algorand'
-import { hint } from './RulesError.js'
-import { limitHint } from './SpendLimit.js'
+import { hint } from './rules/RulesError.js'
+import { limitHint } from './rules/SpendLimit.js'
 
 /** Every error code that functions on agent rules throw, with its meaning and what to do about it. */
-export const rulesErrors = {
+export const errors = {
   invalid_limit: {
     message: 'the text is not a limit on spending',
     hint: limitHint,
