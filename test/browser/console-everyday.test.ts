@@ -53,11 +53,7 @@ test('creating a wallet leads to its backup, which is checked and then cannot be
   await judge(page, 'first')
   await startWallet(page, 'savings')
   const show = page.getByRole('button', { name: 'Show the words' })
-  for (const text of [
-    'every key generated',
-    'imported keys',
-    'multisig accounts: note their members',
-  ]) {
+  for (const text of ['every key generated', 'imported keys', 'multisig accounts: note their members']) {
     await page.getByText(text).waitFor()
   }
   await judge(page, 'backup')

@@ -83,7 +83,10 @@ test('content paid for in another tab is shown without a payment', async () => {
   await waitForStatus(visitor, /Payment complete/)
   const before = await received(environment)
   await pay({ ...visitor, page: second }, environment.funded)
-  await waitForStatus({ ...visitor, page: second }, /No payment needed.*You already paid for this page: it opens until/s)
+  await waitForStatus(
+    { ...visitor, page: second },
+    /No payment needed.*You already paid for this page: it opens until/s,
+  )
   assert.equal(await received(environment), before)
   await page.context().close()
 })

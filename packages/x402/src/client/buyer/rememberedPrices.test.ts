@@ -195,7 +195,8 @@ test('a price that has changed', async (t) => {
     const { pay, seller, shown, market, isPaid } = await open(t)
     await pay(url)
     seller.accepts = [{ ...market.requirement, amount: '995000' }]
-    const why = /was refused and may still be settled; together with it, \$1\.005 is above the limit of \$1 for one payment/
+    const why =
+      /was refused and may still be settled; together with it, \$1\.005 is above the limit of \$1 for one payment/
     await assert.rejects(async () => pay(url), { name: 'PaymentRefusedError', message: why })
     assert.deepEqual(isPaid(), [false, true, true])
     // As after any payment without an answer, the same payment is sent again, and no other.
