@@ -61,7 +61,7 @@ const periodWords: { readonly [period in SpendLimit.Period]: string } = {
   day: 'a day',
   week: 'a week',
   '30days': 'in 30 days',
-  total: 'in all',
+  total: 'in total',
 }
 
 /** Describes a limit in words: `$5 a day`, `$0.50 for each payment`. */
@@ -100,17 +100,17 @@ function payeeLines({ payees: { allow, deny } }: Rules): string[] {
 
 function askLines({ ask, payees }: Rules, dollars: Dollars): string[] {
   const lines = ask.above.map((one) => `Before a payment above ${formatAmount(one, dollars)}.`)
-  if (ask.overLimit) lines.push('Before a payment beyond a limit, instead of refusing it.')
+  if (ask.overLimit) lines.push('Before a payment above a limit, instead of refusing it.')
   if (ask.unknownPayee && payees.allow !== 'all') lines.push('Before it pays an address that is not listed.')
   if (ask.otherTypes) lines.push('Before every opt-in and application call.')
-  return lines.length === 0 ? ['Never: what the rules do not allow is refused.'] : lines
+  return lines.length === 0 ? ['Never: anything the rules do not allow is refused.'] : lines
 }
 
 function otherLines(rules: Rules, networkName: (network: string) => string): string[] {
   const { applications, optIns, maxFeeMicroAlgos, networks } = rules
   return [
     `Signs for ${networks.map(networkName).join(' and ')} only.`,
-    `Pays a fee of at most ${Amount.formatAlgos(maxFeeMicroAlgos)} for a transaction. Fees count as ALGO.`,
+    `Pays a fee of at most ${Amount.formatAlgos(maxFeeMicroAlgos)} per transaction. Fees count as ALGO spending.`,
     ...optIns.map(({ id }) => `May opt in to asset ${id}.`),
     ...applications.map(({ id }) => `May call application ${id}.`),
     'Never rekeys, closes an account, or exports a key.',

@@ -199,18 +199,18 @@ test('rules are described in words', () => {
   assert.deepEqual(Rules.describeRules(rules, { networkName: () => 'a devnet' }), [
     {
       title: 'May spend',
-      lines: ['At most 0.000005 ALGO a day.', `At most 1 payment an hour to ${payee}.`, 'At most $0.000005 in all.'],
+      lines: ['At most 0.000005 ALGO a day.', `At most 1 payment an hour to ${payee}.`, 'At most $0.000005 in total.'],
     },
     { title: 'May pay', lines: ['No address: none is listed.', `Never ${payee}.`] },
     {
       title: 'Asks you',
-      lines: ['Before a payment above $0.25.', 'Before a payment beyond a limit, instead of refusing it.'],
+      lines: ['Before a payment above $0.25.', 'Before a payment above a limit, instead of refusing it.'],
     },
     {
       title: 'Otherwise',
       lines: [
         'Signs for a devnet only.',
-        'Pays a fee of at most 0.01 ALGO for a transaction. Fees count as ALGO.',
+        'Pays a fee of at most 0.01 ALGO per transaction. Fees count as ALGO spending.',
         'May opt in to asset 9.',
         'Never rekeys, closes an account, or exports a key.',
       ],

@@ -23,7 +23,7 @@ const periods: { readonly [period in SpendLimit.Period]: string } = {
   day: 'a day',
   week: 'a week',
   '30days': 'in 30 days',
-  total: 'in all',
+  total: 'in total',
 }
 
 export function RulesForm({ draft, errors, network, hasEnd, onChange }: Props) {
