@@ -63,7 +63,8 @@ async function visit(name) {
       console.log(
         `${isGood ? 'ok    ' : 'FAILED'} ${name.padEnd(15)} ${command.padEnd(9)} ${result.seconds} s  ${result.said}`,
       )
-      if (!isGood || values.whole) console.log(result.output.split('\n').slice(isGood ? -30 : -150).join('\n'))
+      const lastLines = result.output.split('\n').slice(isGood ? -30 : -150)
+      if (!isGood || values.whole) console.log(lastLines.join('\n'))
     }
     return isGood
   } finally {
