@@ -58,18 +58,21 @@ const head = `# API reference
 |---|---|
 `
 
-/** If several entries export the same declaration, the most deeply nested entry describes it. */
+/**
+ * If several entries export the same declaration, the most deeply nested entry describes it, under the name that it has
+ * there.
+ */
 function homesOf(entries, exportsOf) {
   const depth = ({ name }) => name.split('/').length
   const homes = new Map()
   for (const entry of [...entries].sort((a, b) => depth(b) - depth(a))) {
-    for (const { target } of exportsOf(entry)) if (!homes.has(target)) homes.set(target, entry)
+    for (const { target, name } of exportsOf(entry)) if (!homes.has(target)) homes.set(target, { entry, name })
   }
   return homes
 }
 
 function sectionOf(one, entry, homes) {
-  const home = homes.get(one.target)
+  const home = homes.get(one.target).entry
   const title = `## ${one.name}\n\n`
   if (home !== entry) return title + link(one, homes)
   if (!one.isNamespace) return title + body(one)
@@ -79,10 +82,9 @@ function sectionOf(one, entry, homes) {
   return `${title}${paragraph(one.text)}\n${members.join('\n')}`
 }
 
-function link({ target, text, name }, homes) {
-  const home = homes.get(target)
-  const own = name.split('.').at(-1)
-  return `${paragraph(summary(text))}\nSee [\`${home.name}\`](${home.page}#${anchor(own)}).\n`
+function link({ target, text }, homes) {
+  const { entry, name } = homes.get(target)
+  return `${paragraph(summary(text))}\nSee [\`${entry.name}\`](${entry.page}#${anchor(name)}).\n`
 }
 
 function body({ name, text, tags, members, signatures }) {

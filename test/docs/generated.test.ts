@@ -108,7 +108,7 @@ test('docs/http.md lists every path of the facilitator, and no other', async (t)
   const listed = [...section.matchAll(/^\| `([A-Z]+)` \| `(\S+)` \|/gm)]
   for (const [, method, path] of listed) assert.ok(![404, 405].includes((await ask(method!, path!)).status), path)
   const notFound = await (await ask('GET', '/nowhere')).text()
-  const [, served] = /there are ([^"]*)/.exec(notFound)!
+  const [, served] = /the endpoints are ([^"]*)/.exec(notFound)!
   assert.deepEqual(
     listed.map(([, , path]) => path),
     served!.split(', '),

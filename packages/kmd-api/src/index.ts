@@ -10,6 +10,7 @@ export {
   type Method,
   type Recording,
 } from './Description.js'
+export { errors } from './errors.js'
 export * as OpenApi from './OpenApi.js'
 export {
   bodyErrors,
@@ -19,7 +20,7 @@ export {
   statusOf,
   walletFileErrors,
 } from './operationErrors.js'
-export * as Schemas from './operations/agentSchema.js'
+export type { Written } from './operations/agentSchema.js'
 export { approvalShape } from './operations/approvals.js'
 export { auditBounds } from './operations/audit.js'
 export { maxMultisigMembers } from './operations/partialMultisig.js'

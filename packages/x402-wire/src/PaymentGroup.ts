@@ -7,6 +7,7 @@ import { Address, Bytes, Group, Json, Submission, Transaction } from '@latchkey/
 import { decodeBase64 } from './base64.js'
 import { WireError } from './errors.js'
 
+/** A transaction of a payment group. */
 export type Member = {
   readonly signed: Submission.Submitted
   readonly txn: Transaction.Transaction
@@ -16,6 +17,7 @@ export type Member = {
   readonly sender: string
 }
 
+/** A payment group, decoded and in canonical form. */
 export type PaymentGroup = {
   readonly members: readonly Member[]
   readonly payment: Member
@@ -26,14 +28,20 @@ export type PaymentGroup = {
   readonly transactionId: string
 }
 
+/** The payload of the scheme `exact`: the transactions in base64, and the index of the one that pays. */
 export type ExactPayload = { paymentGroup: string[]; paymentIndex: number }
 
+/** The maximum number of transactions in a group on Algorand. */
 export const maxMembers = 16
 /** Large enough for a transaction with the longest note and a multisig of many members. */
 export const maxMemberBytes = 32 * 1024
 const maxMemberCharacters = Math.ceil(maxMemberBytes / 3) * 4
 
-/** @throws {@link GroupError} */
+/**
+ * Reads the payload of a payment.
+ *
+ * @throws {@link GroupError}
+ */
 export function read(payload: unknown): PaymentGroup {
   const { paymentGroup, paymentIndex } = limitedShape(payload)
   const members = paymentGroup.map((text, index) => readMember(text, index, memberOf))
@@ -130,6 +138,7 @@ function decodeWhole(bytes: Uint8Array): Submission.Submitted {
   return signed
 }
 
+/** Converts a decoded transaction to a member of a group. */
 export function memberOf(signed: Submission.Submitted): Member {
   return {
     signed,
@@ -140,6 +149,7 @@ export function memberOf(signed: Submission.Submitted): Member {
   }
 }
 
+/** The id of a transaction. */
 export function transactionIdOf(txn: Transaction.Transaction): string {
   return Transaction.id(Submission.transactionBytes(txn))
 }

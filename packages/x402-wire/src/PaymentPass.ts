@@ -16,7 +16,9 @@ export const cookieRequest = 'cookie'
 
 /** A pass has about 600 characters. */
 export const maxPassLength = 2_048
+/** The longest validity of a pass: 366 days. */
 export const maxPassMinutes = 366 * 24 * 60
+/** The maximum number of requests that a pass opens. */
 export const maxPassRequests = 1_000_000_000
 
 /**
@@ -89,6 +91,7 @@ export function isPassText(text: string): boolean {
   return text.length <= maxPassLength && isPass.test(text)
 }
 
+/** Formats the remaining validity of a pass as the value of {@link passStatusHeader}. */
 export function formatStatus({ untilMs, requestsLeft }: PassStatus): string {
   const until = `until=${Math.floor(untilMs / 1000)}`
   return requestsLeft === undefined ? until : `${until}, requests=${requestsLeft}`

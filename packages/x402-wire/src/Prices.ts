@@ -22,7 +22,11 @@ type ParsedMoney = { readonly whole: string; readonly fraction: string; readonly
 
 const money = /^\$? *([0-9]{1,20})(?:\.([0-9]{1,40}))?(?: +([A-Za-z][A-Za-z0-9]{0,11}))?$/
 
-/** @throws {@link PriceError} */
+/**
+ * Splits a price into its digits and its ticker. The ticker is undefined if there is none, or it is USD.
+ *
+ * @throws {@link PriceError}
+ */
 export function parse(price: Money): ParsedMoney {
   const text = typeof price === 'number' ? numberText(price) : price.trim()
   const match = money.exec(text)

@@ -23,6 +23,7 @@ const limitFields = [
 
 const itemFields = [network, { name: 'id', kind: ascii, about: 'As decimal text' }] as const
 
+/** The rules of an agent in a request. */
 export const rulesField = {
   name: 'rules',
   about: 'What the agent may sign. What no rule allows is refused',
@@ -90,7 +91,6 @@ export const rulesField = {
   },
 } as const satisfies Field
 
-/** The rules of an agent in a request. */
 const text = { type: 'string' } as const
 const flag = { type: 'bool' } as const
 const integer = { type: 'uint', format: 'int64' } as const

@@ -1,11 +1,9 @@
 /** Writes agents and their rules as members of responses. */
-import type { Schemas } from '@latchkey/kmd-api'
+import type { Written } from '@latchkey/kmd-api'
 import { formatLimit, type Rules, writeLimit, writeRules } from '@latchkey/kmd-api/rules'
 import type { Agent } from '../agents/Agent.js'
 import type { Seen } from '../agents/AgentPresence.js'
 import type { LimitUse } from '../agents/AgentsApi.js'
-
-type Written = Schemas.Written
 
 export function writeAgent(agent: Agent, walletName: Uint8Array, seen: Seen | undefined) {
   return {
