@@ -70,7 +70,7 @@ test('agents are suspended after a restore, and sign again once the owner has co
   assert.match((await run('agent', 'list')).stdout, /^shopper {2}suspended {2}savings/m)
   assert.match(
     (await run('agent', 'show', 'shopper')).stdout,
-    /\n {2}Suspended: the audit log is not as it was written: it ended with record /,
+    /\n {2}Suspended: the audit log was altered: it ended with record /,
   )
   const doctor = await run('doctor')
   assert.match(doctor.stdout + doctor.stderr, /agent shopper: suspended, because the state database was rolled back/)

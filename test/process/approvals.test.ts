@@ -67,10 +67,10 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     })
     const id = await until('the approval', () => asked || undefined)
     const listed = await approvals('list')
-    assert.match(listed.stdout, new RegExp(`^${id} {2}waits for you {2}agent asker\n`))
+    assert.match(listed.stdout, new RegExp(`^${id} {2}waiting for you {2}agent asker\n`))
     assert.match(
       listed.stdout,
-      new RegExp(`${bob}[\\s\\S]*Why you are asked: A payment above \\$0\\.25 needs the approval`),
+      new RegExp(`${bob}[\\s\\S]*Reason: A payment above \\$0\\.25 needs the approval`),
     )
     assert.match(listed.stdout, / {2}Needs \$0\.60; the rule ask above \$0\.25 leaves \$0\.25\.\n/)
     assert.match(listed.stdout, /Purpose, as claimed by the caller: "https:\/\/shop\.example\/report" \(unverified\)\n/)
@@ -144,7 +144,7 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     const [first, second, third] = [33n, 34n, 35n].map((cents) => pay.dollars(cents * cent, bob))
     const signing = client.sign(bytesOf(first!), { approvalWaitMs })
     const shown = await terminal.sees(question)
-    assert.match(shown, /waits for you {2}agent asker\n[\s\S]*Needs \$0\.33;/)
+    assert.match(shown, /waiting for you {2}agent asker\n[\s\S]*Needs \$0\.33;/)
     const open = JSON.parse((await approvals('list', '--json')).stdout).approvals
     assert.deepEqual([open.length, open[0].state], [1, 'open'])
     terminal.type('y\r')

@@ -36,7 +36,7 @@ async function start(t: TestContext, args: string[]): Promise<Running> {
     stdout += text
   })
   const exited = once(child, 'close').then(([code]) => code as number | null)
-  const isReady = (): boolean => (args.includes('--json') ? stdout.endsWith('\n') : stdout.endsWith('all of it.\n'))
+  const isReady = (): boolean => (args.includes('--json') ? stdout.endsWith('\n') : stdout.endsWith('To stop everything, press Ctrl-C.\n'))
   await until('the block', isReady)
   return { child, exited, stdout: () => stdout, directory }
 }
@@ -59,7 +59,7 @@ suite('latchkey dev', () => {
     assert.match(output, /the key daemon signs payment [A-Z2-7]{8}…; the buyer's key never leaves it\n/)
     assert.match(output, /the facilitator settles the payment in round 1 and pays the fee\n/)
     assert.match(output, /the seller responds with 200: \{"report":\{"weather":"sunny"/)
-    assert.match(output, /the buyer had \$5, has \$4\.99; the seller had \$1000000, has \$1000000\.01\n/)
+    assert.match(output, /the buyer had \$5, now \$4\.99; the seller had \$1000000, now \$1000000\.01\n/)
     assert.ok(!output.includes('\x1b'), 'no colour in a pipe')
     const [, url] = /Seller +(\S+)/.exec(output)!
     assert.equal((await fetch(url!)).status, 402)

@@ -56,7 +56,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     const again = devnet.url.replace('127.0.0.1', 'localhost')
     const refused = await run(['--network', 'local', '--node', devnet.url, '--node', devnet.url, '--quorum', '2'])
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /--quorum 2 needs as many different nodes, and 1 are given/)
+    assert.match(refused.stderr, /--quorum 2 requires 2 different nodes, but 1 are given/)
     const { child, exited, stdout } = await start(t, devnet, ['--node', again, '--quorum', '2', '--json'])
     const { url } = JSON.parse(stdout()) as { url: string }
     const metrics = await (await fetch(`${url}/metrics`)).text()

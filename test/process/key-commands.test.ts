@@ -42,7 +42,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     const { keys } = JSON.parse((await run('key list --json')).stdout)
     assert.deepEqual(Object.keys(keys[0]), ['address'])
     for (const count of ['0', '-1', 'x', '10001']) {
-      failed(await run(`key new --count=${count}`), 2, /--count takes a number from 1 to 10000/)
+      failed(await run(`key new --count=${count}`), 2, /--count must be a number from 1 to 10000/)
     }
   })
 
@@ -149,7 +149,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     assert.equal(algosdk.encodeAddress(sk.subarray(32)), address)
     failed(await run(`key export ${address} -w keys --out ${out}`), 3, /already exists and was not overwritten/)
     failed(await run(`key export ${address} -w keys --out /nonexistent/x`), 3, /cannot be written: ENOENT/)
-    failed(await run(`key export ${address} --format hex`), 2, /--format takes words or base64/)
+    failed(await run(`key export ${address} --format hex`), 2, /--format must be words or base64/)
   })
 
   test('reports an invalid address and a missing key', async () => {

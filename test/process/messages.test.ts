@@ -57,7 +57,7 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
       [['pay', url, ...node, '--max', 'foo'], own, 3, '"foo" is not a price; write --max like "$0.01"'],
       [['pay', url, ...node, '--max', '0'], own, 3, "--max is zero; give a price like '$0.05'"],
       [['pay', url, ...node, '--max', '5 ALGO'], own, 3, "--max is not in dollars; give a price like '$0.05'"],
-      [['pay', url, '--network', caip2], own, 3, 'the network has no public node; give one with --node'],
+      [['pay', url, '--network', caip2], own, 3, 'the network has no public node; give a node with --node'],
       [
         ['pay', url, '--node', 'ftp://127.0.0.1'],
         own,

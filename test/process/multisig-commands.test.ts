@@ -50,7 +50,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
       failed(
         await run(`multisig new -t ${threshold} ${members.join(' ')}`),
         2,
-        /--threshold takes a number from 1 to 3/,
+        /--threshold must be a number from 1 to 3/,
       )
     }
     failed(await run(`multisig new -t 1 ${members[0]!.toLowerCase()}`), 2, /is not an address/)

@@ -125,7 +125,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.equal(dear.code, 3)
     assert.match(
       dear.stderr,
-      /^latchkey pay: not paid: \$0\.01 is above the limit of \$0\.005 for one payment; raise it with --max\n$/,
+      /^latchkey pay: not paid: \$0\.01 is above the limit of \$0\.005 for one payment; raise the limit with --max\n$/,
     )
     const otherAsset = await run([facts.seller.url, '-y', ...options(), '--dollar', '5'], words())
     assert.equal(otherAsset.code, 3)

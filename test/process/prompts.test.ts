@@ -205,7 +205,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     await check.sees('25 words (hidden): ')
     check.type(`${words}\r`)
     assert.deepEqual(await check.ended, { code: 0, ...inOrder })
-    assert.ok(check.screen().endsWith('These are the words of shown.\n'))
+    assert.ok(check.screen().endsWith('The words match the wallet shown.\n'))
     assert.ok(!check.screen().includes(words))
   })
 
@@ -272,7 +272,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     assert.deepEqual(await terminal.ended, { code: 3, ...inOrder })
     assert.equal(
       terminal.screen(),
-      'latchkey wallet delete: there is no wallet named nowhere; latchkey wallet list shows them\n',
+      'latchkey wallet delete: wallet nowhere not found; list the wallets with latchkey wallet list\n',
     )
   })
 
@@ -282,7 +282,7 @@ suite('prompts on a terminal', { timeout: 600_000, skip: missingProgram('python3
     writeFileSync(join(directory, 'taken.txt'), 'precious')
     const terminal = await latchkey(t, 'wallet', 'backup', 'careful', '--out', 'taken.txt')
     assert.equal((await terminal.ended).code, 3)
-    assert.match(terminal.screen(), /taken\.txt exists and is not overwritten; name another file/)
+    assert.match(terminal.screen(), /taken\.txt already exists and was not overwritten; name another file/)
     assert.ok(!terminal.screen().includes('Password'))
     assert.equal(readFileSync(join(directory, 'taken.txt'), 'utf8'), 'precious')
   })

@@ -101,5 +101,5 @@ test('reports a shop without sales', async (t) => {
   const file = join(temporaryDirectory(t), 'claims.db')
   new SqliteClaims(file).close()
   const { code, stdout, stderr } = await run(['sales', file])
-  assert.deepEqual([code, stdout, stderr], [0, '', 'Nothing was sold in the last 30 days.\n'])
+  assert.deepEqual([code, stdout, stderr], [0, '', 'No sales in the last 30 days.\n'])
 })

@@ -45,7 +45,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     const unseen = await send(money, '1.25 ALGO', '--timeout', '1')
     assert.equal(unseen.code, 7, unseen.stderr)
     const id = idOf(unseen)
-    assert.match(unseen.stderr, new RegExp(`pending: transaction ${id} was sent.*latchkey tx ${id} tells`))
+    assert.match(unseen.stderr, new RegExp(`pending: transaction ${id} was sent.*check it with latchkey tx ${id}`))
     await money.devnet('/faults', {}, 'DELETE')
     const told = await money.run(['tx', id])
     assert.equal(told.code, 0, told.stderr)
@@ -115,7 +115,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal((await terminal.ended).code, 130)
     assert.match(
       terminal.screen().replaceAll('\n', ' '),
-      new RegExp(`pending: transaction ${id} was sent.*interrupted.*latchkey tx ${id} tells`),
+      new RegExp(`pending: transaction ${id} was sent.*interrupted.*check it with latchkey tx ${id}`),
     )
     const pending = await manual.run(['tx', id])
     assert.equal(pending.code, 7, pending.stderr)
@@ -176,7 +176,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.deepEqual([refused.code, refused.stdout], [3, ''])
     assert.match(
       refused.stderr,
-      /is not a record of sent transactions, or is damaged; move it away, or give another file with --log/,
+      /is not a log of sent transactions, or is damaged; move it away, or give another file with --log/,
     )
     assert.equal(await money.microAlgos(money.accounts.bob.address), before)
   })

@@ -310,7 +310,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
 
     const stranger = await run([path, '-y', '--multisig', carol.address, '--member', alice.address, ...common()])
     assert.equal(stranger.code, 3)
-    assert.match(stranger.stderr, /are not of [A-Z2-7]{58}; nothing was signed/)
+    assert.match(stranger.stderr, /belong to a different account than [A-Z2-7]{58}; nothing was signed/)
   })
 
   test('does not add its signature to a wrong one', async () => {
@@ -360,8 +360,8 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const foreign = file(encode(payment(carol)))
     const cases: [string[], number, RegExp][] = [
       [[own, ...common()], 2, /confirmation is required, but stdin is not a terminal; give --yes/],
-      [[foreign, '-y', ...common()], 3, /the wallet one has no key to sign any of the transactions/],
-      [[own, '-y', '--key', carol.address, ...common()], 3, /the wallet one has no key /],
+      [[foreign, '-y', ...common()], 3, /wallet one does not have the key of to sign any of the transactions/],
+      [[own, '-y', '--key', carol.address, ...common()], 3, /wallet one does not have the key of /],
       [[own, '-y', '--key', 'nonsense', ...common()], 2, /--key takes an address/],
       [[own, '-y', '--multisig', carol.address, ...common()], 2, /--multisig and --member must be given together/],
       [[own, '-y', '--program', own, '--key', alice.address, ...common()], 2, /a transaction or --program/],

@@ -164,7 +164,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     }
     failed(await run('key list'), 2, /there are several wallets: .*; select one with --wallet/)
     const outcome = await latchkey(['key', 'list', '-w', 'no \u001b[31m'], { dataDir: (await starting).dataDir })
-    failed(outcome, 3, /no wallet named "no \?\[31m"/)
+    failed(outcome, 3, /wallet "no \?\[31m" not found/)
   })
 
   test('selects the only wallet, the one in the environment, or one by its id', async (t) => {

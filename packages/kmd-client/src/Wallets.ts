@@ -119,7 +119,7 @@ export async function find(
   const [found, another] = (await list(connection, options)).filter((wallet) => wallet.name === name)
   const quoted = JSON.stringify(name)
   if (found === undefined) {
-    throw new KmdClientError('wallet_name_not_found', `there is no wallet named ${quoted}`, { operation })
+    throw new KmdClientError('wallet_name_not_found', `wallet ${quoted} not found`, { operation })
   }
   if (another !== undefined) {
     const message = `several wallets are named ${quoted}`

@@ -52,7 +52,7 @@ export const clientErrors = {
     hint: 'Correct the argument that the message names.',
   },
   wallet_name_not_found: {
-    message: 'there is no wallet of this name',
+    message: 'wallet not found',
     hint: 'Use a name or an id that kmd.wallets.list() returns.',
   },
   wallet_name_ambiguous: {

@@ -339,7 +339,7 @@ for (const transport of transports) {
     await t.test('a name must select exactly one wallet', async () => {
       respond = reply(200, JSON.stringify({ wallets: [wallet, { ...wallet, id: '2' }] }))
       const kmd = await connect()
-      assert.equal((await failure(kmd.unlock({ name: 'x' }))).message, 'there is no wallet named "x"')
+      assert.equal((await failure(kmd.unlock({ name: 'x' }))).message, 'wallet "x" not found')
       assert.equal((await failure(kmd.unlock({ name: 'w' }))).message, 'several wallets are named "w"')
     })
   })
