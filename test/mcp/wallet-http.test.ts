@@ -134,6 +134,9 @@ suite('latchkey mcp --http', { timeout: 600_000 }, () => {
     })
     const [code] = await once(child, 'close')
     assert.equal(code, 3)
-    assert.match(stderr, /is not this user's alone, so its token is no secret; remove it: a new one is made/)
+    assert.match(
+      stderr,
+      /other users can access .*, so its token is not secret; remove the file; a new one is then created/,
+    )
   })
 })

@@ -271,7 +271,7 @@ suite('safety of latchkey mcp', { timeout: 600_000 }, () => {
     await stack.daemon.stop()
     const away = await paidFetch({ url, max: '$0.01' })
     assert.equal(errorOf(away)?.['code'], 'daemon_unreachable')
-    assert.match(summary(away), /Next: Nothing was paid\. The key daemon does not answer/)
+    assert.match(summary(away), /Next: Nothing was paid\. The key daemon does not respond/)
     await stack.daemon.start()
     assert.equal(await stack.earned(), earned)
     assert.equal(fetched(await paidFetch({ url, max: '$0.01' })).outcome, 'fetched')

@@ -81,7 +81,10 @@ test('A15 latchkey devnet --genesis-hash reports the hash, and warns that signed
   const given = await startDevnet(t, ['--genesis-hash', hash])
   assert.deepEqual([given.facts.genesisHash, given.facts.genesisId], [hash, 'testnet-v1.0'])
   await until('the warnings', () => given.stderr().includes('never sign'))
-  assert.match(given.stderr(), /warning: .*what is signed for it can be valid on testnet too\n/)
+  assert.match(
+    given.stderr(),
+    /warning: .*genesis hash of testnet: transactions signed for it can also be valid there\n/,
+  )
   assert.match(given.stderr(), /warning: never sign here with a key that holds funds on testnet\n/)
   const named = await startDevnet(t, ['--genesis-id', 'testnet-v1.0'])
   assert.equal(named.facts.genesisId, 'testnet-v1.0')
@@ -199,7 +202,7 @@ test("latchkey devnet --goal-dir leaves another node's directory alone", async (
   writeFileSync(join(directory, 'genesis.json'), '{"id":"v1.0","network":"mainnet"}')
   const { code, stdout, stderr } = await run('--port', '0', '--goal-dir', directory)
   assert.deepEqual([code, stdout], [3, ''])
-  assert.match(stderr, /is the data directory of another node; give a new directory/)
+  assert.match(stderr, /is another node's data directory; give a new directory/)
   assert.deepEqual(readdirSync(directory), ['genesis.json'])
   assert.equal(readFileSync(join(directory, 'genesis.json'), 'utf8'), '{"id":"v1.0","network":"mainnet"}')
   const taken = await run('--port', '0', '--goal-dir', join(directory, 'genesis.json'))

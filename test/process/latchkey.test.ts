@@ -80,13 +80,13 @@ suite('latchkey', { concurrency: 2 }, () => {
       [['help', 'wlalet'], /no help for "wlalet"; did you mean wallet\?/],
       [['help', 'exit-code'], /did you mean exit-codes\?/],
       [['help', 'wallet', 'nwe'], /did you mean wallet new\?/],
-      [['completions', 'bsah'], /SHELL takes bash or zsh or fish; did you mean bash\?/],
+      [['completions', 'bsah'], /SHELL must be bash or zsh or fish; did you mean bash\?/],
       [['kmd', '--wier', 'reference'], /unknown option --wier; did you mean --wire\? see latchkey kmd --help/],
       [['kmd', '--wire', 'refrence'], /did you mean reference\?/],
       [['facilitator', '--network', 'tesnet'], /unknown network tesnet; did you mean testnet\?/],
       [['facilitator', '--network', 'ethereum'], /unknown network ethereum; use mainnet, testnet, betanet, local or/],
       [['kmd', '--nope'], /^latchkey kmd: unknown option --nope; did you mean --node\? see latchkey kmd --help$/m],
-      [['kmd', '-t', 'soon'], /--timeout takes a number from 0 to 2147483/],
+      [['kmd', '-t', 'soon'], /--timeout must be a number from 0 to 2147483/],
       [['kmd', '--wire', 'copper'], /--wire must be documented or reference/],
       [['kmd', 'strat'], /unknown command "kmd strat"; did you mean kmd start\?/],
       [['devnet', 'extra'], /unexpected argument "extra"/],
@@ -184,7 +184,7 @@ suite('latchkey kmd', { concurrency: 2 }, () => {
     await runDaemon(t, home, dataDir)
     const second = await run(['kmd'], home)
     assert.equal(second.code, 4)
-    assert.match(second.stderr, /already running.*latchkey kmd status.*latchkey kmd stop/s)
+    assert.match(second.stderr, /already running.*latchkey kmd stop.*latchkey kmd status/s)
     const broken = join(home, 'broken')
     mkdirSync(broken, { mode: 0o700 })
     writeFileSync(join(broken, 'kmd_config.json'), '{"session_lifetime_secs":-1}')

@@ -53,7 +53,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
       ],
       [['--network', 'local', '--node', 'http://127.0.0.1:1'], 3, /--node/],
       [['0.01 ALGO'], 3, /the faucet gave no ALGO: .*below its minimum balance/],
-      [['5'], 2, /5 of what/],
+      [['5'], 2, /the amount 5 has no unit; write it as '5 ALGO', '5 USDC', or '5 #ID'/],
       [['1 GOLD'], 3, /no asset with the unit GOLD was found/],
     ]
     for (const [args, code, says] of cases) {
@@ -139,7 +139,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     assert.equal(unknown.code, 3)
     assert.match(unknown.stderr, /does not know it, nor does the indexer/)
     const down = await money.run(['tx', 'A'.repeat(52), '--indexer', 'http://127.0.0.1:1'])
-    assert.match(down.stderr, /warning: the indexer at http:\/\/127\.0\.0\.1:1 does not answer/)
+    assert.match(down.stderr, /warning: the indexer at http:\/\/127\.0\.0\.1:1 does not respond/)
     for (const wrong of ['', 'x', id.slice(1), id.toLowerCase()]) assert.equal((await money.run(['tx', wrong])).code, 2)
   })
 })

@@ -112,7 +112,7 @@ test('latchkey pay --output writes a new file, complete or not at all', { timeou
   assert.deepEqual([code, stdout, readFileSync(file, 'utf8')], [0, '', '0123456789'])
   const again = await run('-o', file)
   assert.deepEqual([again.code, again.stdout], [3, ''])
-  assert.match(again.stderr, /^latchkey pay: \S+goods"? exists; name another file\n$/)
+  assert.match(again.stderr, /^latchkey pay: \S+goods"? already exists; name another file\n$/)
   const other = join(directory, 'other')
   assert.equal((await run('-o', other, '--max-bytes', '4')).code, 3)
   assert.equal(existsSync(other), false)

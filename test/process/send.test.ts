@@ -146,11 +146,11 @@ suite('latchkey send', { timeout: 600_000 }, () => {
         2,
         new RegExp(`several assets: TWIN \\(asset ${twins[0]}\\), TWIN \\(asset ${twins[1]}\\); .*'#${twins[0]}'`),
       ],
-      [['1 ICE', bob.address], 3, /the ICE of [A-Z2-7]{58} is frozen/],
+      [['1 ICE', bob.address], 3, /the ICE holding of [A-Z2-7]{58} is frozen/],
       [['1 SNOW', bob.address], 3, /SNOW \(asset [0-9]+\) is frozen in the account of the receiver/],
       [['1 GOLD', bob.address], 3, /no asset with the unit GOLD was found; the account holds/],
       [['1 #999999999', bob.address], 3, /there is no asset 999999999/],
-      [['1', bob.address], 2, /1 of what\? Write the unit/],
+      [['1', bob.address], 2, /the amount 1 has no unit; write it as '1 ALGO'/],
       [['1.0000001 ALGO', bob.address], 2, /ALGO has 6 decimals/],
       [['0 ALGO', bob.address], 2, /the amount is zero/],
       [
@@ -161,13 +161,13 @@ suite('latchkey send', { timeout: 600_000 }, () => {
       [
         ['1 ALGO', 'Corner shop'],
         3,
-        /"Corner shop" is neither an address nor in the address book; latchkey contact list/,
+        /"Corner shop" is neither an address nor in the address book; list the contacts with latchkey contact list; add one with latchkey contact add/,
       ],
       [['1 ALGO', alice.address], 2, /sender and receiver are the same account/],
       [
         ['1 ALGO', bob.address, '--from', dora.address],
         3,
-        /the wallet spending has no key of .*latchkey key list.*--wallet/,
+        /wallet spending does not have the key of .*latchkey key list.*--wallet/,
       ],
       [['1 ALGO', bob.address, '--note', 'x'.repeat(1025)], 2, /--note takes at most 1024 bytes/],
       [

@@ -109,17 +109,20 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     const cases: [transactions: algosdk.Transaction[], says: RegExp][] = [
       [
         [await payment(alice, { suggestedParams: elsewhere })],
-        /is for TestNet, and the node belongs to the local network; give --network testnet/,
+        /is for TestNet, but the node belongs to the local network; give --network testnet/,
       ],
       [
         [await payment(alice, { suggestedParams: other })],
-        /is for another network, and the node belongs to the local network/,
+        /is for another network, but the node belongs to the local network/,
       ],
       [
         [await payment(alice, rounds(1n, now))],
         /expired in round [0-9]+, .*check whether it was confirmed with latchkey tx [A-Z2-7]{52}/,
       ],
-      [[await payment(alice, rounds(now + 50n, now + 60n))], /is valid from round [0-9]+ on/],
+      [
+        [await payment(alice, rounds(now + 50n, now + 60n))],
+        /is valid from round [0-9]+, but the network is at round [0-9]+/,
+      ],
       [[await payment(alice), await payment(alice)], /not one complete group/],
       [[group[0]!], /not one complete group/],
       [
@@ -130,11 +133,11 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
       [[await payment(bob)], /has no key to sign any of the transactions/],
       [
         [await payment(alice, { amount: 10n ** 16n })],
-        /nothing was signed: The account [A-Z2-7]{58} does not have enough ALGO\. latchkey balance [A-Z2-7]{58} shows .*latchkey fund/,
+        /nothing was signed: The account [A-Z2-7]{58} does not have enough ALGO\. See its balance with latchkey balance [A-Z2-7]{58}; fund it: latchkey fund [A-Z2-7]{58}/,
       ],
       [
         [await payment(alice, { receiver: newAddress(), amount: 5n })],
-        /nothing was signed: .*minimum balance of 0\.1 ALGO\. Send it 0\.099995 ALGO: latchkey fund [A-Z2-7]{58} '0\.099995 ALGO'/,
+        /nothing was signed: .*minimum balance of 0\.1 ALGO\. Fund it with 0\.099995 ALGO: latchkey fund [A-Z2-7]{58} '0\.099995 ALGO'/,
       ],
     ]
     for (const [transactions, says] of cases) {

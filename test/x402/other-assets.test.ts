@@ -78,7 +78,7 @@ test('a price in dollars is paid in extra.asset, with its decimals', async (t) =
 
 test('a price with too many decimals for the asset is an error at the start', async (t) => {
   const opening = open(t, (assetId, payTo) => ({ price: '$0.001', payTo, extra: { asset: assetId } }))
-  await assert.rejects(opening, /more decimals than the 2/)
+  await assert.rejects(opening, /too many decimals: the asset has 2/)
 })
 
 test('a price in ALGO is paid up to the total limit, and the facilitator pays the fees', async (t) => {

@@ -277,7 +277,7 @@ test('`latchkey pay` presents the pass of an earlier run, and pays again if it i
   assert.equal(first.charged, cent)
   assert.match(
     first.stderr,
-    /\nRun it again for nothing: the response has a pass, until 20\S+Z, with 2 requests left\.\n/,
+    /\nThe response includes a pass, until 20\S+Z, with 2 requests left: further requests are free\.\n/,
   )
   const [file] = readdirSync(`${log}.passes`)
   assert.equal(statSync(join(`${log}.passes`, file!)).mode & 0o777, 0o600)
@@ -300,5 +300,5 @@ test('`latchkey pay` presents the pass of an earlier run, and pays again if it i
   assert.equal((await charge('--new-payment')).charged, cent)
   const header = await run(`${shop.url}/a`, '--yes', '--header', 'payment-pass: 1.x.y')
   assert.equal(header.code, 2)
-  assert.match(header.stderr, /--header cannot be PAYMENT-PASS/)
+  assert.match(header.stderr, /--header cannot set PAYMENT-PASS/)
 })

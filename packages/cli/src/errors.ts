@@ -54,7 +54,7 @@ export const errors = {
   daemon_already_running: {
     exit: 'running',
     message: 'a key daemon is already running in the data directory',
-    hint: 'use it, or stop it first with latchkey kmd stop',
+    hint: 'use it, or stop it first with latchkey kmd stop; latchkey kmd status shows it',
   },
   daemon_not_started: {
     exit: 'failed',

@@ -279,7 +279,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
       assert.match(stdout, /ok +1 wallet file\n/)
       return stdout
     }
-    assert.match(await doctor(), /warning +the daemon .* runs at .*fifo\.db is not a regular file/)
+    assert.match(await doctor(), /warning +the daemon .* is running at .*fifo\.db is not a regular file/)
     assert.equal(await kmd.stop(), 0)
     await doctor()
   })

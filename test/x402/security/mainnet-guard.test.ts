@@ -73,7 +73,7 @@ suite('the MainNet guard', { timeout: 240_000 }, () => {
     const devnet = await startNode(t, Network.mainnet.genesisHash)
     const home = temporaryDirectory(t)
     const { stdout } = await latchkey(['doctor', '--network', 'local', '--node', devnet.url], { home })
-    assert.ok(stdout.includes('a node of MainNet answers'), stdout)
+    assert.ok(stdout.includes('a node of MainNet responds'), stdout)
   })
 
   test('M a local node of TestNet counts as TestNet', async (t) => {

@@ -55,7 +55,7 @@ function explain(cause: unknown, dataDir: string): never {
   if (listening !== cause) throw listening
   const message = `could not start in ${dataDir}: ${cause.message}`
   if (cause.exitCode !== daemonExitCodes.locked) throw new CommandError('daemon_not_started', message, { cause })
-  const hint = 'Use it, or stop it first with latchkey kmd stop'
+  const hint = 'Use it, or stop it first with latchkey kmd stop; latchkey kmd status shows it'
   throw new CommandError('daemon_already_running', message, { hint, cause })
 }
 

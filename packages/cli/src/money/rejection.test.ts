@@ -18,7 +18,7 @@ test('a rejection for a missing opt-in or missing funds names the command that h
     ],
     [
       `overspend (account ${address}, data {}, tried to spend {5})`,
-      `see its balance with latchkey balance ${address}; fund it: latchkey send '1 ALGO' ${address} --network testnet`,
+      `See its balance with latchkey balance ${address}; fund it: latchkey send '1 ALGO' ${address} --network testnet`,
     ],
     ['anything else', undefined],
   ] as const) {

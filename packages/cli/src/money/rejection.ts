@@ -26,5 +26,5 @@ function cureOf(chain: Chain, reason: string): string | undefined {
   }
   const [, spender] = overspent.exec(reason) ?? []
   if (spender === undefined) return undefined
-  return `see its balance with latchkey balance ${spender}; fund it: ${Funds.fundCommand(chain, spender, '1 ALGO')}`
+  return `See its balance with latchkey balance ${spender}; fund it: ${Funds.fundCommand(chain, spender, '1 ALGO')}`
 }

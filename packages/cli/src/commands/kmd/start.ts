@@ -165,7 +165,7 @@ function notStarted({ dataDir, end, isInterrupted, said }: Failure): CommandErro
 function alreadyRunning(dataDir: string, pid?: number): CommandError {
   const which = pid === undefined ? '' : `, as process ${pid}`
   return new CommandError('daemon_already_running', `a key daemon is already running in ${dataDir}${which}`, {
-    hint: 'use it, or stop it first with latchkey kmd stop',
+    hint: 'use it, or stop it first with latchkey kmd stop; latchkey kmd status shows it',
   })
 }
 
