@@ -15,6 +15,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/cli/README.md', 'bin/latchkey.js ── latchkey.ts'],
   ['packages/devnet/README.md', 'server ── RequestHandler'],
   ['packages/http/README.md', 'socket ─► Connection'],
+  ['packages/http-client/README.md', 'createTransport ─┬─ Node'],
   ['packages/kmd-api/README.md', 'kmd-api ── operations'],
   ['packages/kmd-client/README.md', 'Kmd ── Wallets'],
   ['packages/kmd/README.md', 'socket ── @latchkey/http'],

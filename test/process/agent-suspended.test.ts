@@ -87,7 +87,7 @@ test('agents are suspended after a restore, and sign again once the owner has co
     '--password-file',
     join(passwords, password),
   )
-  assert.match(other.stderr, /no agent of the wallet other is suspended/)
+  assert.match(other.stderr, /the wallet other has no suspended agent/)
 
   const confirmed = await run('agent', 'confirm', '--yes', '--password-file', join(passwords, password))
   assert.equal(confirmed.code, 0, confirmed.stderr)

@@ -360,7 +360,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const foreign = file(encode(payment(carol)))
     const cases: [string[], number, RegExp][] = [
       [[own, ...common()], 2, /confirmation is required, but stdin is not a terminal; give --yes/],
-      [[foreign, '-y', ...common()], 3, /wallet one does not have the key of to sign any of the transactions/],
+      [[foreign, '-y', ...common()], 3, /the wallet one has no key to sign any of the transactions/],
       [[own, '-y', '--key', carol.address, ...common()], 3, /wallet one does not have the key of /],
       [[own, '-y', '--key', 'nonsense', ...common()], 2, /--key takes an address/],
       [[own, '-y', '--multisig', carol.address, ...common()], 2, /--multisig and --member must be given together/],

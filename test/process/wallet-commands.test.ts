@@ -95,7 +95,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     assert.equal((await run('key list -w plain --password-fd 0', { stdin: 'from stdin' })).code, 0)
     const warned = await run('key list -w plain', { env: { KMD_PASSWORD: 'from stdin' } })
     assert.equal(warned.code, 0)
-    assert.match(warned.stderr, /^warning: the password is from KMD_PASSWORD/)
+    assert.match(warned.stderr, /^warning: the password comes from KMD_PASSWORD/)
   })
 
   test('exits with 6 without a password', async () => {
@@ -110,7 +110,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     const endless = file('endless', 'x'.repeat(70_000))
     failed(await run(`wallet new never --password-file ${endless}`), 6, /no line end within 65536 bytes/)
     failed(await run('wallet new never --no-password --password-fd 3'), 2, /give only one of --password-file/)
-    failed(await run('wallet new never --password-fd three'), 2, /--password-fd takes a number/)
+    failed(await run('wallet new never --password-fd three'), 2, /--password-fd must be a number/)
     assert.ok(!(await (await starting).walletNames()).includes('never'))
   })
 
@@ -238,7 +238,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     const backup = await run('wallet backup origin --password-fd 3 --yes', options)
     assert.equal(backup.code, 0)
     const words = backup.stdout.trimEnd()
-    assert.match(backup.stderr, /latchkey wallet recover origin --keys 3\n.*there are none/)
+    assert.match(backup.stderr, /latchkey wallet recover origin --keys 3\nThe wallet has no imported keys/)
     assert.ok(!backup.stderr.includes(words.slice(0, 30)))
     const body = { wallet_handle_token: handle, wallet_password: 'pw' }
     const { master_derivation_key: key } = await kmd.ok('POST', '/v1/master-key/export', body)
@@ -298,7 +298,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     const words = (await run('wallet backup checked --no-password --yes')).stdout
     const check = 'wallet backup checked --no-password --check --mnemonic-fd 3'
     const right = await run(check, { descriptors: [words.toUpperCase().replaceAll(' ', '\n')] })
-    assert.deepEqual(right, { code: 0, stdout: '', stderr: 'These are the words of checked.\n' })
+    assert.deepEqual(right, { code: 0, stdout: '', stderr: 'The words match the wallet checked.\n' })
     const other = `${'abandon '.repeat(24)}invest`
     failed(
       await run(check, { descriptors: [other] }),
@@ -316,7 +316,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
       [good.with(6, 'abadnon'), /word 7 is not in the word list \(nearest: abandon\)/],
       [good.with(0, 'zooo').with(24, 'invset'), /word 1 is .*\(nearest: zoo\); word 25 is .*\(nearest: invest\)/],
       [good.with(3, 'ability'), /all 25 words are in the word list, but the checksum does not match/],
-      [good.slice(1), /a mnemonic has 25 words; 24 were given/],
+      [good.slice(1), /a mnemonic has 25 words, but 24 were given/],
       [[...good, 'zoo'], /a mnemonic has 25 words; 26 were given/],
       [[], /a mnemonic has 25 words; 0 were given/],
       [Array(25).fill('xxxxxxxxxx'), /word 5 is .*; and 20 more$/m],
