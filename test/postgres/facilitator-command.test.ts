@@ -116,7 +116,10 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     await query(address, 'REVOKE DELETE ON latchkey.replicas FROM runtime')
     const withoutRight = await latchkey(['facilitator', '--port', '0', ...chain(), '--store', runtime])
     assert.equal(withoutRight.code, 8, withoutRight.stderr)
-    assert.match(withoutRight.stderr, /not granted the use of replicas .* run latchkey facilitator migrate --grant-to/)
+    assert.match(
+      withoutRight.stderr,
+      /this role lacks the rights to use replicas .* run latchkey facilitator migrate --grant-to/,
+    )
     const check = () => latchkey(['facilitator', 'migrate', '--check', '--json', '--store', runtime])
     const missing = await check()
     assert.deepEqual([missing.code, JSON.parse(missing.stdout).notGranted], [8, ['replicas']])
