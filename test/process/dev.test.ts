@@ -36,7 +36,8 @@ async function start(t: TestContext, args: string[]): Promise<Running> {
     stdout += text
   })
   const exited = once(child, 'close').then(([code]) => code as number | null)
-  const isReady = (): boolean => (args.includes('--json') ? stdout.endsWith('\n') : stdout.endsWith('To stop everything, press Ctrl-C.\n'))
+  const isReady = (): boolean =>
+    args.includes('--json') ? stdout.endsWith('\n') : stdout.endsWith('To stop everything, press Ctrl-C.\n')
   await until('the block', isReady)
   return { child, exited, stdout: () => stdout, directory }
 }

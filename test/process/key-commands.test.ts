@@ -14,11 +14,13 @@ suite('latchkey key', { timeout: 600_000 }, () => {
   const passwordFile = join(directory, 'password')
   writeFileSync(passwordFile, 'pw\n')
   let kmd: Kmd
-  let handle: string
+  let walletId: string
+  /** A new handle each time: a handle would expire on a slow machine. */
+  const unlock = (): Promise<string> => kmd.unlock(walletId, 'pw')
 
   before(async () => {
     kmd = await start(scope)
-    handle = await kmd.unlock(await kmd.create('keys', 'pw'), 'pw')
+    walletId = await kmd.create('keys', 'pw')
   })
 
   const run = (args: string, options: RunOptions = {}): Promise<Outcome> =>
@@ -36,7 +38,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     assert.equal(wallet.name, 'keys')
     const created = [one.stdout.trim(), ...addresses]
     assert.equal(created.length, 4)
-    assert.deepEqual([...created].sort(), (await kmd.keys(handle)).sort())
+    assert.deepEqual([...created].sort(), (await kmd.keys(await unlock())).sort())
     const listed = await run('key list')
     assert.deepEqual([listed.stderr, listed.stdout.trim().split('\n').sort()], ['', [...created].sort()])
     const { keys } = JSON.parse((await run('key list --json')).stdout)
@@ -136,11 +138,11 @@ suite('latchkey key', { timeout: 600_000 }, () => {
       /give a mnemonic or --secret-key-file, not both/,
     )
     failed(await run('key import -w keys'), 2, /the mnemonic is required, but stdin is not a terminal/)
-    assert.equal((await kmd.keys(handle)).length, 4)
+    assert.equal((await kmd.keys(await unlock())).length, 4)
   })
 
   test('exports only with --yes or --out', async () => {
-    const [address] = await kmd.keys(handle)
+    const [address] = await kmd.keys(await unlock())
     failed(await run(`key export ${address} -w keys`), 2, /stdout is not a terminal; give --out FILE, or --yes/)
     const out = join(directory, 'exported')
     assert.equal((await run(`key export ${address} -w keys --out ${out}`)).code, 0)
@@ -167,7 +169,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
   })
 
   test('deletes only with --yes, and reports whether the backup restores the key', async () => {
-    const last = await kmd.generate(handle)
+    const last = await kmd.generate(await unlock())
     failed(
       await run(`key delete ${last} -w keys`),
       2,
@@ -185,7 +187,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     const gone = await run(`key delete ${addr} -w keys --yes`)
     assert.deepEqual([gone.code, gone.stdout], [0, ''])
     assert.match(gone.stderr, /This key was imported, so .* it is lost permanently\.\nDeleted .*\.\n$/)
-    assert.ok(!(await kmd.keys(handle)).includes(addr.toString()))
+    assert.ok(!(await kmd.keys(await unlock())).includes(addr.toString()))
   })
 
   test('reports how many keys were generated before the daemon stopped', async (t) => {

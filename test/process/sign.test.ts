@@ -362,7 +362,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
       [[own, ...common()], 2, /confirmation is required, but stdin is not a terminal; give --yes/],
       [[foreign, '-y', ...common()], 3, /the wallet one has no key to sign any of the transactions/],
       [[own, '-y', '--key', carol.address, ...common()], 3, /wallet one does not have the key of /],
-      [[own, '-y', '--key', 'nonsense', ...common()], 2, /--key takes an address/],
+      [[own, '-y', '--key', 'nonsense', ...common()], 2, /--key must be an address/],
       [[own, '-y', '--multisig', carol.address, ...common()], 2, /--multisig and --member must be given together/],
       [[own, '-y', '--program', own, '--key', alice.address, ...common()], 2, /a transaction or --program/],
       [['-y', '--program', own, ...common()], 2, /--program needs --key/],

@@ -317,7 +317,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
       [good.with(0, 'zooo').with(24, 'invset'), /word 1 is .*\(nearest: zoo\); word 25 is .*\(nearest: invest\)/],
       [good.with(3, 'ability'), /all 25 words are in the word list, but the checksum does not match/],
       [good.slice(1), /a mnemonic has 25 words, but 24 were given/],
-      [[...good, 'zoo'], /a mnemonic has 25 words; 26 were given/],
+      [[...good, 'zoo'], /a mnemonic has 25 words, but 26 were given/],
       [[], /a mnemonic has 25 words; 0 were given/],
       [Array(25).fill('xxxxxxxxxx'), /word 5 is .*; and 20 more$/m],
     ]
@@ -335,7 +335,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     )
     failed(await run('wallet recover never --mnemonic-file /nonexistent'), 3, /mnemonic cannot be read: ENOENT/)
     failed(await run('wallet recover never --mnemonic-file /dev/zero'), 3, /no line end within 65536 bytes/)
-    failed(await run('wallet recover never --keys many'), 2, /--keys takes a number from 0 to 10000/)
+    failed(await run('wallet recover never --keys many'), 2, /--keys must be a number from 0 to 10000/)
     assert.ok(!(await (await starting).walletNames()).includes('never'))
   })
 
