@@ -134,7 +134,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     const { agent: made, token, file } = await makeAgent(money, 'states', ['--limit', '1 ALGO/day'])
     const { bob } = money.accounts
     const first = await asAgent(t, money, token)
-    failed(await agent('pause', 'states'), 0, /^states signs nothing until you run: latchkey agent resume states\n$/)
+    failed(await agent('pause', 'states'), 0, /^Paused states\. To let it sign again: latchkey agent resume states\n$/)
     assert.equal(await outcome(first, pay.algos(1n, bob.address)), 'agent_paused')
     assert.match((await agent('list')).stdout, /^states +paused /m)
     const wrong = join(money.home, 'wrong')
@@ -144,7 +144,11 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     assert.equal(JSON.parse(resumed.stdout).agent.state, 'active')
     assert.equal(await outcome(first, pay.algos(1n, bob.address)), 'signed')
 
-    failed(await agent('rotate', 'states', '--token-file', file), 3, /states\.token exists and is not overwritten/)
+    failed(
+      await agent('rotate', 'states', '--token-file', file),
+      3,
+      /states\.token already exists and was not overwritten/,
+    )
     assert.equal(await outcome(first, pay.algos(1n, bob.address)), 'signed')
     const rotated = JSON.parse((await agent('rotate', 'states', '--json')).stdout)
     assert.equal(rotated.agent.id, made.id)
@@ -191,7 +195,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     failed(
       await agent('limit', 'changing', '--no-limit', '$1/day'),
       2,
-      /there is no limit "\$1\/day"; the agent has "?\$1\.20\/day, 5 payments\/hour/,
+      /the agent has no limit "\$1\/day"; its limits: \$1\.20\/day, 5 payments\/hour/,
     )
     failed(await agent('limit', 'changing', '--no-limit', '$1.20/day'), 3, /at least one limit of an amount/)
     const args = [

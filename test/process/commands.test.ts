@@ -106,7 +106,7 @@ suite('environment and exit codes', () => {
     for (const args of [['wallet', 'list'], ['key', 'list', '--wallet', 'x', '--no-password'], ['console']]) {
       const { code, stdout, stderr } = await run(args)
       assert.deepEqual([code, stdout], [5, ''], stderr)
-      assert.match(stderr, /^latchkey [a-z ]+: [^\n]*no (?:key )?daemon runs in [^\n]+\n$/)
+      assert.match(stderr, /^latchkey [a-z ]+: [^\n]*no (?:key )?daemon is running in [^\n]+\n$/)
     }
   })
 
@@ -184,7 +184,7 @@ suite('latchkey doctor', () => {
     assert.equal(code, 3)
     for (const pattern of [
       /other users can read \S+open$/,
-      /kmd\.token can be read/,
+      /other users can read .*kmd\.token/,
       /LocalNet/,
       /every web page/,
       /0\.0\.0\.0/,
@@ -204,7 +204,7 @@ suite('latchkey doctor', () => {
     const { findings } = await diagnose(['--network', 'local', '--node', 'http://127.0.0.1:9'], environment)
     assert.equal(find(findings, /^AVM_MNEMONIC is in the environment/).state, 'warning')
     assert.equal(find(findings, /^KMD_PASSWORD is in the environment/).state, 'warning')
-    assert.equal(find(findings, /facilitator at .* does not answer/).state, 'fault')
+    assert.equal(find(findings, /facilitator at .* does not respond/).state, 'fault')
     assert.equal(find(findings, /no node responds/).state, 'fault')
     assert.doesNotMatch(JSON.stringify(findings), /abandon|hunter2/)
   })
@@ -214,7 +214,7 @@ suite('latchkey doctor', () => {
     const { code, stdout } = await run(['dev', '--any-port', '--', ...inside])
     assert.equal(code, 0, stdout)
     const { findings } = JSON.parse(stdout) as { findings: Finding[] }
-    assert.match(find(findings, /the daemon .* runs/).text, /2 wallets/)
+    assert.match(find(findings, /the daemon .* is running/).text, /2 wallets/)
     for (const pattern of [
       /^a node of the local network \(algorand:\S+\) answers/,
       /^[A-Z2-7]{8}… has 5 USDC|has 5 /,

@@ -61,7 +61,7 @@ class Home {
       stderr += piece
     })
     const exited = once(child, 'close').then(([code]) => code as number | null)
-    const isUp = (): boolean => stdout.endsWith('all of it.\n') || /^\{.*\}\n$/.test(stdout)
+    const isUp = (): boolean => stdout.endsWith('To stop everything, press Ctrl-C.\n') || /^\{.*\}\n$/.test(stdout)
     await until('the stack', () => child.exitCode !== null || isUp())
     return { child, exited, stdout: () => stdout, stderr: () => stderr }
   }

@@ -73,7 +73,11 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
 
   test('exits with 3 for a missing wallet or key', async () => {
     await refused(daemonKey({ '-w': 'purse' }), 3, /wallet.*purse.*latchkey wallet list/s)
-    await refused(daemonKey({ '--key': other }), 3, /has no key [A-Z2-7]{58}; latchkey key list/)
+    await refused(
+      daemonKey({ '--key': other }),
+      3,
+      /has no key [A-Z2-7]{58}; list the wallet's keys with latchkey key list/,
+    )
   })
 
   test('exits with 5 if the daemon does not run or does not respond', async () => {
@@ -130,7 +134,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
 
   test('accepts options for several keys once, or once per key', async () => {
     const three = ['--key', other, '--key', other, '--password-file', passwordFile]
-    await refused([...daemonKey(), ...three], 2, /--password-file is given 2 times, and --key 3 times/)
+    await refused([...daemonKey(), ...three], 2, /--password-file is given 2 times, but --key 3 times/)
     const gap = { AVM_MNEMONIC_2: devnet.accounts[0]!.mnemonic }
     await refused([], 2, /AVM_MNEMONIC_2 is set, and AVM_MNEMONIC is not/, gap)
     const twice = { AVM_MNEMONIC: devnet.accounts[0]!.mnemonic, ...gap }

@@ -318,7 +318,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
       [good.with(3, 'ability'), /all 25 words are in the word list, but the checksum does not match/],
       [good.slice(1), /a mnemonic has 25 words, but 24 were given/],
       [[...good, 'zoo'], /a mnemonic has 25 words, but 26 were given/],
-      [[], /a mnemonic has 25 words; 0 were given/],
+      [[], /a mnemonic has 25 words, but 0 were given/],
       [Array(25).fill('xxxxxxxxxx'), /word 5 is .*; and 20 more$/m],
     ]
     for (const [words, message] of cases) {
