@@ -163,7 +163,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     terminal.type('n\r')
     assert.equal((await terminal.ended).code, 1)
     assert.equal(await outcome(second, pay.algos(1n, bob.address)), 'signed')
-    failed(await agent('revoke', 'states', '-y'), 0, /^states has ended\.\n$/)
+    failed(await agent('revoke', 'states', '-y'), 0, /^Revoked states\.\n$/)
     assert.notEqual(await outcome(second, pay.algos(1n, bob.address)), 'signed')
     failed(await agent('resume', made.id), 3, /the agent has ended: .*; create another with latchkey agent new/)
     assert.doesNotMatch((await agent('list')).stdout, /^states /m)

@@ -186,7 +186,7 @@ suite('latchkey doctor', () => {
       /other users can read \S+open$/,
       /other users can read .*kmd\.token/,
       /LocalNet/,
-      /every web page/,
+      /any web page may call the daemon/,
       /0\.0\.0\.0/,
     ])
       assert.equal(find(findings, pattern).state, 'warning')
@@ -216,7 +216,7 @@ suite('latchkey doctor', () => {
     const { findings } = JSON.parse(stdout) as { findings: Finding[] }
     assert.match(find(findings, /the daemon .* is running/).text, /2 wallets/)
     for (const pattern of [
-      /^a node of the local network \(algorand:\S+\) answers/,
+      /^a node of the local network \(algorand:\S+\) responds/,
       /^[A-Z2-7]{8}… has 5 USDC|has 5 /,
       /^the facilitator at .* serves the local network \(algorand:\S+\)$/,
     ])

@@ -136,7 +136,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     const three = ['--key', other, '--key', other, '--password-file', passwordFile]
     await refused([...daemonKey(), ...three], 2, /--password-file is given 2 times, but --key 3 times/)
     const gap = { AVM_MNEMONIC_2: devnet.accounts[0]!.mnemonic }
-    await refused([], 2, /AVM_MNEMONIC_2 is set, and AVM_MNEMONIC is not/, gap)
+    await refused([], 2, /AVM_MNEMONIC_2 is set, but AVM_MNEMONIC is not/, gap)
     const twice = { AVM_MNEMONIC: devnet.accounts[0]!.mnemonic, ...gap }
     await refused([], 3, /feePayer contains the same account twice/, twice)
   })
