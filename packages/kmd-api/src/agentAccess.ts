@@ -10,7 +10,7 @@ export type Use<U extends AgentAccess['use']> = { readonly use: U; readonly why:
 /** An agent may use the operation. */
 export const allowed = (why: string): Use<'allowed'> => ({ use: 'allowed', why })
 /** Only an agent may use the operation. */
-export const required = (why: string): Use<'required'> => ({ use: 'required', why })
+export const agentsOnly = (why: string): Use<'required'> => ({ use: 'required', why })
 /** An agent may not use the operation. */
 export const refused = (why: string): Use<'refused'> => ({ use: 'refused', why })
 
@@ -23,5 +23,5 @@ export const ownersAlone = refused('this is for the owner, who sets the limits o
 export const consoles = refused('this is for the console')
 export const ownKeys = allowed('for its own keys only')
 export const publicData = allowed('this is public on the network, and needed to make a payment')
-export const itself = required('it is about the agent itself')
-export const withinRules = required('within its rules')
+export const itself = agentsOnly('it is about the agent itself')
+export const withinRules = agentsOnly('within its rules')
