@@ -20,7 +20,8 @@ export function makeDebian({ base, directory, tree }, { user }) {
   }
   const home = user === 'root' ? '/root' : `/home/${user}`
   if (user !== 'root') execFileSync('chroot', [machine, 'useradd', '--create-home', user])
-  cpSync(tree, join(machine, home, 'latchkey'), { recursive: true })
+  // Without `verbatimSymlinks`, links would point out of the machine.
+  cpSync(tree, join(machine, home, 'latchkey'), { recursive: true, verbatimSymlinks: true })
   execFileSync('chroot', [machine, 'chown', '-R', `${user}:${user}`, home])
   const mounts = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; mount -t tmpfs tmpfs "$0/tmp"'
   const enter = `${mounts}; exec chroot --userspec=${user} "$0" /usr/bin/env -i HOME=${home} PATH=/usr/bin:/bin:/usr/sbin:/sbin USER=${user} NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt sh -c 'cd ~/latchkey && exec "$@"' sh "$@"`

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Kmd } from '@latchkey/kmd-client'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { atEnd, dataDirectory, temporaryDirectory, until } from './commands.test.helper.js'
+import { atEnd, dataDirectory, isAlive, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
 
@@ -36,16 +36,6 @@ const started = async (dataDir: string, ...args: string[]): Promise<{ pid: numbe
   const { code, stdout, stderr } = await run(['start', '-d', dataDir, '--json', ...args])
   assert.equal(code, 0, stderr)
   return JSON.parse(stdout)
-}
-
-/** A zombie process does not count as alive. */
-const isAlive = (pid: number): boolean => {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return text.slice(text.lastIndexOf(')') + 2, text.lastIndexOf(')') + 3) !== 'Z'
-  } catch {
-    return false
-  }
 }
 
 suite('the daemon in the background', { concurrency: 2 }, () => {

@@ -39,6 +39,16 @@ export async function until<T>(what: string, look: () => T | undefined | false |
   }
 }
 
+/** A zombie process does not count as alive: in a container without an init, nobody collects it. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return text.slice(text.lastIndexOf(')') + 2, text.lastIndexOf(')') + 3) !== 'Z'
+  } catch {
+    return false
+  }
+}
+
 /** Returns the result of `work` and the time it took. */
 export async function timed<T>(work: Promise<T>): Promise<{ result: T; elapsedMs: number }> {
   const startedAt = performance.now()

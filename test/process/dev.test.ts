@@ -10,7 +10,7 @@ import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
 import algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
-import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
+import { atEnd, isAlive, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Account = { address: string; mnemonic: string }
 type Facts = {
@@ -172,7 +172,7 @@ suite('latchkey dev', () => {
     const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
     child.kill('SIGTERM')
     assert.deepEqual(await exited, [143, null])
-    assert.throws(() => process.kill(Number(line), 0), /ESRCH/)
+    assert.equal(isAlive(Number(line)), false)
     assert.deepEqual(readdirSync(directory), [])
   })
 
@@ -189,17 +189,9 @@ suite('latchkey dev', () => {
       const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
       const [pid, url] = line.trim().split(' ')
       assert.equal((await fetch(`${url}/health`)).status, 200)
-      const isRunning = (): boolean => {
-        try {
-          process.kill(Number(pid), 0)
-          return true
-        } catch {
-          return false
-        }
-      }
-      assert.ok(isRunning())
+      assert.ok(isAlive(Number(pid)))
       child.kill(signal)
-      await until('the command and its own to be gone', () => !isRunning())
+      await until('the command and its own to be gone', () => !isAlive(Number(pid)))
       await until('the files to be gone', () => readdirSync(directory).length === 0)
       await assert.rejects(fetch(`${url}/health`))
     })

@@ -209,7 +209,10 @@ test('a log in a directory that is not writable is not reported as damaged', asy
   }
   chmodSync(copy, 0o555)
   const program = `
+    import * as Sqlite from '@latchkey/system/sqlite'
     import { AuditFile } from ${JSON.stringify(new URL('./AuditFile.js', import.meta.url).href)}
+    // Loads SQLite while it can be read: another user cannot enter a clone below /root.
+    Sqlite.close(Sqlite.open(':memory:'))
     // Root may write anywhere.
     if (process.geteuid() === 0) process.seteuid(65534)
     const file = AuditFile.open(${JSON.stringify(copy)})

@@ -21,12 +21,16 @@ export function isRunning(name: string): boolean {
   }
 }
 
-/** When a process was started, in ticks since boot; undefined if the system does not report it. */
+/**
+ * When a running process was started, in ticks since boot; undefined if the system does not report it. A process that
+ * has ended stays in the table until its parent collects it, which in a container without an init may be never.
+ */
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // proc(5): field 22. The second field, the name of the program, is in parentheses and can have spaces.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+    // proc(5): fields 3 and 22. The second field, the name of the program, is in parentheses and can have spaces.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return /^[ZX]$/.test(fields[0] ?? '') ? undefined : fields[19]
   } catch {
     return undefined
   }
