@@ -39,7 +39,7 @@ export async function until<T>(what: string, look: () => T | undefined | false |
   }
 }
 
-/** A zombie process does not count as alive: in a container without an init, nobody collects it. */
+/** A zombie process does not count as alive: a container without an init never collects it. */
 export const isAlive = (pid: number): boolean => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
