@@ -14,8 +14,8 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { root } from './packages.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const packages = join(root, 'packages')
 const output = join(packages, 'cli', 'bundle')
 const stampFile = join(output, '.built-from')

@@ -1,10 +1,9 @@
 // Builds the web pages into static files. Does nothing if the inputs are unchanged.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { root } from './packages.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const pages = join(root, 'packages', 'pages')
 const stampFile = join(pages, 'dist', '.built-from')
 

@@ -2,8 +2,8 @@
 import { mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { root } from './packages.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const source = join(root, 'packages/kmd/src/derivation/romix.wat.mjs')
 const output = join(root, 'packages/kmd/dist/derivation/romix.wasm')
 

@@ -2,10 +2,9 @@
 // little work if nothing changed.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { root } from './packages.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 
 if (!existsSync(tsc)) {

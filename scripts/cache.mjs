@@ -1,9 +1,8 @@
 // Locates the caches of the scripts. The caches are below node_modules, so deleting a clone deletes them too.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { root } from './packages.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const pollMs = 200
 const waitMs = 15 * 60_000
 

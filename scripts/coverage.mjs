@@ -1,8 +1,9 @@
 // `npm run coverage`: measures how much of the packages' sources their own tests run. Prints a table and writes
 // coverage/index.html.
 import { join } from 'node:path'
+import { root } from './packages.mjs'
 import { runNode } from './run.mjs'
-import { root, setUp } from './setup.mjs'
+import { setUp } from './setup.mjs'
 import { testFiles } from './testing/files.mjs'
 import { modulesOf, tiers, usualConcurrency } from './testing/tiers.mjs'
 

@@ -1,12 +1,12 @@
 // Writes docs/cli.md from the command definitions.
 import { execFileSync } from 'node:child_process'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { help } from '../packages/cli/dist/help.js'
 import { helpTopics } from '../packages/cli/dist/helpTopics.js'
 import { registry } from '../packages/cli/dist/registry.js'
+import { root } from './packages.mjs'
 
-const kmd = join(dirname(dirname(fileURLToPath(import.meta.url))), 'packages', 'cli', 'bin', 'kmd.js')
+const kmd = join(root, 'packages', 'cli', 'bin', 'kmd.js')
 
 export async function cliPage() {
   const commands = registry.map(

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { machines } from './machines/machines.mjs'
 import { runStart, runTests } from './machines/runs.mjs'
-import { root } from './setup.mjs'
+import { root } from './packages.mjs'
 
 const { values, positionals } = parseArgs({
   options: {

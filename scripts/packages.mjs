@@ -1,4 +1,4 @@
-// Lists the published packages, each after its dependencies.
+// Locates the repository, and lists the published packages, each after its dependencies.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,7 +1,7 @@
 // Runs Node in a child process on behalf of a script.
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { root } from './setup.mjs'
+import { root } from './packages.mjs'
 
 /**
  * Runs Node with these arguments in a session without a terminal, so no command under test can prompt on the terminal
@@ -15,13 +15,7 @@ export async function runNode(args, environment = {}) {
     env: { ...process.env, ...environment },
     detached: true,
   })
-  const stop = (signal) => {
-    try {
-      process.kill(-child.pid, signal)
-    } catch {
-      // The process has already exited.
-    }
-  }
+  const stop = (signal) => signalGroup(child.pid, signal)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
   for (const signal of signals) process.on(signal, stop)
   const code = await new Promise((resolve) => {
@@ -30,4 +24,13 @@ export async function runNode(args, environment = {}) {
   })
   for (const signal of signals) process.off(signal, stop)
   return code
+}
+
+/** Sends a signal to a process that was started detached, and to its descendants. */
+export function signalGroup(pid, signal) {
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // The process has already exited.
+  }
 }

@@ -1,11 +1,9 @@
 // Installs and builds whatever is missing, so a fresh clone needs only Node and npm.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { checkNode } from '../packages/cli/bin/checkNode.js'
-
-export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+import { root } from './packages.mjs'
 
 export function setUp() {
   if (!checkNode(process.versions.node)) process.exit()

@@ -4,7 +4,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { root } from './setup.mjs'
+import { root } from './packages.mjs'
 
 const { values, positionals } = parseArgs({
   options: { times: { type: 'string', default: '3' }, loops: { type: 'string', default: '4' } },

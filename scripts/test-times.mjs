@@ -9,7 +9,7 @@ const seconds = (ms) => (ms / 1000).toFixed(1).padStart(8)
 for (const tier of Object.keys(tiers)) {
   const rows = readTimes(tier)
   if (rows.length === 0) continue
-  const total = (of) => seconds(rows.reduce((sum, row) => sum + of(row), 0)).trim()
+  const total = (timeOf) => seconds(rows.reduce((sum, row) => sum + timeOf(row), 0)).trim()
   console.log(
     `\n${tier}: ${rows.length} processes, ${total((row) => row.cpuMs)} s CPU, ${total((row) => row.wallMs)} s wall`,
   )

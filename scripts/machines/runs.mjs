@@ -1,5 +1,6 @@
 // Runs the two commands of the README on a machine.
 import { spawn } from 'node:child_process'
+import { signalGroup } from '../run.mjs'
 
 const limitMs = 45 * 60_000
 /** The line printed after the paid request. At that point everything has worked. */
@@ -25,13 +26,7 @@ async function runCommand({ command, environment, cwd }, args, onOutput = () => 
   const startedAt = Date.now()
   const [program, ...rest] = [...command, ...args]
   const child = spawn(program, rest, { cwd, env: environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
-  const send = (signal) => {
-    try {
-      process.kill(-child.pid, signal)
-    } catch {
-      // The process has already exited.
-    }
-  }
+  const send = (signal) => signalGroup(child.pid, signal)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {

@@ -3,11 +3,10 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { basename, join } from 'node:path'
 import { buildOnce, cacheDirectory, isComplete } from '../cache.mjs'
+import { root } from '../packages.mjs'
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const programs = join(root, 'test', 'x402', 'python')
 const cache = cacheDirectory('latchkey-python')
 const installMs = 300_000

@@ -1,6 +1,6 @@
 // Collects the outcome of a run of test modules: the result of each file, the counts, and the closing block.
 import { relative } from 'node:path'
-import { root } from '../setup.mjs'
+import { root } from '../packages.mjs'
 import { withSources } from './sources.mjs'
 
 /** Returns the results of the files of one module, each as `{ file, passed, failures, skips, ms }`. */

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { cacheDirectory } from '../cache.mjs'
-import { root } from '../setup.mjs'
+import { root } from '../packages.mjs'
 
 /**
  * Writes a module that runs these files one after the other, each as a suite, so the hooks of one file do not run for

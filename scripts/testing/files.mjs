@@ -1,7 +1,7 @@
 // Lists the test files.
 import { existsSync, readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
-import { root } from '../setup.mjs'
+import { root } from '../packages.mjs'
 
 /** Returns the compiled test files below these directories, as paths from the root. */
 export function testFiles(directories) {

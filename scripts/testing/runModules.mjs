@@ -5,7 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
-import { root } from '../setup.mjs'
+import { root } from '../packages.mjs'
+import { signalGroup } from '../run.mjs'
 
 const reporter = new URL('reporter.mjs', import.meta.url).href
 const maxOutput = 64 * 1024
@@ -20,7 +21,7 @@ const moduleLimitMs = 30 * 60_000
 export async function runModules(modules, { concurrency, environment, onEnd }) {
   const running = new Set()
   const stop = (signal) => {
-    for (const child of running) kill(child, 'SIGKILL')
+    for (const child of running) signalGroup(child.pid, 'SIGKILL')
     process.exit(signal === 'SIGINT' ? 130 : 143)
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stop)
@@ -67,7 +68,7 @@ async function runModule(module, { directory, environment, running }) {
   let isLate = false
   const timer = setTimeout(() => {
     isLate = true
-    kill(child, 'SIGKILL')
+    signalGroup(child.pid, 'SIGKILL')
   }, moduleLimitMs)
   const exit = await new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message))
@@ -116,13 +117,5 @@ function parse(line) {
     return [JSON.parse(line)]
   } catch {
     return []
-  }
-}
-
-function kill(child, signal) {
-  try {
-    process.kill(-child.pid, signal)
-  } catch {
-    // The process has already exited.
   }
 }

@@ -1,7 +1,7 @@
 // Assigns tests to tiers and groups their files into processes.
 import { availableParallelism } from 'node:os'
 import { join, sep } from 'node:path'
-import { root } from '../setup.mjs'
+import { root } from '../packages.mjs'
 import { deal, writeBatch } from './batches.mjs'
 
 /** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */

@@ -39,7 +39,8 @@ function fakeCheckout(t: TestContext): { directory: string; write: (path: string
 
 /** Adds the script that builds the bundles, and its inputs besides the command itself. */
 function makeBuildable(directory: string, write: (path: string, text: string) => void): void {
-  cpSync(join(root, 'scripts/build-commands.mjs'), join(directory, 'scripts/build-commands.mjs'))
+  for (const path of ['scripts/build-commands.mjs', 'scripts/packages.mjs'])
+    cpSync(join(root, path), join(directory, path))
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
   rmSync(join(directory, 'packages/cli/bundle'), { recursive: true })
   write('packages/cli/tsconfig.json', '{}')

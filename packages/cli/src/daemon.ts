@@ -1,14 +1,15 @@
 /** Finds the key daemon for a command, unlocks the wallet, and converts the daemon's errors to those of the command. */
+
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as Suggestion from '@latchkey/algorand/suggestion'
 import { Kmd, KmdClientError, type KmdClientErrorCode, type Wallet, type WalletInfo } from '@latchkey/kmd-client'
 import type { Option } from './Command.js'
-import { clientExits } from './clientExits.js'
 import { CommandError, type CommandErrorCode, UsageError } from './errors.js'
+import { clientExits } from './exitCodes.js'
 import { quoted } from './format.js'
+import { withProgress } from './messages.js'
 import { password, passwordOptions } from './password.js'
-import { withProgress } from './progress.js'
 import { dataDirectoryAt } from './stack/stateDirectory.js'
 
 export const daemonOptions = {

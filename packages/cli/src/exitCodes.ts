@@ -1,3 +1,5 @@
+import type { KmdClientErrorCode } from '@latchkey/kmd-client'
+
 /** The exit codes of `latchkey`. The command `kmd` uses those of the Go daemon, which its launchers depend on. */
 export const exitCodes = {
   ok: 0,
@@ -27,4 +29,19 @@ export const meanings: { readonly [code in ExitCode]: string } = {
   migrationDue: 'database migrations are due',
   broken: 'the audit log was altered, or records are missing',
   interrupted: 'interrupted (Ctrl-C) before completion',
+}
+
+/**
+ * The exit codes for errors of the daemon's client; `failed` for all others. Only its types are imported, because
+ * loading it takes time.
+ */
+export const clientExits: { readonly [Code in KmdClientErrorCode]?: ExitCode } = {
+  daemon_not_running: 'unreachable',
+  foreign_listener: 'unreachable',
+  data_directory_unreadable: 'unreachable',
+  connection_lost: 'unreachable',
+  timeout: 'unreachable',
+  password_required: 'password',
+  wrong_password: 'password',
+  too_many_wrong_passwords: 'password',
 }

@@ -63,3 +63,9 @@ export function counted(count: number | bigint, one: string, many = `${one}s`): 
 export function shortened(text: string): string {
   return `${text.slice(0, 8)}…`
 }
+
+/** Formats a time in ISO 8601. The milliseconds come from the daemon and may exceed the range of a date. */
+export function timeText(ms: number): string {
+  const time = new Date(ms)
+  return Number.isNaN(time.getTime()) ? 'an unknown time' : time.toISOString()
+}

@@ -21,8 +21,26 @@ export function printError(command: string, error: unknown): void {
   printMessage(`latchkey ${command}: ${describe(error)}`)
 }
 
+/** How long work may take before its progress is shown. */
+const progressDelayMs = 300
+
+/** Shows `text` on a terminal while `work` takes longer than a moment, and clears it afterwards. */
+export async function withProgress<T>(text: string, work: Promise<T>): Promise<T> {
+  if (!process.stderr.isTTY) return work
+  let clear: (() => void) | undefined
+  const timer = setTimeout(() => {
+    clear = printProgress(text)
+  }, progressDelayMs)
+  try {
+    return await work
+  } finally {
+    clearTimeout(timer)
+    clear?.()
+  }
+}
+
 /** Shows a text on stderr without ending its line, and returns a function that clears it. */
-export function printProgress(text: string): () => void {
+function printProgress(text: string): () => void {
   const shown = `${printable(text)}...`
   process.stderr.write(shown)
   return () => void process.stderr.write(`\r${' '.repeat(shown.length)}\r`)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { withProgress } from './progress.js'
+import { withProgress } from './messages.js'
 
 /** Captures the output on stderr, with or without a terminal. */
 function captured(t: TestContext, isTTY: boolean): () => string {

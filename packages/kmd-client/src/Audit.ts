@@ -149,8 +149,12 @@ export class Audit {
             message: response.text('problem'),
           },
       anchors: response.objects('anchors').map((one) => ({
-        ...{ number: one.integer('number'), hash: one.text('hash'), transaction: one.text('transaction_id') },
-        ...{ address: one.text('address'), network: one.text('network'), round: one.integer('round') },
+        number: one.integer('number'),
+        hash: one.text('hash'),
+        transaction: one.text('transaction_id'),
+        address: one.text('address'),
+        network: one.text('network'),
+        round: one.integer('round'),
         recordedAs: one.integer('recorded_as'),
       })),
     }
@@ -184,11 +188,15 @@ export function readRecord(response: ResponseBody): AuditRecord {
     atMs: response.integer('at_ms'),
     event: event['event'],
     actor: { type: optional(actor, 'type') ?? fail(), id: optional(actor, 'id'), name: optional(actor, 'name') },
-    ...{ agent: optional(event, 'agent'), wallet: optional(event, 'wallet'), address: optional(event, 'address') },
+    agent: optional(event, 'agent'),
+    wallet: optional(event, 'wallet'),
+    address: optional(event, 'address'),
     transaction: optional(event, 'transaction'),
     walletName: response.members['wallet_name'] === undefined ? '' : response.text('wallet_name'),
     detail: readDetail(event['detail']),
-    ...{ previous: response.text('previous'), hash: response.text('hash'), text },
+    previous: response.text('previous'),
+    hash: response.text('hash'),
+    text,
   }
 }
 

@@ -149,7 +149,7 @@ export class Connection {
     if (this.#endpoint !== used) return true
     const { dataDir, agentToken } = this.#options
     if (dataDir === undefined) return false
-    const found = await read(dataDir, agentToken).catch(() => undefined)
+    const found = await readEndpoint(dataDir, agentToken).catch(() => undefined)
     if (found === undefined || Endpoint.isSame(found, used)) return false
     this.#endpoint = found
     return true
@@ -195,7 +195,7 @@ type Attempt = { endpoint: Endpoint.Endpoint; operation: Operation; timeoutMs: n
 /**
  * The endpoint of the daemon running in a data directory. If an agent token is given, the owner's token is not read.
  */
-export async function read(dataDir: string, agentToken?: string): Promise<Endpoint.Endpoint> {
+export async function readEndpoint(dataDir: string, agentToken?: string): Promise<Endpoint.Endpoint> {
   const { address, token } = await readDataDirectory(dataDir, agentToken)
   return Endpoint.parse(address, token)
 }

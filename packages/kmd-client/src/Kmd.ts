@@ -4,7 +4,7 @@ import { AgentClient } from './AgentClient.js'
 import { Agents } from './Agents.js'
 import { Approvals } from './Approvals.js'
 import { Audit } from './Audit.js'
-import { type CallOptions, Connection, type ConnectionOptions, read } from './Connection.js'
+import { type CallOptions, Connection, type ConnectionOptions, readEndpoint } from './Connection.js'
 import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'
@@ -288,7 +288,7 @@ async function open(options: OpenOptions): Promise<Connection> {
   const settings: Omit<ConnectionOptions, 'endpoint'> = { dataDir, timeoutMs, maxResponseBytes, fetch }
   if (dataDir === undefined) return new Connection({ ...settings, endpoint: Endpoint.parse(address ?? '', token) })
   const agentToken = token || undefined
-  return new Connection({ ...settings, agentToken, endpoint: await read(dataDir, agentToken) })
+  return new Connection({ ...settings, agentToken, endpoint: await readEndpoint(dataDir, agentToken) })
 }
 
 function invalid(message: string, hint: string): KmdClientError {

@@ -1,9 +1,8 @@
 /** Describes agents for people and for programs. */
 import { describeRules, formatQuantity, type Rules } from '@latchkey/kmd-api/rules'
 import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
-import { printable, quoted } from '../format.js'
+import { printable, quoted, timeText } from '../format.js'
 import { networkName } from './ruleNetwork.js'
-import { timeText } from './timeText.js'
 
 /** Returns the lines of one agent with its remaining budget. */
 export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): string {

@@ -4,8 +4,7 @@
  */
 import { formatUnits } from '@latchkey/kmd-api/rules'
 import type { Approval } from '@latchkey/kmd-client'
-import { timeText } from '../agents/timeText.js'
-import { printable, quoted } from '../format.js'
+import { printable, quoted, timeText } from '../format.js'
 
 /** Returns the lines of one approval. Untrusted parts take one line each. */
 export function describeApproval(approval: Approval): string {

@@ -7,10 +7,9 @@ import { walletOptions, withWallet } from '../daemon.js'
 import { UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { columns, printable, quoted } from '../format.js'
-import { printJson, printMessage, printResult } from '../messages.js'
+import { printJson, printMessage, printResult, withProgress } from '../messages.js'
 import { readAddress } from '../money/Account.js'
 import { type Asset, assetOfHolding, formatAmount } from '../money/assets.js'
-import { withProgress } from '../progress.js'
 
 const maxAddresses = 1_000
 const maxParallel = 8
@@ -119,7 +118,10 @@ function toJson(balance: Balance) {
     spendable: algos(Funds.spendable(balance)),
     rekeyedTo: rekeyedTo ?? null,
     assets: assets.map(({ asset, units, isFrozen }) => ({
-      ...{ asset: `${asset.assetId}`, unit: asset.unit, amount: Amount.format(units, asset.decimals), isFrozen },
+      asset: `${asset.assetId}`,
+      unit: asset.unit,
+      amount: Amount.format(units, asset.decimals),
+      isFrozen,
     })),
     assetsLeftOut,
   }

@@ -144,7 +144,7 @@ function spawnProgram([file, ...args]: readonly string[], environment: { [name: 
 
 /** A terminal also sends its signals to the program, and many programs treat a second one as "exit immediately". */
 function forward(signal: NodeJS.Signals, program: ChildProcess, cleanup: CleanupProcess): void {
-  if (program.pid !== undefined) cleanup.note({ stopping: ProcessGroup.of(program.pid) })
+  if (program.pid !== undefined) cleanup.note({ stopping: ProcessGroup.members(program.pid) })
   if (signal !== 'SIGTERM' && process.stdin.isTTY) return
   program.kill(signal)
 }

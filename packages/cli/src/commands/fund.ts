@@ -6,10 +6,9 @@ import { command, jsonOption } from '../Command.js'
 import { chainOptions, openChain } from '../chain.js'
 import { CommandError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { printJson, printLine, printMessage } from '../messages.js'
+import { printJson, printLine, printMessage, withProgress } from '../messages.js'
 import { readAddress } from '../money/Account.js'
 import { type AssetAmount, dollarOf, formatAmount, nameOf, readAmount } from '../money/assets.js'
-import { withProgress } from '../progress.js'
 
 const defaultAlgos = '10 ALGO'
 const defaultDollars = 10n
@@ -45,7 +44,9 @@ A devnet has no real value, so the command asks for no confirmation and signs no
     printMessage(`Funded ${address} with ${given}; its balance is ${Amount.formatAlgos(microAlgos)}.`)
     if (options.json) {
       const funded = sums.map(({ asset, units }) => ({
-        ...{ asset: `${asset.assetId}`, unit: asset.unit, amount: Amount.format(units, asset.decimals) },
+        asset: `${asset.assetId}`,
+        unit: asset.unit,
+        amount: Amount.format(units, asset.decimals),
       }))
       printJson({ address, funded, algos: Amount.format(microAlgos, Amount.algoDecimals) })
     } else printLine(address)

@@ -34,8 +34,15 @@ terminal. SIGHUP reopens kmd.log and reloads the settings that need no restart. 
     const forceLog = readLogOptions(options)
     const start = () =>
       Daemon.start({
-        ...{ dataDir, idleSecs, forceWire, wire: 'documented', node, unixSocket, onWorkerStart },
-        ...{ log: { format: 'json' }, forceLog },
+        dataDir,
+        idleSecs,
+        forceWire,
+        wire: 'documented',
+        node,
+        unixSocket,
+        onWorkerStart,
+        log: { format: 'json' },
+        forceLog,
       })
     const onHangup = (started: Daemon): void => started.reload()
     const daemon = await startUnderSignals(start, { onHangup }).catch((error: unknown) => explain(error, dataDir))

@@ -9,7 +9,7 @@ import { quoted } from '../format.js'
 import { explainListenError } from '../listenErrors.js'
 import * as HttpToken from '../mcp/HttpToken.js'
 import { maxHttpBodyBytes, mcpPath, newHttpHandler } from '../mcp/httpHandler.js'
-import { openWallet, stateDirectory } from '../mcp/openWallet.js'
+import { mcpDirectory, openWallet } from '../mcp/openWallet.js'
 import { walletServerOptions } from '../mcp/options.js'
 import { printError, printJson, printMessage } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
@@ -46,7 +46,7 @@ To add the server to a client, run latchkey mcp install.`,
     const port = readNumber('--http', options.http, 0, 65_535)
     const { wallet, name } = await openWallet(options)
     if (port === undefined) return runStdio(wallet, name)
-    const tokenFile = options['http-token-file'] ?? join(stateDirectory(), 'http.token')
+    const tokenFile = options['http-token-file'] ?? join(mcpDirectory(), 'http.token')
     const token = HttpToken.readOrCreate(tokenFile)
     const served = await startUnderSignals(() => startHttp(wallet, port, token))
     if (options.json) printJson({ version, url: served.url, tokenFile, agent: name, pid: process.pid })

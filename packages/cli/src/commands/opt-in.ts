@@ -40,7 +40,11 @@ wait for its round. The account's minimum balance increases by 0.1 ALGO while it
       const minBalance = holdings.minBalance + holdingMicroAlgos
       const isFrozen = (await chain.algod.asset(asset.assetId))?.isFrozenByDefault ?? false
       return act({
-        ...{ chain, wallet, options, account, asset },
+        chain,
+        wallet,
+        options,
+        account,
+        asset,
         fields: { type: 'axfer', xaid: asset.assetId, arcv: Address.decode(address) },
         check: async (fee) => {
           const asked = fee + holdingMicroAlgos

@@ -59,7 +59,11 @@ all units that the account then holds go to that account.`,
       const self = Address.decode(address)
       const minBalance = holdings.minBalance - holdingMicroAlgos
       return act({
-        ...{ chain, wallet, options, account, asset },
+        chain,
+        wallet,
+        options,
+        account,
+        asset,
         // Closes to the account itself, which is only possible with an empty holding, so nothing can be lost.
         fields: {
           type: 'axfer',

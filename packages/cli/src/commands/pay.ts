@@ -27,7 +27,7 @@ import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { openBodySink, receiveBody } from './pay/body.js'
 import { confirmPayment, describeRepeat } from './pay/consent.js'
 import { IdleLimit } from './pay/IdleLimit.js'
-import { again, report, type Sent } from './pay/report.js'
+import { again, report, type SentPayment } from './pay/report.js'
 
 const payOptions = {
   yes: { type: 'boolean', short: 'y', description: 'pay without confirmation' },
@@ -132,7 +132,7 @@ type Purchase = {
   readonly options: Options
   readonly buyer: Buyer
   readonly passes: PassCache
-  readonly chain: Sent['chain']
+  readonly chain: SentPayment['chain']
   readonly sink: ReturnType<typeof openBodySink>
   readonly limit: IdleLimit
   readonly maxBytes: number | undefined
@@ -164,7 +164,7 @@ async function buy(request: Request, purchase: Purchase): Promise<boolean> {
       paid = payment
     },
   })
-  const sent = (): Sent => ({ buyer, chain, payment: paid?.payment })
+  const sent = (): SentPayment => ({ buyer, chain, payment: paid?.payment })
   try {
     const response = await pay(request, { signal: limit.signal })
     if (isDeclined) throw new CommandError('declined', 'nothing was paid')

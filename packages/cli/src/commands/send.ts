@@ -65,7 +65,11 @@ same transaction again, never a second one; give --again for a second one. To se
       if (account.address === receiver) throw sameAccount()
       const sum = await readAmount(chain, amount!, account.holdings)
       return act({
-        ...{ chain, wallet, options, account, asset: sum.asset },
+        chain,
+        wallet,
+        options,
+        account,
+        asset: sum.asset,
         fields: { ...fieldsOf(sum, Address.decode(receiver)), note },
         check: (fee) => check({ chain, account, sum, receiver, fee }),
         afterwards: (fee) => [

@@ -9,14 +9,12 @@ import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { explained } from '../explained.js'
 import { quoted } from '../format.js'
-import { printJson, printResult, printWarning } from '../messages.js'
+import { printJson, printResult, printWarning, withProgress } from '../messages.js'
 import { assetOfHolding } from '../money/assets.js'
-import { closeWhenTold } from '../money/closeWhenTold.js'
 import * as Indexer from '../money/Indexer.js'
 import { find } from '../money/Outcome.js'
 import { explorerUrl } from '../money/report.js'
-import { defaultPath, type Sent, SentLog } from '../money/SentLog.js'
-import { withProgress } from '../progress.js'
+import { closeWhenPrinted, defaultPath, type Sent, SentLog } from '../money/SentLog.js'
 
 type State = 'confirmed' | 'pending' | 'expired' | 'unknown'
 
@@ -69,7 +67,7 @@ unknown. Sources are the node, which keeps about 1000 rounds, an indexer, and th
     try {
       return report(chain, id!, found, lines, options.json ?? false)
     } finally {
-      if (sent?.isOpen && (found.state === 'confirmed' || found.state === 'expired')) await closeWhenTold(log, id!)
+      if (sent?.isOpen && (found.state === 'confirmed' || found.state === 'expired')) await closeWhenPrinted(log, id!)
     }
   },
 })
@@ -179,8 +177,13 @@ async function describe(chain: Chain, transaction: Transaction.Transaction): Pro
 
 function toJson(chain: Chain, id: string, { state, round, time }: Found, lines: readonly string[]) {
   return {
-    ...{ id, state, round: round === undefined ? null : Number(round), time: time?.toISOString() ?? null },
-    ...{ network: chain.caip2, explorer: explorerUrl(chain, id) ?? null, description: lines },
+    id,
+    state,
+    round: round === undefined ? null : Number(round),
+    time: time?.toISOString() ?? null,
+    network: chain.caip2,
+    explorer: explorerUrl(chain, id) ?? null,
+    description: lines,
   }
 }
 

@@ -5,7 +5,7 @@ import { styled } from '../style.js'
 import { EventPrinter, type StackEvent } from './EventPrinter.js'
 
 const now = (): Date => new Date(2024, 0, 2, 12, 30, 5)
-const event = (text: string): StackEvent => ({ part: 'seller', outcome: 'done', text })
+const event = (text: string): StackEvent => ({ part: 'seller', kind: 'done', text })
 
 function printer(): { events: EventPrinter; lines: string[] } {
   const lines: string[] = []

@@ -4,15 +4,15 @@ import type { Span, Style } from '../style.js'
 
 /** The programs of a stack, with the names of the README. */
 export type Part = 'seller' | 'facilitator' | 'key daemon' | 'devnet'
-export type Outcome = 'done' | 'refused' | 'note'
-export type StackEvent = { readonly part: Part; readonly outcome: Outcome; readonly text: string }
+export type EventKind = 'done' | 'refused' | 'note'
+export type StackEvent = { readonly part: Part; readonly kind: EventKind; readonly text: string }
 export type OnEvent = (event: StackEvent) => void
 
 const maxTextLength = 160
 /** The maximum per second; further lines are only counted. */
 const maxLines = 20
 const windowMs = 1_000
-const styles: { readonly [outcome in Outcome]: Style | undefined } = { done: 'green', refused: 'red', note: undefined }
+const styles: { readonly [kind in EventKind]: Style | undefined } = { done: 'green', refused: 'red', note: undefined }
 
 export type EventPrinterOptions = {
   /** @default stderr */
@@ -46,7 +46,7 @@ export class EventPrinter {
     clearTimeout(this.#window)
   }
 
-  readonly onEvent: OnEvent = ({ part, outcome, text }) => {
+  readonly onEvent: OnEvent = ({ part, kind, text }) => {
     if (!this.#isOpen) return
     this.#window ??= setTimeout(() => this.#endWindow(), windowMs).unref()
     if (this.#printed >= maxLines) {
@@ -55,7 +55,7 @@ export class EventPrinter {
     }
     this.#printed++
     const bounded = text.length > maxTextLength ? `${text.slice(0, maxTextLength - 1)}…` : text
-    const style = styles[outcome]
+    const style = styles[kind]
     this.#line(part, style === undefined ? bounded : [style, bounded])
   }
 

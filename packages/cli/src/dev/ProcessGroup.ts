@@ -5,15 +5,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 export type Member = { pid: number; startTime: string }
 
 /** Returns the process and its descendants, or an empty list without /proc. */
-export function of(pid: number): Member[] {
+export function members(pid: number): Member[] {
   const root = readStat(pid)
   if (root === undefined) return []
   const all = readAll()
-  const members: Member[] = [{ pid, startTime: root.startTime }]
-  for (const { pid: parent } of members) {
-    for (const one of all) if (one.parent === parent) members.push({ pid: one.pid, startTime: one.startTime })
+  const found: Member[] = [{ pid, startTime: root.startTime }]
+  for (const { pid: parent } of found) {
+    for (const one of all) if (one.parent === parent) found.push({ pid: one.pid, startTime: one.startTime })
   }
-  return members
+  return found
 }
 
 /** Returns the process itself with its start time, or undefined without /proc. */

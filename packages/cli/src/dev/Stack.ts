@@ -158,7 +158,14 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
   const onPorts: StartContext['onPorts'] = (start) => onFreePorts(anyPort ?? false, start)
   const onRequestOf: StartContext['onRequestOf'] = (server) => (record) => log.request({ ...record, server })
   const context: StartContext = {
-    ...{ directory, closers, allowedOrigins, onError, onEvent, ledgerEvents, onPorts, onRequestOf },
+    directory,
+    closers,
+    allowedOrigins,
+    onError,
+    onEvent,
+    ledgerEvents,
+    onPorts,
+    onRequestOf,
   }
   const devnet = await startDevnet(context)
   closers.push(writeGoalDirectory(directory.path, devnet))
@@ -175,8 +182,15 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
   if (directory.buyer !== buyer) directory.recordBuyer(buyer)
   const facilitatorUrl = await startFacilitator(context, devnet, chain)
   const parts: StackParts = {
-    ...{ devnet, chain, kmdUrl: daemon.url, kmdDataDir: daemon.dataDir, goalDir: directory.path, facilitatorUrl },
-    ...{ sellerUrl: listener.url, seller: devnet.accounts[1]!.address, buyer },
+    devnet,
+    chain,
+    kmdUrl: daemon.url,
+    kmdDataDir: daemon.dataDir,
+    goalDir: directory.path,
+    facilitatorUrl,
+    sellerUrl: listener.url,
+    seller: devnet.accounts[1]!.address,
+    buyer,
     isBuyerFunded: isBuyerFunded && directory.isKept,
     consoleLink: daemon.consoleLink,
   }

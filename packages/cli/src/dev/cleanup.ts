@@ -26,7 +26,7 @@ void main()
 
 async function main(): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) record(JSON.parse(line) as CleanupNote)
-  await endAll([...stopping, ...[...programs].flatMap(ProcessGroup.of)])
+  await endAll([...stopping, ...[...programs].flatMap(ProcessGroup.members)])
   for (const directory of directories) rmSync(directory, { recursive: true, force: true })
 }
 

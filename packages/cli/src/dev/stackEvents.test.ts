@@ -42,7 +42,7 @@ test('a settlement that throws holds nothing back', async () => {
 test('rejected transactions are reported with their reason', () => {
   const { events, onEvent } = collect()
   new LedgerEvents(onEvent).onLine('rejected  AAAAAAAA… pays 1 ALGO: overspend')
-  assert.deepEqual(events, [{ part: 'devnet', outcome: 'refused', text: 'rejected AAAAAAAA… pays 1 ALGO: overspend' }])
+  assert.deepEqual(events, [{ part: 'devnet', kind: 'refused', text: 'rejected AAAAAAAA… pays 1 ALGO: overspend' }])
 })
 
 const facts = {

@@ -5,7 +5,7 @@ import { Facilitator, type FacilitatorOptions } from '@latchkey/x402/facilitator
 import type { GateHooks } from '@latchkey/x402/server'
 import { quoted, shortened } from '../format.js'
 import { dollarAssetId, dollarDecimals } from '../stack/stackValues.js'
-import type { OnEvent, Outcome } from './EventPrinter.js'
+import type { EventKind, OnEvent } from './EventPrinter.js'
 
 type OnSignature = NonNullable<DaemonOptions['onSignature']>
 
@@ -25,7 +25,7 @@ export function signatureEvents(onEvent: OnEvent): OnSignature {
         ? `${who} sends ${amountOf(amount, assetId)} to ${shortened(receiver)}`
         : `a transaction of type ${quoted(type)} of ${who}`
     const text = type === 'program' ? `signed a program for ${who}` : `signed ${shortened(transactionId)}: ${what}`
-    onEvent({ part: 'key daemon', outcome: 'note', text })
+    onEvent({ part: 'key daemon', kind: 'note', text })
   }
 }
 
@@ -50,7 +50,7 @@ export class LedgerEvents {
   readonly onLine = (line: string): void => {
     const [, round, id, what] = /^round ([0-9]+) {2}([A-Z2-7]{52}) {2}(.*)$/s.exec(line) ?? []
     if (round === undefined || id === undefined || what === undefined) {
-      if (this.#settling === 0) this.#onEvent({ part: 'devnet', outcome: 'refused', text: line.replace(/ +/, ' ') })
+      if (this.#settling === 0) this.#onEvent({ part: 'devnet', kind: 'refused', text: line.replace(/ +/, ' ') })
       return
     }
     this.#rounds.set(id, round)
@@ -79,7 +79,7 @@ export class LedgerEvents {
   }
 
   #report({ text }: { readonly text: string }): void {
-    this.#onEvent({ part: 'devnet', outcome: 'note', text })
+    this.#onEvent({ part: 'devnet', kind: 'note', text })
   }
 }
 
@@ -112,7 +112,7 @@ export class ReportingFacilitator extends Facilitator {
       const where = round === undefined ? '' : ` in round ${round}`
       const from = payer === undefined ? '' : ` from ${shortened(payer)}`
       const text = `settled ${shortened(transaction)}${where}: ${priceOf(args[1])}${from}`
-      this.#onEvent({ part: 'facilitator', outcome: 'done', text })
+      this.#onEvent({ part: 'facilitator', kind: 'done', text })
     }
     return result
   }
@@ -120,7 +120,7 @@ export class ReportingFacilitator extends Facilitator {
   #refuse(requirements: Parameters<Facilitator['settle']>[1], why: string | undefined): void {
     // Messages quote input of the buyer.
     const reason = why === undefined ? 'no reason given' : quoted(why.slice(0, maxReasonLength))
-    this.#onEvent({ part: 'facilitator', outcome: 'refused', text: `refused ${priceOf(requirements)}: ${reason}` })
+    this.#onEvent({ part: 'facilitator', kind: 'refused', text: `refused ${priceOf(requirements)}: ${reason}` })
   }
 }
 
@@ -135,7 +135,7 @@ function priceOf(requirements: { readonly amount?: unknown; readonly asset?: unk
 
 /** The events of a seller's gate: 402 sent, paid, refused. */
 export function sellerEvents(onEvent: OnEvent): GateHooks {
-  const report = (outcome: Outcome, text: string): void => onEvent({ part: 'seller', outcome, text })
+  const report = (kind: EventKind, text: string): void => onEvent({ part: 'seller', kind, text })
   return {
     onPaymentRequired: ({ prices, ...request }) =>
       report('note', `402 sent for ${pathOf(request)}: ${prices.join(' or ')}`),

@@ -23,8 +23,13 @@ export async function openWallet(options: WalletServerValues): Promise<{ wallet:
     const { id, name } = (await agent.self()).agent
     const payments = new FilePayments(options.log ?? defaultLog(id))
     const wallet = await AgentWallet.open({
-      ...{ agent, chain, payments, address: options.key, maxPerPayment: options.max },
-      ...{ allowHosts: options['allow-host'], allowPrivate: options['allow-private'] },
+      agent,
+      chain,
+      payments,
+      address: options.key,
+      maxPerPayment: options.max,
+      allowHosts: options['allow-host'],
+      allowPrivate: options['allow-private'],
     })
     return { wallet, name }
   } catch (error) {
@@ -35,7 +40,7 @@ export async function openWallet(options: WalletServerValues): Promise<{ wallet:
 
 /** One log per agent, because payments of one agent do not belong to another. */
 function defaultLog(agentId: string): string {
-  const directory = stateDirectory()
+  const directory = mcpDirectory()
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
   } catch (error) {
@@ -49,6 +54,6 @@ function defaultLog(agentId: string): string {
 }
 
 /** The directory in which MCP servers of this user keep their files. */
-export function stateDirectory(): string {
+export function mcpDirectory(): string {
   return join(homedir(), '.latchkey', 'mcp')
 }

@@ -89,10 +89,17 @@ function decode(found: Json.Members, id: string): Transaction.Transaction | unde
     return Json.isObject(value) ? value : {}
   }
   const common = {
-    ...{ type: found['tx-type'] as string, snd: address(found['sender'])!, fee: Json.uint64(found['fee']) },
-    ...{ fv: Json.uint64(found['first-valid']), lv: Json.uint64(found['last-valid']), note: bytes(found['note']) },
-    ...{ gen: found['genesis-id'] as string, gh: bytes(found['genesis-hash']), grp: bytes(found['group']) },
-    ...{ lx: bytes(found['lease']), rekey: address(found['rekey-to']) },
+    type: found['tx-type'] as string,
+    snd: address(found['sender'])!,
+    fee: Json.uint64(found['fee']),
+    fv: Json.uint64(found['first-valid']),
+    lv: Json.uint64(found['last-valid']),
+    note: bytes(found['note']),
+    gen: found['genesis-id'] as string,
+    gh: bytes(found['genesis-hash']),
+    grp: bytes(found['group']),
+    lx: bytes(found['lease']),
+    rekey: address(found['rekey-to']),
   }
   const pay = inner('payment-transaction')
   const transfer = inner('asset-transfer-transaction')
@@ -100,8 +107,10 @@ function decode(found: Json.Members, id: string): Transaction.Transaction | unde
     common.type === 'pay'
       ? { rcv: address(pay['receiver']), amt: Json.uint64(pay['amount']), close: address(pay['close-remainder-to']) }
       : {
-          ...{ xaid: Json.uint64(transfer['asset-id']), aamt: Json.uint64(transfer['amount']) },
-          ...{ arcv: address(transfer['receiver']), asnd: address(transfer['sender']) },
+          xaid: Json.uint64(transfer['asset-id']),
+          aamt: Json.uint64(transfer['amount']),
+          arcv: address(transfer['receiver']),
+          asnd: address(transfer['sender']),
           aclose: address(transfer['close-to']),
         }
   try {

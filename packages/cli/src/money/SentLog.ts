@@ -11,6 +11,7 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Lock from '@latchkey/system/lock'
 import { CommandError } from '../errors.js'
 import { quoted } from '../format.js'
+import { allPrinted } from '../messages.js'
 
 export type Sent = {
   readonly id: string
@@ -155,6 +156,17 @@ export class SentLog {
   }
 }
 
+/**
+ * Closes the record of a transaction once its outcome was printed. Until then the same command must find it: a user who
+ * saw no outcome repeats the command, and would otherwise pay twice. A record that stays open only causes another
+ * ledger lookup.
+ */
+export async function closeWhenPrinted(log: SentLog, id: string): Promise<void> {
+  await allPrinted()
+    .then(() => log.close(id))
+    .catch(() => {})
+}
+
 function encode({ signed, firstValid, lastValid, ...rest }: Sent): string {
   const bytes = Buffer.from(signed).toString('base64')
   return JSON.stringify({ v: current, ...rest, firstValid: `${firstValid}`, lastValid: `${lastValid}`, signed: bytes })
@@ -170,8 +182,13 @@ function decode(line: string): Sent | undefined {
   const rounds = [firstValid, lastValid] as string[]
   if (!rounds.every((round) => /^[0-9]{1,20}$/.test(round)) || !/^[A-Z2-7]{52}$/.test(id as string)) return undefined
   return {
-    ...{ id: id as string, network: network as string, intent: intent as string, sentMs, isOpen },
-    ...{ firstValid: BigInt(rounds[0]!), lastValid: BigInt(rounds[1]!) },
+    id: id as string,
+    network: network as string,
+    intent: intent as string,
+    sentMs,
+    isOpen,
+    firstValid: BigInt(rounds[0]!),
+    lastValid: BigInt(rounds[1]!),
     signed: new Uint8Array(Buffer.from(signed as string, 'base64')),
   }
 }

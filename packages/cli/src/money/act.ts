@@ -12,17 +12,15 @@ import { chainOptions } from '../chain.js'
 import * as Plan from '../commands/sign/Plan.js'
 import { walletOptions } from '../daemon.js'
 import { CommandError } from '../errors.js'
-import { printJson, printLine, printMessage } from '../messages.js'
-import { withProgress } from '../progress.js'
+import { printJson, printLine, printMessage, withProgress } from '../messages.js'
 import { confirm, confirmByWord, printNotice, requireConfirmation } from '../prompt.js'
 import type { Account } from './Account.js'
 import type { Asset } from './assets.js'
-import { closeWhenTold } from './closeWhenTold.js'
 import { Interrupt } from './Interrupt.js'
 import { deliver, find, type Outcome } from './Outcome.js'
 import { rejected } from './rejection.js'
 import { explorerUrl, reportOutcome } from './report.js'
-import { defaultPath, type Sent, SentLog } from './SentLog.js'
+import { closeWhenPrinted, defaultPath, type Sent, SentLog } from './SentLog.js'
 
 /** The options of commands that send a transaction. */
 export const actOptions = {
@@ -176,7 +174,7 @@ async function finish(given: Act, log: SentLog, { id }: Sent, end: End): Promise
   try {
     return reportOutcome(chain, [id], outcome, isInterrupted)
   } finally {
-    if (outcome.state !== 'pending') await closeWhenTold(log, id)
+    if (outcome.state !== 'pending') await closeWhenPrinted(log, id)
   }
 }
 

@@ -15,7 +15,7 @@ export async function findReceiver(kmd: Kmd, text: string): Promise<Receiver> {
   if (Address.isValid(text)) {
     return { address: text, label: contacts.find(({ address }) => address === text)?.label }
   }
-  const [found, another] = contacts.filter(({ label }) => isSame(label, text))
+  const [found, another] = contacts.filter(({ label }) => isSameLabel(label, text))
   if (found !== undefined && another === undefined && Address.isValid(found.address)) return found
   const labels = contacts.map(({ label }) => label)
   throw new CommandError(
@@ -40,7 +40,7 @@ async function contactsOf(kmd: Kmd): Promise<readonly { readonly address: string
 }
 
 /** Compares labels like the daemon, so that a text matches at most one of them. */
-function isSame(label: string, text: string): boolean {
+export function isSameLabel(label: string, text: string): boolean {
   const comparable = (one: string): string => one.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase()
   return comparable(label) === comparable(text)
 }

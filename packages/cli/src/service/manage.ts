@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { agentLabel, type ServiceManager, unitName } from './serviceFile.js'
 
-export type Step = {
+export type CommandResult = {
   readonly command: readonly string[]
   readonly isOk: boolean
   readonly problem?: string | undefined
@@ -49,16 +49,16 @@ export function stateOf(manager: ServiceManager, isSystem = false): string | und
 }
 
 /** Runs the commands one after the other, until one fails. */
-export function runAll(commands: readonly (readonly string[])[], isSystem = false): Step[] {
-  const steps: Step[] = []
+export function runAll(commands: readonly (readonly string[])[], isSystem = false): CommandResult[] {
+  const results: CommandResult[] = []
   for (const command of commands) {
     const { status, stderr, error } = call(command, isSystem)
     const isOk = error === undefined && status === 0
     const said = (stderr ?? '').trim().split('\n', 1)[0] ?? ''
-    steps.push({ command, isOk, problem: isOk ? undefined : (error?.message ?? (said || `exit code ${status}`)) })
+    results.push({ command, isOk, problem: isOk ? undefined : (error?.message ?? (said || `exit code ${status}`)) })
     if (!isOk) break
   }
-  return steps
+  return results
 }
 
 function call([file, ...args]: readonly string[], isSystem: boolean) {

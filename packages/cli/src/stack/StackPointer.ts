@@ -60,7 +60,7 @@ export function write(stack: Omit<StackPointer, 'pid' | 'startTime' | 'startedMs
   mkdirSync(pointers, { recursive: true, mode: 0o700 })
   removeStale(pointers)
   const path = join(pointers, `${process.pid}.json`)
-  const startTime = ProcessGroup.of(process.pid)[0]?.startTime ?? ''
+  const startTime = ProcessGroup.memberOf(process.pid)?.startTime ?? ''
   const pointer: StackPointer = { pid: process.pid, startTime, startedMs: Date.now(), ...stack }
   AtomicFile.replaceSync(path, `${JSON.stringify(pointer)}\n`)
   return path

@@ -2,7 +2,6 @@
 export { LatchkeyError } from '@latchkey/algorand'
 export { PaymentLogError, PaymentRefusedError, SignerError } from '@latchkey/x402/client'
 export { errors, McpError, type McpErrorCode } from '../errors.js'
-export { paymentKey, paymentResponseKey } from '../wire/metaKeys.js'
-export { toolUrl } from '../wire/toolUrl.js'
+export { paymentKey, paymentResponseKey, toolUrl } from '../wire/names.js'
 export { LostToolResultError } from './LostToolResultError.js'
 export { type PayingCallToolOptions, payingCallTool, paymentOf, type ToolPayment } from './payingCallTool.js'

@@ -1,11 +1,11 @@
-/** Finds other payments for the same call in a buyer's log that may still be settled. */
+/** Finds payments in a buyer's log that may still be settled. */
 import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { Payment, PaymentLog, PaymentPayload } from '@latchkey/x402/client'
 import { McpError } from '../errors.js'
 
-/** Returns the open payments for a call, oldest first. */
-export function openPayments(payments: PaymentLog, callUrl: string): Payment[] {
-  return payments.all().filter(({ url, state }) => url === callUrl && state === 'open')
+/** Returns the payments for a URL that may still be settled, oldest first. */
+export function openPayments(payments: Pick<PaymentLog, 'all'>, url: string): Payment[] {
+  return payments.all().filter((payment) => payment.url === url && payment.state === 'open')
 }
 
 /**

@@ -20,7 +20,7 @@ import type {
 } from '@modelcontextprotocol/client'
 import { McpError } from '../errors.js'
 import { type Bounds, boundsProblem, canonicalJson, digestOf } from '../wire/boundedJson.js'
-import { paymentKey } from '../wire/metaKeys.js'
+import { paymentKey } from '../wire/names.js'
 import { callUrl, checkServer } from './callUrl.js'
 import { KeyedQueue } from './KeyedQueue.js'
 import { LostToolResultError } from './LostToolResultError.js'

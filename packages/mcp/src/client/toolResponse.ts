@@ -5,7 +5,7 @@ import { Json } from '@latchkey/algorand'
 import { paymentRequired, paymentResponse } from '@latchkey/x402/client'
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { boundsProblem, messageBounds, toHeader } from '../wire/boundedJson.js'
-import { paymentResponseKey } from '../wire/metaKeys.js'
+import { paymentResponseKey } from '../wire/names.js'
 
 /** The status tells whether the call was served. The result itself is not part of the response. */
 export function responseOf(result: CallToolResult): Response {

@@ -14,10 +14,10 @@ import type {
 } from '@modelcontextprotocol/server'
 import { McpError } from '../errors.js'
 import { digestOf } from '../wire/boundedJson.js'
-import { checkToolName } from '../wire/toolUrl.js'
+import { checkToolName } from '../wire/names.js'
+import { answerOf, failedResult, resultOf, withReceipt } from './gateResults.js'
 import type { ToolCall, ToolGateOptions } from './ToolGateOptions.js'
 import { routeKey, routeOf, toolRequest } from './toolRequest.js'
-import { answerOf, errorResult, resultOf, withReceipt } from './toolResults.js'
 
 const defaultMaxResultBytes = 10 * 1024 * 1024
 
@@ -223,5 +223,5 @@ function failed(error: unknown): CallToolResult {
 
 function tooLarge(maxBytes: number, isSettled: boolean): CallToolResult {
   const charge = isSettled ? 'send the same payment again: it is not charged twice' : 'nothing was charged'
-  return errorResult({ error: 'result_too_large', message: `the result has more than ${maxBytes} bytes; ${charge}` })
+  return failedResult({ error: 'result_too_large', message: `the result has more than ${maxBytes} bytes; ${charge}` })
 }

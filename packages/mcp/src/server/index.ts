@@ -2,7 +2,6 @@
 export { LatchkeyError } from '@latchkey/algorand'
 export { FacilitatorError, GateError, OptionsError, RouteError } from '@latchkey/x402/server'
 export { errors, McpError, type McpErrorCode } from '../errors.js'
-export { paymentKey, paymentResponseKey } from '../wire/metaKeys.js'
-export { toolUrl } from '../wire/toolUrl.js'
+export { paymentKey, paymentResponseKey, toolUrl } from '../wire/names.js'
 export { paymentOf, type ToolConfig, ToolGate } from './ToolGate.js'
 export type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'

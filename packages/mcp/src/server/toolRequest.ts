@@ -2,7 +2,7 @@
 import type { Accept, Route } from '@latchkey/x402/server'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { boundsProblem, messageBounds, toHeader } from '../wire/boundedJson.js'
-import { paymentKey } from '../wire/metaKeys.js'
+import { paymentKey } from '../wire/names.js'
 import type { PaidTool, ToolAccept, ToolCall, ToolDynamic } from './ToolGateOptions.js'
 
 /** Its path matches `mcp://tool/NAME`: the gate compares the path with the resource that a payment names. */

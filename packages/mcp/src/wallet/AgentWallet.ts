@@ -100,7 +100,12 @@ export class AgentWallet {
     const buyer = new Buyer({ signer, chains: chain, payments, maxPerPayment: cap })
     const guarded = await GuardedFetch.open(options)
     const parts: WalletParts = {
-      ...{ agent, address: signer.address, chain, payments, cap, fetch: guarded.fetch },
+      agent,
+      address: signer.address,
+      chain,
+      payments,
+      cap,
+      fetch: guarded.fetch,
       passes: new MemoryPassCache(),
       quotes: new BoundedMap(maxQuotes),
       bodyLimits: { maxBytes: maxBodyBytes, maxLength: options.maxBodyLength ?? defaultMaxBodyLength },

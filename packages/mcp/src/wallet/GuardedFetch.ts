@@ -73,7 +73,10 @@ export class GuardedFetch {
       const { method, redirect } = request
       const response = await undici
         .fetch(request.url, {
-          ...{ method, redirect, dispatcher: this.#agent, signal: init?.signal ?? request.signal },
+          method,
+          redirect,
+          dispatcher: this.#agent,
+          signal: init?.signal ?? request.signal,
           headers: [...request.headers] as [string, string][],
           ...(body === undefined ? {} : { body }),
         })
@@ -125,7 +128,8 @@ function guardedConnect(build: typeof buildConnector, destinations: Destinations
       return void isAllowed(host).then((isGood) => (isGood ? plain(options, connected) : refuse()), refuse)
     }
     const checked = build({
-      ...{ timeout: connectMs, lookup: checkedLookup(isAllowed, options.protocol, facts.resolve) },
+      timeout: connectMs,
+      lookup: checkedLookup(isAllowed, options.protocol, facts.resolve),
     } as never)
     return checked(options, connected)
   }

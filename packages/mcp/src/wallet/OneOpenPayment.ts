@@ -1,5 +1,6 @@
 /** A payment log that refuses a payment for a URL while another one for it may still be settled. */
 import type { Payment, PaymentLog } from '@latchkey/x402/client'
+import { openPayments } from '../client/openPayments.js'
 import { McpError } from '../errors.js'
 
 /**
@@ -23,11 +24,6 @@ export function oneOpenPayment(log: PaymentLog): PaymentLog {
     resume: (requestId, networks) => log.resume(requestId, networks),
     finish: (transactionId, outcome) => log.finish(transactionId, outcome),
   }
-}
-
-/** Returns the payments for a URL that may still be settled, oldest first. */
-export function openPayments(log: Pick<PaymentLog, 'all'>, url: string): Payment[] {
-  return log.all().filter((payment) => payment.url === url && payment.state === 'open')
 }
 
 /** Another payment for the same URL may still be settled. Nothing was signed. */

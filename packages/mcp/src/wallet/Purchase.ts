@@ -10,9 +10,10 @@ import {
   type SignedPayment,
   type Signer,
 } from '@latchkey/x402/client'
+import { openPayments } from '../client/openPayments.js'
 import type { FetchRequest } from './FetchRequest.js'
 import { type AssetAmount, amountText, isSameQuote, type Quote, quoteOf } from './money.js'
-import { OpenPaymentError, openPayments } from './OneOpenPayment.js'
+import { OpenPaymentError } from './OneOpenPayment.js'
 import { type ReceivedBody, receiveBody } from './receiveBody.js'
 import { ToolError } from './ToolError.js'
 import type { WalletParts } from './WalletParts.js'

@@ -6,8 +6,7 @@ import { walletOptions, withDaemon, withPassword } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable, quoted } from '../../format.js'
-import { printJson, printMessage } from '../../messages.js'
-import { withProgress } from '../../progress.js'
+import { printJson, printMessage, withProgress } from '../../messages.js'
 import { checkCanConfirm, confirm, requireConfirmation } from '../../prompt.js'
 
 export const agentConfirmCommand = command({

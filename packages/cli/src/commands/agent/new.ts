@@ -1,4 +1,5 @@
 /** `latchkey agent new NAME`: lets a program spend from a key, within limits. */
+
 import { Address } from '@latchkey/algorand'
 import type { Kmd, WalletInfo } from '@latchkey/kmd-client'
 import { expiresOption, readExpiry } from '../../agents/expiry.js'
@@ -12,7 +13,7 @@ import { chooseWallet, walletOptions, withDaemon, withPassword } from '../../dae
 import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { withProgress } from '../../progress.js'
+import { withProgress } from '../../messages.js'
 
 export const agentNewCommand = command({
   description: `Create an agent: a token with which a program signs payments with keys of one wallet, within limits that the daemon enforces. \

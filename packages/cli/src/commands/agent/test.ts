@@ -2,11 +2,10 @@
 import { Address, Transaction } from '@latchkey/algorand'
 import { formatUnits } from '@latchkey/kmd-api/rules'
 import type { AgentDecision, AgentRefusal } from '@latchkey/kmd-client'
-import { timeText } from '../../agents/timeText.js'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
-import { printable } from '../../format.js'
+import { printable, timeText } from '../../format.js'
 import { printJson, printLine } from '../../messages.js'
 import { readAll, readTransactions } from '../sign/input.js'
 import { agentPositionals } from './show.js'
@@ -78,8 +77,11 @@ function resultJson({ refusal, ...result }: Result): object {
   return {
     ...result,
     refusal: {
-      ...{ code, rule, unit: unit ?? null },
-      ...{ asked: asked?.toString() ?? null, left: left?.toString() ?? null },
+      code,
+      rule,
+      unit: unit ?? null,
+      asked: asked?.toString() ?? null,
+      left: left?.toString() ?? null,
       resetsAt: resetsAtMs === undefined ? null : timeText(resetsAtMs),
     },
   }

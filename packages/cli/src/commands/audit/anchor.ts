@@ -30,7 +30,11 @@ the entire log was replaced. The note makes the number and the hash public, but 
       const { address } = account
       const { number, hash, note } = await kmd.audit.prepareAnchor()
       return act({
-        ...{ chain, wallet, options, account, asset: algo },
+        chain,
+        wallet,
+        options,
+        account,
+        asset: algo,
         fields: { type: 'pay', rcv: Address.decode(address), amt: 0n, note: new Uint8Array(Buffer.from(note)) },
         check: async (fee) => {
           const cost = { payer: address, assetId: 0n, amount: 0n, feeMicroAlgos: fee }

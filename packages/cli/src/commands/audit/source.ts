@@ -56,7 +56,7 @@ export async function withLog<T>(
   } finally {
     kmd?.close()
   }
-  const file = openFile(dataDir)
+  const file = openAuditFile(dataDir)
   try {
     return await work({ search: (query) => searchFile(file, query), walletId: async (id) => id })
   } finally {
@@ -64,7 +64,7 @@ export async function withLog<T>(
   }
 }
 
-export function openFile(dataDir: string): AuditFile {
+export function openAuditFile(dataDir: string): AuditFile {
   try {
     return AuditFile.open(dataDir)
   } catch (cause) {
@@ -83,7 +83,9 @@ async function searchFile(file: AuditFile, { count = 100, ...query }: AuditQuery
   const { records, continueFrom } = await file.search({ ...query, count })
   return {
     records: records.map((record) => ({ ...record, walletName: '', detail: record.detail ?? {} })),
-    ...{ continueFrom, headNumber: 0, headHash: '' },
+    continueFrom,
+    headNumber: 0,
+    headHash: '',
   }
 }
 
@@ -94,7 +96,10 @@ export async function readFilters(
 ): Promise<AuditQuery> {
   const { event, actor, wallet, address, transaction, since, until } = given
   return {
-    ...{ events: event, actor, address, transaction },
+    events: event,
+    actor,
+    address,
+    transaction,
     wallet: wallet === undefined ? undefined : await walletId(wallet),
     afterMs: readTime('--since', since),
     beforeMs: readTime('--until', until),

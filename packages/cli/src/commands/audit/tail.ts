@@ -16,7 +16,7 @@ export const auditTailCommand = command({
     follow: { type: 'boolean', short: 'f', description: 'follow new records until interrupted' },
     ...filterOptions,
     ...daemonOptions,
-    ...{ json: { ...jsonOption.json, description: 'print each record as one line of JSON' } },
+    json: { ...jsonOption.json, description: 'print each record as one line of JSON' },
   },
   notes:
     'If no daemon runs, the command reads the file. Members whose names begin with claimed contain unverified text from others.',

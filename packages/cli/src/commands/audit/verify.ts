@@ -8,11 +8,10 @@ import { daemonOptions, dataDirectory, withDaemon } from '../../daemon.js'
 import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { counted, quoted } from '../../format.js'
-import { printJson, printLine, printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage, withProgress } from '../../messages.js'
 import * as Indexer from '../../money/Indexer.js'
-import { withProgress } from '../../progress.js'
 import { checkpointOf, findAnchor, isOf, type LedgerAnchor, requireAnchor } from './anchors.js'
-import { openFile } from './source.js'
+import { openAuditFile } from './source.js'
 
 type Ledger = { readonly chain: Chain; readonly indexer: Indexer.Place | undefined }
 
@@ -92,7 +91,7 @@ async function verifyFile(dataDir: string, ids: readonly string[], ledger: Ledge
   const given = await Promise.all(ids.map((id) => requireAnchor(ledger!.chain, ledger!.indexer, id)))
   const checkpoints = given.map(checkpointOf)
   if (!AuditFile.exists(dataDir)) return withoutFile(dataDir, given)
-  const file = openFile(dataDir)
+  const file = openAuditFile(dataDir)
   try {
     const verified = await withProgress('Verifying the audit log', file.verify({ checkpoints }))
     const { anchors, head } = verified
@@ -154,7 +153,10 @@ async function verifyByDaemon(options: { readonly 'data-dir'?: string | undefine
 
 function report({ problem, records, headHash, anchors, confirmed }: Result, isJson: boolean): number {
   const found = confirmed.map(({ transaction, number, address, round }) => ({
-    ...{ transaction, number, address, round: round === undefined ? null : Number(round) },
+    transaction,
+    number,
+    address,
+    round: round === undefined ? null : Number(round),
   }))
   if (isJson) {
     printJson({ ok: problem === undefined, records, headHash, problem: problem ?? null, anchors, confirmed: found })

@@ -6,6 +6,7 @@ import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable, quoted } from '../../format.js'
 import { printJson, printMessage } from '../../messages.js'
+import { isSameLabel } from '../../money/contacts.js'
 
 export const contactDeleteCommand = command({
   description: 'Remove a contact from the address book. This does not affect the account or its balance.',
@@ -25,8 +26,7 @@ export const contactDeleteCommand = command({
 
 /** Labels differ by more than case, so a text matches at most one of them. */
 function find(contacts: readonly Contact[], given: string): Contact {
-  const comparable = (text: string): string => text.trim().normalize('NFKC').toLowerCase()
-  const found = contacts.find(({ address, label }) => address === given || comparable(label) === comparable(given))
+  const found = contacts.find(({ address, label }) => address === given || isSameLabel(label, given))
   if (found !== undefined) return found
   throw new CommandError('contact_not_found', `contact ${printable(given).slice(0, 80)} not found`, {
     hint: 'list the contacts with latchkey contact list',

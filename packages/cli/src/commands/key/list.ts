@@ -1,14 +1,19 @@
 /** `latchkey key list`: lists the addresses of a wallet's keys, with their balances if a node is given. */
+import { Amount, Network } from '@latchkey/algorand'
+import type { Chain } from '@latchkey/x402/client'
 import { command, jsonOption } from '../../Command.js'
-import { chainOptions } from '../../chain.js'
+import { type ChainValues, chainOptions, openReadingChain } from '../../chain.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { explained } from '../../explained.js'
 import { columns, quoted } from '../../format.js'
-import { printJson, printMessage, printResult } from '../../messages.js'
-import { withProgress } from '../../progress.js'
-import { type Balance, balances } from './balances.js'
+import { printJson, printMessage, printResult, withProgress } from '../../messages.js'
+
+/** Decimals as strings. `dollars` is null if the account is not opted in to the asset. */
+type Balance = { readonly algos: string; readonly dollars?: string | null }
+
+const maxParallel = 8
 
 export const keyListCommand = command({
   description:
@@ -44,6 +49,32 @@ export const keyListCommand = command({
       return exitCodes.ok
     }),
 })
+
+/** Undefined if neither a network nor a node is given. */
+async function balances(given: ChainValues, addresses: readonly string[]): Promise<Balance[] | undefined> {
+  const { ALGOD_URL: url = '' } = process.env
+  const isGiven = given.network !== undefined || given.node !== undefined || url !== ''
+  if (!isGiven || addresses.length === 0) return undefined
+  const chain = await openReadingChain(given, process.env)
+  const dollar = chain.dollarAssetId ?? Network.parse(chain.caip2).network?.usdcAssetId
+  const found: Balance[] = []
+  for (let at = 0; at < addresses.length; at += maxParallel) {
+    const batch = addresses.slice(at, at + maxParallel).map((address) => balance(chain, address, dollar))
+    found.push(...(await Promise.all(batch)))
+  }
+  return found
+}
+
+async function balance(chain: Chain, address: string, dollar: bigint | undefined): Promise<Balance> {
+  const [{ microAlgos }, holding, asset] = await Promise.all([
+    chain.algod.account(address),
+    dollar === undefined ? undefined : chain.algod.holding(address, dollar),
+    dollar === undefined ? undefined : chain.asset(dollar),
+  ])
+  const algos = Amount.format(microAlgos, Amount.algoDecimals)
+  if (asset === undefined) return { algos }
+  return { algos, dollars: holding === undefined ? null : Amount.format(holding.amount, asset.decimals) }
+}
 
 function row({ address, algos, dollars }: { address: string } & Partial<Balance>): string[] {
   if (algos === undefined) return [address]

@@ -1,9 +1,11 @@
 /** `latchkey key new`: generates the next keys of a wallet. */
+import type { Wallet } from '@latchkey/kmd-client'
 import { command, jsonOption, readNumber } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
-import { printJson, printLine } from '../../messages.js'
-import { generateKeys, maxKeys } from './generateKeys.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
+
+export const maxKeys = 10_000
 
 export const keyNewCommand = command({
   description: 'Generate keys and print their addresses. Any backup of the wallet restores them, even an earlier one.',
@@ -25,3 +27,25 @@ export const keyNewCommand = command({
     })
   },
 })
+
+/** Generates keys one after the other, and calls `onKey` with the address of each. */
+export async function generateKeys(
+  wallet: Wallet,
+  count: number,
+  onKey?: (address: string) => unknown,
+): Promise<string[]> {
+  const addresses: string[] = []
+  try {
+    while (addresses.length < count) {
+      const address = await wallet.generateKey()
+      addresses.push(address)
+      onKey?.(address)
+    }
+    return addresses
+  } catch (error) {
+    if (addresses.length > 0) {
+      printMessage(`Generated ${addresses.length} of ${count} keys; run latchkey key new for the others.`)
+    }
+    throw error
+  }
+}

@@ -9,8 +9,7 @@ import { dataDirectory } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable } from '../../format.js'
-import { printJson, printResult } from '../../messages.js'
-import { withProgress } from '../../progress.js'
+import { printJson, printResult, withProgress } from '../../messages.js'
 import { createDirectory, kmdOptions } from './options.js'
 
 const defaultWaitSecs = 30

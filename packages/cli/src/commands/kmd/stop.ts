@@ -5,8 +5,7 @@ import { daemonOptions, dataDirectory } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable } from '../../format.js'
-import { printJson, printResult, printWarning } from '../../messages.js'
-import { withProgress } from '../../progress.js'
+import { printJson, printResult, printWarning, withProgress } from '../../messages.js'
 
 /** The same as in launchers of the Go daemon. */
 const defaultTimeoutSecs = 30

@@ -47,7 +47,11 @@ neither the settings nor the arguments contain it. The client's other settings s
       return exitCodes.ok
     }
     const { isChanged, backup } = addServer({
-      ...{ path, member: client.member, name, entry, mayReplace: options.replace === true },
+      path,
+      member: client.member,
+      name,
+      entry,
+      mayReplace: options.replace === true,
     })
     if (options.json) printJson({ client: clientName, path, settings, written: isChanged, backup: backup ?? null })
     else printMessage(isChanged ? `Added to ${path}; restart ${client.title}` : `${path} already has these settings`)

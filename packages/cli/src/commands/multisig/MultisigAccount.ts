@@ -21,10 +21,14 @@ export async function findAccount(wallet: Wallet, address: string): Promise<Mult
       },
     )
   }
-  return readAccount(wallet, address, new Set(await wallet.keys()))
+  return readMultisigAccount(wallet, address, new Set(await wallet.keys()))
 }
 
-export async function readAccount(wallet: Wallet, address: string, own: ReadonlySet<string>): Promise<MultisigAccount> {
+export async function readMultisigAccount(
+  wallet: Wallet,
+  address: string,
+  own: ReadonlySet<string>,
+): Promise<MultisigAccount> {
   const { version, threshold, publicKeys } = await wallet.exportMultisig(address)
   const members = publicKeys.map((key) => Address.encode(key))
   return { address, version, threshold, members: members.map((one) => ({ address: one, isHere: own.has(one) })) }

@@ -4,7 +4,7 @@ import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns, quoted } from '../../format.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
-import { type MultisigAccount, readAccount } from './MultisigAccount.js'
+import { type MultisigAccount, readMultisigAccount } from './MultisigAccount.js'
 
 export const multisigListCommand = command({
   description:
@@ -16,7 +16,7 @@ export const multisigListCommand = command({
     withWallet(options, async ({ wallet }) => {
       const own = new Set(await wallet.keys())
       const accounts: MultisigAccount[] = []
-      for (const address of await wallet.multisigs()) accounts.push(await readAccount(wallet, address, own))
+      for (const address of await wallet.multisigs()) accounts.push(await readMultisigAccount(wallet, address, own))
       if (options.json) {
         const result = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
         printJson(result)

@@ -18,7 +18,7 @@ import { printableJson, quoted } from '../../format.js'
 import { printMessage } from '../../messages.js'
 
 /** A payment that was sent, or undefined if none was. */
-export type Sent = { readonly buyer: Buyer; readonly chain: Chain; readonly payment: Payment | undefined }
+export type SentPayment = { readonly buyer: Buyer; readonly chain: Chain; readonly payment: Payment | undefined }
 
 export type ReportOptions = {
   readonly isJson: boolean
@@ -36,7 +36,7 @@ const states = { settled: 'settled', expired: 'not_settled', open: 'not_known_ye
 
 /** Looks up the payment and prints its outcome. Without a response, the error that follows reports it. */
 export async function report(
-  { buyer, chain, payment }: Sent,
+  { buyer, chain, payment }: SentPayment,
   response: Response | undefined,
   { isJson, isFinal, before }: ReportOptions,
 ): Promise<PaymentState | undefined> {

@@ -9,7 +9,7 @@ import { exitCodes } from '../../exitCodes.js'
 import { printable } from '../../format.js'
 import { printJson, printResult, printWarning } from '../../messages.js'
 import { checkSystemProgram, programWarning } from '../../service/checkProgram.js'
-import { runAll, type Step, startCommands } from '../../service/manage.js'
+import { type CommandResult, runAll, startCommands } from '../../service/manage.js'
 import { managerOf, marker, type ServiceManager, servicePath, serviceText } from '../../service/serviceFile.js'
 import {
   serviceUser,
@@ -164,13 +164,17 @@ function write(path: string, text: string, hint?: string): void {
   }
 }
 
-function outcome(steps: readonly Step[], commands: readonly (readonly string[])[], isDry: boolean): string {
+function outcome(steps: readonly CommandResult[], commands: readonly (readonly string[])[], isDry: boolean): string {
   if (isDry) return ''
   if (steps.length === 0) return `To start it:\n${commands.map((words) => `  ${words.join(' ')}\n`).join('')}`
   return steps.some(({ isOk }) => !isOk) ? '' : 'The key daemon is running. To see its state: latchkey service status\n'
 }
 
-function advice(manager: ServiceManager, { command: words, problem }: Step, commands: readonly string[][]): string {
+function advice(
+  manager: ServiceManager,
+  { command: words, problem }: CommandResult,
+  commands: readonly string[][],
+): string {
   const failed = `${words.join(' ')} failed: ${problem}; the service file was written`
   const later = commands.map((one) => one.join(' ')).join(' && ')
   if (manager === 'launchd') return `${failed}. In a desktop session, run: ${later}`

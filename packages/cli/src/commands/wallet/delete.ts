@@ -3,9 +3,8 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable, quoted, shellWord } from '../../format.js'
-import { printJson, printLine, printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage, withProgress } from '../../messages.js'
 import { passwordOptions } from '../../password.js'
-import { withProgress } from '../../progress.js'
 import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../prompt.js'
 
 export const walletDeleteCommand = command({

@@ -3,9 +3,8 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
-import { printJson, printLine, printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage, withProgress } from '../../messages.js'
 import { newPassword, passwordOptions } from '../../password.js'
-import { withProgress } from '../../progress.js'
 import { checkName } from './checkName.js'
 
 export const walletNewCommand = command({

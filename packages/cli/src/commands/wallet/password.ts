@@ -3,9 +3,8 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { printJson, printMessage } from '../../messages.js'
+import { printJson, printMessage, withProgress } from '../../messages.js'
 import { changedPassword, newPasswordOptions, passwordOptions } from '../../password.js'
-import { withProgress } from '../../progress.js'
 
 export const walletPasswordCommand = command({
   description:

@@ -4,11 +4,10 @@ import { command, jsonOption, readNumber } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
-import { printJson, printLine, printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage, withProgress } from '../../messages.js'
 import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { newPassword, passwordOptions } from '../../password.js'
-import { withProgress } from '../../progress.js'
-import { generateKeys, maxKeys } from '../key/generateKeys.js'
+import { generateKeys, maxKeys } from '../key/new.js'
 import { checkName } from './checkName.js'
 
 export const walletRecoverCommand = command({

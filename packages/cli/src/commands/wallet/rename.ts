@@ -3,9 +3,8 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { printJson, printMessage } from '../../messages.js'
+import { printJson, printMessage, withProgress } from '../../messages.js'
 import { passwordOptions } from '../../password.js'
-import { withProgress } from '../../progress.js'
 import { checkName } from './checkName.js'
 
 export const walletRenameCommand = command({

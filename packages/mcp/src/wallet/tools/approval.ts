@@ -63,7 +63,10 @@ export function registerApproval(server: McpServer, wallet: AgentWallet): void {
       const next = nextByState[state]
       return result(
         {
-          ...{ approval_id: id, state, transaction_id: transaction, next },
+          approval_id: id,
+          state,
+          transaction_id: transaction,
+          next,
           expires_at: new Date(expiresAtMs).toISOString(),
         },
         `The approval ${id} is ${state}. ${next}`,

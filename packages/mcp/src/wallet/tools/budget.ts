@@ -35,7 +35,11 @@ export function registerBudget(server: McpServer, wallet: AgentWallet): void {
       const may = limits.map(({ limit, left }) => `${left} of ${limit}`).join(', ')
       return result(
         {
-          ...{ agent: agent.name, address, network: wallet.chain.caip2, left: limits, balances },
+          agent: agent.name,
+          address,
+          network: wallet.chain.caip2,
+          left: limits,
+          balances,
           expires_at: agent.expiresAtMs === undefined ? null : new Date(agent.expiresAtMs).toISOString(),
           asks_owner: above.length > 0 || overLimit || unknownPayee,
         },

@@ -174,7 +174,12 @@ class PaidFetch {
     const lines = [`${request.method} ${request.url} returned status ${status}. ${spent}`, leftLine(limits), ...next]
     return result(
       {
-        ...{ outcome: 'fetched', status, paid: made, left: limits, approval_id: null, next },
+        outcome: 'fetched',
+        status,
+        paid: made,
+        left: limits,
+        approval_id: null,
+        next,
         untrusted: { notice, media_type: type, text: content ?? null, bytes, is_cut: isCut },
       },
       lines.filter((line) => line !== '').join('\n'),

@@ -45,7 +45,9 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
       const description = plainText(found.description, maxDescription)
       return result(
         {
-          ...{ status: found.status, is_free: found.status !== 402, prices: found.quotes },
+          status: found.status,
+          is_free: found.status !== 402,
+          prices: found.quotes,
           reasons: found.reasons.map(plainReason),
           untrusted: description === '' ? null : { notice, description },
         },

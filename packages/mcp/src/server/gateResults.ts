@@ -3,8 +3,7 @@ import { Bytes, Json } from '@latchkey/algorand'
 import type { HeaderList, PaymentRequired } from '@latchkey/x402/server'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { fromHeader } from '../wire/boundedJson.js'
-import { paymentResponseKey } from '../wire/metaKeys.js'
-import { toolUrl } from '../wire/toolUrl.js'
+import { paymentResponseKey, toolUrl } from '../wire/names.js'
 
 /** The complete result of a tool, as a gate stores it. */
 export type ToolAnswer = { readonly status: number; readonly headers: HeaderList; readonly body: Uint8Array }
@@ -52,7 +51,7 @@ export async function resultOf(response: Response, name: string): Promise<CallTo
     ...(Json.isObject(body) ? body : { error: 'the payment could not be checked' }),
     ...(Number.isFinite(retryAfterSeconds) ? { retryAfterSeconds } : {}),
   }
-  return withReceipt(errorResult(members), [...headers])
+  return withReceipt(failedResult(members), [...headers])
 }
 
 /**
@@ -65,7 +64,7 @@ export function paymentRequired(required: PaymentRequired, name: string, message
 }
 
 /** Not a payment requirement, because a buyer that is asked to pay again might do so. */
-export function errorResult(members: Json.Members): CallToolResult {
+export function failedResult(members: Json.Members): CallToolResult {
   return { isError: true, structuredContent: members, content: [{ type: 'text', text: JSON.stringify(members) }] }
 }
 

@@ -1,5 +1,10 @@
-/** Names tools in payments as `mcp://tool/NAME`, following the x402 transport for MCP. */
+/** The names of the x402 transport for MCP: the `_meta` keys of payments, and the URL `mcp://tool/NAME` of a tool. */
 import { McpError } from '../errors.js'
+
+/** In a request: the payment, a `PaymentPayload`. */
+export const paymentKey = 'x402/payment'
+/** In a result: the receipt, a `SettlementResponse`. */
+export const paymentResponseKey = 'x402/payment-response'
 
 const prefix = 'mcp://tool/'
 
