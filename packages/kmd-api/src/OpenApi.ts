@@ -79,6 +79,7 @@ function describeShape(shape: Shape, wire: Wire, definitions: Json): Json {
   switch (shape.type) {
     case 'string':
     case 'text':
+    case 'integer':
       return { type: 'string' }
     case 'bool':
       return { type: 'boolean' }

@@ -21,8 +21,8 @@ export {
   walletFileErrors,
 } from './operationErrors.js'
 export type { Written } from './operations/agentSchema.js'
-export { approvalShape } from './operations/approvals.js'
-export { auditBounds } from './operations/audit.js'
+export { approvalShape } from './operations/approvalSchema.js'
+export { auditBounds } from './operations/auditSchema.js'
 export { maxMultisigMembers } from './operations/partialMultisig.js'
 export {
   type Descriptions,
@@ -34,7 +34,10 @@ export {
   operations,
 } from './operations.js'
 export { descriptionPath, extraPrefix, metricsPath } from './paths.js'
+export { type Reading, readingOf } from './Reading.js'
+export { type Reject, readResponse } from './readResponse.js'
 export {
+  type CamelCase,
   type Field,
   type FieldsOf,
   type Json,
@@ -43,6 +46,10 @@ export {
   type Member,
   type MembersOf,
   type OutputOf,
+  type ReadOf,
+  type RequestOf,
+  type ResponseOf,
+  type SentOf,
   type Shape,
   type ValueOf,
   type Wire,

@@ -1,7 +1,7 @@
 /** The root component: opens a session with the ticket or the stored token, then shows the views. */
 import { useEffect, useState } from 'preact/hooks'
 import { onInput } from './activity.js'
-import { Api } from './api.js'
+import { Daemon } from './daemon.js'
 import { hasCode } from './errors.js'
 import { Layout } from './Layout.js'
 import * as Session from './session.js'
@@ -26,7 +26,7 @@ export function App() {
     const begin = (token: string): void => {
       void current?.releaseAll()
       const store = new Store({
-        api: new Api({ token, onSessionEnded: () => current === store && end('expired') }),
+        daemon: new Daemon({ token, onSessionEnded: () => current === store && end('expired') }),
         onEnd: () => end('closed'),
       })
       current = store

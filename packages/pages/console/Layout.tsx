@@ -1,4 +1,5 @@
 /** The frame around the views: network, navigation, notices, and the button that ends the session. */
+import { consoleOperations } from '@latchkey/kmd-api/operations'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Notices } from './components/Notices.js'
 import { Search } from './components/Search.js'
@@ -64,7 +65,7 @@ export function Layout() {
     setEnding(true)
     try {
       await store.releaseAll()
-      await store.api.close()
+      await store.daemon.call(consoleOperations.CloseConsole)
       store.onEnd()
     } catch (error) {
       setEnding(false)

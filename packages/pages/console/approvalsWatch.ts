@@ -3,8 +3,8 @@
  * is in use, the daemon answers as soon as something changes. A page in the background polls at intervals, and only if
  * notifications are allowed. The daemon does not count polling as use, so the session still expires on time.
  */
+import { approvalOperations } from '@latchkey/kmd-api/operations'
 import { isInUse } from './activity.js'
-import * as Approvals from './approvals.js'
 import { announce, areNotificationsAllowed } from './notifications.js'
 import type { Store } from './store.js'
 
@@ -31,7 +31,8 @@ async function watch(store: Store, signal: AbortSignal): Promise<void> {
     try {
       // Without a revision the first answer is immediate.
       const seconds = isAttended && revision !== '' ? waitSeconds : 0
-      const listed = await Approvals.watch(store.api, { revision, waitSeconds: seconds, signal })
+      const request = { revision, wait_seconds: seconds }
+      const listed = await store.daemon.call(approvalOperations.WatchApprovals, request, { signal })
       if (signal.aborted) return
       if (listed.revision !== revision) {
         const isFirst = revision === ''

@@ -1,5 +1,5 @@
 /** Browser notifications. They are requested only by a button, and shown only while the page is in the background. */
-import type { Approval } from '@latchkey/kmd-client'
+import type { Approval } from './responseTypes.js'
 import { hrefOf } from './route.js'
 
 export type NotificationState = 'granted' | 'denied' | 'default' | 'unsupported'

@@ -1,8 +1,9 @@
 /** The accounts of the unlocked wallets, with their balances. */
 import { useCallback, useState } from 'preact/hooks'
+import { loadAccounts, loadContents } from './accounts.js'
 import { errorMessage, toSentence } from './messages.js'
 import { usePolling } from './polling.js'
-import type { Account } from './responses.js'
+import type { Account } from './responseTypes.js'
 import { type Store, useStore } from './store.js'
 
 export type OwnAccount = {
@@ -37,7 +38,10 @@ export function useOwnAccounts(wanted?: string): OwnAccounts {
     try {
       if (!(await store.hasNode())) setError(toSentence(store.node?.message ?? ''))
       else {
-        const found = await store.api.accounts(listed.map(({ address }) => address))
+        const found = await loadAccounts(
+          store.daemon,
+          listed.map(({ address }) => address),
+        )
         const byAddress = new Map(found.map((account) => [account.address, account]))
         setError(undefined)
         return setAccounts(listed.map((own) => ({ ...own, account: byAddress.get(own.address) })))
@@ -59,7 +63,7 @@ async function list(store: Store, wanted: string | undefined): Promise<OwnAccoun
   const all = await Promise.allSettled(
     store.openWallets.map((wallet) =>
       store.withHandle(wallet.id, async ({ handle }) => {
-        const [keys, multisigs] = await Promise.all([store.api.keys(handle), store.api.multisigs(handle)])
+        const { keys, multisigs } = await loadContents(store.daemon, handle)
         const shown = [...new Set([...keys.slice(0, maxPerWallet), ...keys.filter((key) => key === wanted)])]
         const leftOut = keys.length - shown.length + Math.max(0, multisigs.length - maxPerWallet)
         const own = { walletId: wallet.id, walletName: store.displayName(wallet), leftOut, account: undefined }

@@ -1,9 +1,11 @@
 /** Follows the daemon's signature log and the status of each transaction. */
+import { consoleOperations, nodeOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
-import { maxTransactionsPerRequest } from './api.js'
 import { errorMessage, toSentence } from './messages.js'
 import { usePolling } from './polling.js'
 import { type Store, useStore } from './store.js'
+
+const maxTransactionsPerRequest = 50
 
 export type PaymentsErrors = {
   /** Why the log is not available. */
@@ -30,9 +32,9 @@ export function usePaymentsPolling(everyMs: number): PaymentsErrors {
 }
 
 /** Adds the signatures since the last call. Returns undefined on success. */
-export async function loadSignatureLog({ api, payments }: Store): Promise<undefined> {
-  const { sinceMs, entries } = await api.signatureLog(payments.lastNumber)
-  payments.add(sinceMs, entries)
+export async function loadSignatureLog({ daemon, payments }: Store): Promise<undefined> {
+  const { sinceMs, signings } = await daemon.call(consoleOperations.GetSignings, { after: payments.lastNumber })
+  payments.add(sinceMs, signings)
 }
 
 /** Returns why the status is unavailable, if the daemon has no node. */
@@ -40,7 +42,8 @@ async function updateStatuses(store: Store): Promise<string | undefined> {
   const due = store.payments.takeDue(Date.now(), maxTransactionsPerRequest)
   if (due.length === 0) return undefined
   if (!(await store.hasNode())) return toSentence(store.node?.message ?? '')
-  store.payments.update(await store.api.transactionStatuses(due))
+  const { transactions } = await store.daemon.call(nodeOperations.FindTransactions, { transaction_ids: due })
+  store.payments.update(transactions)
   return undefined
 }
 

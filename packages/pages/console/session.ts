@@ -1,6 +1,6 @@
 /** The session token: issued for the ticket in the link, stored for this tab only. */
-import * as Fields from './fields.js'
-import { request } from './request.js'
+import { consoleOperations } from '@latchkey/kmd-api/operations'
+import { call } from './daemon.js'
 
 const storageKey = 'latchkey.session'
 
@@ -14,11 +14,9 @@ export function takeTicket(): string | undefined {
 
 /** Exchanges a ticket, which works once, for a session token, and stores the token. */
 export async function open(ticket: string): Promise<string> {
-  const path = '/latchkey/v1/console/session'
-  const response = await request({ method: 'POST', path, body: { ticket }, token: undefined })
-  const token = Fields.string(response, 'session_token')
-  sessionStorage.setItem(storageKey, token)
-  return token
+  const { sessionToken } = await call(consoleOperations.OpenConsole, { ticket }, {})
+  sessionStorage.setItem(storageKey, sessionToken)
+  return sessionToken
 }
 
 export function storedToken(): string | undefined {

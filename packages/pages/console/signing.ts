@@ -1,10 +1,11 @@
 /** Signs a list of transactions, one after the other, each with the method chosen for it. */
-import { Multisig, SignedTransaction as Signed, Transaction } from '@latchkey/algorand'
-import type { Api } from './api.js'
+import { Address, Multisig, SignedTransaction as Signed, Transaction } from '@latchkey/algorand'
+import { signOperations } from '@latchkey/kmd-api/operations'
+import type { Daemon } from './daemon.js'
 import { ConsoleError } from './errors.js'
 import * as SignedTransaction from './model/signedTransaction.js'
 import type { SigningMethod } from './model/signerOptions.js'
-import type { TransactionDescription } from './responses.js'
+import type { TransactionDescription } from './responseTypes.js'
 
 /** A transaction to review: the bytes as entered, and the daemon's description of them. */
 export type ReviewedTransaction = { description: TransactionDescription; original: Uint8Array }
@@ -15,7 +16,7 @@ export type SigningTask = ReviewedTransaction & {
   members: readonly string[]
 }
 
-export type SignOptions = { api: Api; handle: string; password: string; tasks: readonly SigningTask[] }
+export type SignOptions = { daemon: Daemon; handle: string; password: string; tasks: readonly SigningTask[] }
 
 /** Returns each transaction, signed or not, in the encoding that nodes accept. */
 export async function signAll({ tasks, ...options }: SignOptions): Promise<Uint8Array[]> {
@@ -33,17 +34,26 @@ export async function signAll({ tasks, ...options }: SignOptions): Promise<Uint8
 
 type SignOneOptions = Omit<SignOptions, 'tasks'> & { task: SigningTask }
 
-async function signOne({ api, handle, password, task }: SignOneOptions): Promise<Uint8Array> {
+async function signOne({ daemon, handle, password, task }: SignOneOptions): Promise<Uint8Array> {
   const { description, original, method, members } = task
   const { transaction, sender, isSigned } = description
   const unchanged = (): Uint8Array => (isSigned ? original : SignedTransaction.unsigned(transaction))
   if (method.kind === 'skip') return unchanged()
-  if (method.kind === 'key') return api.sign({ handle, password, transaction, signer: method.address })
+  const request = { wallet_handle_token: handle, wallet_password: password, transaction }
+  if (method.kind === 'key') {
+    const key = { public_key: Address.decode(method.address) }
+    return (await daemon.call(signOperations.SignTransaction, { ...request, ...key })).signedTransaction
+  }
   const { account } = method
   let multisig: Multisig.Signature | undefined
   for (const member of members) {
-    const partial = multisig ?? method.partial
-    multisig = Multisig.decode(await api.signMultisig({ handle, password, transaction, member, account, partial }))
+    const response = await daemon.call(signOperations.SignMultisigTransaction, {
+      ...request,
+      public_key: Address.decode(member),
+      signer: Address.decode(account),
+      partial_multisig: multisig ?? method.partial,
+    })
+    multisig = Multisig.decode(response.multisig)
   }
   return multisig === undefined
     ? unchanged()

@@ -1,15 +1,17 @@
 /** State shared by the views: wallets, open handles, labels, node status and notices. Kept in memory only. */
-import type { Approval } from '@latchkey/kmd-client'
+
+import { backupOperations, contactOperations, nodeOperations, walletOperations } from '@latchkey/kmd-api/operations'
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import type { Api } from './api.js'
+import { loadContents } from './accounts.js'
+import type { CallOptions, Daemon } from './daemon.js'
 import { ConsoleError, hasCode } from './errors.js'
 import { type KnownAddress, knownAddresses } from './model/knownAddresses.js'
 import { Payments } from './model/payments.js'
 import { isFinal, isRenewalDue } from './model/renewal.js'
 import { safeName } from './model/safeName.js'
 import type { WalletContents } from './model/signerOptions.js'
-import type { NodeStatus, Wallet } from './responses.js'
+import type { Approval, NodeStatus, Wallet } from './responseTypes.js'
 
 export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; expiresAtMs: number; isFinal: boolean }
 export type Notice = { id: number; isError: boolean; text: string }
@@ -21,7 +23,7 @@ const maxTimerMs = 2 ** 31 - 1
 const earlyMs = 2_000
 
 export class Store {
-  readonly api: Api
+  readonly daemon: Daemon
   /** Called when the person ends the session. */
   readonly onEnd: () => void
   readonly payments = new Payments()
@@ -47,8 +49,8 @@ export class Store {
   readonly #listeners = new Set<() => void>()
   #lastNotice = 0
 
-  constructor(options: { api: Api; onEnd: () => void }) {
-    this.api = options.api
+  constructor(options: { daemon: Daemon; onEnd: () => void }) {
+    this.daemon = options.daemon
     this.onEnd = options.onEnd
   }
 
@@ -71,19 +73,19 @@ export class Store {
   }
 
   async loadWallets(): Promise<void> {
-    const [wallets, pending] = await Promise.all([this.api.wallets(), this.api.pendingBackups().catch(() => undefined)])
+    const [{ wallets }, pending] = await Promise.all([
+      this.daemon.call(walletOperations.ListWallets),
+      // A damaged list of backups must not hide the wallets.
+      this.daemon.call(backupOperations.ListPendingBackups).catch(() => undefined),
+    ])
     this.wallets = wallets
-    // A damaged list of backups must not hide the wallets.
-    if (pending !== undefined) this.pendingBackups = new Set(pending)
+    if (pending !== undefined) this.pendingBackups = new Set(pending.walletIds)
     this.emitChange()
   }
 
   /** Loads the addresses of an unlocked wallet. They are discarded when it is locked. */
   async loadContents(id: string): Promise<WalletContents> {
-    const contents = await this.withHandle(id, async ({ handle }) => {
-      const [keys, multisigs] = await Promise.all([this.api.keys(handle), this.api.multisigs(handle)])
-      return { keys, multisigs }
-    })
+    const contents = await this.withHandle(id, ({ handle }) => loadContents(this.daemon, handle))
     if (this.#open.has(id)) this.#contents.set(id, contents)
     this.emitChange()
     return contents
@@ -106,7 +108,8 @@ export class Store {
 
   async loadLabels(): Promise<void> {
     try {
-      this.labels = new Map((await this.api.contacts()).map(({ address, label }) => [address, label]))
+      const { contacts } = await this.daemon.call(contactOperations.ListContacts)
+      this.labels = new Map(contacts.map(({ address, label }) => [address, label]))
       this.labelsError = undefined
     } catch (error) {
       this.labelsError = error
@@ -121,13 +124,13 @@ export class Store {
 
   /** Sets the label of an address. An empty label removes it. */
   async setLabel(address: string, label: string): Promise<void> {
-    if (label.trim() === '') await this.api.deleteContact(address)
-    else await this.api.setContact({ address, label })
+    if (label.trim() === '') await this.daemon.call(contactOperations.DeleteContact, { address })
+    else await this.daemon.call(contactOperations.SetContact, { address, label })
     await this.loadLabels()
   }
 
   async loadNode(): Promise<void> {
-    this.node = await this.api.node()
+    this.node = await this.daemon.call(nodeOperations.GetNode)
     this.emitChange()
   }
 
@@ -144,9 +147,10 @@ export class Store {
   }
 
   async unlock(wallet: Wallet, password: string): Promise<void> {
-    const handle = await this.api.unlock({ walletId: wallet.id, password })
+    const request = { wallet_id: wallet.id, wallet_password: password }
+    const { walletHandleToken: handle } = await this.daemon.call(walletOperations.InitWalletHandleToken, request)
     const previous = this.#open.get(wallet.id)
-    if (previous !== undefined) this.api.release(previous.handle).catch(() => {})
+    if (previous !== undefined) this.#release(previous).catch(() => {})
     this.#open.set(wallet.id, { ...wallet, handle, ...unknownLifetime })
     await this.renew(wallet.id)
     // Loads addresses for the address fields; the views reload them.
@@ -157,8 +161,10 @@ export class Store {
     await this.withHandle(id, async ({ handle }) => {
       // Counted from before the request, so that the page never shows a wallet as unlocked longer than the daemon does.
       const sentAtMs = Date.now()
+      const request = { wallet_handle_token: handle }
+      const { walletHandle } = await this.daemon.call(walletOperations.RenewWalletHandleToken, request)
       // The daemon rounds down to whole seconds, so the actual lifetime after a renewal is one second more.
-      const lifetimeSeconds = (await this.api.renew(handle)) + 1
+      const lifetimeSeconds = walletHandle.expiresSeconds + 1
       const expiresAtMs = sentAtMs + lifetimeSeconds * 1000
       const open = this.#open.get(id)
       if (open?.handle !== handle) return
@@ -203,14 +209,14 @@ export class Store {
     const wallet = this.#open.get(id)
     this.#close(id)
     this.emitChange()
-    if (wallet !== undefined) await this.api.release(wallet.handle).catch(() => {})
+    if (wallet !== undefined) await this.#release(wallet).catch(() => {})
   }
 
   /** Releases all handles, including while the page unloads. */
   releaseAll(): Promise<unknown> {
-    const handles = this.openWallets.map(({ handle }) => handle)
+    const { openWallets } = this
     this.closeAll()
-    return Promise.allSettled(handles.map((handle) => this.api.release(handle, { keepalive: true })))
+    return Promise.allSettled(openWallets.map((wallet) => this.#release(wallet, { keepalive: true })))
   }
 
   /** Locks all wallets in the page without a request to the daemon. */
@@ -228,6 +234,10 @@ export class Store {
   dismiss(id: number): void {
     this.notices = this.notices.filter((notice) => notice.id !== id)
     this.emitChange()
+  }
+
+  #release({ handle }: OpenWallet, options?: CallOptions): Promise<unknown> {
+    return this.daemon.call(walletOperations.ReleaseWalletHandleToken, { wallet_handle_token: handle }, options)
   }
 
   #expire(id: string, handle: string): void {

@@ -3,10 +3,11 @@
  * twice has no further effect. An unknown outcome is looked up.
  */
 import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
-import type { Api } from './api.js'
+import { submitOperations } from '@latchkey/kmd-api/operations'
+import type { Daemon } from './daemon.js'
 import { DaemonError, hasCode } from './errors.js'
 import { errorMessage } from './messages.js'
-import type { Outcome, Submitted } from './responses.js'
+import type { Outcome, Submitted } from './responseTypes.js'
 
 export type SubmissionState =
   | { status: 'ready' }
@@ -18,7 +19,8 @@ export type SubmissionState =
   | { status: 'not-sent'; text: string }
   | { status: 'expired' }
 
-type SubmissionApi = Pick<Api, 'submit' | 'outcome'>
+/** Browsers allow 64 KiB, which must also hold the base64 overhead and the rest of the body. */
+const maxKeepaliveBytes = 40_000
 
 /** By the signed transactions, so that a reopened view continues and sends nothing a second time. */
 const submissions = new WeakMap<readonly Uint8Array[], Submission>()
@@ -30,14 +32,14 @@ export class Submission {
   readonly lastValid: number
   /** The genesis hash of each transaction in base64; empty if it names none. */
   readonly genesisHashes: readonly string[]
-  readonly #api: SubmissionApi
+  readonly #daemon: Daemon
   readonly #bytes: Uint8Array
   readonly #listeners = new Set<() => void>()
 
-  constructor(api: SubmissionApi, signed: readonly Uint8Array[]) {
+  constructor(daemon: Daemon, signed: readonly Uint8Array[]) {
     const transactions = signed.map((one) => SignedTransaction.decode(one).txn)
     const txn = transactions[0]!
-    this.#api = api
+    this.#daemon = daemon
     this.#bytes = Bytes.concat(signed)
     this.transactionId = Transaction.id(txn)
     this.firstValid = Number(txn.fv ?? 0n)
@@ -45,8 +47,8 @@ export class Submission {
     this.genesisHashes = transactions.map(({ gh }) => (gh === undefined ? '' : Bytes.toBase64(gh)))
   }
 
-  static of(api: SubmissionApi, signed: readonly Uint8Array[]): Submission {
-    const submission = submissions.get(signed) ?? new Submission(api, signed)
+  static of(daemon: Daemon, signed: readonly Uint8Array[]): Submission {
+    const submission = submissions.get(signed) ?? new Submission(daemon, signed)
     submissions.set(signed, submission)
     return submission
   }
@@ -63,7 +65,10 @@ export class Submission {
     if (state.status !== 'ready' && state.status !== 'not-sent' && state.status !== 'refused' && !isAgain) return
     this.#set({ status: 'sending' })
     try {
-      this.#set(afterSubmission(await this.#api.submit(this.#bytes)))
+      // Works while the page unloads too, but browsers limit the size of a request that outlives its page.
+      const options = { keepalive: this.#bytes.length < maxKeepaliveBytes }
+      const request = { transaction: this.#bytes }
+      this.#set(afterSubmission(await this.#daemon.call(submitOperations.SubmitTransaction, request, options)))
     } catch (error) {
       this.#set(afterFailure(error))
     }
@@ -72,8 +77,8 @@ export class Submission {
   /** Looks up the transaction if its outcome is open. */
   async check(): Promise<void> {
     if (this.state.status !== 'waiting') return
-    const { transactionId, firstValid, lastValid } = this
-    const outcome = await this.#api.outcome({ transactionId, firstValid, lastValid })
+    const request = { transaction_id: this.transactionId, first_valid: this.firstValid, last_valid: this.lastValid }
+    const outcome = await this.#daemon.call(submitOperations.GetTransactionOutcome, request)
     if (this.state.status === 'waiting') this.#set(afterOutcome(outcome))
   }
 

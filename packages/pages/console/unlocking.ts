@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { DaemonError, hasCode } from './errors.js'
 import { errorMessage } from './messages.js'
-import type { Wallet } from './responses.js'
+import type { Wallet } from './responseTypes.js'
 import { useStore } from './store.js'
 
 /** After this long the form explains the delay. */

@@ -10,11 +10,11 @@ import { type Rules, ruleWarnings } from '@latchkey/kmd-api/rules'
 import algosdk from 'algosdk'
 import { build } from 'vite'
 
-type Agent = { rules: Rules; expiresAtMs: number | undefined }
+type Agent = { rules: Rules; expiresAtMs: number }
 type AgentNetwork = { genesisHash: string; title: string; isMainnet: boolean; dollarAssetId: bigint | undefined }
 type Draft = { limits: { id: number; amount: string; per: string; payee: string }[] } & { [field: string]: unknown }
 type ReadDraft =
-  | { isValid: true; rules: Rules; expiresAtMs: number | undefined }
+  | { isValid: true; rules: Rules; expiresAtMs: number }
   | { isValid: false; errors: { limits: { [id: number]: string } } & { [field: string]: unknown } }
 type AuditRecord = { number: number; atMs: number; event: string; transaction: string } & { [member: string]: unknown }
 
@@ -124,7 +124,7 @@ test('a draft converts to exactly these rules and back', () => {
 test('rules of another network are kept, and a devnet has its own dollar asset', () => {
   const rules = rulesOf({ limits: fiveADay }, devnet)
   assert.deepEqual(rules.dollars, [{ network: devnet.genesisHash, id: 5n }])
-  const changed = read({ limits: [row(1, '$1', 'day')] }, mainnet, { rules, expiresAtMs: undefined })
+  const changed = read({ limits: [row(1, '$1', 'day')] }, mainnet, { rules, expiresAtMs: 0 })
   assert.ok(changed.isValid)
   assert.deepEqual(changed.rules.networks, [devnet.genesisHash, mainnet.genesisHash])
   assert.deepEqual(changed.rules.limits[0], rules.limits[0])
@@ -158,7 +158,7 @@ test('rules are described in words', () => {
     allow: payee,
     deny: other,
   })
-  const words = model.agentWords.ruleGroups({ rules, expiresAtMs: undefined }, { node: undefined })
+  const words = model.agentWords.ruleGroups({ rules, expiresAtMs: 0 }, { node: undefined })
   const lines = words.flatMap((group) => group.lines)
   for (const line of [
     'At most $5 a day.',

@@ -36,7 +36,7 @@ type Model = {
   'model/transfer': { build(transfer: object, parameters: object): Bytes; validRounds: number }
   'model/transferChecks': { transferProblems(facts: object): Problem[] }
   submission: {
-    Submission: { new (api: object, signed: Bytes[]): Submission; of(api: object, signed: Bytes[]): Submission }
+    Submission: { new (daemon: object, signed: Bytes[]): Submission; of(daemon: object, signed: Bytes[]): Submission }
   }
 }
 
@@ -267,11 +267,17 @@ test('a transaction that may be for MainNet is never treated as test money', () 
   assert.equal(submittedHash(['', 'local'], 'local'), 'local')
 })
 
+type Responses = { submit: () => Promise<unknown>; outcome?: () => Promise<unknown> }
+
+function daemonWith({ submit, outcome }: Responses): object {
+  return { call: ({ path }: { path: string }) => (path.endsWith('/submit') ? submit() : outcome?.()) }
+}
+
 test('a submission is sent once, even if it is requested and shown repeatedly', async () => {
   const { Submission } = model.submission
   let sent = 0
   let release = (): void => {}
-  const api = {
+  const daemon = daemonWith({
     submit: async () => {
       sent++
       await new Promise<void>((resolve) => {
@@ -280,10 +286,10 @@ test('a submission is sent once, even if it is requested and shown repeatedly', 
       return submitted('sent')
     },
     outcome: async () => ({ state: 'confirmed', round: 12, explanation: '' }),
-  }
+  })
   const signed = signedOnce()
-  const submission = Submission.of(api, signed)
-  const [first, second] = [submission.submit(), Submission.of(api, signed).submit()]
+  const submission = Submission.of(daemon, signed)
+  const [first, second] = [submission.submit(), Submission.of(daemon, signed).submit()]
   assert.equal(submission.state.status, 'sending')
   release()
   await Promise.all([first, second])
@@ -302,12 +308,12 @@ test('a submission with an unknown outcome is looked up, and one that was certai
     { state: 'dropped', round: 0, explanation: 'no funds' },
     { state: 'expired', round: 0, explanation: '' },
   ]
-  const failing = {
+  const failing = daemonWith({
     submit: async () => {
       throw new Error('the connection broke')
     },
     outcome: async () => outcomes.shift(),
-  }
+  })
   const open = new Submission(failing, signedOnce())
   await open.submit()
   assert.deepEqual([open.state.status, open.state['isKnown']], ['waiting', false])
@@ -324,7 +330,7 @@ test('a submission with an unknown outcome is looked up, and one that was certai
     ['confirmed', 'confirmed'],
     ['what a later daemon says', 'waiting'],
   ] as const) {
-    const submission = new Submission({ submit: async () => submitted(state) }, signedOnce())
+    const submission = new Submission(daemonWith({ submit: async () => submitted(state) }), signedOnce())
     await submission.submit()
     assert.equal(submission.state.status, status)
   }

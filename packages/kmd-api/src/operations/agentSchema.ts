@@ -2,6 +2,8 @@
 
 import { ascii, bool, uint } from '../members.js'
 import { bounds } from '../rules/bounds.js'
+import { toLimit, toRules } from '../rules/readRules.js'
+import { periods } from '../rules/SpendLimit.js'
 import type { Field, Member, MembersOf, Shape } from '../Schema.js'
 
 const list = <const K>(name: string, of: K, max: number) =>
@@ -92,6 +94,7 @@ export const rulesField = {
 } as const satisfies Field
 
 const text = { type: 'string' } as const
+const bigInteger = { type: 'integer' } as const
 const flag = { type: 'bool' } as const
 const integer = { type: 'uint', format: 'int64' } as const
 const texts = { type: 'list', of: text } as const
@@ -100,14 +103,15 @@ const limitShape = {
   type: 'object',
   name: 'AgentLimit',
   members: [
-    { name: 'per', shape: text },
+    { name: 'per', shape: { type: 'string', oneOf: periods } },
     { name: 'network', shape: text },
-    { name: 'type', shape: text },
+    { name: 'type', shape: { type: 'string', oneOf: ['amount', 'count'] } },
     { name: 'asset_id', shape: text, about: 'Blank for a count' },
     { name: 'amount', shape: text, about: 'Blank for a count' },
     { name: 'count', shape: integer, about: '0 for an amount' },
     { name: 'payee', shape: text, about: 'Blank for all' },
   ],
+  convert: toLimit,
 } as const satisfies Shape
 
 const itemShape = {
@@ -115,7 +119,7 @@ const itemShape = {
   name: 'NetworkItem',
   members: [
     { name: 'network', shape: text },
-    { name: 'id', shape: text },
+    { name: 'id', shape: bigInteger },
   ],
 } as const satisfies Shape
 
@@ -134,8 +138,8 @@ const thresholdShape = {
   name: 'AgentThreshold',
   members: [
     { name: 'network', shape: text },
-    { name: 'asset_id', shape: text },
-    { name: 'amount', shape: text },
+    { name: 'asset_id', shape: bigInteger },
+    { name: 'amount', shape: bigInteger },
   ],
 } as const satisfies Shape
 
@@ -160,11 +164,17 @@ const rulesShape = {
     { name: 'applications', shape: { type: 'list', of: itemShape } },
     { name: 'opt_ins', shape: { type: 'list', of: itemShape } },
     { name: 'dollars', shape: { type: 'list', of: itemShape } },
-    { name: 'max_fee_micro_algos', shape: text },
+    { name: 'max_fee_micro_algos', shape: bigInteger },
     { name: 'max_valid_rounds', shape: integer },
     { name: 'ask', shape: askShape },
   ],
+  convert: toRules,
 } as const satisfies Shape
+
+const state = {
+  type: 'string',
+  oneOf: ['active', 'paused', 'suspended', 'revoked', 'expired', 'key_deleted', 'wallet_deleted'],
+} as const
 
 export const agentShape = {
   type: 'object',
@@ -175,8 +185,12 @@ export const agentShape = {
     { name: 'wallet_id', shape: text },
     { name: 'wallet_name', shape: { type: 'text' }, about: 'Blank if the wallet is gone' },
     { name: 'addresses', shape: texts },
-    { name: 'state', shape: text, about: 'active, paused, suspended, revoked, expired, key_deleted or wallet_deleted' },
-    { name: 'suspended_reason', shape: text, about: 'Why it is suspended; blank if it is not' },
+    {
+      name: 'state',
+      shape: state,
+      about: 'active, paused, suspended, revoked, expired, key_deleted or wallet_deleted',
+    },
+    { name: 'suspended_reason', shape: text, blank: true, about: 'Why it is suspended; blank if it is not' },
     { name: 'created_at_ms', shape: integer },
     { name: 'expires_at_ms', shape: integer, about: '0 for never' },
     { name: 'last_used_at_ms', shape: integer, about: '0 for never' },
@@ -201,8 +215,8 @@ export const budgetMember = {
       members: [
         { name: 'limit', shape: limitShape },
         { name: 'text', shape: text, about: 'The limit in the words of the command line, such as $5/day' },
-        { name: 'used', shape: text, about: 'As decimal text' },
-        { name: 'left', shape: text, about: 'As decimal text' },
+        { name: 'used', shape: bigInteger, about: 'As decimal text' },
+        { name: 'left', shape: bigInteger, about: 'As decimal text' },
         { name: 'resets_at_ms', shape: integer, about: 'When more is available; 0 for never, or if all of it is' },
       ],
     },
@@ -210,8 +224,12 @@ export const budgetMember = {
 } as const satisfies Member
 
 export const decisionMembers = [
-  { name: 'decision', shape: text, about: 'allowed; ask, if the owner would be asked; refused' },
-  { name: 'rule', shape: text, about: 'The rule that decides, in the words of the command line' },
+  {
+    name: 'decision',
+    shape: { type: 'string', oneOf: ['allowed', 'ask', 'refused'] },
+    about: 'allowed; ask, if the owner would be asked; refused',
+  },
+  { name: 'rule', shape: text, blank: true, about: 'The rule that decides, in the words of the command line' },
   { name: 'refusal', shape: { type: 'json' }, about: 'As in the header Latchkey-Refusal', optional: true },
 ] as const satisfies readonly Member[]
 

@@ -9,7 +9,7 @@ import { ascii, bytes, password, text, uint } from '../members.js'
 import { extraPrefix } from '../paths.js'
 import { bounds } from '../rules/bounds.js'
 import { agentMember, agentShape, budgetMember, decisionMembers, rulesField } from './agentSchema.js'
-import { auditRecord } from './audit.js'
+import { auditRecord } from './auditSchema.js'
 
 const agentField = { name: 'agent', kind: text, about: 'The name or the id of the agent' } as const
 
@@ -25,6 +25,7 @@ const tokenMember = {
 
 const changeErrors = ['agent_not_found', 'agent_ended', 'state_not_written'] as const
 
+/** The owner's operations on agents. */
 export const agentOperations = {
   ListAgents: define({
     method: 'GET',

@@ -6,42 +6,7 @@ import { itself, ownersAlone } from '../agentAccess.js'
 import { define } from '../Description.js'
 import { ascii, bool, uint } from '../members.js'
 import { extraPrefix } from '../paths.js'
-import type { Shape } from '../Schema.js'
-
-const text = { type: 'string' } as const
-
-const time = { type: 'uint', format: 'int64' } as const
-
-/** An approval in the API. Amounts are decimal text in the smallest unit, blank if the rule has none. */
-export const approvalShape = {
-  type: 'object',
-  name: 'Approval',
-  members: [
-    { name: 'id', shape: text },
-    { name: 'agent_id', shape: text },
-    { name: 'agent_name', shape: text },
-    { name: 'state', shape: text, about: 'open, approved, denied, expired or used' },
-    { name: 'transaction_id', shape: text },
-    { name: 'transaction', shape: { type: 'base64' } },
-    { name: 'description', shape: { type: 'list', of: text }, about: 'What the transaction does, in words' },
-    { name: 'warnings', shape: { type: 'list', of: text } },
-    { name: 'reason', shape: text, about: 'Why the owner is asked: a sentence for each rule' },
-    {
-      name: 'rules',
-      shape: { type: 'list', of: text },
-      about: 'Every rule that asks. The approval lifts these, and no other',
-    },
-    { name: 'rule', shape: text, about: 'The first of the rules' },
-    { name: 'unit', shape: text, about: 'The unit of asked and left' },
-    { name: 'asked', shape: text, about: 'In the smallest unit; blank where the rule has no amount' },
-    { name: 'left', shape: text, about: 'What was left of the limit when the agent asked' },
-    { name: 'claimed_url', shape: text, about: 'What the caller says it pays for. Not checked' },
-    { name: 'claimed_description', shape: text, about: 'What the caller says. Not checked' },
-    { name: 'created_at_ms', shape: time },
-    { name: 'expires_at_ms', shape: time },
-    { name: 'decided_at_ms', shape: time, about: '0 if it is not decided' },
-  ],
-} as const satisfies Shape
+import { approvalShape } from './approvalSchema.js'
 
 const approvalId = { name: 'approval_id', kind: ascii, about: 'The id of the approval' } as const
 
@@ -52,11 +17,16 @@ const all = { name: 'all', kind: bool, about: 'Lists the latest 200 decided and 
 const approvalList = [
   { name: 'approvals', shape: { type: 'list', of: approvalShape }, about: 'Newest first' },
   { name: 'left_out', shape: { type: 'uint', format: 'int64' }, about: 'How many older ones are not listed' },
-  { name: 'revision', shape: text, about: 'Changes with every approval that is asked for, decided, used or expires' },
+  {
+    name: 'revision',
+    shape: { type: 'string' },
+    about: 'Changes with every approval that is asked for, decided, used or expires',
+  },
 ] as const
 
 const path = `${extraPrefix}/approvals`
 
+/** Operations on agents' approval requests. */
 export const approvalOperations = {
   ListApprovals: define({
     method: 'POST',

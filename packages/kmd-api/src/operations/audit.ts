@@ -5,30 +5,11 @@ import { eventNames } from '../auditEvents.js'
 import { define } from '../Description.js'
 import { ascii, text as textKind, uint } from '../members.js'
 import { extraPrefix } from '../paths.js'
+import { auditBounds, auditRecord } from './auditSchema.js'
 
 const text = { type: 'string' } as const
 
 const count = { type: 'uint', format: 'int64' } as const
-
-/** An audit record as a member of a response. */
-export const auditRecord = {
-  type: 'object',
-  name: 'AuditRecord',
-  members: [
-    { name: 'number', shape: count },
-    { name: 'at_ms', shape: count, about: 'Milliseconds since 1970; never less than in the record before' },
-    { name: 'event', shape: text, about: 'What happened, as in the record' },
-    { name: 'wallet_name', shape: { type: 'text' }, about: 'As the wallet is called now; blank if it is gone' },
-    {
-      name: 'record',
-      shape: text,
-      about:
-        'JSON as it was hashed: event, actor, and where they apply agent, wallet, address, transaction (ids) and detail. Texts of strangers have names that begin with claimed',
-    },
-    { name: 'previous', shape: text, about: 'The hash of the record before it, in hexadecimal' },
-    { name: 'hash', shape: text, about: 'In hexadecimal' },
-  ],
-} as const
 
 const anchor = {
   type: 'object',
@@ -44,11 +25,6 @@ const anchor = {
   ],
 } as const
 
-/** Bounds of a search of the audit log. */
-export const auditBounds = { mostRecords: 1_000, defaultRecords: 100, mostTextBytes: 256 } as const
-
-const { mostRecords, defaultRecords, mostTextBytes } = auditBounds
-
 const filters = [
   {
     name: 'events',
@@ -60,15 +36,20 @@ const filters = [
   { name: 'wallet', kind: ascii, about: 'The id of a wallet, also of one that is gone' },
   { name: 'address', kind: ascii, about: 'The address of a key, or of the account that sends' },
   { name: 'transaction_id', kind: ascii, about: 'The id of a transaction' },
-  { name: 'text', kind: textKind, about: `Anywhere in the record, in either case; at most ${mostTextBytes} bytes` },
+  {
+    name: 'text',
+    kind: textKind,
+    about: `Anywhere in the record, in either case; at most ${auditBounds.mostTextBytes} bytes`,
+  },
   { name: 'after_ms', kind: uint, about: 'At this time or later, in milliseconds since 1970' },
   { name: 'before_ms', kind: uint, about: 'Before this time, in milliseconds since 1970; 0 for no bound' },
   { name: 'before_number', kind: uint, about: 'Below this number, newest first; 0 for the newest' },
   { name: 'after_number', kind: uint, about: 'Above this number; with is_oldest_first' },
   { name: 'is_oldest_first', kind: { type: 'bool' }, about: 'From after_number on, instead of newest first' },
-  { name: 'count', kind: uint, about: `At most ${mostRecords}; absent for ${defaultRecords}` },
+  { name: 'count', kind: uint, about: `At most ${auditBounds.mostRecords}; absent for ${auditBounds.defaultRecords}` },
 ] as const
 
+/** Operations on the audit log. */
 export const auditOperations = {
   SearchAudit: define({
     method: 'POST',
@@ -95,14 +76,15 @@ export const auditOperations = {
     response: [
       { name: 'ok', shape: { type: 'bool' } },
       { name: 'records', shape: count, about: 'How many were found to be right, from the first on' },
-      { name: 'head_hash', shape: text, about: 'Of the last of them' },
+      { name: 'head_hash', shape: text, blank: true, about: 'Of the last of them' },
       {
         name: 'problem_type',
         shape: text,
+        blank: true,
         about: 'altered, missing, broken_link, truncated, replaced, damage_recorded or unreadable; blank if it is ok',
       },
       { name: 'problem_number', shape: count, about: 'The record where it shows; 0 if it concerns the whole' },
-      { name: 'problem', shape: text, about: 'In words; blank if it is ok' },
+      { name: 'problem', shape: text, blank: true, about: 'In words; blank if it is ok' },
       { name: 'anchors', shape: { type: 'list', of: anchor }, about: 'Those that the log has' },
     ],
     responseName: 'VerifyAuditResponse',

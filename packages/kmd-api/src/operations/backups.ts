@@ -4,6 +4,7 @@ import { define } from '../Description.js'
 import { ascii, handleToken, password } from '../members.js'
 import { extraPrefix } from '../paths.js'
 
+/** Operations on the backup of a wallet that was created in the console. */
 export const backupOperations = {
   ListPendingBackups: define({
     method: 'GET',

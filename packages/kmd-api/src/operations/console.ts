@@ -31,6 +31,7 @@ const signing = {
   ],
 } as const
 
+/** Sessions of the console, and the list of signatures. */
 export const consoleOperations = {
   CreateConsoleLink: define({
     method: 'POST',

@@ -12,6 +12,7 @@ const contact = {
 
 const path = `${extraPrefix}/contact`
 
+/** Operations on the address book. */
 export const contactOperations = {
   ListContacts: define({
     method: 'GET',

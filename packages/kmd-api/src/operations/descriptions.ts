@@ -21,6 +21,7 @@ const described = {
   ],
 } as const
 
+/** Describes transactions. */
 export const describeOperations = {
   DescribeTransaction: define({
     method: 'POST',

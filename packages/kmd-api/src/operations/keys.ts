@@ -3,6 +3,7 @@ import { noChanges, noSecrets, ownKeys } from '../agentAccess.js'
 import { define } from '../Description.js'
 import { address, addressesMember, addressMember, bool, handleToken, password, privateKey } from '../members.js'
 
+/** Operations on keys and the master derivation key. */
 export const keyOperations = {
   ExportMasterKey: define({
     method: 'POST',

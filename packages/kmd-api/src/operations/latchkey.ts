@@ -16,6 +16,7 @@ const walletProblem = {
   ],
 } as const satisfies Shape
 
+/** Operations on wallets and the daemon that the Go daemon does not have. */
 export const extraOperations = {
   GetHealth: define({
     method: 'GET',

@@ -15,6 +15,7 @@ import {
 /** The reference stores preimages of any size, but no node accepts a signature with more than 255 members. */
 const maxPreimageKeys = 1_000
 
+/** Operations on multisig accounts. */
 export const multisigOperations = {
   ListMultisig: define({
     method: 'POST',

@@ -39,16 +39,19 @@ const account = {
   ],
 } as const
 
+const state = { type: 'string', oneOf: ['confirmed', 'pending', 'unknown'] } as const
+
 const transaction = {
   type: 'object',
   name: 'TransactionState',
   members: [
     { name: 'transaction_id', shape: text },
-    { name: 'state', shape: text, about: 'confirmed, pending or unknown' },
+    { name: 'state', shape: state, about: 'confirmed, pending or unknown' },
     { name: 'round', shape: count, about: '0 unless it is confirmed' },
   ],
 } as const
 
+/** Queries to the Algorand node. */
 export const nodeOperations = {
   GetNode: define({
     method: 'GET',
@@ -58,9 +61,9 @@ export const nodeOperations = {
     response: [
       { name: 'is_set', shape: bool },
       { name: 'is_reachable', shape: bool },
-      { name: 'genesis_id', shape: text },
-      { name: 'genesis_hash', shape: text, about: 'In base64' },
-      { name: 'network', shape: text, about: 'mainnet, testnet, betanet or local' },
+      { name: 'genesis_id', shape: text, blank: true },
+      { name: 'genesis_hash', shape: text, blank: true, about: 'In base64' },
+      { name: 'network', shape: text, blank: true, about: 'mainnet, testnet, betanet or local' },
       { name: 'last_round', shape: count },
       { name: 'has_faucet', shape: bool, about: 'Whether it is the embedded devnet, which funds accounts' },
       {
@@ -68,7 +71,7 @@ export const nodeOperations = {
         shape: { type: 'list', of: text },
         about: 'The assets that stand for a dollar on the network, as decimal text',
       },
-      { name: 'message', shape: text, about: 'Why it is not reachable, and what to do; blank if it is' },
+      { name: 'message', shape: text, blank: true, about: 'Why it is not reachable, and what to do; blank if it is' },
     ],
     responseName: 'GetNodeResponse',
     access: { console: 'allowed', agent: publicData },

@@ -4,10 +4,11 @@ import { define } from '../Description.js'
 import { bytes, publicKey, text, uint } from '../members.js'
 import { extraPrefix } from '../paths.js'
 import { agentMember, budgetMember, decisionMembers } from './agentSchema.js'
-import { auditRecord } from './audit.js'
+import { auditRecord } from './auditSchema.js'
 
 const transaction = { name: 'transaction', kind: bytes, about: 'The msgpack of one transaction' } as const
 
+/** An agent's operations on itself. */
 export const ownAgentOperations = {
   GetOwnAgent: define({
     method: 'GET',

@@ -2,6 +2,7 @@
 import { allowed } from '../agentAccess.js'
 import { define } from '../Description.js'
 
+/** Operations about the daemon itself. */
 export const serviceOperations = {
   GetVersion: define({
     method: 'GET',

@@ -14,6 +14,7 @@ const program = { name: 'data', kind: bytes, about: 'The compiled program' } as 
 
 const multisigMember = { name: 'multisig', shape: { type: 'base64' } } as const
 
+/** Signatures of transactions and programs. */
 export const signOperations = {
   SignTransaction: define({
     method: 'POST',

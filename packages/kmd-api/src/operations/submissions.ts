@@ -8,6 +8,7 @@ const text = { type: 'string' } as const
 
 const count = { type: 'uint', format: 'int64' } as const
 
+/** Operations on signed transactions. */
 export const submitOperations = {
   SubmitTransaction: define({
     method: 'POST',
@@ -25,13 +26,13 @@ export const submitOperations = {
       { name: 'transaction_id', shape: text, about: 'Of the first transaction' },
       {
         name: 'state',
-        shape: text,
+        shape: { type: 'string', oneOf: ['sent', 'confirmed', 'refused', 'not_sent', 'unknown'] },
         about:
           'sent; confirmed, if it was before; refused by the node; not_sent, if it surely did not reach the node; unknown, if it may have',
       },
       { name: 'round', shape: count, about: '0 unless it is confirmed' },
-      { name: 'reason', shape: text, about: "The node's own text, or why it was not reached" },
-      { name: 'explanation', shape: text, about: 'The reason in words; blank if it was sent' },
+      { name: 'reason', shape: text, blank: true, about: "The node's own text, or why it was not reached" },
+      { name: 'explanation', shape: text, blank: true, about: 'The reason in words; blank if it was sent' },
     ],
     responseName: 'SubmitTransactionResponse',
     errors: ['not_signed', 'no_node', 'node_failed'],
@@ -50,13 +51,13 @@ export const submitOperations = {
     response: [
       {
         name: 'state',
-        shape: text,
+        shape: { type: 'string', oneOf: ['confirmed', 'pending', 'dropped', 'expired', 'unknown'] },
         about:
           'confirmed; pending; dropped by the node, which may yet be confirmed by others; expired, if it surely never will be; unknown to the node',
       },
       { name: 'round', shape: count, about: '0 unless it is confirmed' },
       { name: 'last_round', shape: count, about: 'Of the network' },
-      { name: 'explanation', shape: text, about: 'Why the node dropped it, in words; blank otherwise' },
+      { name: 'explanation', shape: text, blank: true, about: 'Why the node dropped it, in words; blank otherwise' },
     ],
     responseName: 'GetTransactionOutcomeResponse',
     errors: ['bad_transaction_id', 'no_node', 'node_failed'],

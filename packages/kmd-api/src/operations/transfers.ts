@@ -41,6 +41,7 @@ const holding = {
 
 const assetId = { name: 'asset_id', kind: ascii, about: 'The id of an asset, as decimal text' } as const
 
+/** Operations for preparing a transfer, and the faucet. */
 export const transferOperations = {
   GetTransactionParameters: define({
     method: 'GET',
@@ -48,7 +49,7 @@ export const transferOperations = {
     about: 'Returns what a new transaction needs from the network: genesis, round and fees.',
     request: [],
     response: [
-      { name: 'genesis_id', shape: text },
+      { name: 'genesis_id', shape: text, blank: true },
       { name: 'genesis_hash', shape: text, about: 'In base64' },
       { name: 'last_round', shape: count },
       { name: 'min_fee_micro_algos', shape: text, about: 'As decimal text' },
@@ -107,8 +108,8 @@ export const transferOperations = {
     ],
     response: [
       { name: 'is_accepted', shape: bool },
-      { name: 'reason', shape: text, about: "The node's own text; blank if they would be accepted" },
-      { name: 'explanation', shape: text, about: 'The reason in words; blank if they would be accepted' },
+      { name: 'reason', shape: text, blank: true, about: "The node's own text; blank if they would be accepted" },
+      { name: 'explanation', shape: text, blank: true, about: 'The reason in words; blank if they would be accepted' },
     ],
     responseName: 'SimulateTransactionResponse',
     errors: ['no_node', 'node_failed'],

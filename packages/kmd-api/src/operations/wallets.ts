@@ -17,6 +17,7 @@ const walletHandle = {
   },
 } as const
 
+/** Operations on wallets and their handles. */
 export const walletOperations = {
   ListWallets: define({
     method: 'GET',

@@ -6,13 +6,13 @@ import { Json } from '@latchkey/algorand'
 import { bounds, defaults } from './bounds.js'
 import type { Limit, NetworkAmount, NetworkItem, NewRules, Rules } from './Rules.js'
 import { fail } from './RulesError.js'
-import { periods } from './SpendLimit.js'
+import { type Period, periods } from './SpendLimit.js'
 
 /** A limit as JSON. `asset_id` and `amount` are blank in a limit of the type `count`. */
 export type WireLimit = {
-  readonly per: string
+  readonly per: Period
   readonly network: string
-  readonly type: string
+  readonly type: 'amount' | 'count'
   readonly asset_id: string
   readonly amount: string
   readonly count: number

@@ -6,7 +6,7 @@ import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
 import { decodeAddress } from './decodeAddress.js'
 import * as Faucet from './Faucet.js'
-import type { Implementations } from './Implementation.js'
+import type { Implementations, OutputOf } from './Implementation.js'
 import type { NodeClient } from './NodeClient.js'
 import { explain, withNode } from './withNode.js'
 
@@ -33,6 +33,8 @@ export const nodeOperations = {
     },
   },
 } satisfies Partial<Implementations>
+
+type TransactionState = OutputOf<'FindTransactions'>['transactions'][number]
 
 async function getNode({ node }: NodeContext) {
   if (node === undefined) return { ...noNode, message: apiErrors.no_node.message }
@@ -91,7 +93,7 @@ async function describeAccount(algod: NodeClient, address: string) {
 
 const deletedAsset: AssetInfo = { decimals: 0, unitName: undefined }
 
-async function describeTransaction(algod: NodeClient, id: string) {
+async function describeTransaction(algod: NodeClient, id: string): Promise<TransactionState> {
   const state = await algod.transaction(id)
   if (state.type === 'confirmed') return { transaction_id: id, state: state.type, round: Number(state.round) }
   return { transaction_id: id, state: state.type === 'pending' ? 'pending' : 'unknown', round: 0 }

@@ -4,7 +4,7 @@ import { Address, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { requireOwnAddresses } from './agentWallet.js'
 import type { NodeContext } from './Context.js'
-import type { Implementations } from './Implementation.js'
+import type { Implementations, InputOf, OutputOf } from './Implementation.js'
 import type { NodeClient } from './NodeClient.js'
 import { readTransactions } from './transferOperations.js'
 import { withNode } from './withNode.js'
@@ -52,7 +52,9 @@ function signerOf({ transaction, signed }: TransactionFile.Member): string {
   return Address.encode(signed?.sgnr ?? transaction.snd)
 }
 
-async function toSubmitted(algod: NodeClient, id: string, result: SubmitResult) {
+type Submitted = OutputOf<'SubmitTransaction'>
+
+async function toSubmitted(algod: NodeClient, id: string, result: SubmitResult): Promise<Submitted> {
   const submitted = { transaction_id: id, round: 0, reason: '', explanation: '' }
   if (result.type === 'accepted') return { ...submitted, state: 'sent' }
   const { reason, isAmbiguous } = result
@@ -70,13 +72,15 @@ async function toSubmitted(algod: NodeClient, id: string, result: SubmitResult) 
   return { ...submitted, state: 'refused', reason, explanation: explainRejection(reason) }
 }
 
-type OutcomeInput = { transaction_id: string; first_valid: number; last_valid: number }
+type OutcomeInput = InputOf<'GetTransactionOutcome'>
+type Outcome = OutputOf<'GetTransactionOutcome'>
 
 /**
  * Asks for the round before the transaction and again after it. Only then does the round prove that the transaction
  * expired.
  */
-async function outcome(algod: NodeClient, { transaction_id: id, first_valid, last_valid }: OutcomeInput) {
+async function outcome(algod: NodeClient, input: OutcomeInput): Promise<Outcome> {
+  const { transaction_id: id, first_valid, last_valid } = input
   const before = Number(await algod.lastRound())
   const found = await algod.transaction(id)
   const known = { round: 0, last_round: before, explanation: '' }

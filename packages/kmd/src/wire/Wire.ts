@@ -118,7 +118,10 @@ function prettyValue(shape: Shape, value: unknown, indent: string): string {
   }
 }
 
-function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' | 'json' }, value: unknown): string {
+function scalar(
+  shape: { type: 'string' | 'text' | 'integer' | 'bool' | 'uint' | 'base64' | 'json' },
+  value: unknown,
+): string {
   switch (shape.type) {
     case 'json':
       return JSON.stringify(value)
@@ -129,6 +132,7 @@ function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' | 
     case 'text':
       return quoteText(Utf8.decode(value as Uint8Array))
     case 'string':
+    case 'integer':
       return quoteText(value as string)
     default:
       return String(value)

@@ -1,6 +1,6 @@
 /** The password of an act: a field, or only a note if the person has already entered it. */
 import type { Act } from '../act.js'
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import { PasswordField } from './PasswordField.js'
 

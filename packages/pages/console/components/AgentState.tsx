@@ -1,6 +1,7 @@
 /** The state of an agent, as a word with an icon. */
-import type { Agent } from '@latchkey/kmd-client'
+
 import { stateName } from '../model/agentWords.js'
+import type { Agent } from '../responseTypes.js'
 
 export function AgentState({ agent }: { agent: Agent }) {
   const kind = agent.state === 'active' ? 'good' : agent.state === 'paused' ? 'open' : 'bad'

@@ -1,5 +1,5 @@
 /** One record of the audit log. Untrusted content is shown as plain text and marked as a claim. */
-import type { AuditRecord } from '../auditApi.js'
+import type { AuditRecord } from '../audit.js'
 import { actorText, claims, detailLines, eventTitle, isWarning, summary } from '../model/auditWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatTime } from '../model/time.js'

@@ -1,9 +1,9 @@
 /** The remainder of an agent's limits, as bars. */
 import { describeLimit, describeQuantity, quantityOf } from '@latchkey/kmd-api/rules'
-import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
 import { dollarsOf } from '../model/agentNetwork.js'
 import { ratio } from '../model/amount.js'
 import { formatTime } from '../model/time.js'
+import type { Agent, AgentLimitUse } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import { Description } from './Description.js'
 
@@ -65,7 +65,7 @@ function Bar({ agent, use, isCompact }: BarProps) {
       >
         <span style={{ width: `${share * 100}%` }} />
       </div>
-      {!isCompact && resetsAtMs !== undefined && <p class="hint">More from {formatTime(resetsAtMs)} on.</p>}
+      {!isCompact && resetsAtMs !== 0 && <p class="hint">More from {formatTime(resetsAtMs)} on.</p>}
     </li>
   )
 }

@@ -1,7 +1,7 @@
 /** The rules of an agent in plain language. */
 import { ruleWarnings } from '@latchkey/kmd-api/rules'
-import type { Agent } from '@latchkey/kmd-client'
 import { ruleGroups } from '../model/agentWords.js'
+import type { Agent } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import { Description } from './Description.js'
 

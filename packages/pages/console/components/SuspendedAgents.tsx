@@ -1,9 +1,10 @@
 /** Agents that the daemon suspended. The owner reviews their recorded spending and confirms with the password. */
-import type { Agent } from '@latchkey/kmd-client'
+
+import { agentOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
-import { AgentsApi } from '../agentsApi.js'
 import { safeName } from '../model/safeName.js'
 import { usePasswordAction } from '../passwordAction.js'
+import type { Agent } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { ActPassword } from './ActPassword.js'
@@ -45,7 +46,7 @@ function ConfirmDialog({ wallet, onChange, onClose }: DialogProps) {
   const confirm = async (event: Event): Promise<void> => {
     event.preventDefault()
     const isDone = await action.run(async (password) => {
-      await new AgentsApi(store.api).confirm(wallet.id, password)
+      await store.daemon.call(agentOperations.ConfirmAgents, { wallet_id: wallet.id, wallet_password: password })
     })
     if (!isDone) return
     await onChange()

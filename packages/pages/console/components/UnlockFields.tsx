@@ -2,7 +2,7 @@
  * The password field of a locked wallet, with the delays after wrong passwords. It is used inside or outside of a form.
  */
 import type { RefObject } from 'preact'
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import type { Unlocking } from '../unlocking.js'
 import { PasswordField } from './PasswordField.js'

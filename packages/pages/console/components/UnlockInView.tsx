@@ -2,7 +2,7 @@
 import { useRef, useState } from 'preact/hooks'
 import type { Act } from '../act.js'
 import { usePolling } from '../polling.js'
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { useUnlocking } from '../unlocking.js'

@@ -10,8 +10,8 @@ import {
   type Rules,
   SpendLimit,
 } from '@latchkey/kmd-api/rules'
-import type { Agent } from '@latchkey/kmd-client'
 import { toSentence } from '../messages.js'
+import type { Agent } from '../responseTypes.js'
 import type { AgentNetwork } from './agentNetwork.js'
 import { addressOf, type KnownAddress } from './knownAddresses.js'
 
@@ -49,9 +49,7 @@ export type DraftErrors = {
   readonly [field in 'allow' | 'deny' | 'askAbove' | 'maxFee' | 'applications' | 'optIns' | 'date']?: string | undefined
 }
 
-export type ReadDraft =
-  | { isValid: true; rules: Rules; expiresAtMs: number | undefined }
-  | { isValid: false; errors: DraftErrors }
+export type ReadDraft = { isValid: true; rules: Rules; expiresAtMs: number } | { isValid: false; errors: DraftErrors }
 
 type Context = {
   network: AgentNetwork
@@ -104,7 +102,7 @@ export function draftOf({ rules, expiresAtMs }: Agent, network: AgentNetwork): A
       .filter(isHere)
       .map(({ id }) => id)
       .join(', '),
-    end: expiresAtMs === undefined ? 'never' : 'keep',
+    end: expiresAtMs === 0 ? 'never' : 'keep',
     date: '',
   }
 }
@@ -123,7 +121,7 @@ export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
   const maxFeeMicroAlgos = read.fee(draft.maxFee)
   const applications = read.ids('applications', draft.applications)
   const optIns = read.ids('optIns', draft.optIns)
-  const expiresAtMs = read.end(draft, nowMs, agent?.expiresAtMs)
+  const expiresAtMs = read.end(draft, nowMs, agent?.expiresAtMs ?? 0)
   if (read.hasErrors) return { isValid: false, errors: read.errors }
   const elsewhere = <T extends { network: string }>(items: readonly T[] | undefined): T[] =>
     (items ?? []).filter((one) => one.network !== network.genesisHash)
@@ -247,8 +245,8 @@ class Reading {
     return ids.map((id) => ({ network: this.#network.genesisHash, id }))
   }
 
-  end({ end, date }: AgentDraft, nowMs: number, before: number | undefined): number | undefined {
-    if (end === 'never') return undefined
+  end({ end, date }: AgentDraft, nowMs: number, before: number): number {
+    if (end === 'never') return 0
     if (end === 'keep') return before
     if (end !== 'date') return nowMs + Number(end) * dayMs
     // The end of that day in the person's time zone.

@@ -1,7 +1,7 @@
 /** The network of an agent's limits, and the asset that represents a dollar there. */
 import { Network } from '@latchkey/algorand'
 import { type Dollars, dollarOf } from '@latchkey/kmd-api/rules'
-import type { NodeStatus } from '../responses.js'
+import type { NodeStatus } from '../responseTypes.js'
 
 export type AgentNetwork = {
   /** In base64. */

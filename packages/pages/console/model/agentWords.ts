@@ -1,10 +1,10 @@
 /** Describes agents in plain language: their state, and what their rules allow. */
 import { describeRules, type RuleGroup } from '@latchkey/kmd-api/rules'
-import type { Agent, AgentState } from '@latchkey/kmd-client'
+import type { Agent } from '../responseTypes.js'
 import { agentNetwork, type DollarSource, dollarsOf } from './agentNetwork.js'
 import { formatDate } from './time.js'
 
-const stateNames: { readonly [state in AgentState]: string } = {
+const stateNames: { readonly [state in Agent['state']]: string } = {
   active: 'active',
   paused: 'paused',
   suspended: 'suspended',
@@ -14,7 +14,7 @@ const stateNames: { readonly [state in AgentState]: string } = {
   wallet_deleted: 'ended: its wallet was deleted',
 }
 
-export function stateName(state: AgentState): string {
+export function stateName(state: Agent['state']): string {
   return stateNames[state]
 }
 
@@ -29,7 +29,7 @@ export function ruleGroups(
   { node }: DollarSource,
 ): RuleGroup[] {
   const networkName = (network: string): string => agentNetwork(network, { node }).title
-  const end = expiresAtMs === undefined ? 'Has no end date.' : `Ends on ${formatDate(expiresAtMs)}.`
+  const end = expiresAtMs === 0 ? 'Has no end date.' : `Ends on ${formatDate(expiresAtMs)}.`
   const groups = describeRules(rules, { networkName, dollars: dollarsOf({ node }) })
   return groups.map((group, index) =>
     index < groups.length - 1 ? group : { title: group.title, lines: [...group.lines, end] },

@@ -1,5 +1,5 @@
 /** Exports records as JSON lines, or as CSV for spreadsheets, in the same form as `latchkey audit export`. */
-import type { AuditRecord } from '../auditApi.js'
+import type { AuditRecord } from '../audit.js'
 
 export type ExportFormat = 'jsonl' | 'csv'
 

@@ -1,6 +1,6 @@
 /** Describes audit records in plain language. Untrusted text is shown separately and marked. */
 import { formatAmount } from '@latchkey/kmd-api/rules'
-import type { AuditRecord } from '../auditApi.js'
+import type { AuditRecord } from '../audit.js'
 import { type DollarSource, dollarsOf } from './agentNetwork.js'
 import { safeName } from './safeName.js'
 

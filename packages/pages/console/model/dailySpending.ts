@@ -1,5 +1,5 @@
 /** Computes an agent's spending per day from the audit log. */
-import type { AuditRecord } from '../auditApi.js'
+import type { AuditRecord } from '../audit.js'
 
 export type DayBucket = { fromMs: number; amount: bigint }
 export type DailySpending = { network: string; assetId: string; total: bigint; days: readonly DayBucket[] }

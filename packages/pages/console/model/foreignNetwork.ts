@@ -1,6 +1,6 @@
 /** Determines the network of a transaction. */
 import { Bytes, Network, Transaction } from '@latchkey/algorand'
-import type { NodeStatus } from '../responses.js'
+import type { NodeStatus } from '../responseTypes.js'
 
 /**
  * Returns the network of a transaction if it differs from that of the daemon's node, and undefined if it is the same or

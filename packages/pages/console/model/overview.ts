@@ -1,6 +1,6 @@
 /** The content of the first screen: totals of the known balances, and the next actions. */
 import { Amount } from '@latchkey/algorand'
-import type { Account, Asset, NodeStatus } from '../responses.js'
+import type { Account, Asset, NodeStatus } from '../responseTypes.js'
 
 export type Total = Pick<Asset, 'assetId' | 'decimals' | 'unitName'> & { amount: bigint }
 

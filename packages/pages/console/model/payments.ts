@@ -1,5 +1,5 @@
 /** The daemon's signatures, with the state of each transaction on the ledger. */
-import type { SignatureEntry, TransactionStatus } from '../responses.js'
+import type { SignatureEntry, TransactionStatus } from '../responseTypes.js'
 
 export type Spend = { atMs: number; amount: bigint; isConfirmed: boolean }
 export type Spending = { assetId: string; unitName: string; decimals: number; spends: readonly Spend[] }

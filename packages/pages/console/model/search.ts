@@ -1,6 +1,6 @@
 /** Finds wallets, addresses, labels and signed transactions by a part of their name or id. */
 import { Address } from '@latchkey/algorand'
-import type { SignatureEntry, Wallet } from '../responses.js'
+import type { SignatureEntry, Wallet } from '../responseTypes.js'
 import { comparable, type KnownAddress, matching } from './knownAddresses.js'
 
 export type SearchResult =

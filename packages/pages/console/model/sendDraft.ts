@@ -1,5 +1,5 @@
 /** The contents of the send form, and the transfer they describe. */
-import type { Account } from '../responses.js'
+import type { Account } from '../responseTypes.js'
 import { format, unitOf } from './amount.js'
 import { algo, readAmount, type Unit } from './amountInput.js'
 import { addressOf, type KnownAddress } from './knownAddresses.js'

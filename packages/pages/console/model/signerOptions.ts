@@ -1,6 +1,6 @@
 /** The ways to sign a transaction with the keys and multisig accounts of a wallet. */
 import { Address, Multisig } from '@latchkey/algorand'
-import type { Account, MultisigAccount, TransactionDescription } from '../responses.js'
+import type { Account, TransactionDescription } from '../responseTypes.js'
 import { shortAddress } from './shortAddress.js'
 
 /** `skip` leaves the transaction as entered, because others sign it or it is already signed. */
@@ -26,6 +26,9 @@ export type SignerOptions = {
 /** The option a person selected, and for a multisig account the members that sign. */
 export type SelectedSigner = { id: string; method: SigningMethod | undefined; members: readonly string[] }
 
+export type MultisigAccount = { address: string; version: number; threshold: number; members: readonly string[] }
+
+/** The addresses of an unlocked wallet. */
 export type WalletContents = { keys: readonly string[]; multisigs: readonly MultisigAccount[] }
 
 export type SignerContext = {

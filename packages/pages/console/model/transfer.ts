@@ -1,7 +1,7 @@
 /** Builds the transaction of a transfer, an opt-in or an opt-out. */
 import { Address, Bytes, Transaction } from '@latchkey/algorand'
 import { ConsoleError } from '../errors.js'
-import type { TransactionParameters } from '../responses.js'
+import type { TransactionParameters } from '../responseTypes.js'
 
 export type Transfer =
   | { kind: 'pay'; sender: string; receiver: string; units: bigint; note: string }

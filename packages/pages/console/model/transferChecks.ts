@@ -1,5 +1,5 @@
 /** Finds the problems of a transfer before anything is signed. */
-import type { Account, AssetDetails, Holding } from '../responses.js'
+import type { Account, AssetDetails, Holding } from '../responseTypes.js'
 import { format, formatAlgos, unitOf } from './amount.js'
 import { shortAddress } from './shortAddress.js'
 import type { Transfer } from './transfer.js'

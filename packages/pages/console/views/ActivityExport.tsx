@@ -1,6 +1,6 @@
 /** Saves the records that match the filters as a file. */
 import { useState } from 'preact/hooks'
-import { AuditApi, type AuditQuery, type AuditRecord } from '../auditApi.js'
+import { type AuditQuery, type AuditRecord, searchAudit } from '../audit.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { errorMessage } from '../messages.js'
 import { type ExportFormat, exportText } from '../model/auditExport.js'
@@ -54,7 +54,7 @@ async function loadAll(store: Store, query: AuditQuery): Promise<{ records: read
   const records: AuditRecord[] = []
   let beforeNumber = 0
   do {
-    const found = await new AuditApi(store.api).search(query, { beforeNumber, count: pageLength })
+    const found = await searchAudit(store.daemon, { ...query, before_number: beforeNumber, count: pageLength })
     records.push(...found.records)
     beforeNumber = found.continueFrom
   } while (beforeNumber !== 0 && records.length < maxRecords)

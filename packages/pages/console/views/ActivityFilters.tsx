@@ -1,13 +1,13 @@
 /** The filters of the activity view. */
 import { Address } from '@latchkey/algorand'
-import type { Agent } from '@latchkey/kmd-client'
 import { useId, useState } from 'preact/hooks'
-import { type AuditQuery, anything } from '../auditApi.js'
+import type { AuditQuery } from '../audit.js'
 import { AddressField } from '../components/AddressField.js'
 import { TextField } from '../components/TextField.js'
 import { eventKinds, eventTitle } from '../model/auditWords.js'
 import { addressOf } from '../model/knownAddresses.js'
 import { safeName } from '../model/safeName.js'
+import type { Agent } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
 type Props = { query: AuditQuery; agents: readonly Agent[]; onSearch: (query: AuditQuery) => void }
@@ -34,7 +34,7 @@ const maxTextBytes = 256
 export function ActivityFilters({ query, agents, onSearch }: Props) {
   const store = useStore()
   const id = useId()
-  const [fields, setFields] = useState<Fields>({ ...blank, agentId: query.agentId })
+  const [fields, setFields] = useState<Fields>({ ...blank, agentId: query.agent_id ?? '' })
   const [errors, setErrors] = useState<Partial<Fields>>({})
   const set = (change: Partial<Fields>): void => setFields({ ...fields, ...change })
   const search = (event: Event): void => {
@@ -52,14 +52,20 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
     setErrors(found)
     if (Object.keys(found).length > 0) return
     onSearch({
-      ...{ events: eventsOf(fields.what), agentId: fields.agentId, walletId: fields.walletId, address, transactionId },
-      ...{ text: fields.text.trim(), afterMs: timeOf(fields.after), beforeMs: timeOf(fields.before) },
+      events: eventsOf(fields.what),
+      agent_id: fields.agentId || undefined,
+      wallet: fields.walletId || undefined,
+      address: address || undefined,
+      transaction_id: transactionId || undefined,
+      text: fields.text.trim() || undefined,
+      after_ms: timeOf(fields.after),
+      before_ms: timeOf(fields.before),
     })
   }
   const clear = (): void => {
     setFields(blank)
     setErrors({})
-    onSearch(anything)
+    onSearch({})
   }
   // An agent in the URL that is not in the list is still searched for.
   const others = fields.agentId !== '' && !agents.some((agent) => agent.id === fields.agentId) ? [fields.agentId] : []
@@ -153,13 +159,12 @@ function TimeField({ label, value, onInput }: { label: string; value: string; on
   )
 }
 
-function eventsOf(what: string): readonly string[] {
-  if (what === '') return []
+function eventsOf(what: string): readonly string[] | undefined {
+  if (what === '') return undefined
   return eventKinds.find(({ name }) => name === what)?.events ?? [what]
 }
 
-/** 0 for none. */
-function timeOf(text: string): number {
-  const ms = text === '' ? 0 : Date.parse(text)
-  return Number.isNaN(ms) ? 0 : Math.max(0, ms)
+function timeOf(text: string): number | undefined {
+  const ms = Date.parse(text)
+  return ms >= 0 ? ms : undefined
 }

@@ -1,14 +1,14 @@
 /** The audit log: everything that the daemon recorded, with filters. The records survive restarts. */
 
-import type { Agent } from '@latchkey/kmd-client'
+import { agentOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
-import { AgentsApi } from '../agentsApi.js'
-import { AuditApi, type AuditPage, type AuditQuery, anything } from '../auditApi.js'
+import { type AuditPage, type AuditQuery, searchAudit } from '../audit.js'
 import { AuditRow } from '../components/AuditRow.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { errorMessage } from '../messages.js'
 import { usePolling } from '../polling.js'
+import type { Agent } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import { ActivityExport } from './ActivityExport.js'
 import { ActivityFilters } from './ActivityFilters.js'
@@ -19,7 +19,7 @@ const pageLength = 50
 
 export function ActivityView({ agentId }: { agentId: string | undefined }) {
   const store = useStore()
-  const [query, setQuery] = useState<AuditQuery>({ ...anything, agentId: agentId ?? '' })
+  const [query, setQuery] = useState<AuditQuery>({ agent_id: agentId })
   /** The start of each page, newest first. The last one is shown. */
   const [starts, setStarts] = useState<readonly number[]>([0])
   const [page, setPage] = useState<AuditPage>()
@@ -30,7 +30,7 @@ export function ActivityView({ agentId }: { agentId: string | undefined }) {
   usePolling(
     async (isCurrent) => {
       try {
-        const found = await new AuditApi(store.api).search(query, { beforeNumber, count: pageLength })
+        const found = await searchAudit(store.daemon, { ...query, before_number: beforeNumber, count: pageLength })
         if (!isCurrent()) return
         setPage(found)
         setError(undefined)
@@ -44,8 +44,11 @@ export function ActivityView({ agentId }: { agentId: string | undefined }) {
   )
   usePolling(
     async () => {
-      const [listed] = await Promise.all([new AgentsApi(store.api).list(), store.wallets ?? store.loadWallets()])
-      setAgents(listed)
+      const [listed] = await Promise.all([
+        store.daemon.call(agentOperations.ListAgents),
+        store.wallets ?? store.loadWallets(),
+      ])
+      setAgents(listed.agents)
     },
     30_000,
     [store],
@@ -55,7 +58,7 @@ export function ActivityView({ agentId }: { agentId: string | undefined }) {
     setPage(undefined)
     setQuery(next)
   }
-  const isFiltered = JSON.stringify(query) !== JSON.stringify(anything)
+  const isFiltered = JSON.stringify(query) !== '{}'
   return (
     <section aria-labelledby="activity-title">
       <Heading id="activity-title">Activity</Heading>

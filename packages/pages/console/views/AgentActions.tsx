@@ -1,8 +1,7 @@
 /** The owner's actions on an agent. Actions that widen the grant need the password of the wallet. */
 
-import type { Agent } from '@latchkey/kmd-client'
+import { agentOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
-import { AgentsApi } from '../agentsApi.js'
 import { ActPassword } from '../components/ActPassword.js'
 import { Dialog } from '../components/Dialog.js'
 import { ErrorText } from '../components/ErrorText.js'
@@ -11,6 +10,7 @@ import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
 import { usePasswordAction } from '../passwordAction.js'
+import type { Agent } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import { ChangeAgent } from './ChangeAgent.js'
 
@@ -27,7 +27,7 @@ export function AgentActions({ agent, onChange }: Props) {
     setBusy(true)
     setError(undefined)
     try {
-      await new AgentsApi(store.api).pause(agent.id)
+      await store.daemon.call(agentOperations.PauseAgent, { agent: agent.id })
       await onChange()
     } catch (caught) {
       setError(errorMessage(caught))
@@ -80,7 +80,7 @@ function ResumeDialog({ agent, onChange, onClose }: DialogProps) {
   const resume = async (event: Event): Promise<void> => {
     event.preventDefault()
     const isDone = await action.run(async (password) => {
-      await new AgentsApi(store.api).resume(agent.id, password)
+      await store.daemon.call(agentOperations.ResumeAgent, { agent: agent.id, wallet_password: password })
     })
     if (!isDone) return
     await onChange()
@@ -108,7 +108,10 @@ function RotateDialog({ agent, onChange, onClose }: DialogProps) {
   const [token, setToken] = useState<string>()
   const rotate = async (event: Event): Promise<void> => {
     event.preventDefault()
-    await action.run(async (password) => setToken((await new AgentsApi(store.api).rotate(agent.id, password)).token))
+    await action.run(async (password) => {
+      const request = { agent: agent.id, wallet_password: password }
+      setToken((await store.daemon.call(agentOperations.RotateAgentToken, request)).token)
+    })
   }
   if (token !== undefined) {
     const done = (): void => {
@@ -150,7 +153,7 @@ function RevokeDialog({ agent, onChange, onClose }: DialogProps) {
     setBusy(true)
     setError(undefined)
     try {
-      await new AgentsApi(store.api).revoke(agent.id)
+      await store.daemon.call(agentOperations.RevokeAgent, { agent: agent.id })
       await onChange()
       onClose()
     } catch (caught) {

@@ -1,8 +1,7 @@
 /** An agent's spending per day, and its latest audit records. */
 import { formatAmount } from '@latchkey/kmd-api/rules'
-import type { Agent } from '@latchkey/kmd-client'
 import { useState } from 'preact/hooks'
-import { AuditApi, type AuditRecord, anything } from '../auditApi.js'
+import { type AuditRecord, searchAudit } from '../audit.js'
 import { AuditRow } from '../components/AuditRow.js'
 import { DayChart } from '../components/DayChart.js'
 import { ErrorText } from '../components/ErrorText.js'
@@ -10,6 +9,7 @@ import { errorMessage } from '../messages.js'
 import { dollarsOf } from '../model/agentNetwork.js'
 import { type DailySpending, dailySpending, firstDayMs } from '../model/dailySpending.js'
 import { usePolling } from '../polling.js'
+import type { Agent } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { type Store, useStore } from '../store.js'
 
@@ -31,8 +31,7 @@ export function AgentHistory({ agent }: { agent: Agent }) {
   usePolling(
     async (isCurrent) => {
       try {
-        const query = { ...anything, agentId: agent.id }
-        const { records } = await new AuditApi(store.api).search(query, { count: recentCount })
+        const { records } = await searchAudit(store.daemon, { agent_id: agent.id, count: recentCount })
         const isNew = records[0]?.number !== recent?.[0]?.number || spending === undefined
         const loaded = isNew ? await loadSpending(store, agent.id) : spending
         if (!isCurrent()) return
@@ -92,11 +91,11 @@ export function AgentHistory({ agent }: { agent: Agent }) {
 
 async function loadSpending(store: Store, agentId: string): Promise<Spending> {
   const nowMs = Date.now()
-  const query = { ...anything, agentId, events: spendingEvents, afterMs: firstDayMs(nowMs) }
+  const query = { agent_id: agentId, events: spendingEvents, after_ms: firstDayMs(nowMs), count: pageCount }
   const records: AuditRecord[] = []
   let beforeNumber = 0
   for (let page = 0; page < maxPages; page++) {
-    const found = await new AuditApi(store.api).search(query, { beforeNumber, count: pageCount })
+    const found = await searchAudit(store.daemon, { ...query, before_number: beforeNumber })
     records.push(...found.records)
     beforeNumber = found.continueFrom
     if (beforeNumber === 0) break

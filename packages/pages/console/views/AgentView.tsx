@@ -1,8 +1,7 @@
 /** One agent: its remaining budget, its rules, its history, and the owner's actions. */
 
-import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
+import { agentOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
-import { AgentsApi } from '../agentsApi.js'
 import { AddressText } from '../components/AddressText.js'
 import { AgentState, SameUserWarning } from '../components/AgentState.js'
 import { BudgetBars } from '../components/BudgetBars.js'
@@ -16,6 +15,7 @@ import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatDate, formatTime } from '../model/time.js'
 import { type IsCurrent, usePolling } from '../polling.js'
+import type { Agent, AgentLimitUse } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { AgentActions } from './AgentActions.js'
@@ -31,7 +31,7 @@ export function AgentView({ agentId }: { agentId: string }) {
   const [isGone, setGone] = useState(false)
   const load = async (isCurrent: IsCurrent = () => true): Promise<void> => {
     try {
-      const loaded = await new AgentsApi(store.api).show(agentId)
+      const loaded = await store.daemon.call(agentOperations.ShowAgent, { agent: agentId })
       if (!isCurrent()) return
       setShown(loaded)
       setError(undefined)
@@ -70,7 +70,7 @@ export function AgentView({ agentId }: { agentId: string }) {
         <AgentState agent={agent} />
       </div>
       <ErrorText text={error} />
-      {agent.isSameUser && <SameUserWarning />}
+      {agent.sameUser && <SameUserWarning />}
       <SuspendedAgents agents={[agent]} onChange={load} />
       <AgentActions agent={agent} onChange={load} />
       {!hasEnded(agent) && (
@@ -92,8 +92,8 @@ function Grant({ agent }: { agent: Agent }) {
   const facts: readonly (readonly [string, string])[] = [
     ['Wallet', agent.walletName === '' ? 'deleted' : safeName(agent.walletName)],
     ['Created', formatDate(agent.createdAtMs)],
-    ['Ends', agent.expiresAtMs === undefined ? 'never' : formatDate(agent.expiresAtMs)],
-    ['Last used', agent.lastUsedAtMs === undefined ? 'never' : formatTime(agent.lastUsedAtMs)],
+    ['Ends', agent.expiresAtMs === 0 ? 'never' : formatDate(agent.expiresAtMs)],
+    ['Last used', agent.lastUsedAtMs === 0 ? 'never' : formatTime(agent.lastUsedAtMs)],
     ['ID', agent.id],
   ]
   return (

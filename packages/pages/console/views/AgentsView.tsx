@@ -1,18 +1,19 @@
 /** All agents: the remainder of their limits, and whether they are in use. */
 
-import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
+import { agentOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
-import { AgentsApi } from '../agentsApi.js'
 import { AgentState, SameUserWarning } from '../components/AgentState.js'
 import { BudgetBars } from '../components/BudgetBars.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { SuspendedAgents } from '../components/SuspendedAgents.js'
+import type { Daemon } from '../daemon.js'
 import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatTime } from '../model/time.js'
 import { usePolling } from '../polling.js'
+import type { Agent, AgentLimitUse } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import '../styles/agents.css'
@@ -28,7 +29,7 @@ export function AgentsView() {
   const [error, setError] = useState<string>()
   const reload = async (): Promise<void> => {
     try {
-      setRows(await load(new AgentsApi(store.api)))
+      setRows(await load(store.daemon))
       setError(undefined)
     } catch (caught) {
       setError(errorMessage(caught))
@@ -82,10 +83,12 @@ export function AgentsView() {
 }
 
 /** An agent that ended after the list was loaded no longer has a budget. */
-async function load(api: { list: () => Promise<Agent[]>; show: (id: string) => Promise<Row> }): Promise<Row[]> {
-  const agents = await api.list()
+async function load(daemon: Daemon): Promise<Row[]> {
+  const { agents } = await daemon.call(agentOperations.ListAgents)
   const live = agents.filter((agent) => !hasEnded(agent)).slice(0, maxBudgets)
-  const shown = await Promise.all(live.map(({ id }) => api.show(id).catch(() => undefined)))
+  const shown = await Promise.all(
+    live.map(({ id }) => daemon.call(agentOperations.ShowAgent, { agent: id }).catch(() => undefined)),
+  )
   const budgets = new Map(shown.flatMap((one) => (one === undefined ? [] : [[one.agent.id, one.budget] as const])))
   return agents.map((agent) => ({ agent, budget: budgets.get(agent.id) ?? [] }))
 }
@@ -98,14 +101,14 @@ function AgentRow({ agent, budget }: Row) {
           <a class="name" href={hrefOf({ view: 'agents', agentId: agent.id })}>
             <bdi>{safeName(agent.name)}</bdi>
           </a>
-          {agent.isSameUser && <SameUserWarning isShort />}
+          {agent.sameUser && <SameUserWarning isShort />}
         </p>
         <p>
           <AgentState agent={agent} />
         </p>
         <p class="soft small">
           {agent.walletName === '' ? 'wallet deleted' : `wallet ${safeName(agent.walletName)}`},{' '}
-          {agent.lastUsedAtMs === undefined ? 'never used' : `last used ${formatTime(agent.lastUsedAtMs)}`}
+          {agent.lastUsedAtMs === 0 ? 'never used' : `last used ${formatTime(agent.lastUsedAtMs)}`}
         </p>
       </div>
       <BudgetBars agent={agent} budget={budget} isCompact />

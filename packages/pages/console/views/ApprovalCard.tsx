@@ -2,9 +2,9 @@
  * One open approval: the description of the sign view, the reason, the remaining budget, the caller's claims, and the
  * decision.
  */
-import type { Agent, AgentLimitUse, Approval } from '@latchkey/kmd-client'
+
+import { approvalOperations, describeOperations } from '@latchkey/kmd-api/operations'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import * as Approvals from '../approvals.js'
 import { BudgetBars } from '../components/BudgetBars.js'
 import { Claim } from '../components/Claim.js'
 import { CopyButton } from '../components/CopyButton.js'
@@ -16,6 +16,7 @@ import { safeName } from '../model/safeName.js'
 import { isMainnet } from '../model/signedTransaction.js'
 import { formatDuration, formatTime } from '../model/time.js'
 import { useEverySecond } from '../polling.js'
+import type { Agent, AgentLimitUse, Approval } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 
@@ -31,26 +32,25 @@ type Props = {
 }
 
 /** The daemon's description of a transaction, with the names of assets if there is a node. */
-type Words = { lines: readonly string[]; warnings: readonly string[]; finalWarnings: readonly string[] }
+type Words = { words: readonly string[]; warnings: readonly string[]; finalWarnings: readonly string[] }
 
 /** Below this the remaining time is shown in another colour. */
 const soonSeconds = 60
 
 export function ApprovalCard({ approval, context, isSettled, onDecided }: Props) {
   const store = useStore()
-  const words = useWords(approval)
   const isDeciding = useRef(false)
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<string>()
-  const { lines, warnings, finalWarnings } = words
-  const [first, ...rest] = lines
-  const decide = async (decision: 'approve' | 'deny'): Promise<void> => {
+  const { words, warnings, finalWarnings } = useWords(approval)
+  const [first, ...rest] = words
+  const decide = async (decision: 'ApprovePayment' | 'DenyPayment'): Promise<void> => {
     if (isDeciding.current || !isSettled) return
     isDeciding.current = true
     setBusy(true)
     setError(undefined)
     try {
-      await Approvals.decide(store.api, approval.id, decision)
+      await store.daemon.call(approvalOperations[decision], { approval_id: approval.id })
     } catch (caught) {
       // The approval was decided elsewhere, or too late. The list shows which.
       if (!hasCode(caught, 'approval_decided', 'approval_not_found')) setError(errorMessage(caught))
@@ -103,11 +103,11 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
           class={finalWarnings.length > 0 ? 'main danger' : 'main'}
           disabled={isBusy}
           aria-disabled={!isSettled}
-          onClick={() => void decide('approve')}
+          onClick={() => void decide('ApprovePayment')}
         >
           Approve<span class="visually-hidden"> the payment of {name}</span>
         </button>
-        <button type="button" disabled={isBusy} aria-disabled={!isSettled} onClick={() => void decide('deny')}>
+        <button type="button" disabled={isBusy} aria-disabled={!isSettled} onClick={() => void decide('DenyPayment')}>
           Deny<span class="visually-hidden"> the payment of {name}</span>
         </button>
       </p>
@@ -121,24 +121,24 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
 
 /** The description of the sign view, or the one that came with the approval. Always for this exact transaction. */
 function useWords(approval: Approval): Words {
-  const { api } = useStore()
+  const { daemon } = useStore()
   const { id, transaction, transactionId, description, warnings } = approval
-  const [words, setWords] = useState<Words>()
+  const [described, setDescribed] = useState<Words>()
   useEffect(() => {
     let isShown = true
-    api
-      .describe(transaction)
-      .then(({ descriptions, groupWarnings }) => {
-        const [one] = descriptions
+    daemon
+      .call(describeOperations.DescribeTransaction, { transaction })
+      .then(({ transactions, groupWarnings }) => {
+        const [one] = transactions
         if (!isShown || one?.transactionId !== transactionId) return
-        setWords({ ...one, warnings: [...groupWarnings, ...one.warnings] })
+        setDescribed({ ...one, warnings: [...groupWarnings, ...one.warnings] })
       })
       .catch(() => {})
     return () => {
       isShown = false
     }
-  }, [api, id])
-  return words ?? { lines: description, warnings, finalWarnings: [] }
+  }, [daemon, id])
+  return described ?? { words: description, warnings, finalWarnings: [] }
 }
 
 function WarningList({ kind, texts }: { kind: 'warnings' | 'cautions'; texts: readonly string[] }) {

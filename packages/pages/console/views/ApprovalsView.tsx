@@ -3,18 +3,18 @@
  * live.
  */
 
-import type { Agent, AgentLimitUse, Approval } from '@latchkey/kmd-client'
+import { agentOperations, approvalOperations } from '@latchkey/kmd-api/operations'
 import { useEffect, useState } from 'preact/hooks'
-import { AgentsApi } from '../agentsApi.js'
-import * as Approvals from '../approvals.js'
 import { Description } from '../components/Description.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
+import type { Daemon } from '../daemon.js'
 import { errorMessage } from '../messages.js'
 import { safeName } from '../model/safeName.js'
 import { formatTime } from '../model/time.js'
 import { type NotificationState, notificationState, requestNotifications } from '../notifications.js'
 import { type IsCurrent, usePolling } from '../polling.js'
+import type { Approval } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { ApprovalCard, type ApprovalContext } from './ApprovalCard.js'
@@ -42,12 +42,12 @@ export function ApprovalsView() {
   const [error, setError] = useState<string>()
   const load = async (isCurrent: IsCurrent = () => true): Promise<void> => {
     try {
-      const listed = await Approvals.list(store.api)
+      const listed = await store.daemon.call(approvalOperations.ListApprovals, { all: true })
       if (!isCurrent()) return
       setApprovals(listed.approvals)
       setLeftOut(listed.leftOut)
       const agentIds = new Set(listed.approvals.filter(isOpen).map(({ agentId }) => agentId))
-      const loaded = await loadContexts(new AgentsApi(store.api), [...agentIds])
+      const loaded = await loadContexts(store.daemon, [...agentIds])
       if (!isCurrent()) return
       setContexts(loaded)
       setError(undefined)
@@ -123,10 +123,12 @@ function isOpen({ state }: Approval): boolean {
 }
 
 async function loadContexts(
-  api: { show: (id: string) => Promise<{ agent: Agent; budget: readonly AgentLimitUse[] }> },
+  daemon: Daemon,
   agentIds: readonly string[],
 ): Promise<ReadonlyMap<string, ApprovalContext>> {
-  const shown = await Promise.all(agentIds.map((id) => api.show(id).catch(() => undefined)))
+  const shown = await Promise.all(
+    agentIds.map((id) => daemon.call(agentOperations.ShowAgent, { agent: id }).catch(() => undefined)),
+  )
   return new Map(shown.flatMap((one) => (one === undefined ? [] : [[one.agent.id, one] as const])))
 }
 
@@ -147,7 +149,7 @@ const settleMs = 600
 function DecidedRow({ approval }: { approval: Approval }) {
   const { agentName, state, description, decidedAtMs, expiresAtMs, createdAtMs } = approval
   const isGood = state === 'used' || state === 'approved'
-  const atMs = decidedAtMs ?? (state === 'expired' ? expiresAtMs : createdAtMs)
+  const atMs = decidedAtMs || (state === 'expired' ? expiresAtMs : createdAtMs)
   return (
     <li>
       <time dateTime={new Date(atMs).toISOString()}>{formatTime(atMs)}</time>

@@ -2,7 +2,7 @@
 import { AddressText } from '../components/AddressText.js'
 import { ExplorerLink } from '../components/ExplorerLink.js'
 import { quote } from '../model/amount.js'
-import type { AssetDetails } from '../responses.js'
+import type { AssetDetails } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
 export function AssetFacts({ asset }: { asset: AssetDetails }) {

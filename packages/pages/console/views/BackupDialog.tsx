@@ -1,4 +1,5 @@
 /** Guides the person through the backup of a wallet: its scope, the words, and retyping two of them. */
+import { backupOperations } from '@latchkey/kmd-api/operations'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Act, useAct } from '../act.js'
 import { ActPassword } from '../components/ActPassword.js'
@@ -8,7 +9,7 @@ import { UnlockInView } from '../components/UnlockInView.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
 import { type WordToCheck, wordsOf, wordsToCheck, wrongPositions } from '../model/backup.js'
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
 type State =
@@ -96,8 +97,11 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
     setPasswordError(undefined)
     try {
       const password = act.password(wallet.id)
-      const key = await store.withHandle(wallet.id, ({ handle }) => store.api.backUp({ handle, password }))
-      onWords(wordsOf(key))
+      const { masterDerivationKey } = await store.withHandle(wallet.id, ({ handle }) => {
+        const request = { wallet_handle_token: handle, wallet_password: password }
+        return store.daemon.call(backupOperations.BackUpWallet, request)
+      })
+      onWords(wordsOf(masterDerivationKey))
     } catch (caught) {
       if (hasCode(caught, 'wrong_password')) {
         act.clear()
@@ -220,7 +224,7 @@ function Check({ wallet, asked, onAgain, onDone }: CheckProps) {
     setBusy(true)
     setError(undefined)
     try {
-      await store.api.finishBackup(wallet.id)
+      await store.daemon.call(backupOperations.FinishWalletBackup, { wallet_id: wallet.id })
       await store.loadWallets().catch(() => {})
       onDone()
     } catch (caught) {

@@ -1,8 +1,8 @@
 /** Changes the rules and the expiry of an agent, after a review in plain language. */
 
-import type { Agent } from '@latchkey/kmd-client'
+import { agentOperations } from '@latchkey/kmd-api/operations'
+import { writeRules } from '@latchkey/kmd-api/rules'
 import { useState } from 'preact/hooks'
-import { AgentsApi } from '../agentsApi.js'
 import { ActPassword } from '../components/ActPassword.js'
 import { Dialog } from '../components/Dialog.js'
 import { ErrorText } from '../components/ErrorText.js'
@@ -11,6 +11,7 @@ import { type AgentDraft, type DraftErrors, draftOf, readDraft } from '../model/
 import { agentNetwork } from '../model/agentNetwork.js'
 import { safeName } from '../model/safeName.js'
 import { usePasswordAction } from '../passwordAction.js'
+import type { Agent } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import { RulesForm } from './RulesForm.js'
 
@@ -38,7 +39,12 @@ export function ChangeAgent({ agent, onChange, onClose }: Props) {
     event.preventDefault()
     if (reviewed === undefined) return
     const isDone = await action.run(async (password) => {
-      await new AgentsApi(store.api).setRules({ id: original.id, password, ...reviewed })
+      await store.daemon.call(agentOperations.SetAgentRules, {
+        agent: original.id,
+        wallet_password: password,
+        rules: writeRules(reviewed.rules),
+        expires_at_ms: reviewed.expiresAtMs,
+      })
     })
     if (!isDone) return
     await onChange()

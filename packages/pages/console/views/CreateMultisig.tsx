@@ -1,5 +1,7 @@
 /** Dialog that creates a multisig account from its members, in order, and a threshold. */
+
 import { Address } from '@latchkey/algorand'
+import { multisigOperations } from '@latchkey/kmd-api/operations'
 import { useRef, useState } from 'preact/hooks'
 import { Dialog } from '../components/Dialog.js'
 import { ErrorText } from '../components/ErrorText.js'
@@ -32,7 +34,11 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
     if (invalid !== undefined) return
     setBusy(true)
     try {
-      await store.withHandle(wallet.id, ({ handle }) => store.api.importMultisig({ handle, threshold, members }))
+      const pks = members.map((member) => Address.decode(member))
+      await store.withHandle(wallet.id, ({ handle }) => {
+        const request = { wallet_handle_token: handle, multisig_version: 1, threshold, pks }
+        return store.daemon.call(multisigOperations.ImportMultisig, request)
+      })
       await store.renew(wallet.id)
       onCreated()
     } catch (caught) {

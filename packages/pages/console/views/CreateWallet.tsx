@@ -1,11 +1,12 @@
 /** Dialog that creates a wallet. */
+import { walletOperations } from '@latchkey/kmd-api/operations'
 import { useRef, useState } from 'preact/hooks'
 import { Dialog } from '../components/Dialog.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { PasswordField, takePassword } from '../components/PasswordField.js'
 import { errorMessage } from '../messages.js'
 import { type PasswordStrength, passwordStrength } from '../model/passwordStrength.js'
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
 type Props = { onClose: () => void; onCreated: (wallet: Wallet, password: string) => void }
@@ -40,7 +41,12 @@ export function CreateWallet({ onClose, onCreated }: Props) {
     takePassword(second)
     updateStrength()
     try {
-      onCreated(await store.api.createWallet({ name: name.current?.value.trim() ?? '', password }), password)
+      const request = {
+        wallet_name: name.current?.value.trim() ?? '',
+        wallet_driver_name: 'sqlite',
+        wallet_password: password,
+      }
+      onCreated((await store.daemon.call(walletOperations.CreateWallet, request)).wallet, password)
     } catch (caught) {
       setError(errorMessage(caught))
       setBusy(false)

@@ -1,7 +1,7 @@
 /** Creates a wallet, unlocks it and starts its backup: one act with one password. */
 import { useState } from 'preact/hooks'
 import { useAct } from '../act.js'
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { navigate } from '../route.js'
 import { useStore } from '../store.js'
 import { CreateWallet } from './CreateWallet.js'

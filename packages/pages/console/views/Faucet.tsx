@@ -1,4 +1,5 @@
 /** Test funds from the faucet of a devnet, or where to get them on TestNet. */
+import { transferOperations } from '@latchkey/kmd-api/operations'
 import { useRef, useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { errorMessage } from '../messages.js'
@@ -6,7 +7,7 @@ import { useStore } from '../store.js'
 
 type Props = { address: string; onFunded: () => Promise<void> }
 
-const gift = { microAlgos: 10_000_000n, units: 10_000_000n }
+const gift = '10000000'
 
 export function Faucet({ address, onFunded }: Props) {
   const { node } = useStore()
@@ -84,10 +85,8 @@ function useFaucet(address: string, onFunded: () => Promise<void>, onError: (tex
     setError(undefined)
     setMessage('')
     try {
-      const { microAlgos, units } = gift
-      await store.api.fund(
-        assetId === undefined ? { address, microAlgos } : { address, microAlgos: 0n, assetId, units },
-      )
+      const request = assetId === undefined ? { micro_algos: gift } : { asset_id: assetId, amount: gift }
+      await store.daemon.call(transferOperations.FundAccount, { address, ...request })
       setMessage(assetId === undefined ? '10 ALGO arrived.' : '10 USDC arrived.')
       await onFunded()
     } catch (caught) {

@@ -1,4 +1,5 @@
 /** The status of the daemon and its node, with the remedy for each fault. */
+import { extraOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
@@ -6,7 +7,7 @@ import { errorMessage, toSentence } from '../messages.js'
 import { chooseNetwork, networkTitle } from '../model/network.js'
 import { formatDuration } from '../model/time.js'
 import { usePolling } from '../polling.js'
-import type { Health } from '../responses.js'
+import type { Health } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
 export function HealthView() {
@@ -16,7 +17,7 @@ export function HealthView() {
   usePolling(
     async () => {
       try {
-        const [health] = await Promise.all([store.api.health(), store.loadNode()])
+        const [health] = await Promise.all([store.daemon.call(extraOperations.GetHealth), store.loadNode()])
         setHealth(health)
         setError(undefined)
       } catch (caught) {

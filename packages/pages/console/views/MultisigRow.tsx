@@ -1,7 +1,8 @@
 /** One multisig account with its balance and members. */
 import { AddressText } from '../components/AddressText.js'
 import { scrollTo } from '../components/scrollTo.js'
-import type { Account, MultisigAccount } from '../responses.js'
+import type { MultisigAccount } from '../model/signerOptions.js'
+import type { Account } from '../responseTypes.js'
 import { AddressLine, Balance } from './KeyRow.js'
 
 type Props = {

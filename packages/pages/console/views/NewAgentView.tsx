@@ -1,9 +1,9 @@
 /** Creates an agent in three steps: wallet and key, limits, review. Its token is then shown once. */
 
-import type { Agent } from '@latchkey/kmd-client'
+import { agentOperations } from '@latchkey/kmd-api/operations'
+import { writeRules } from '@latchkey/kmd-api/rules'
 import { useState } from 'preact/hooks'
 import { useAct } from '../act.js'
-import { AgentsApi } from '../agentsApi.js'
 import { ActPassword } from '../components/ActPassword.js'
 import { AddressText } from '../components/AddressText.js'
 import { ErrorText } from '../components/ErrorText.js'
@@ -17,6 +17,7 @@ import { type AgentNetwork, agentNetworks } from '../model/agentNetwork.js'
 import { presets } from '../model/agentPresets.js'
 import { safeName } from '../model/safeName.js'
 import { useOwnAccounts } from '../ownAccounts.js'
+import type { Agent } from '../responseTypes.js'
 import { hrefOf, navigate } from '../route.js'
 import { useStore } from '../store.js'
 import { AgentKeys, type AgentKeysDraft } from './AgentKeys.js'
@@ -169,12 +170,13 @@ function Review({ act, keys, reviewed, network, onBack, onMade }: ReviewProps) {
     const { name, walletId, addresses } = keys
     const password = act.password(walletId)
     try {
-      const made = await new AgentsApi(store.api).create({
+      const made = await store.daemon.call(agentOperations.CreateAgent, {
         name: name.trim(),
-        walletId,
-        password,
+        wallet_id: walletId,
+        wallet_password: password,
         addresses,
-        ...reviewed,
+        rules: writeRules(reviewed.rules),
+        expires_at_ms: reviewed.expiresAtMs,
       })
       act.clear()
       onMade(made)

@@ -1,4 +1,5 @@
 /** Opts an account in to an asset, or out of an asset whose holding is empty. */
+
 import { useEffect, useState } from 'preact/hooks'
 import type { Act } from '../act.js'
 import { AccountSelect } from '../components/AccountSelect.js'
@@ -11,7 +12,8 @@ import { format, unitOf } from '../model/amount.js'
 import { chosenAccount } from '../model/chosenAccount.js'
 import type { TransferProblem } from '../model/transferChecks.js'
 import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
-import type { Asset, AssetDetails } from '../responses.js'
+import { loadAsset } from '../preparation.js'
+import type { Asset, AssetDetails } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { AssetFacts } from './AssetFacts.js'
@@ -180,7 +182,7 @@ function useAsset(assetId: string): AssetDetails | undefined {
     if (!isAssetId(assetId)) return
     let isCurrent = true
     const load = async (): Promise<void> => {
-      const found = await store.api.asset(assetId.trim()).catch(() => undefined)
+      const found = await loadAsset(store.daemon, assetId.trim()).catch(() => undefined)
       if (isCurrent) setAsset(found)
     }
     const timer = window.setTimeout(() => void load(), 250)

@@ -1,5 +1,7 @@
 /** The first screen: balances, health, and the next actions. */
+
 import { useCallback, useState } from 'preact/hooks'
+import { loadAccounts } from '../accounts.js'
 import { useAct } from '../act.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
@@ -9,7 +11,7 @@ import { networkTitle } from '../model/network.js'
 import { nextActions, type Total, totals } from '../model/overview.js'
 import { usePaymentsPolling } from '../paymentsPolling.js'
 import { usePolling } from '../polling.js'
-import type { Account, Wallet } from '../responses.js'
+import type { Account, Wallet } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { type Store, useStore } from '../store.js'
 import { CreatingWallet } from './lazyCreation.js'
@@ -89,7 +91,7 @@ function useBalances(store: Store): {
     const addresses = contents.flatMap(({ keys, multisigs }) => [...keys, ...multisigs.map(({ address }) => address)])
     if (!(await store.hasNode())) return setAccounts(undefined)
     try {
-      const loaded = await store.api.accounts([...new Set(addresses)].slice(0, maxAddresses))
+      const loaded = await loadAccounts(store.daemon, [...new Set(addresses)].slice(0, maxAddresses))
       setAccounts(new Map(loaded.map((account) => [account.address, account])))
       setBalanceError(undefined)
     } catch (caught) {

@@ -9,7 +9,7 @@ import { typeName } from '../model/payments.js'
 import { safeName } from '../model/safeName.js'
 import { shortAddress } from '../model/shortAddress.js'
 import { formatTime } from '../model/time.js'
-import type { SignatureEntry, TransactionStatus } from '../responses.js'
+import type { SignatureEntry, TransactionStatus } from '../responseTypes.js'
 
 export function idOf({ transactionId, program }: SignatureEntry): string {
   return program === '' ? transactionId : program

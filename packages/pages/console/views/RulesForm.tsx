@@ -11,7 +11,7 @@ type Props = {
   draft: AgentDraft
   errors: DraftErrors
   network: AgentNetwork
-  /** The current expiry of the agent, which can be kept. @default none */
+  /** The current expiry of the agent, which can be kept; 0 for none. */
   hasEnd?: number | undefined
   onChange: (draft: AgentDraft) => void
 }
@@ -278,7 +278,7 @@ function AskFields({ draft, errors, network, set }: PartProps & Pick<Props, 'net
 function EndFields({ draft, errors, hasEnd, set }: PartProps) {
   const id = useId()
   const ends: readonly (readonly [End, string])[] = [
-    ...(hasEnd === undefined ? [] : [['keep', `unchanged: ${formatDate(hasEnd)}`] as const]),
+    ...(!hasEnd ? [] : [['keep', `unchanged: ${formatDate(hasEnd)}`] as const]),
     ['7', 'in 7 days'],
     ['30', 'in 30 days'],
     ['90', 'in 90 days'],

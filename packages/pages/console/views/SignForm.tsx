@@ -1,5 +1,7 @@
 /** Reviews transactions, selects the signer of each, and signs. */
+
 import { useCallback, useRef, useState } from 'preact/hooks'
+import { loadAccounts, loadContents } from '../accounts.js'
 import { type Act, useAct } from '../act.js'
 import { ActPassword } from '../components/ActPassword.js'
 import { ErrorText } from '../components/ErrorText.js'
@@ -18,7 +20,7 @@ import {
   willSign,
 } from '../model/signerOptions.js'
 import { usePolling } from '../polling.js'
-import type { Account } from '../responses.js'
+import type { Account } from '../responseTypes.js'
 import { type ReviewedTransaction, signAll } from '../signing.js'
 import { type Store, useStore } from '../store.js'
 import { RealMoneyConfirmation } from './RealMoneyConfirmation.js'
@@ -89,7 +91,7 @@ export function SignForm({ transactions, groupWarnings, submitLabel, act: begun,
         members,
       }))
       const signed = await store.withHandle(wallet.walletId, ({ handle }) =>
-        signAll({ api: store.api, handle, password: secret, tasks }),
+        signAll({ daemon: store.daemon, handle, password: secret, tasks }),
       )
       act.clear()
       onSigned(signed)
@@ -196,13 +198,12 @@ function walletName(store: Store, loaded: LoadedWallet | undefined): string {
 async function loadWallets(store: Store, transactions: readonly ReviewedTransaction[]): Promise<LoadedWallet[]> {
   const senders = [...new Set(transactions.map(({ description }) => description.sender))]
   // Without a node, rekeyed senders are unknown, but the person can still choose the key.
-  const found = (await store.hasNode()) ? await store.api.accounts(senders).catch(() => []) : []
+  const found = (await store.hasNode()) ? await loadAccounts(store.daemon, senders).catch(() => []) : []
   const accounts = new Map(found.map((account) => [account.address, account]))
   const all = await Promise.allSettled(
     store.openWallets.map(({ id }) =>
       store.withHandle(id, async ({ handle }) => {
-        const [keys, multisigs] = await Promise.all([store.api.keys(handle), store.api.multisigs(handle)])
-        return { walletId: id, keys, multisigs, accounts }
+        return { walletId: id, ...(await loadContents(store.daemon, handle)), accounts }
       }),
     ),
   )

@@ -1,4 +1,5 @@
 /** Signs a transaction in three steps: input, review, result. */
+import { describeOperations } from '@latchkey/kmd-api/operations'
 import { useEffect, useState } from 'preact/hooks'
 import { Heading } from '../components/Heading.js'
 import { split } from '../model/signedTransaction.js'
@@ -23,10 +24,13 @@ export function SignView() {
   useEffect(() => void savedStates.set(store, state), [store, state])
 
   const review = async (bytes: Uint8Array): Promise<void> => {
-    const { descriptions, groupWarnings } = await store.api.describe(bytes)
+    const described = await store.daemon.call(describeOperations.DescribeTransaction, { transaction: bytes })
     const parts = split(bytes)
-    const transactions = descriptions.map((description, index) => ({ description, original: parts[index] ?? bytes }))
-    setState({ step: 'review', transactions, groupWarnings })
+    const transactions = described.transactions.map((description, index) => ({
+      description,
+      original: parts[index] ?? bytes,
+    }))
+    setState({ step: 'review', transactions, groupWarnings: described.groupWarnings })
   }
   const restart = (): void => setState(input)
 
@@ -45,7 +49,7 @@ export function SignView() {
               step: 'done',
               signed,
               ids: state.transactions.map(({ description }) => description.transactionId),
-              lines: state.transactions.map(({ description }) => description.lines[0] ?? ''),
+              lines: state.transactions.map(({ description }) => description.words[0] ?? ''),
             })
           }
           onCancel={restart}

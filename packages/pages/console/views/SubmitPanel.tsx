@@ -164,7 +164,7 @@ function canRepeat({ state }: Submission): boolean {
 /** Redraws whenever the submission changes. */
 function useSubmission(signed: readonly Uint8Array[]): Submission {
   const store = useStore()
-  const submission = Submission.of(store.api, signed)
+  const submission = Submission.of(store.daemon, signed)
   const [, setCount] = useState(0)
   useEffect(() => submission.subscribe(() => setCount((count) => count + 1)), [submission])
   return submission

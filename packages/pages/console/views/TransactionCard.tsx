@@ -10,7 +10,7 @@ import {
   selectSigner,
   signatureCount,
 } from '../model/signerOptions.js'
-import type { TransactionDescription } from '../responses.js'
+import type { TransactionDescription } from '../responseTypes.js'
 
 type Props = {
   description: TransactionDescription
@@ -24,8 +24,8 @@ type Props = {
 }
 
 export function TransactionCard({ description, position, signers, own, selected, onSelect }: Props) {
-  const { type, transactionId, lines, warnings, finalWarnings } = description
-  const [first, ...rest] = lines
+  const { type, transactionId, words, warnings, finalWarnings } = description
+  const [first, ...rest] = words
   return (
     <article class="transaction" aria-label={`${typeName(type)} ${position}`}>
       <header>

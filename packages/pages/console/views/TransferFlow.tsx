@@ -51,7 +51,7 @@ export function TransferFlow({ name, title, action, again, onSigned, form }: Pro
   }, [store, name, state])
 
   const onPrepare: OnPrepare = async (transfer) => {
-    const prepared = await prepare(store.api, transfer)
+    const prepared = await prepare(store.daemon, transfer)
     if (!prepared.isReady) return prepared.problems
     setState({ step: 'review', transaction: prepared.transaction })
     return []
@@ -84,7 +84,7 @@ export function TransferFlow({ name, title, action, again, onSigned, form }: Pro
 
 function Result({ state, again, onRestart }: { state: Done; again: string; onRestart: () => void }) {
   const { signed, transaction } = state
-  const line = transaction.description.lines[0] ?? ''
+  const line = transaction.description.words[0] ?? ''
   // Other members of a multisig account have to sign first.
   if (!isComplete(signed)) {
     const ids = [transaction.description.transactionId]
@@ -109,6 +109,6 @@ function Result({ state, again, onRestart }: { state: Done; again: string; onRes
 function openTransfer(store: Store, name: string): Done | undefined {
   const done = sent.get(store)?.get(name)
   if (done === undefined || !isComplete(done.signed)) return undefined
-  const { status } = Submission.of(store.api, done.signed).state
+  const { status } = Submission.of(store.daemon, done.signed).state
   return status === 'sending' || status === 'waiting' ? done : undefined
 }

@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { takePassword } from '../components/PasswordField.js'
 import { UnlockFields } from '../components/UnlockFields.js'
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { useStore } from '../store.js'
 import { useUnlocking } from '../unlocking.js'
 

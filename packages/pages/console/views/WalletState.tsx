@@ -1,5 +1,5 @@
 /** Shows whether a wallet is unlocked, and whether its backup is pending. */
-import type { Wallet } from '../responses.js'
+import type { Wallet } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
 export function WalletState({ wallet }: { wallet: Wallet }) {

@@ -1,11 +1,14 @@
 /** An unlocked wallet: time until it locks, keys, multisig accounts. */
+import { keyOperations } from '@latchkey/kmd-api/operations'
 import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { loadAccounts } from '../accounts.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { LabelDialog } from '../components/LabelDialog.js'
 import { errorMessage, toSentence } from '../messages.js'
+import type { MultisigAccount } from '../model/signerOptions.js'
 import { formatDuration } from '../model/time.js'
 import { useEverySecond, usePolling } from '../polling.js'
-import type { Account, MultisigAccount } from '../responses.js'
+import type { Account } from '../responseTypes.js'
 import { type OpenWallet, useStore } from '../store.js'
 import { CreateMultisig } from './CreateMultisig.js'
 import { KeyRow } from './KeyRow.js'
@@ -49,7 +52,7 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
     if (addresses.length === 0) return
     try {
       if (!(await store.hasNode())) return setBalanceError(toSentence(store.node?.message ?? ''))
-      const loaded = await store.api.accounts(addresses)
+      const loaded = await loadAccounts(store.daemon, addresses)
       setAccounts(new Map(loaded.map((account) => [account.address, account])))
       setBalanceError(undefined)
     } catch (caught) {
@@ -68,7 +71,9 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
     setBusy(true)
     setError(undefined)
     try {
-      await store.withHandle(wallet.id, ({ handle }) => store.api.generateKey(handle))
+      await store.withHandle(wallet.id, ({ handle }) =>
+        store.daemon.call(keyOperations.GenerateKey, { wallet_handle_token: handle }),
+      )
       await refresh()
     } catch (caught) {
       setError(errorMessage(caught))
