@@ -47,6 +47,18 @@ export class AgentStore {
     return this.all().get(id)
   }
 
+  /** @throws KmdError `agent_not_found` */
+  require(id: string): StoredAgent {
+    const stored = this.get(id)
+    if (stored === undefined) throw new KmdError('agent_not_found')
+    return stored
+  }
+
+  /** Agents that have not ended, and so may sign now or later. */
+  live(): readonly StoredAgent[] {
+    return [...this.all().values()].filter(({ agent }) => !hasEnded(agent))
+  }
+
   /** Called after a transaction was rolled back or the file was reopened. */
   forget(): void {
     this.#byId = undefined
@@ -87,6 +99,15 @@ export class AgentStore {
     const sql = 'UPDATE agents SET suspended = ? WHERE number = ?'
     this.#database.statement(sql).run(reason ?? null, stored.number)
     stored.agent = { ...stored.agent, suspendedReason: reason }
+  }
+
+  /** Suspends the agents that have not ended, and returns them. Call only within `StateDatabase.change`. */
+  suspendLive(reason: string): readonly StoredAgent[] {
+    const live = this.live()
+    const isLive = `state NOT IN (${final.map(() => '?').join(', ')})`
+    this.#database.statement(`UPDATE agents SET suspended = ? WHERE ${isLive}`).run(reason, ...final)
+    for (const stored of live) stored.agent = { ...stored.agent, suspendedReason: reason }
+    return live
   }
 
   /** Call only within `StateDatabase.change`. */

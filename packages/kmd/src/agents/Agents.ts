@@ -30,6 +30,7 @@ import { Rounds } from './Rounds.js'
 import * as SealedKeys from './SealedKeys.js'
 import { Spending } from './Spending.js'
 import { SpendingClock } from './SpendingClock.js'
+import { Suspension } from './Suspension.js'
 import { WalletKeys } from './WalletKeys.js'
 
 export type * from './AgentsApi.js'
@@ -55,6 +56,7 @@ export class Agents implements AgentsApi {
   readonly #audit: AuditLog
   readonly #clock: SpendingClock
   readonly #store: AgentStore
+  readonly #suspension: Suspension
   readonly #mostAgents: number
   readonly #walletKeys: WalletKeys | undefined
   readonly #rounds: Rounds
@@ -74,6 +76,8 @@ export class Agents implements AgentsApi {
     this.#store = new AgentStore(database)
     this.#rounds = new Rounds({ database, clock: this.#clock })
     this.spending = new Spending({ database, audit, clock: this.#clock, rounds: this.#rounds })
+    const shown = (stored: StoredAgent): Agent => this.#shown(stored)
+    this.#suspension = new Suspension({ database, audit, store: this.#store, spending: this.spending, shown })
     const forget = (): void => this.#store.forget()
     database.listen({ onRollback: forget, onReopen: forget })
   }
@@ -194,41 +198,18 @@ export class Agents implements AgentsApi {
     await this.#audit.compare()
     await this.prepare(agentId)
     return this.#change(agentId, 'agent_resumed', actor, (stored) => {
-      if (stored.agent.suspendedReason !== undefined) this.#confirm(stored, actor)
+      if (stored.agent.suspendedReason !== undefined) this.#suspension.confirm(stored, actor)
       this.#store.setState(stored, 'active')
     })
   }
 
-  async confirm(walletId: string, actor: Actor = owner): Promise<readonly Agent[]> {
-    await this.#audit.compare()
-    // The record of a confirmation states what the agent has spent. Read in pieces before the transaction.
-    for (const { agent } of this.#suspended(walletId)) await this.prepare(agent.id)
-    return this.#database.change(() =>
-      this.#suspended(walletId).map((stored) => {
-        this.#confirm(stored, actor)
-        return this.#shown(stored)
-      }),
-    )
+  confirm(walletId: string, actor: Actor = owner): Promise<readonly Agent[]> {
+    return this.#suspension.confirmWallet(walletId, actor)
   }
 
-  #suspended(walletId: string): readonly StoredAgent[] {
-    return this.live.filter(({ agent }) => agent.walletId === walletId && agent.suspendedReason !== undefined)
-  }
-
-  /**
-   * Stops every agent from signing until the owner confirms, because their spending is no longer known. Call only
-   * within `StateDatabase.change`.
-   */
+  /** Suspends every agent. Call only within `StateDatabase.change`. */
   suspendAll(reason: string): void {
-    for (const stored of this.live) {
-      this.#store.setSuspended(stored, reason)
-      this.#audit.append(AuditEvents.suspended(this.#shown(stored), reason))
-    }
-  }
-
-  #confirm(stored: StoredAgent, actor: Actor): void {
-    this.#store.setSuspended(stored, undefined)
-    this.#audit.append(AuditEvents.confirmed(this.#shown(stored), this.spending.budget(stored), actor))
+    this.#suspension.suspendAll(reason)
   }
 
   async rotate(agentId: string, keys: readonly GrantedKey[], actor: Actor = owner): Promise<NewToken> {
@@ -339,30 +320,23 @@ export class Agents implements AgentsApi {
   }
 
   test(agentId: string, transaction: Transaction.Canonical): Decision {
-    const stored = this.#store.get(agentId)
-    if (stored === undefined) throw new KmdError('agent_not_found')
+    const stored = this.#store.require(agentId)
     const digest = Transaction.digest(transaction.bytes)
     return this.spending.test(stored, { facts: readFacts(transaction.bytes), digest })
   }
 
   /** Reads the agent's spending into memory for `test` and `budget`. */
   async prepare(agentId: string): Promise<void> {
-    await this.spending.prepare(() => {
-      const stored = this.#store.get(agentId)
-      if (stored === undefined) throw new KmdError('agent_not_found')
-      return stored
-    })
+    await this.spending.prepare(() => this.#store.require(agentId))
   }
 
   budget(agentId: string): readonly LimitUse[] {
-    const stored = this.#store.get(agentId)
-    if (stored === undefined) throw new KmdError('agent_not_found')
-    return this.spending.budget(stored)
+    return this.spending.budget(this.#store.require(agentId))
   }
 
   /** Agents that have not ended, and so may sign now or later. */
   get live(): readonly StoredAgent[] {
-    return [...this.#store.all().values()].filter(({ agent }) => !hasEnded(agent))
+    return this.#store.live()
   }
 
   async #change(
@@ -386,8 +360,7 @@ export class Agents implements AgentsApi {
     const ended = await this.#database.change(
       () =>
         agentIds.map((agentId) => {
-          const stored = this.#store.get(agentId)
-          if (stored === undefined) throw new KmdError('agent_not_found')
+          const stored = this.#store.require(agentId)
           if (hasEnded(stored.agent)) return this.#shown(stored)
           this.#store.setState(stored, state)
           this.#store.deleteKeys(stored)
@@ -441,8 +414,7 @@ export class Agents implements AgentsApi {
   }
 
   #requireNotEnded(agentId: string): StoredAgent {
-    const stored = this.#store.get(agentId)
-    if (stored === undefined) throw new KmdError('agent_not_found')
+    const stored = this.#store.require(agentId)
     if (hasEnded(stored.agent) || isExpired(stored.agent, this.#clock.now())) throw new KmdError('agent_ended')
     return stored
   }

@@ -6,6 +6,12 @@ export class Closers {
     this.#closers.push(close)
   }
 
+  /** Adds a resource and returns it. */
+  use<T extends { close: () => unknown }>(resource: T): T {
+    this.add(() => resource.close())
+    return resource
+  }
+
   /**
    * Closes every resource, also after one fails: a lock that stays would keep the next daemon from starting.
    *

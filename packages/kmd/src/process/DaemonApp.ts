@@ -1,53 +1,17 @@
 /** The daemon without a server: a data directory, its lock, wallets and settings, behind a fetch handler. */
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import * as Libsodium from '@latchkey/algorand/sodium'
-import {
-  Access,
-  type ConnectionEnds,
-  type FetchHandler,
-  type RawHandler,
-  type RawRequest,
-  type RawResponse,
-} from '@latchkey/http'
+import type { FetchHandler, RawHandler } from '@latchkey/http'
 import type { Wire } from '@latchkey/kmd-api'
-import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
-import { reportingLog } from '../activity/reportSignatures.js'
-import { SignatureLog, type SignatureRecord } from '../activity/SignatureLog.js'
-import { ReservationKeeper } from '../agents/ReservationKeeper.js'
-import type { Context } from '../api/Context.js'
+import type { SignatureRecord } from '../activity/SignatureLog.js'
 import { linkPath } from '../api/consoleOperations.js'
-import type { AuditEvent } from '../audit/AuditRecord.js'
-import { Recorder } from '../audit/Recorder.js'
-import { Sessions } from '../console/Sessions.js'
-import { Tickets } from '../console/Tickets.js'
-import { Contacts } from '../contacts/Contacts.js'
-import { ScryptPool } from '../derivation/index.js'
-import { KmdError, StartError } from '../errors.js'
-import { Handles } from '../Handles.js'
-import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
-import { tokenHeader } from '../requestRoute.js'
-import { version } from '../version.js'
-import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
-import { PendingBackups } from '../wallet/PendingBackups.js'
-import type { Problem } from '../wallet/WalletDirectory.js'
-import { Wallets } from '../wallet/Wallets.js'
-import { openAgentParts } from './agentParts.js'
-import { Closers } from './Closers.js'
-import * as Config from './Config.js'
-import { openDaemonState } from './daemonState.js'
+import { StartError } from '../errors.js'
+import type { Config } from './Config.js'
 import { explain } from './explain.js'
-import * as Lock from './Lock.js'
 import { Log, type LogSettings } from './Log.js'
-import * as MetricsToken from './MetricsToken.js'
-import { makeMetrics } from './makeMetrics.js'
-import { nodeTimeoutMs, openNodes } from './openNodes.js'
-import { PeerUsers } from './PeerUsers.js'
+import { openParts, type Parts } from './openParts.js'
 import * as Settings from './Settings.js'
-import * as StateFiles from './StateFiles.js'
 import * as Token from './Token.js'
-import { UnixConnections } from './UnixConnections.js'
 
 /** Options of {@link DaemonApp.open}. */
 export type DaemonAppOptions = {
@@ -100,25 +64,6 @@ export type DaemonAppOptions = {
   onWorkerStart?: () => void
 }
 
-/** Derivation threads take half as much memory again as everything else, so they end soon after their work. */
-const derivationIdleMs = 3_000
-
-type Parts = {
-  handler: RequestHandler
-  handleUnix: RawHandler
-  config: Config.Config
-  wire: Wire
-  warnings: readonly string[]
-  tickets: Tickets
-  stopWaiting: Closers
-  closers: Closers
-  /** The settings overridden by options. */
-  overridden: ReadonlySet<keyof Config.Config>
-  /** Applies settings that need no restart. */
-  apply: (config: Config.Config) => void
-  replaceNode: (config: Config.Config) => void
-}
-
 /**
  * The daemon's API on a data directory, for your own server. `Daemon` adds the fast server of `@latchkey/http` and the
  * files that launchers look for.
@@ -148,7 +93,7 @@ export class DaemonApp {
   readonly log: Log
   readonly #parts: Parts
   readonly #dataDir: string
-  #config: Config.Config
+  #config: Config
 
   private constructor(dataDir: string, log: Log, parts: Parts) {
     this.fetch = parts.handler.fetch
@@ -164,7 +109,7 @@ export class DaemonApp {
   }
 
   /** The current settings: those of kmd_config.json, or the defaults. */
-  get config(): Config.Config {
+  get config(): Config {
     return this.#config
   }
 
@@ -254,181 +199,6 @@ export function logStartError(log: Log, error: unknown): StartError {
   return failure
 }
 
-async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
-  const { dataDir } = options
-  if (dataDir === '') throw new StartError('blank_data_dir')
-  Libsodium.check()
-  const { config, unknown } = Settings.read(dataDir)
-  Config.validate(config)
-  log.configure(logSettings(options, config))
-  const walletsDir = Config.walletsDirectory(config, dataDir)
-  makeDirectory(walletsDir)
-  const token = new Access.TokenCheck(Token.readOrCreate(dataDir))
-  const lock = Lock.take(dataDir)
-  const closers = new Closers()
-  closers.add(() => Lock.release(lock))
-  try {
-    // While the lock is held, kmd.net must come from its holder. A stale file would name a port that any program may
-    // use.
-    StateFiles.remove(dataDir)
-    const { onActivity, onWorkerStart } = options
-    const derivation = new ScryptPool({ idleMs: derivationIdleMs, ...(onWorkerStart && { onWorkerStart }) })
-    closers.add(() => derivation.close())
-    const throttle = new PasswordThrottle({
-      file: join(dataDir, 'latchkey_failures.json'),
-      onSaveFailure: (error) => log.write('error', `wrong passwords are not kept over a restart: ${explain(error)}`),
-    })
-    const onProblem = ({ file, problem }: Problem): void => log.write('warning', `wallet file ${file} ${problem}`)
-    const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle, onProblem })
-    closers.add(() => wallets.close())
-    const handles = new Handles(Settings.lifetimes(config))
-    closers.add(() => handles.close())
-    let nodes = openNodes(options.node ?? config.algod, config.algodWitnesses)
-    closers.add(() => nodes.close())
-    const { node } = nodes
-    const { audit, agents, approvals } = openDaemonState({ dataDir, config, log, wallets, closers })
-    const peers = new PeerUsers()
-    const { unixSocketUids: users, unixSocketGroup } = config
-    const hasOwnersToken = (request: RawRequest): boolean => token.matches(request.header(tokenHeader))
-    const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '', hasOwnersToken })
-    const userOf = (ends: ConnectionEnds): Promise<number | undefined> =>
-      unix.has(ends) ? unix.userOf(ends) : peers.of(ends)
-    const agentParts = openAgentParts({
-      ...{ agents, lifetimes: Settings.lifetimes(config), userOf },
-      onWarning: (text) => log.write('warning', text),
-    })
-    const [tickets, sessions] = [new Tickets(), new Sessions()]
-    const signatureLog = openSignatureLog(options, log)
-    const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
-    const context = {
-      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version, audit, agents, approvals },
-      ...openOwnerFiles(dataDir, log),
-      ...agentParts,
-      startedAtMs: Date.now(),
-      lostLogLines: () => log.lostLines,
-    }
-    agents.useNode(() => nodes.ledger)
-    const keeper = new ReservationKeeper({
-      agents,
-      node: () => nodes.ledger,
-      onFailure: (error) => log.write('error', `agent maintenance failed: ${explain(error)}`),
-    })
-    keeper.start()
-    closers.add(() => keeper.close())
-    const recorder = openRecorder(context, config, log)
-    closers.add(() => recorder.close())
-    const handler = new RequestHandler({
-      context,
-      recorder,
-      wire,
-      token,
-      isMetricsToken: (authorization) => MetricsToken.matches(dataDir, authorization),
-      ...access(options, config),
-      metrics: makeMetrics({ handles, wallets, log, recorder }),
-      ...(onActivity && { onActivity }),
-      onFailure: (operation, error, requestId) =>
-        log.write('error', `${operation}: ${explain(error)}`, { request_id: requestId }),
-    })
-    const refuse = (): RawResponse => handler.refuse(new KmdError('forbidden_user'))
-    const handleUnix = unix.guard((request) => handler.handle(request), refuse)
-    const stopWaiting = new Closers()
-    stopWaiting.add(() => throttle.close())
-    stopWaiting.add(() => approvals.close())
-    const replaceToken = (newToken: string): void => {
-      token.replace(newToken)
-      // Sessions and tickets were opened with the old token.
-      sessions.clear()
-      tickets.clear()
-      void recorder.note({ event: 'token_changed', actor: { type: 'daemon' } })
-    }
-    stopWaiting.add(Token.follow(dataDir, { take: replaceToken, log }))
-    const warnings = [...Settings.findWarnings(config), ...unknown]
-    for (const warning of warnings) log.write('warning', warning)
-    let inForce = config
-    const apply = (changed: Config.Config): void => {
-      handles.configure(Settings.lifetimes(changed))
-      agentParts.agentHandles.configure(Settings.lifetimes(changed))
-      handler.configure(access(options, changed))
-      log.configure(logSettings(options, changed))
-      recorder.configure(changed.audit)
-      void recorder.note(settingsChanged(inForce, changed))
-      inForce = changed
-    }
-    const replaceNode = (changed: Config.Config): void => {
-      const old = nodes
-      nodes = openNodes(options.node ?? changed.algod, changed.algodWitnesses)
-      context.node = nodes.node
-      // Requests in progress still use them.
-      setTimeout(() => void old.close(), nodeTimeoutMs).unref()
-    }
-    const overridden = overriddenSettings(options)
-    return {
-      handler,
-      handleUnix,
-      config,
-      wire,
-      warnings,
-      tickets,
-      stopWaiting,
-      closers,
-      overridden,
-      apply,
-      replaceNode,
-    }
-  } catch (error) {
-    await closers
-      .close()
-      .catch((failure) => log.write('error', `a failed start was not cleaned up: ${explain(failure)}`))
-    throw error
-  }
-}
-
-/** Nothing is read before the first request that needs it. */
-function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendingBackups: PendingBackups } {
-  const onFailure = (error: unknown): void =>
-    log.write('error', `a new wallet is not noted as one without a backup: ${explain(error)}`)
-  return {
-    contacts: new Contacts({ file: join(dataDir, 'latchkey_contacts.json') }),
-    pendingBackups: new PendingBackups({ file: join(dataDir, 'latchkey_backups.json'), onFailure }),
-  }
-}
-
-function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {
-  if (onSignature === undefined) return new SignatureLog()
-  return reportingLog((signature) => {
-    try {
-      onSignature(signature)
-    } catch (error) {
-      log.write('error', `onSignature failed: ${explain(error)}`)
-    }
-  })
-}
-
-/** Which hosts and origins may send requests. */
-function access(
-  { allowLoopbackOrigins }: DaemonAppOptions,
-  config: Config.Config,
-): Pick<RequestHandlerOptions, 'cors' | 'hosts'> {
-  const { allowedOrigins, allowHeaderPna: allowPrivateNetwork } = config
-  return { cors: { allowedOrigins, allowLoopbackOrigins, allowPrivateNetwork }, hosts: Settings.allowedHosts(config) }
-}
-
-/** An option takes precedence over kmd_config.json, which takes precedence over the command's default. */
-function logSettings({ log = {}, forceLog = {} }: DaemonAppOptions, config: Config.Config): LogSettings {
-  return {
-    format: forceLog.format ?? config.logFormat ?? log.format ?? 'text',
-    level: forceLog.level ?? config.logLevel ?? log.level ?? 'info',
-  }
-}
-
-function overriddenSettings({ node, forceLog = {} }: DaemonAppOptions): ReadonlySet<keyof Config.Config> {
-  const overridden = new Set<keyof Config.Config>()
-  if (node !== undefined) overridden.add('algod')
-  if (forceLog.format !== undefined) overridden.add('logFormat')
-  if (forceLog.level !== undefined) overridden.add('logLevel')
-  return overridden
-}
-
 function openLog({ dataDir, log, forceLog }: DaemonAppOptions): Log {
   try {
     return new Log(dataDir, { format: forceLog?.format ?? log?.format, level: forceLog?.level ?? log?.level })
@@ -438,29 +208,4 @@ function openLog({ dataDir, log, forceLog }: DaemonAppOptions): Log {
     if (dataDir === '') throw new StartError('blank_data_dir', { cause: error })
     throw new StartError('log_not_writable', { message: `failed to open log file: ${message}`, cause: error })
   }
-}
-
-function makeDirectory(directory: string): void {
-  try {
-    mkdirSync(directory, { mode: 0o700 })
-    // Otherwise, a power failure could remove the directory with every wallet in it.
-    AtomicFile.syncDirectorySync(directory)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}
-
-function openRecorder(context: Context, { audit: mode }: Config.Config, log: Log): Recorder {
-  const onLost = ({ event }: AuditEvent, error: unknown): void =>
-    log.write('error', `the audit log has no record of this: ${event}: ${explain(error)}`)
-  return new Recorder({ log: context.audit, context, mode, onLost })
-}
-
-/** Records only the names, because a value may be a node's token. */
-function settingsChanged(before: Config.Config, after: Config.Config): AuditEvent {
-  const changed = (Object.keys(Config.settingNames) as (keyof Config.Config)[]).filter(
-    (setting) => before[setting] !== after[setting],
-  )
-  const detail = { settings: changed.map((setting) => Config.settingNames[setting].name), audit: after.audit }
-  return { event: 'settings_changed', actor: { type: 'daemon' }, detail }
 }

@@ -5,7 +5,7 @@ import * as WebhookSecret from '../agents/approvals/webhookSecret.js'
 import { approvalJson } from '../api/approvalOperations.js'
 import { openState, type State } from '../state/openState.js'
 import type { Wallets } from '../wallet/Wallets.js'
-import type { Closers } from './Closers.js'
+import { Closers } from './Closers.js'
 import type { Config } from './Config.js'
 import { explain } from './explain.js'
 import type { Log } from './Log.js'
@@ -15,14 +15,14 @@ export type DaemonStateOptions = {
   config: Config
   log: Log
   wallets: Wallets
-  closers: Closers
 }
 
 /** Resumed after the start, so as not to delay it. */
 const resumeAfterMs = 100
 
-/** Creates nothing before the first record. */
-export function openDaemonState({ dataDir, config, log, wallets, closers }: DaemonStateOptions): State {
+/** Creates nothing before the first record. `close` also ends the webhook. */
+export function openDaemonState({ dataDir, config, log, wallets }: DaemonStateOptions): State {
+  const closers = new Closers()
   const webhook = openWebhook(config, dataDir, log)
   closers.add(() => webhook?.close())
   const onProblem = (error: unknown): void => log.write('error', `latchkey_state.db: ${explain(error)}`)
@@ -32,12 +32,11 @@ export function openDaemonState({ dataDir, config, log, wallets, closers }: Daem
       'error',
       `the audit log is not as it was written: ${reason}. What agents have spent since is not known: they are suspended until you run latchkey agent confirm`,
     )
-  const state = openState({ directory: dataDir, wallets, onProblem, onDamage, onApproval })
-  closers.add(state.close)
+  const state = closers.use(openState({ directory: dataDir, wallets, onProblem, onDamage, onApproval }))
   const resume = (): Promise<void> => state.check().then(() => state.approvals.resume())
   const resuming = setTimeout(() => void resume().catch(onProblem), resumeAfterMs).unref()
   closers.add(() => clearTimeout(resuming))
-  return state
+  return { ...state, close: () => closers.close() }
 }
 
 /** Notifies the owner's program about approvals, if one is configured. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { cpSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
@@ -74,6 +74,58 @@ test('listeners are called after a commit, before its changes are reported', asy
   database.listen(listener)
   await Promise.all([1, 2].map((number) => database.change(add(`${number}`)).then(() => order.push(`${number}`))))
   assert.deepEqual(order, ['commit', '1', '2'])
+})
+
+test('steps extend a transaction over several turns, and commit with it', async (t) => {
+  const { database, add, names } = open(t)
+  let turns = 0
+  function* steps(): Generator<void, void> {
+    for (const name of ['b', 'c', 'd']) {
+      add(name)()
+      turns++
+      yield
+    }
+  }
+  const order: string[] = []
+  database.listen({ onCommit: () => order.push(`commit after ${turns}`) })
+  const extended = database.change(() => {
+    add('a')()
+    database.extend(steps())
+  })
+  while (turns === 0) await nextTurn()
+  const later = database.change(() => order.push('later'))
+  await Promise.all([extended, later])
+  assert.deepEqual(order, ['commit after 3', 'later', 'commit after 3'])
+  assert.deepEqual(names(), ['a', 'b', 'c', 'd'])
+})
+
+test('a step that fails rolls back the whole transaction, and is not run with the next one', async (t) => {
+  const { database, add, names } = open(t)
+  function* steps(): Generator<void, void> {
+    add('b')()
+    yield
+    add('a')()
+  }
+  const extended = database.change(() => {
+    add('a')()
+    database.extend(steps())
+  })
+  await assert.rejects(extended, { code: 'state_not_written' })
+  assert.deepEqual(names(), [])
+  await database.change(add('c'))
+  assert.deepEqual(names(), ['c'])
+})
+
+test('the log is extended before the first change, not by a read', async (t) => {
+  const first = open(t)
+  await first.database.change(first.add('a'))
+  const { size } = statSync(`${first.file}-wal`)
+  await first.database.close()
+  const { database, file, add, names } = open(t, first.file)
+  assert.deepEqual(names(), ['a'])
+  assert.ok(statSync(`${file}-wal`).size < size)
+  await database.change(add('b'))
+  assert.equal(statSync(`${file}-wal`).size, size)
 })
 
 test('pending changes are written at the end, and later changes are rejected', async (t) => {

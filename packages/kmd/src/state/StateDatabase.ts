@@ -8,21 +8,13 @@
  * only around checkpoints), and the log is then synced here in a thread. A change is reported after that. A transaction
  * commits completely or not at all.
  */
-import {
-  chmodSync,
-  close,
-  closeSync,
-  existsSync,
-  fdatasync,
-  fdatasyncSync,
-  fstatSync,
-  openSync,
-  writeSync,
-} from 'node:fs'
+import { chmodSync, close, closeSync, existsSync, openSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { KmdError } from '../errors.js'
+import * as WriteAheadLog from './writeAheadLog.js'
 
 /** A step of the schema, run once in a transaction. Never edit a released step. */
 export type Migration = string
@@ -59,9 +51,11 @@ type Change = {
   reject: (error: unknown) => void
 }
 
-type Opened = { database: Sqlite.Database; log: number }
+/** `isReady`: the log is extended, and the names of the files are on disk. */
+type Opened = { readonly database: Sqlite.Database; readonly log: number; isReady: boolean }
 
-const sync = promisify(fdatasync)
+/** Work that yields once per turn of the event loop. */
+export type Steps = Iterator<void, void>
 
 export class StateDatabase {
   readonly #options: StateDatabaseOptions
@@ -70,6 +64,9 @@ export class StateDatabase {
   #opened: Opened | undefined
   #batch: Change[] = []
   #running: Promise<void> | undefined
+  /** The rest of the current transaction. */
+  #rest: Steps[] = []
+  #isErasureDue = false
   /** Set until the log no longer holds deleted data. */
   #eraser: NodeJS.Timeout | undefined
   /** No more changes are accepted. */
@@ -106,6 +103,15 @@ export class StateDatabase {
   }
 
   /**
+   * Extends the current transaction by work that is too long for one turn of the event loop. Call only within `change`.
+   * The steps run after the changes of the transaction, one per turn, and commit with them or not at all. In between,
+   * reads see the incomplete transaction.
+   */
+  extend(steps: Steps): void {
+    this.#rest.push(steps)
+  }
+
+  /**
    * Returns a statement, prepared once. Call this again after every await, because the file may have been reopened in
    * the meantime.
    *
@@ -127,17 +133,18 @@ export class StateDatabase {
     this.#isClosed = true
     await this.#running
     this.#isEnded = true
-    if (this.#opened !== undefined) wasEmptied(this.#opened.database)
+    if (this.#opened !== undefined) WriteAheadLog.tryEmpty(this.#opened.database)
     await this.#closeFile()
   }
 
   async #run(): Promise<void> {
     // Changes of the same turn of the event loop are batched.
-    await new Promise((resolve) => setImmediate(resolve))
-    while (this.#batch.length > 0) {
+    await nextTurn()
+    while (this.#batch.length > 0 || this.#isErasureDue) {
       const batch = this.#batch
       this.#batch = []
-      await this.#commit(batch)
+      if (batch.length > 0) await this.#commit(batch)
+      if (this.#isErasureDue) await this.#eraseAgain()
     }
     this.#running = undefined
   }
@@ -145,15 +152,16 @@ export class StateDatabase {
   async #commit(batch: readonly Change[]): Promise<void> {
     let results: readonly Attempt[]
     try {
-      results = this.#transact(batch)
+      if (this.#opened?.isReady !== true) await this.#openForWriting()
+      results = await this.#transact(batch)
     } catch (error) {
       for (const { onRollback } of this.#listeners) onRollback?.()
       this.#restartLog()
       return rejectAll(batch, error)
     }
     try {
-      if (batch.some(({ erases }) => erases)) this.#eraseLog()
-      await sync(this.#opened!.log)
+      if (batch.some(({ erases }) => erases)) await this.#eraseLog()
+      await WriteAheadLog.sync(this.#opened!.log)
     } catch (error) {
       await this.#giveUp()
       return rejectAll(batch, error)
@@ -166,12 +174,17 @@ export class StateDatabase {
     }
   }
 
-  #transact(batch: readonly Change[]): readonly Attempt[] {
+  async #transact(batch: readonly Change[]): Promise<readonly Attempt[]> {
     const { database } = this.#open()
+    this.#rest = []
     for (const { onBegin } of this.#listeners) onBegin?.()
     try {
       database.exec('BEGIN IMMEDIATE')
       const results = batch.map(({ make }) => this.#attempt(make))
+      for (const steps of this.#rest) {
+        do await nextTurn()
+        while (steps.next().done !== true)
+      }
       database.exec('COMMIT')
       return results
     } catch (error) {
@@ -194,10 +207,10 @@ export class StateDatabase {
   }
 
   /** Moves the whole log into the file and empties it, so that no deleted data is left. */
-  #eraseLog(): void {
+  async #eraseLog(): Promise<void> {
     const { database, log } = this.#opened!
-    const isEmpty = emptyLog(database)
-    extend(log)
+    const isEmpty = WriteAheadLog.empty(database)
+    await WriteAheadLog.extend(log)
     if (!isEmpty) this.#eraseLater()
   }
 
@@ -205,12 +218,16 @@ export class StateDatabase {
   #eraseLater(): void {
     clearTimeout(this.#eraser)
     this.#eraser = setTimeout(() => {
-      try {
-        this.#eraseLog()
-      } catch {
-        this.#eraseLater()
-      }
+      // Between two transactions, because nothing may be written while the log is extended.
+      this.#isErasureDue = true
+      this.#running ??= this.#run()
     }, this.#options.eraseAgainMs ?? 5_000).unref()
+  }
+
+  async #eraseAgain(): Promise<void> {
+    this.#isErasureDue = false
+    if (this.#opened === undefined) return
+    await this.#eraseLog().catch(() => this.#eraseLater())
   }
 
   /** The log could not be written: on a full disk it has no room beyond its end, but may have room at its beginning. */
@@ -245,6 +262,17 @@ export class StateDatabase {
     Sqlite.close(opened.database)
   }
 
+  /**
+   * Opens the file in a turn of its own, and syncs outside the event loop, so that the first transaction after a start
+   * does not block it longer than others.
+   */
+  async #openForWriting(): Promise<void> {
+    const opened = this.#open()
+    await WriteAheadLog.extend(opened.log)
+    await AtomicFile.syncDirectory(this.#options.file)
+    opened.isReady = true
+  }
+
   #open(): Opened {
     if (this.#opened !== undefined) return this.#opened
     if (this.#isEnded) throw stopping()
@@ -268,12 +296,9 @@ function openFile(file: string, migrations: readonly Migration[]): Opened & { is
     database.exec(settings)
     migrate(database, file, migrations)
     // The daemon may have been killed before it emptied the log.
-    const isLogEmpty = wasEmptied(database)
+    const isLogEmpty = WriteAheadLog.tryEmpty(database)
     const log = openSync(`${file}-wal`, 'r+')
-    extend(log)
-    // The names of the file and its log must also be on disk.
-    AtomicFile.syncDirectorySync(file)
-    return { database, log, isLogEmpty }
+    return { database, log, isLogEmpty, isReady: false }
   } catch (error) {
     database.close()
     throw error
@@ -290,40 +315,6 @@ const settings = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -8000;
 `
-
-/** Whether the whole log is now in the file and the log is empty. False while another program reads. */
-function emptyLog(database: Sqlite.Database): boolean {
-  return (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }).busy === 0
-}
-
-function wasEmptied(database: Sqlite.Database): boolean {
-  try {
-    return emptyLog(database)
-  } catch {
-    // For example on a full disk, where the file can still be read.
-    return false
-  }
-}
-
-/** A thousand pages: enough for daemons that sign little. */
-const logBytes = 4_200_000
-
-/**
- * Extends the log with zeros, which SQLite takes for its end. Syncing a growing file takes the file system several
- * times as long. No transaction is open here.
- */
-function extend(log: number): void {
-  const { size } = fstatSync(log)
-  if (size >= logBytes) return
-  const zeros = Buffer.alloc(logBytes - size)
-  try {
-    let written = 0
-    while (written < zeros.length) written += writeSync(log, zeros, written, zeros.length - written, size + written)
-    fdatasyncSync(log)
-  } catch {
-    // On a disk with less space, syncs are only slower.
-  }
-}
 
 type Attempt = { value: unknown } | { error: unknown }
 
@@ -347,5 +338,7 @@ function migrate(database: Sqlite.Database, file: string, migrations: readonly M
     throw new KmdError('state_not_written', { message: `${file} was written by a later version of Latchkey` })
   }
   for (const step of migrations.slice(found)) database.exec(step)
-  database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT;`)
+  // Writing the same version again would cost a checkpoint, with two syncs, at every start.
+  if (found < migrations.length) database.exec(`PRAGMA user_version = ${migrations.length}`)
+  database.exec('COMMIT')
 }

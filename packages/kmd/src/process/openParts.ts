@@ -1,0 +1,239 @@
+/** Opens the parts of a running daemon in order, and connects them. Each part has its own `close`. */
+import { join } from 'node:path'
+import * as Libsodium from '@latchkey/algorand/sodium'
+import type { ConnectionEnds, RawHandler, RawRequest, RawResponse } from '@latchkey/http'
+import type { Wire } from '@latchkey/kmd-api'
+import { reportingLog } from '../activity/reportSignatures.js'
+import { SignatureLog } from '../activity/SignatureLog.js'
+import type { Agents } from '../agents/Agents.js'
+import { ReservationKeeper } from '../agents/ReservationKeeper.js'
+import type { AgentContext, Context, OwnerContext } from '../api/Context.js'
+import type { LedgerClient } from '../api/NodeClient.js'
+import type { Recorder } from '../audit/Recorder.js'
+import { Sessions } from '../console/Sessions.js'
+import { Tickets } from '../console/Tickets.js'
+import { Contacts } from '../contacts/Contacts.js'
+import { KmdError, StartError } from '../errors.js'
+import { RequestHandler } from '../RequestHandler.js'
+import { tokenHeader } from '../requestRoute.js'
+import type { State } from '../state/openState.js'
+import { version } from '../version.js'
+import { PendingBackups } from '../wallet/PendingBackups.js'
+import { openAgentParts } from './agentParts.js'
+import { accessOf, logSettingsOf, overriddenBy, wireOf } from './appSettings.js'
+import { Closers } from './Closers.js'
+import type { Config } from './Config.js'
+import type { DaemonAppOptions } from './DaemonApp.js'
+import { openDaemonState } from './daemonState.js'
+import { type DataDirectory, openDataDirectory } from './dataDirectory.js'
+import { explain } from './explain.js'
+import type { Log } from './Log.js'
+import * as MetricsToken from './MetricsToken.js'
+import { makeMetrics } from './makeMetrics.js'
+import { type NodeParts, openNodeParts } from './nodeParts.js'
+import { openRecorder, settingsChanged } from './openRecorder.js'
+import { PeerUsers } from './PeerUsers.js'
+import * as Settings from './Settings.js'
+import * as Token from './Token.js'
+import { UnixConnections } from './UnixConnections.js'
+import { openWalletParts, type WalletParts } from './walletParts.js'
+
+export type Parts = {
+  handler: RequestHandler
+  handleUnix: RawHandler
+  config: Config
+  wire: Wire
+  warnings: readonly string[]
+  tickets: Tickets
+  stopWaiting: Closers
+  closers: Closers
+  /** The settings overridden by options. */
+  overridden: ReadonlySet<keyof Config>
+  /** Applies settings that need no restart. */
+  apply: (config: Config) => void
+  replaceNode: (config: Config) => void
+}
+
+/** Needed by most parts. */
+type Environment = { readonly options: DaemonAppOptions; readonly log: Log; readonly directory: DataDirectory }
+
+/**
+ * If a part cannot be opened, those opened before are closed.
+ *
+ * @throws {@link StartError} with a code for each reason.
+ */
+export async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
+  const { dataDir, onWorkerStart } = options
+  if (dataDir === '') throw new StartError('blank_data_dir')
+  Libsodium.check()
+  const closers = new Closers()
+  try {
+    const directory = closers.use(openDataDirectory(options, log))
+    const { config, walletsDir } = directory
+    const environment = { options, log, directory }
+    const walletParts = closers.use(openWalletParts({ dataDir, walletsDir, config, log, onWorkerStart }))
+    const nodes = closers.use(openNodeParts(options.node, config))
+    const state = closers.use(openDaemonState({ dataDir, config, log, wallets: walletParts.wallets }))
+    const { unix, userOf } = openPeers(directory)
+    const onWarning = (text: string): void => log.write('warning', text)
+    const lifetimes = Settings.lifetimes(config)
+    const agentParts = openAgentParts({ agents: state.agents, lifetimes, userOf, onWarning })
+    const context = makeContext(environment, { walletParts, nodes, state, agentParts })
+    closers.use(startKeeper(state.agents, nodes, log))
+    const recorder = closers.use(openRecorder(context, config, log))
+    const wire = wireOf(options, config)
+    const handler = makeHandler(environment, { context, recorder, wire })
+    const refuse = (): RawResponse => handler.refuse(new KmdError('forbidden_user'))
+    return {
+      handler,
+      config,
+      wire,
+      closers,
+      tickets: context.tickets,
+      handleUnix: unix.guard((request) => handler.handle(request), refuse),
+      warnings: logWarnings(directory, log),
+      stopWaiting: openWaiting(environment, { context, recorder }),
+      overridden: overriddenBy(options),
+      apply: applying(environment, { context, recorder, handler }),
+      replaceNode: nodes.replace,
+    }
+  } catch (error) {
+    await closers
+      .close()
+      .catch((failure) => log.write('error', `a failed start was not cleaned up: ${explain(failure)}`))
+    throw error
+  }
+}
+
+type Peers = { unix: UnixConnections; userOf: (ends: ConnectionEnds) => Promise<number | undefined> }
+
+/** Determines the users of local connections. */
+function openPeers({ config, token }: DataDirectory): Peers {
+  const peers = new PeerUsers()
+  const { unixSocketUids: users, unixSocketGroup } = config
+  const hasOwnersToken = (request: RawRequest): boolean => token.matches(request.header(tokenHeader))
+  const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '', hasOwnersToken })
+  return { unix, userOf: (ends) => (unix.has(ends) ? unix.userOf(ends) : peers.of(ends)) }
+}
+
+type ContextParts = { walletParts: WalletParts; nodes: NodeParts; state: State; agentParts: AgentContext }
+
+function makeContext(environment: Environment, { walletParts, nodes, state, agentParts }: ContextParts): Context {
+  const { options, log } = environment
+  const { wallets, handles, throttle } = walletParts
+  const { audit, agents, approvals } = state
+  return {
+    wallets,
+    handles,
+    throttle,
+    audit,
+    agents,
+    approvals,
+    version,
+    tickets: new Tickets(),
+    sessions: new Sessions(),
+    signatureLog: openSignatureLog(options, log),
+    ...openOwnerFiles(options.dataDir, log),
+    ...agentParts,
+    get node() {
+      return nodes.node
+    },
+    startedAtMs: Date.now(),
+    lostLogLines: () => log.lostLines,
+  }
+}
+
+/** Starts the periodic maintenance of agents. */
+function startKeeper(agents: Agents, nodes: NodeParts, log: Log): ReservationKeeper {
+  const node = (): LedgerClient | undefined => nodes.ledger
+  agents.useNode(node)
+  const onFailure = (error: unknown): void => log.write('error', `agent maintenance failed: ${explain(error)}`)
+  const keeper = new ReservationKeeper({ agents, node, onFailure })
+  keeper.start()
+  return keeper
+}
+
+type HandlerParts = { context: Context; recorder: Recorder; wire: Wire }
+
+function makeHandler(
+  { options, log, directory }: Environment,
+  { context, recorder, wire }: HandlerParts,
+): RequestHandler {
+  const { dataDir, onActivity } = options
+  const { handles, wallets } = context
+  return new RequestHandler({
+    context,
+    recorder,
+    wire,
+    token: directory.token,
+    isMetricsToken: (authorization) => MetricsToken.matches(dataDir, authorization),
+    ...accessOf(options, directory.config),
+    metrics: makeMetrics({ handles, wallets, log, recorder }),
+    ...(onActivity && { onActivity }),
+    onFailure: (operation, error, requestId) =>
+      log.write('error', `${operation}: ${explain(error)}`, { request_id: requestId }),
+  })
+}
+
+type Recorded = { context: Context; recorder: Recorder }
+
+/** Everything that keeps requests waiting or watches files; closed first. */
+function openWaiting({ options, log, directory }: Environment, { context, recorder }: Recorded): Closers {
+  const { throttle, approvals, sessions, tickets } = context
+  const waiting = new Closers()
+  waiting.use(throttle)
+  waiting.use(approvals)
+  const take = (newToken: string): void => {
+    directory.token.replace(newToken)
+    // Sessions and tickets were opened with the old token.
+    sessions.clear()
+    tickets.clear()
+    void recorder.note({ event: 'token_changed', actor: { type: 'daemon' } })
+  }
+  waiting.add(Token.follow(options.dataDir, { take, log }))
+  return waiting
+}
+
+function logWarnings({ config, unknown }: DataDirectory, log: Log): readonly string[] {
+  const warnings = [...Settings.findWarnings(config), ...unknown]
+  for (const warning of warnings) log.write('warning', warning)
+  return warnings
+}
+
+/** Returns the function that applies changed settings. */
+function applying(
+  { options, log, directory }: Environment,
+  { context, recorder, handler }: Recorded & { handler: RequestHandler },
+): (changed: Config) => void {
+  let inForce = directory.config
+  return (changed) => {
+    context.handles.configure(Settings.lifetimes(changed))
+    context.agentHandles.configure(Settings.lifetimes(changed))
+    handler.configure(accessOf(options, changed))
+    log.configure(logSettingsOf(options, changed))
+    recorder.configure(changed.audit)
+    void recorder.note(settingsChanged(inForce, changed))
+    inForce = changed
+  }
+}
+
+/** Nothing is read before the first request that needs it. */
+function openOwnerFiles(dataDir: string, log: Log): OwnerContext {
+  const onFailure = (error: unknown): void =>
+    log.write('error', `a new wallet is not noted as one without a backup: ${explain(error)}`)
+  return {
+    contacts: new Contacts({ file: join(dataDir, 'latchkey_contacts.json') }),
+    pendingBackups: new PendingBackups({ file: join(dataDir, 'latchkey_backups.json'), onFailure }),
+  }
+}
+
+function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {
+  if (onSignature === undefined) return new SignatureLog()
+  return reportingLog((signature) => {
+    try {
+      onSignature(signature)
+    } catch (error) {
+      log.write('error', `onSignature failed: ${explain(error)}`)
+    }
+  })
+}
