@@ -10,7 +10,7 @@ const foreign =
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
-  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|agent)\.|security\/(own-sellers|false-report|handle-limit|hostile-tokens|guesses)|adapters-(matrix|paths)|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
+  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
 
 /** Quick page tests, one file per page. `npm test` also runs them if a browser is installed. */
 const pages = /browser\/(console-searches|paywall-passes|sales)\./
