@@ -7,27 +7,19 @@
  * or a timer may call. The stores fence off other gates.
  */
 import * as Tracing from '@latchkey/algod/tracing'
-import { Bytes } from '@latchkey/algorand'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
-import type { Chain } from '../../chain/Chain.js'
+import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
-import type { EventPayment, GateEvents } from '../gate/GateEvents.js'
+import type { GateEvents } from '../gate/GateEvents.js'
 import * as responses from '../gate/responses.js'
-import { type GateRequest, newId } from '../routes/GateRequest.js'
-import type { ClaimEnd, ClaimLease, ClaimResult, ClaimStore } from '../store/Claims.js'
+import { newId } from '../routes/GateRequest.js'
+import type { ClaimEnd, ClaimResult, ClaimStore } from '../store/Claims.js'
 import type { HeldAnswer } from '../store/HeldAnswer.js'
-import type { Admission, Decision } from './Admission.js'
+import type { Admission, Decision, GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
 import * as LedgerPayment from './LedgerPayment.js'
+import type { PaidRequest } from './PaidRequest.js'
 import type { Lease, Renewals } from './Renewals.js'
-import {
-  alreadyClaimed,
-  maxCodeLength,
-  maxMessageLength,
-  pendingReceipt,
-  settlePayment,
-  truncate,
-} from './settlePayment.js'
+import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
 import type { Unfinished } from './Unfinished.js'
 
 /** For each state, the functions that leave it, and the states that they lead to. */
@@ -36,7 +28,7 @@ export const transitions = {
   verified: { claim: ['claimed', 'busy', 'refused'] },
   claimed: {
     check: ['open', 'refused'],
-    settle: ['settling', 'open'],
+    settle: ['settling', 'busy'],
     start: ['running', 'busy', 'open'],
     replace: ['lost'],
   },
@@ -44,7 +36,7 @@ export const transitions = {
   settled: { start: ['running', 'busy', 'open'], deliver: ['delivered', 'busy'] },
   running: { answer: ['answered'], cancel: ['open', 'refused'], replace: ['lost'], abandon: ['open'] },
   answered: { answer: ['busy', 'open', 'refused'], settle: ['settling'], deliver: ['delivered', 'busy'] },
-  lost: { answer: ['answered'], cancel: ['open'], settle: ['settling', 'open'], abandon: ['open'] },
+  lost: { answer: ['answered'], cancel: ['open'], settle: ['settling', 'busy'], abandon: ['open'] },
   delivered: { reopen: ['open'] },
   busy: { reopen: ['open'] },
   open: {},
@@ -57,32 +49,6 @@ const nextStates = new Map(
   Object.entries(transitions).map(([state, functions]) => [state, new Set<State>(Object.values(functions).flat())]),
 )
 
-/** A request with a payment that matches its route. */
-export type PaidRequest = {
-  readonly request: GateRequest
-  readonly chain: Chain
-  /** The payload in the form that facilitators get. */
-  readonly payload: PaymentPayload
-  readonly requirement: PaymentRequirements
-  readonly required: PaymentRequired
-  readonly payment: LedgerPayment.LedgerPayment
-  readonly binding: string
-  readonly proof: ClaimLease['proof']
-  readonly claimant: string
-  /** The id of the claim store when the claimant was computed. The id changes if the store loses its claims. */
-  readonly claimsId: string
-  /** Whether the payment is settled before the handler runs. */
-  readonly isSettledFirst: boolean
-  readonly isStreamed: boolean
-  /** Whether the requirement is not a current one, but that of an earlier claim. The claim must then exist. */
-  readonly isOfEarlierClaim: boolean
-  readonly refuse: (error: string, message?: string) => Refusal
-  /** The payment as reported to hooks. */
-  readonly event: EventPayment
-  /** Returns the headers of the pass that the buyer gets after settlement; undefined if there are no passes. */
-  readonly issuePass: (() => Promise<responses.HeaderList>) | undefined
-}
-
 /** The parts of a gate that its exchanges share. */
 export type ExchangeParts = {
   readonly facilitators: Facilitators
@@ -91,16 +57,13 @@ export type ExchangeParts = {
   readonly unfinished: Unfinished
   readonly cors: boolean | readonly string[]
   /** Completes a response of the gate. */
-  readonly respond: (request: Request, response: Response) => Refusal
+  readonly respond: (request: Request, response: Response) => GateResponse
   readonly events: GateEvents
   /** Never throws. */
   readonly onError: (error: unknown) => void
   /** Called when a facilitator reports that another gate has a payment. Never throws. */
   readonly onClaimedElsewhere: (transactionId: string) => void
 }
-
-/** A response of the gate instead of the handler's. */
-export type Refusal = Extract<Decision, { type: 'response' }>
 
 /** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
 const graceMs = 60_000
@@ -143,17 +106,14 @@ export class PaidExchange {
     const refusal = (await this.#verify()) ?? (await this.#claim()) ?? (await this.#check())
     if (refusal !== undefined) return refusal
     if (this.#isAnswered) return this.#redeliver()
-    if (!this.#paid.isSettledFirst) {
-      return (await this.#start()) ?? { type: 'paid', admission: this.#admission() }
-    }
-    const notRunning = (await this.#settle()) ?? (await this.#start())
-    if (notRunning !== undefined) return notRunning
-    this.#paidHeaders = await this.#headersOf(this.#receipt!)
+    const problem = (this.#paid.isSettledFirst ? await this.#settle() : undefined) ?? (await this.#start())
+    if (problem !== undefined) return problem
+    if (this.#receipt !== undefined) this.#paidHeaders = await this.#headersOf(this.#receipt)
     return { type: 'paid', admission: this.#admission() }
   }
 
   /** Looks the payment up on the ledger, and has a new one verified by a facilitator. Nothing is stored yet. */
-  async #verify(): Promise<Refusal | undefined> {
+  async #verify(): Promise<GateResponse | undefined> {
     const { chain, payment } = this.#paid
     this.#ledger = await LedgerPayment.lookUp(chain, payment)
     const { state, round } = this.#ledger
@@ -165,14 +125,14 @@ export class PaidExchange {
     // A payment claimed here was verified before, and would now be refused as already used.
     this.#isKnown = await this.#gate.claims.has(payment.transactionId)
     if (!this.#isVerifiable || this.#isKnown) return undefined
-    const problem = await this.#problemOf()
-    if (problem !== undefined) return this.#refuse(...problem)
+    const problem = await this.#askFacilitator()
+    if (problem !== undefined) return this.#refuse(problem.code, problem.message)
     this.#enter('verified')
     return undefined
   }
 
   /** Stores the claim, so that the payment opens no other request. */
-  async #claim(): Promise<Refusal | undefined> {
+  async #claim(): Promise<GateResponse | undefined> {
     const { request, chain, requirement, payment, binding, proof, event } = this.#paid
     // A client that has disconnected is not charged.
     if (request.request.signal.aborted) return this.#refuse('Payment required')
@@ -200,7 +160,7 @@ export class PaidExchange {
   }
 
   /** Ends the claim if the request must not continue with it. */
-  async #check(): Promise<Refusal | undefined> {
+  async #check(): Promise<GateResponse | undefined> {
     const { claimsId, isOfEarlierClaim } = this.#paid
     const isNew = this.#claimed.type === 'new'
     // The facilitator was asked on behalf of the lost claims, and grants what belongs to them.
@@ -217,17 +177,17 @@ export class PaidExchange {
       return this.#paid.refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
     if (!this.#isVerifiable || !this.#isKnown || this.#isAnswered) return undefined
-    const problem = await this.#problemOf().catch(async (error: unknown) => {
+    const problem = await this.#askFacilitator().catch(async (error: unknown) => {
       await this.#release('open')
       throw error
     })
     if (problem === undefined) return undefined
     await this.#release('open')
-    return this.#paid.refuse(...problem)
+    return this.#paid.refuse(problem.code, problem.message)
   }
 
   /** Has the payment settled. The facilitator answers the same however often it is asked. */
-  async #settle(): Promise<Refusal | undefined> {
+  async #settle(): Promise<GateResponse | undefined> {
     const { facilitators, renewals, events, onError, onClaimedElsewhere } = this.#gate
     const { request, payment, event, required } = this.#paid
     // An answer that is stored can be settled by any gate. A handler runs for the holder of the claim only.
@@ -236,9 +196,7 @@ export class PaidExchange {
     const { state, settledRound } = this.#ledger
     const isOnLedger = state === 'settled'
     const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, facilitators, onError }
-    const result = await (Tracing.isOn()
-      ? Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
-      : settlePayment(settling))
+    const result = await traced('gate.settle', () => settlePayment(settling))
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
@@ -258,7 +216,7 @@ export class PaidExchange {
   }
 
   /** Lets the handler run, if the claim is still this request's. */
-  async #start(): Promise<Refusal | undefined> {
+  async #start(): Promise<GateResponse | undefined> {
     const isSettled = this.#receipt !== undefined
     // Another request may get the claim before the handler ends.
     if (isSettled && performance.now() > this.#lease.startMs + settleMs) return this.#letGo()
@@ -288,8 +246,9 @@ export class PaidExchange {
   #admission(): Admission {
     const { request, requirement, payment, event } = this.#paid
     this.#handlerEndMs = performance.now() + handlerMs(requirement)
-    const onSlow = this.#onSlow()
-    if (onSlow !== undefined) {
+    if (this.#isOnce || (this.#isStreamed && !request.isUpgrade)) {
+      // A stream that runs longer than its claim does not open a second one.
+      const onSlow = (): unknown => (this.#isOnce ? this.#replace() : this.#end('served'))
       this.#slowTimer = setTimeout(onSlow, handlerMs(requirement))
       this.#slowTimer.unref?.()
     }
@@ -311,22 +270,16 @@ export class PaidExchange {
     }
   }
 
-  /** What happens to the claim if the handler outlasts it. */
-  #onSlow(): (() => void) | undefined {
-    // A stream that runs longer than its claim does not open a second one.
-    if (this.#isStreamed) return this.#paid.request.isUpgrade ? undefined : () => void this.#end('served')
-    return this.#isOnce ? () => void this.#replace() : undefined
-  }
-
   /** Takes the handler's answer. */
-  async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | Refusal> {
+  async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | GateResponse> {
     const isSettled = this.#receipt !== undefined
     if (!isSettled && performance.now() > this.#handlerEndMs) await this.#cancel()
     if (!this.#isRunning) return this.#respond(responses.json(504, { error: isSettled ? tooLateSettled : tooLate }))
     this.#endHandler('answered')
+    const held = answer && responses.heldAnswer(answer)
     try {
       // Another request has the claim, and its answer is the one that counts.
-      if (!(await this.#hold(answer))) return this.#busy()
+      if (held !== undefined && !(await this.#hold(held))) return this.#busy()
     } catch (error) {
       this.#gate.onError(error)
       if (!isSettled) {
@@ -336,7 +289,7 @@ export class PaidExchange {
         return this.#respond(responses.unavailable(503))
       }
       // The answer would be lost if the store and the buyer were both unreachable.
-      if (this.#isOnce && answer !== undefined) this.#holdLater(answer)
+      if (this.#isOnce && held !== undefined) this.#holdLater(held)
     }
     const refusal = (isSettled ? undefined : await this.#settle()) ?? (await this.#deliver())
     if (refusal !== undefined) return refusal
@@ -344,7 +297,7 @@ export class PaidExchange {
   }
 
   /** Uses the payment up. Its answer is sent after that, and kept for a while. */
-  async #deliver(): Promise<Refusal | undefined> {
+  async #deliver(): Promise<GateResponse | undefined> {
     if (!(await this.#end('served'))) return this.#busy()
     this.#enter('delivered')
     return undefined
@@ -450,50 +403,40 @@ export class PaidExchange {
     return this.#receipt !== undefined && !this.#isStreamed && !this.#paid.request.isSafe
   }
 
-  /** The reason why the facilitator refuses the payment: a code and a message. */
-  async #problemOf(): Promise<[code: string, message: string | undefined] | undefined> {
-    const { request, payload, requirement, claimant, payment } = this.#paid
+  /** Returns the reason why the payment is not valid. */
+  async #askFacilitator(): ReturnType<typeof verifyPayment> {
     const { facilitators, onClaimedElsewhere } = this.#gate
-    const about = { claimant, requestId: request.id }
-    const { isValid, invalidReason, invalidMessage } = await (Tracing.isOn()
-      ? Tracing.span('gate.verify', { kind: 'client' }, () => facilitators.verify(payload, requirement, about))
-      : facilitators.verify(payload, requirement, about))
-    if (isValid) return undefined
-    const code = truncate(invalidReason, maxCodeLength) ?? 'invalid'
-    if (code !== alreadyClaimed) return [code, truncate(invalidMessage, maxMessageLength)]
-    onClaimedElsewhere(payment.transactionId)
-    return ['payment_already_used', 'another server has claimed this payment']
+    const verifying = { ...this.#paid, requestId: this.#paid.request.id, facilitators }
+    const problem = await traced('gate.verify', () => verifyPayment(verifying))
+    if (problem?.isClaimedElsewhere) onClaimedElsewhere(this.#paid.payment.transactionId)
+    return problem
   }
 
   /** A payment that was sent before may be on the ledger now or later, although its handler failed this time. */
   #reportCancelled(): void {
-    const { events } = this.#gate
-    const { event } = this.#paid
-    const { state, settledRound } = this.#ledger
-    if (state === 'settled') events.settled(event, settledRound)
+    const [{ events }, { event }] = [this.#gate, this.#paid]
+    if (this.#ledger.state === 'settled') events.settled(event, this.#ledger.settledRound)
     else if (this.#claimed.type === 'new') events.cancelled(event)
     else events.pending(event)
   }
 
   /** @returns false if another request has the claim */
-  async #hold(answer: HeldAnswer | undefined): Promise<boolean> {
-    if (answer === undefined) return true
+  async #hold(answer: HeldAnswer): Promise<boolean> {
     const { transactionId, owner, fence } = this.#lease
-    return (await this.#gate.claims.hold(transactionId, owner, storedAnswer(answer), fence)) !== false
+    return (await this.#gate.claims.hold(transactionId, owner, answer, fence)) !== false
   }
 
   #holdLater(answer: HeldAnswer): void {
-    const { startMs } = this.#lease
-    const untilMs = startMs + handlerMs(this.#paid.requirement) + settleMs - holdMarginMs
+    const untilMs = this.#lease.startMs + handlerMs(this.#paid.requirement) + settleMs - holdMarginMs
     const onLost = (): void => {
       this.#isAnswerDropped = true
     }
-    this.#gate.unfinished.holdLater(this.#lease, { answer: storedAnswer(answer), untilMs, onLost })
+    this.#gate.unfinished.holdLater(this.#lease, { answer, untilMs, onLost })
   }
 
   /** Never throws. */
   async #holdReplacement(): Promise<HeldAnswer> {
-    const replacement = lostAnswer(this.#paid.payment.transactionId)
+    const replacement = responses.lostAnswer(this.#paid.payment.transactionId)
     await this.#hold(replacement).catch(this.#gate.onError)
     return replacement
   }
@@ -520,31 +463,32 @@ export class PaidExchange {
   }
 
   /** A payment without a claim opens nothing. */
-  #refuse(error: string, message?: string): Refusal {
+  #refuse(error: string, message?: string): GateResponse {
     this.#enter('refused')
     return this.#paid.refuse(error, message)
   }
 
   /** Another request has the claim, or may have it. */
-  #busy(): Refusal {
+  #busy(): GateResponse {
     this.#enter('busy')
-    return this.#retryLater()
-  }
-
-  /** Releases the claim to other requests, one of which may already have it. */
-  async #letGo(): Promise<Refusal> {
-    await this.#release('open')
-    return this.#retryLater()
-  }
-
-  #retryLater(): Refusal {
     const receipt = pendingReceipt(this.#paid, 'an earlier request with this payment is being served')
     return this.#respond(responses.pending(receipt, 503))
   }
 
-  #respond(response: Response): Refusal {
+  /** Releases the claim to other requests, one of which may already have it. */
+  async #letGo(): Promise<GateResponse> {
+    const response = this.#busy()
+    await this.#release('open')
+    return response
+  }
+
+  #respond(response: Response): GateResponse {
     return this.#gate.respond(this.#paid.request.request, response)
   }
+}
+
+function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
+  return Tracing.isOn() ? Tracing.span(name, { kind: 'client' }, work) : work()
 }
 
 const tooLate = 'the payment expired before the handler finished; nothing was charged'
@@ -552,14 +496,4 @@ const tooLateSettled = 'the handler took too long; the payment is settled'
 
 function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
   return maxTimeoutSeconds * 1000 + graceMs
-}
-
-function storedAnswer(answer: HeldAnswer): HeldAnswer {
-  return { ...answer, headers: responses.heldHeaders(answer.headers) }
-}
-
-function lostAnswer(transaction: string): HeldAnswer {
-  const message = 'the request was started, but its response was lost; it does not run again and is not charged again'
-  const body = Bytes.fromUtf8(`${JSON.stringify({ error: 'response_lost', message, transaction })}\n`)
-  return { status: 500, headers: [['Content-Type', 'application/json']], body }
 }

@@ -2,36 +2,28 @@
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Network } from '@latchkey/algorand'
-import {
-  PaymentHeaders,
-  PaymentPass,
-  type PaymentPayload,
-  type PaymentRequired,
-  type PaymentRequirements,
-  PaymentSecret,
-} from '@latchkey/x402-wire'
-import { type Chain, chainList, parseAssetId } from '../../chain/Chain.js'
+import { PaymentPass, type PaymentRequired, type PaymentRequirements, PaymentSecret } from '@latchkey/x402-wire'
+import { chainList, parseAssetId } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { X402Error } from '../../errors.js'
-import type { Decision } from '../exchange/Admission.js'
-import { bindingOf, claimantOf, proofOf } from '../exchange/Binding.js'
+import type { Decision, GateResponse } from '../exchange/Admission.js'
 import { FacilitatorError } from '../exchange/FacilitatorClient.js'
 import { Facilitators } from '../exchange/Facilitators.js'
-import * as LedgerPayment from '../exchange/LedgerPayment.js'
-import { type ExchangeParts, PaidExchange, type PaidRequest, type Refusal } from '../exchange/PaidExchange.js'
-import { assetOf, describePayment, notePayment, PaymentStatus } from '../exchange/Payment.js'
+import { type ExchangeParts, PaidExchange } from '../exchange/PaidExchange.js'
+import * as PaidRequest from '../exchange/PaidRequest.js'
+import { notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals } from '../exchange/Renewals.js'
 import { Unfinished } from '../exchange/Unfinished.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
-import { hasDynamicPrice, type PaidRoute, PaidRoutes } from '../routes/PaidRoutes.js'
+import { type PaidRoute, PaidRoutes } from '../routes/PaidRoutes.js'
 import { type Accept, Requirements } from '../routes/Requirements.js'
 import { RouteError } from '../routes/RouteTable.js'
 import { SalesLog } from '../sales/SalesLog.js'
 import { SalesRecovery } from '../sales/SalesRecovery.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
-import { type EventPayment, type EventRequest, eventRequest, GateEvents } from './GateEvents.js'
+import { type EventPayment, eventRequest, GateEvents } from './GateEvents.js'
 import type { GateOptions, Route } from './GateOptions.js'
 import * as GateTrace from './GateTrace.js'
 import { Notifications } from './Notifications.js'
@@ -55,21 +47,6 @@ export { GateError } from './readGateOptions.js'
 const warnEveryMs = 60_000
 /** The `error` of a 402 to a request without a payment. */
 const noPayment = 'Payment required'
-
-/** One way to pay for a route, and the price of it for one request; undefined if no facilitator serves it now. */
-type RouteAccept = { readonly accept: Accept; readonly chain: Chain }
-type PricedAccept = RouteAccept & { readonly requirement: PaymentRequirements }
-
-/** The price of a request. */
-type Offer = {
-  readonly request: GateRequest.GateRequest
-  readonly paidRoute: PaidRoute
-  readonly accepts: readonly PricedAccept[]
-  readonly required: PaymentRequired
-  readonly pass: PassOffer | undefined
-  /** The request as reported to hooks. */
-  readonly event: EventRequest
-}
 
 /**
  * Decides which requests require payment, and has their payments verified and settled.
@@ -265,7 +242,9 @@ export class Gate {
     const offer = await this.#offer(request, paidRoute, accepts, pass)
     if (this.#paywall.isFor(request.request)) return this.#showPage(offer)
     if (request.payment === null) return this.#refuse(offer, shown?.error ?? noPayment, shown?.message)
-    const paid = await this.#readPayment(offer, request.payment, accepts)
+    const parts = { requirements: this.#requirements, claims: this.#claims, passes: this.#passes }
+    const refuse: PaidRequest.PaidRequestParts['refuse'] = (...call) => this.#refuse(...call)
+    const paid = await PaidRequest.read({ ...parts, refuse }, offer, request.payment)
     if ('type' in paid) return paid
     const decision = await new PaidExchange(this.#exchange, paid).decide()
     const { status } = paid.event
@@ -278,95 +257,40 @@ export class Gate {
   async #offer(
     request: GateRequest.GateRequest,
     paidRoute: PaidRoute,
-    accepts: readonly RouteAccept[],
+    accepts: readonly PaidRequest.RouteAccept[],
     pass: PassOffer | undefined,
-  ): Promise<Offer> {
+  ): Promise<PaidRequest.Offer> {
     const { key, route } = paidRoute
     await this.#facilitators.ready(accepts.map(({ chain }) => chain))
     const built = await Promise.all(
       accepts.map(async (one) => ({ ...one, requirement: await this.#requirements.build(one.accept, request, route) })),
     )
-    const priced = built.filter((one): one is PricedAccept => one.requirement !== undefined)
+    const priced = built.filter((one): one is PaidRequest.PricedAccept => one.requirement !== undefined)
     if (priced.length === 0) {
       throw new FacilitatorError('facilitator_unavailable', "no facilitator serves the route's networks")
     }
     const requirements = this.#requirements.inBothIds(priced.map(({ requirement }) => requirement))
     const required = this.#required(request, route, requirements, pass)
-    return { request, paidRoute, accepts: priced, required, pass, event: eventRequest(key, request) }
+    const isStreamed = accepts.some(({ accept }) => accept.paymentFlow === 'upfront')
+    return { request, paidRoute, accepts: priced, isStreamed, required, pass, event: eventRequest(key, request) }
   }
 
-  async #showPage({ request, required, accepts, event }: Offer): Promise<Decision> {
+  async #showPage({ request, required, accepts, event }: PaidRequest.Offer): Promise<Decision> {
     this.#events.paymentRequired(event, accepts)
     const page = await this.#paywall.page(request.request, { ...required, error: noPayment }, accepts)
     return this.#respond(request.request, page)
   }
 
-  #refuse({ request, required, accepts, event }: Offer, error: string, message?: string, paid?: EventPayment): Refusal {
+  #refuse(
+    { request, required, accepts, event }: PaidRequest.Offer,
+    error: string,
+    message?: string,
+    paid?: EventPayment,
+  ): GateResponse {
     if (request.payment === null) this.#events.paymentRequired(event, accepts)
     // A client that has disconnected is not refused.
     else if (error !== noPayment) this.#events.refused(paid ?? event, { code: error, message: message ?? error })
     return this.#respond(request.request, responses.paymentRequired({ ...required, error }, message))
-  }
-
-  /** Reads the payment of a request, and refuses one that is not for the offer. */
-  async #readPayment(offer: Offer, header: string, accepts: readonly RouteAccept[]): Promise<PaidRequest | Refusal> {
-    const { request, paidRoute, required, pass } = offer
-    const { key, route } = paidRoute
-    const invalid = (message: string): Refusal => this.#refuse(offer, 'invalid_payload', message)
-    const payload = decodePayment(header)
-    if (typeof payload === 'string') return invalid(payload)
-    if (!isForThis(payload, required)) return invalid('the payment is for another resource')
-    const current = offer.accepts.map(({ requirement }) => requirement)
-    const found = this.#requirements.find(payload, current, request.quoteBinding)
-    const requirement = found ?? (await this.#claimedRequirement(payload))
-    if (requirement === undefined) return this.#refuse(offer, 'No matching payment requirements')
-    const chain = this.#requirements.chainOf(requirement)
-    const payment = LedgerPayment.parse(payload, requirement, chain)
-    if (typeof payment === 'string') return invalid(payment)
-    const proof = PaymentSecret.read(payload)
-    if (typeof proof === 'string') return invalid(proof)
-    if (Tracing.isOn()) {
-      Tracing.annotate({ [Tracing.names.payment]: payment.transactionId, [Tracing.names.network]: chain.caip2 })
-    }
-    const asset = await assetOf(chain, requirement.asset)
-    const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
-    const event = { ...offer.event, chain, status, ledger: payment }
-    const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
-    const isOfEarlierClaim = found === undefined
-    return {
-      request,
-      chain,
-      payload: PaymentSecret.strip(payload),
-      requirement,
-      required,
-      payment,
-      binding: bindingOf(request, proof, [
-        ...(isPricedByRequest(route) ? [request.quoteBinding, ...GateRequest.pathsOf(request)] : []),
-        ...(pass === undefined ? [] : [pass.terms.scope]),
-      ]),
-      proof: proofOf(proof),
-      claimant: claimantOf(this.#claims.id, request),
-      claimsId: this.#claims.id,
-      // The messages of an upgraded connection are its answer.
-      isSettledFirst: isUpfront || request.isUpgrade || isOfEarlierClaim,
-      isStreamed: request.isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
-      isOfEarlierClaim,
-      issuePass:
-        pass === undefined
-          ? undefined
-          : () => this.#passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder: proof.hash }),
-      refuse: (error, message) => this.#refuse(offer, error, message, event),
-      event,
-    }
-  }
-
-  /** The requirement of a payment that was claimed here and whose price has changed since. */
-  async #claimedRequirement(payload: PaymentPayload): Promise<PaymentRequirements | undefined> {
-    const accepted = this.#requirements.claimed(payload)
-    if (accepted === undefined) return undefined
-    const payment = LedgerPayment.parse(payload, accepted, this.#requirements.chainOf(accepted))
-    // The transaction has the amount and the payee of the claim.
-    return typeof payment !== 'string' && (await this.#claims.has(payment.transactionId)) ? accepted : undefined
   }
 
   #recoveryOf({ chains, onSettled }: GateOptions): SalesRecovery | undefined {
@@ -416,7 +340,7 @@ export class Gate {
     }
   }
 
-  #respond(request: Request, response: Response): Refusal {
+  #respond(request: Request, response: Response): GateResponse {
     const finished = responses.changed(response, (headers) => {
       // Only the files of the page may be cached. These responses set the header themselves.
       if (response.status !== 200 || !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
@@ -440,28 +364,6 @@ function safely<T>(report: (subject: T) => unknown): (subject: T) => void {
 /** The path as written in the URL, without resolving anything. */
 function pathOf(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '')
-}
-
-/** Whether the price of a route may differ between requests. A claim is then bound to the same values as its quote. */
-function isPricedByRequest(route: Route): boolean {
-  return hasDynamicPrice(route) || route.varyBy !== undefined
-}
-
-function decodePayment(header: string): PaymentPayload | string {
-  try {
-    return PaymentHeaders.decodePayment(header)
-  } catch (error) {
-    if (error instanceof PaymentHeaders.HeaderError) return error.message
-    throw error
-  }
-}
-
-/** Checks that the payment names this resource. The host may differ, because servers have several names. */
-function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boolean {
-  if (resource?.url === undefined || resource.url === required.resource.url) return true
-  if (!URL.canParse(resource.url)) return false
-  const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
-  return paid.pathname === current.pathname && paid.search === current.search
 }
 
 function errorResponse(error: unknown): Response {
