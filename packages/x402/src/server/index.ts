@@ -26,10 +26,9 @@ export {
   FacilitatorError,
   type HttpFacilitatorOptions,
   httpFacilitator,
+  localFacilitator,
 } from './exchange/FacilitatorClient.js'
-export { localFacilitator } from './exchange/localFacilitator.js'
-export type { PassUse, Payment } from './exchange/Payment.js'
-export { paymentOf } from './exchange/paymentOf.js'
+export { type PassUse, type Payment, paymentOf } from './exchange/Payment.js'
 export { Gate, GateError } from './gate/Gate.js'
 export type { GateEvent, GateHooks, PaymentEvent, PaymentRequiredEvent, RefusedEvent } from './gate/GateHooks.js'
 export type { GateOptions, GatePassOptions, PassOptions, Route } from './gate/GateOptions.js'
@@ -37,7 +36,7 @@ export { HookError } from './gate/Notifications.js'
 export type { HeaderList } from './gate/responses.js'
 export { type SellerSettings, SettingsError, sellerSettings } from './gate/sellerSettings.js'
 export type { CustomPaywall, PaywallOptions, PaywallWallet } from './paywall/Paywall.js'
-export type { RequestPath } from './routes/PaidRoutes.js'
+export type { RequestPath } from './routes/GateRequest.js'
 export type { Accept, Dynamic } from './routes/Requirements.js'
 export { RouteError } from './routes/RouteTable.js'
 export { SalesError } from './sales/SalesLog.js'

@@ -1,11 +1,13 @@
 /** Applies a gate to a request of `node:http` or `node:http2`. Shared by the adapters for Node, Express and Fastify. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Admission } from '../exchange/Admission.js'
-import { sharePayment } from '../exchange/paymentOf.js'
+import { sharePayment } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { json } from '../gate/responses.js'
 import { warn } from '../gate/warn.js'
-import { depthOf, type RequestPath } from '../routes/PaidRoutes.js'
+import type { RequestPath } from '../routes/GateRequest.js'
+import { isUpgradeRequest } from '../routes/GateRequest.js'
+import { depthOf } from '../routes/PaidRoutes.js'
 import {
   addHeadersOnSend,
   type BufferedResponse,
@@ -13,10 +15,9 @@ import {
   bufferResponse,
   onUndelivered,
 } from './bufferResponse.js'
-import { hasPassed, notePassed } from './passedGates.js'
+import { hasPassed, notePassed } from './mountedGate.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { StreamedResponse } from './StreamedResponse.js'
-import { isUpgradeRequest } from './upgrade.js'
 import { webRequest } from './webRequest.js'
 
 export type GatedRequest = {

@@ -5,11 +5,10 @@ import { mergeHeader } from '../gate/responses.js'
 import { depthOf } from '../routes/PaidRoutes.js'
 import { applyGate, type GateResult, pathOf } from './applyGate.js'
 import { type BufferOptions, send } from './bufferResponse.js'
-import { checkGate } from './checkGate.js'
+import { checkGate } from './mountedGate.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 
-export type { Payment } from '../exchange/Payment.js'
-export { paymentOf } from '../exchange/paymentOf.js'
+export { type Payment, paymentOf } from '../exchange/Payment.js'
 export type { BufferOptions } from './bufferResponse.js'
 
 /** The part of a Fastify request that the gate uses. */

@@ -1,5 +1,6 @@
 /** The part of a Hono context that the gate uses, and the position of the gate in an app. */
-import { depthOf, type RequestPath } from '../routes/PaidRoutes.js'
+import type { RequestPath } from '../routes/GateRequest.js'
+import { depthOf } from '../routes/PaidRoutes.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 
 /** The part of a Hono context that the gate uses. */

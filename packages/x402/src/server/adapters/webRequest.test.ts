@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { isUpgradeRequest } from './upgrade.js'
+import { isUpgradeRequest } from '../routes/GateRequest.js'
 import { webRequest } from './webRequest.js'
 
 const { signal } = new AbortController()

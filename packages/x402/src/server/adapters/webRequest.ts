@@ -1,6 +1,5 @@
 /** Converts a request of `node:http` or `node:http2` to a web `Request`, without its body. */
 import type { TLSSocket } from 'node:tls'
-import { newRequest } from './newRequest.js'
 import type { NodeRequest } from './ResponseCapture.js'
 
 /** A host name or IP address, and a port. Excludes characters that would continue the URL. */
@@ -35,4 +34,23 @@ export function webRequest(message: NodeRequest, target: string, signal: AbortSi
     return newRequest(url, { method: 'GET', headers, signal })
   }
   return newRequest(url, { method, headers, signal })
+}
+
+/** The parts of a request that the gate sees, without the body. */
+type RequestParts = { readonly method: string; readonly headers: Headers; readonly signal: AbortSignal }
+
+/** Like {@link newRequest}; undefined for a URL that no request can have, such as one with credentials. */
+export function tryNewRequest(url: string, parts: RequestParts): Request | undefined {
+  try {
+    return newRequest(url, parts)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
+}
+
+/** Creates a web `Request` with any method, including methods that `fetch` does not send. */
+export function newRequest(url: string, { method, headers, signal }: RequestParts): Request {
+  if (!/^(connect|trace|track)$/i.test(method)) return new Request(url, { method, headers, signal })
+  return Object.defineProperty(new Request(url, { headers, signal }), 'method', { value: method })
 }

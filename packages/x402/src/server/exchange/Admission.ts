@@ -9,15 +9,17 @@ import type { PassUse, Payment } from './Payment.js'
 export type Decision =
   /** The route is free. */
   | { readonly type: 'free' }
-  /** The gate responds, and the handler does not run. */
-  | {
-      readonly type: 'response'
-      readonly response: Response
-      /** Call it if the client disconnects before it has the whole response, so that the response can be sent again. */
-      readonly undelivered?: (() => Promise<void>) | undefined
-    }
+  | GateResponse
   /** The handler runs, and then the payment is settled. */
   | { readonly type: 'paid'; readonly admission: Admission }
+
+/** The gate responds, and the handler does not run. */
+export type GateResponse = {
+  readonly type: 'response'
+  readonly response: Response
+  /** Call it if the client disconnects before it has the whole response, so that the response can be sent again. */
+  readonly undelivered?: (() => Promise<void>) | undefined
+}
 
 /** A request with a valid payment, and the steps required before its response is sent. */
 export type Admission = {

@@ -1,10 +1,25 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Proof } from '@latchkey/x402-wire'
+import * as GateRequest from '../routes/GateRequest.js'
 import { ask } from '../stubs.test.helper.js'
-import { bindingOf, claimantOf, proofOf } from './Binding.js'
+import * as Binding from './Binding.js'
+import { proofOf } from './Binding.js'
 
 const none = { hash: undefined, isProven: false }
 const secret = { hash: 'h', isProven: true }
+
+function read(request: Request, address?: string): GateRequest.GateRequest {
+  return GateRequest.read(request, { key: '/a' }, { path: '/a' }, address)
+}
+
+function bindingOf(request: Request, proof: Proof, address?: string, terms?: readonly string[]): string {
+  return Binding.bindingOf(read(request, address), proof, terms)
+}
+
+function claimantOf(storeId: string, request: Request): string {
+  return Binding.claimantOf(storeId, read(request))
+}
 
 function of(headers: { [name: string]: string }, address?: string, path = '/a', method = 'GET'): string {
   return bindingOf(ask(path, 'payment', { headers, method }), none, address)

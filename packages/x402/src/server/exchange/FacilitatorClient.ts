@@ -9,7 +9,8 @@ import type {
   SupportedResponse,
   VerifyResponse,
 } from '@latchkey/x402-wire'
-import { PartyError } from '../../errors.js'
+import { OptionsError, PartyError } from '../../errors.js'
+import type { Facilitator } from '../../facilitator/Facilitator.js'
 
 /** The gate's information for a facilitator in addition to the payment. */
 export type FacilitatorCallOptions = {
@@ -52,6 +53,22 @@ export type FacilitatorClient = {
   ) => Promise<SettleResponse>
   /** The networks and fee payers that the facilitator serves. */
   readonly supported: () => Promise<SupportedResponse> | SupportedResponse
+}
+
+/**
+ * Creates a client for a facilitator in this process, without HTTP.
+ *
+ * @throws OptionsError if no facilitator is passed
+ */
+export function localFacilitator(facilitator: Facilitator): FacilitatorClient {
+  if (facilitator === undefined) throw new OptionsError('facilitator is not set', 'Pass a `Facilitator`.')
+  return {
+    name: 'in this process',
+    isTrusted: true,
+    verify: (payload, requirements, options) => facilitator.verify(payload, requirements, options),
+    settle: (payload, requirements, options) => facilitator.settle(payload, requirements, options),
+    supported: () => facilitator.supported(),
+  }
 }
 
 /** Options of {@link httpFacilitator}. */

@@ -232,15 +232,23 @@ test('a payment repeated while the facilitator is down is released immediately',
   const ledger = newLedger()
   const honest = stubFacilitator(ledger)
   let isAway = false
-  const verify: typeof honest.verify = (...call) => {
+  const away = (): void => {
     if (isAway) throw new FacilitatorError('facilitator_unavailable', 'away')
+  }
+  const verify: typeof honest.verify = (...call) => {
+    away()
     return honest.verify(...call)
   }
-  const { gate, chain } = await stubGate({ routes, facilitators: { ...honest, verify } }, ledger)
+  const settle: typeof honest.settle = (...call) => {
+    away()
+    return honest.settle(...call)
+  }
+  const { gate, chain } = await stubGate({ routes, facilitators: { ...honest, verify, settle } }, ledger)
   const { header } = paymentFor(requiredIn(responseOf(await gate.decide(ask('/a')))), chain)
-  // The claim of the payment is open.
-  await admitted(await gate.decide(ask('/a', header))).undelivered()
+  const admission = admitted(await gate.decide(ask('/a', header)))
   isAway = true
+  // The claim of the payment is open.
+  assert.ok('response' in (await admission.settle(undefined)))
   assert.equal(responseOf(await gate.decide(ask('/a', header))).status, 503)
   isAway = false
   assert.ok('headers' in (await admitted(await gate.decide(ask('/a', header))).settle(answer)))

@@ -1,4 +1,4 @@
-/** Has a payment settled by a facilitator. If the facilitator is not trusted, checks the result against the ledger. */
+/** Has a payment verified or settled by a facilitator. If the facilitator is not trusted, checks a settlement against the ledger. */
 import { AlgodError } from '@latchkey/algod'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
@@ -35,9 +35,33 @@ export type SettlementResult =
   | { readonly state: 'pending'; readonly receipt: SettleResponse; readonly status: 502 | 503 }
 
 /** The facilitator's code for a payment that another gate or another resource has claimed. */
-export const alreadyClaimed = 'payment_already_claimed'
-export const maxCodeLength = 100
-export const maxMessageLength = 500
+const alreadyClaimed = 'payment_already_claimed'
+const maxCodeLength = 100
+const maxMessageLength = 500
+
+/** Why a facilitator refuses a payment. */
+export type PaymentProblem = {
+  readonly code: string
+  readonly message: string | undefined
+  readonly isClaimedElsewhere: boolean
+}
+
+/** Returns the reason why a payment is not valid; undefined if it is. */
+export async function verifyPayment({
+  facilitators,
+  payload,
+  requirement,
+  claimant,
+  requestId,
+}: Omit<SettlePaymentOptions, 'chain' | 'isOnLedger' | 'onError'>): Promise<PaymentProblem | undefined> {
+  const response = await facilitators.verify(payload, requirement, { claimant, requestId })
+  if (response.isValid) return undefined
+  const code = truncate(response.invalidReason, maxCodeLength) ?? 'invalid'
+  if (code === alreadyClaimed) return { ...usedElsewhere, isClaimedElsewhere: true }
+  return { code, message: truncate(response.invalidMessage, maxMessageLength), isClaimedElsewhere: false }
+}
+
+const usedElsewhere = { code: 'payment_already_used', message: 'another server has claimed this payment' }
 
 export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
   const { facilitators, payload, requirement, claimant, requestId, isOnLedger, settledRound, onError } = options
@@ -57,7 +81,7 @@ export async function settlePayment(options: SettlePaymentOptions): Promise<Sett
   }
 }
 
-export function settled(
+function settled(
   { payment, requirement }: Pick<SettlePaymentOptions, 'payment' | 'requirement'>,
   round?: bigint | undefined,
 ): SettlementResult {
@@ -122,7 +146,7 @@ function failed(
 }
 
 function claimedElsewhere(options: SettlePaymentOptions): SettlementResult {
-  const reason = { errorReason: 'payment_already_used', errorMessage: 'another server has claimed this payment' }
+  const reason = { errorReason: usedElsewhere.code, errorMessage: usedElsewhere.message }
   const result = failed(options, reason as SettleResponse)
   return { ...result, isClaimedElsewhere: true } as SettlementResult
 }
@@ -146,6 +170,6 @@ export function pendingReceipt(
 }
 
 /** A facilitator's text, short enough for a header; undefined if there is none. */
-export function truncate(text: unknown, length: number): string | undefined {
+function truncate(text: unknown, length: number): string | undefined {
   return typeof text === 'string' && text !== '' ? text.slice(0, length) : undefined
 }

@@ -2,45 +2,42 @@
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { Network } from '@latchkey/algorand'
-import {
-  PaymentHeaders,
-  PaymentPass,
-  type PaymentPayload,
-  type PaymentRequired,
-  type PaymentRequirements,
-  PaymentSecret,
-} from '@latchkey/x402-wire'
+import { PaymentPass, type PaymentRequired, type PaymentRequirements, PaymentSecret } from '@latchkey/x402-wire'
 import { chainList, parseAssetId } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { X402Error } from '../../errors.js'
-import { isUpgradeRequest } from '../adapters/upgrade.js'
-import type { Decision } from '../exchange/Admission.js'
-import { Admissions } from '../exchange/Admissions.js'
-import { bindingOf, claimantOf, proofOf } from '../exchange/Binding.js'
+import type { Decision, GateResponse } from '../exchange/Admission.js'
 import { FacilitatorError } from '../exchange/FacilitatorClient.js'
 import { Facilitators } from '../exchange/Facilitators.js'
-import * as LedgerPayment from '../exchange/LedgerPayment.js'
-import { assetOf, describePayment, PaymentStatus } from '../exchange/Payment.js'
-import { notePayment } from '../exchange/paymentOf.js'
+import { type ExchangeParts, PaidExchange } from '../exchange/PaidExchange.js'
+import * as PaidRequest from '../exchange/PaidRequest.js'
+import { notePayment, PaymentStatus } from '../exchange/Payment.js'
+import { Renewals } from '../exchange/Renewals.js'
+import { Unfinished } from '../exchange/Unfinished.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
-import { targetsOf } from '../passes/passPlan.js'
 import { Paywall } from '../paywall/Paywall.js'
-import { headerWarning } from '../routes/headerSize.js'
-import { type PaidRoute, PaidRoutes, type RequestPath } from '../routes/PaidRoutes.js'
-import { hasDynamicPrice, pricedBy } from '../routes/pricedBy.js'
+import * as GateRequest from '../routes/GateRequest.js'
+import { type PaidRoute, PaidRoutes } from '../routes/PaidRoutes.js'
 import { type Accept, Requirements } from '../routes/Requirements.js'
 import { RouteError } from '../routes/RouteTable.js'
-import { urlOf } from '../routes/urlOf.js'
 import { SalesLog } from '../sales/SalesLog.js'
 import { SalesRecovery } from '../sales/SalesRecovery.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import { type EventPayment, eventRequest, GateEvents } from './GateEvents.js'
 import type { GateOptions, Route } from './GateOptions.js'
 import * as GateTrace from './GateTrace.js'
-import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import { Notifications } from './Notifications.js'
-import { acceptsOf, facilitatorClients, GateError, originOf, routeError, sentence } from './readGateOptions.js'
-import { requestIdOf } from './requestId.js'
+import {
+  acceptsOf,
+  facilitatorClients,
+  GateError,
+  headerWarning,
+  isReplica,
+  memoryClaimsWarning,
+  originOf,
+  routeError,
+  sentence,
+} from './readGateOptions.js'
 import * as responses from './responses.js'
 import { warn } from './warn.js'
 
@@ -64,7 +61,7 @@ export class Gate {
   readonly #facilitators: Facilitators
   readonly #requirements: Requirements
   readonly #claims: ClaimStore
-  readonly #admissions: Admissions
+  readonly #exchange: ExchangeParts
   readonly #paywall: Paywall
   readonly #notifications: Notifications
   readonly #sales: SalesLog
@@ -86,15 +83,18 @@ export class Gate {
     this.#sales = new SalesLog(this.#claims.sales, this.#onError)
     this.#events = new GateEvents(this.#notifications, this.#sales)
     this.#recovery = this.#recoveryOf(options)
-    this.#admissions = new Admissions({
+    const renewals = new Renewals({ claims: this.#claims, onError: this.#onError })
+    this.#exchange = {
       events: this.#events,
       facilitators: this.#facilitators,
       claims: this.#claims,
+      renewals,
+      unfinished: new Unfinished(this.#claims, renewals, this.#onError),
       cors: options.cors ?? false,
-      finish: (request, response) => this.#finish(request, response),
+      respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
-      onClaimedElsewhere: (transactionId) => this.#warnOfClaim(transactionId),
-    })
+      onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),
+    }
     this.#passes = new Passes({
       passes: options.passes,
       routes: options.routes,
@@ -183,9 +183,10 @@ export class Gate {
     const fixed = acceptsOf(route, key).filter(
       ({ price, payTo }) => typeof price !== 'function' && typeof payTo !== 'function',
     )
-    const request = new Request(new URL(key.replace(/^[^/]*/, ''), this.#options.origin ?? 'https://shop.example'))
+    const url = new URL(key.replace(/^[^/]*/, ''), this.#options.origin ?? 'https://shop.example')
+    const request = GateRequest.read(new Request(url), { key }, { path: url.pathname })
     try {
-      const built = await Promise.all(fixed.map((accept) => this.#requirements.build(accept, request, '', route)))
+      const built = await Promise.all(fixed.map((accept) => this.#requirements.build(accept, request, route)))
       const offers = this.#requirements.inBothIds(built.filter((one) => one !== undefined))
       const warning = headerWarning(key, this.#required(request, route, offers, undefined))
       if (warning !== undefined) this.#warn(warning)
@@ -203,7 +204,7 @@ export class Gate {
    */
   async decide(
     request: Request,
-    path: RequestPath = { path: pathOf(request.url) },
+    path: GateRequest.RequestPath = { path: pathOf(request.url) },
     clientAddress?: string,
   ): Promise<Decision> {
     const found = this.#routes.find(request, path)
@@ -214,10 +215,10 @@ export class Gate {
       return this.#respond(request, found.response)
     }
     try {
-      if (!Tracing.isOn()) return await this.#decidePaid(request, found.value, path, clientAddress)
-      return await GateTrace.decide(request, found.value.key, () =>
-        this.#decidePaid(request, found.value, path, clientAddress),
-      )
+      const { key, route } = found.value
+      const read = GateRequest.read(request, { key, varyBy: route.varyBy }, path, clientAddress)
+      if (!Tracing.isOn()) return await this.#decidePaid(read, found.value)
+      return await GateTrace.decide(read, key, () => this.#decidePaid(read, found.value))
     } catch (error) {
       // Nothing is served after an error.
       this.#onError(error)
@@ -225,109 +226,71 @@ export class Gate {
     }
   }
 
-  async #decidePaid(
-    request: Request,
-    { key, route }: PaidRoute,
-    path: RequestPath,
-    clientAddress: string | undefined,
-  ): Promise<Decision> {
+  async #decidePaid(request: GateRequest.GateRequest, paidRoute: PaidRoute): Promise<Decision> {
+    const { key, route } = paidRoute
     const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
-    const file = await this.#paywall.assetResponse(request, accepts)
-    if (file !== undefined) return this.#respond(request, file)
-    const refusal = this.#routes.refusalOf(request, { key, route }, path)
-    if (refusal !== undefined) return this.#respond(request, refusal)
-    const pass = this.#passes.offer(request, { key, route }, path)
+    const response =
+      (await this.#paywall.assetResponse(request.request, accepts)) ?? this.#routes.refusalOf(request, paidRoute)
+    if (response !== undefined) return this.#respond(request.request, response)
+    const pass = this.#passes.offer(request, paidRoute)
     const chains = accepts.map(({ chain }) => chain)
     const shown = pass === undefined ? undefined : await this.#passes.admit(request, pass, chains)
     if (shown?.type === 'admitted') {
-      notePayment(request, new PaymentStatus(shown.admission.payment()))
+      notePayment(request.request, new PaymentStatus(shown.admission.payment()))
       return { type: 'paid', admission: shown.admission }
     }
-    await this.#facilitators.ready(chains)
-    const binding = quoteBindingOf(request, key, route)
-    const built = await Promise.all(
-      accepts.map(({ accept }) => this.#requirements.build(accept, request, binding, route)),
-    )
-    const current = built.filter((one) => one !== undefined)
-    if (current.length === 0) {
-      throw new FacilitatorError('facilitator_unavailable', "no facilitator serves the route's networks")
-    }
-    const required = this.#required(request, route, this.#requirements.inBothIds(current), pass)
-    const event = eventRequest(key, request)
-    const header = request.headers.get(PaymentHeaders.paymentSignature)
-    const offers = accepts.flatMap((one, index) => {
-      const requirement = built[index]
-      return requirement === undefined ? [] : [{ ...one, requirement }]
-    })
-    const refuse = (error: string, message?: string, paid?: EventPayment): Decision => {
-      if (header === null) this.#events.paymentRequired(event, offers)
-      // A client that has disconnected is not refused.
-      else if (error !== noPayment) this.#events.refused(paid ?? event, { code: error, message: message ?? error })
-      return this.#respond(request, responses.paymentRequired({ ...required, error }, message))
-    }
-    if (this.#paywall.isFor(request)) {
-      this.#events.paymentRequired(event, offers)
-      const page = await this.#paywall.page(request, { ...required, error: noPayment }, offers)
-      return this.#respond(request, page)
-    }
-    if (header === null) return refuse(shown?.error ?? noPayment, shown?.message)
-    const payload = readPayment(header)
-    if (typeof payload === 'string') return refuse('invalid_payload', payload)
-    if (!isForThis(payload, required)) return refuse('invalid_payload', 'the payment is for another resource')
-    const found = this.#requirements.find(payload, current, binding)
-    const requirement = found ?? (await this.#claimedRequirement(payload))
-    if (requirement === undefined) return refuse('No matching payment requirements')
-    const chain = this.#requirements.chainOf(requirement)
-    const payment = LedgerPayment.parse(payload, requirement, chain)
-    if (typeof payment === 'string') return refuse('invalid_payload', payment)
-    const proof = PaymentSecret.read(payload)
-    if (typeof proof === 'string') return refuse('invalid_payload', proof)
-    if (Tracing.isOn()) {
-      Tracing.annotate({ [Tracing.names.payment]: payment.transactionId, [Tracing.names.network]: chain.caip2 })
-    }
-    const asset = await assetOf(chain, requirement.asset)
-    const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
-    const paid = { ...event, chain, status, ledger: payment }
-    const isUpgrade = isUpgradeRequest(request)
-    const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
-    const decision = await this.#admissions.admit({
-      request,
-      chain,
-      payload: PaymentSecret.strip(payload),
-      requirement,
-      required,
-      payment,
-      binding: bindingOf(request, proof, clientAddress, [
-        ...(isPricedByRequest(route) ? [binding, ...targetsOf(path)] : []),
-        ...(pass === undefined ? [] : [pass.terms.scope]),
-      ]),
-      proof: proofOf(proof),
-      claimant: claimantOf(this.#claims.id, request),
-      claimsId: this.#claims.id,
-      requestId: requestIdOf(request),
-      // The messages of an upgraded connection are its answer.
-      isSettledFirst: isUpfront || isUpgrade || found === undefined,
-      isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
-      isOfEarlierClaim: found === undefined,
-      issuePass:
-        pass === undefined
-          ? undefined
-          : () => this.#passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder: proof.hash }),
-      refuse: (error, message) => refuse(error, message, paid),
-      event: paid,
-    })
+    const offer = await this.#offer(request, paidRoute, accepts, pass)
+    if (this.#paywall.isFor(request.request)) return this.#showPage(offer)
+    if (request.payment === null) return this.#refuse(offer, shown?.error ?? noPayment, shown?.message)
+    const parts = { requirements: this.#requirements, claims: this.#claims, passes: this.#passes }
+    const refuse: PaidRequest.PaidRequestParts['refuse'] = (...call) => this.#refuse(...call)
+    const paid = await PaidRequest.read({ ...parts, refuse }, offer, request.payment)
+    if ('type' in paid) return paid
+    const decision = await new PaidExchange(this.#exchange, paid).decide()
+    const { status } = paid.event
     // This includes answers of earlier requests that are sent again.
-    if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request, status)
+    if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request.request, status)
     return decision
   }
 
-  /** The requirement of a payment that was claimed here and whose price has changed since. */
-  async #claimedRequirement(payload: PaymentPayload): Promise<PaymentRequirements | undefined> {
-    const accepted = this.#requirements.claimed(payload)
-    if (accepted === undefined) return undefined
-    const payment = LedgerPayment.parse(payload, accepted, this.#requirements.chainOf(accepted))
-    // The transaction has the amount and the payee of the claim.
-    return typeof payment !== 'string' && (await this.#claims.has(payment.transactionId)) ? accepted : undefined
+  /** Builds the price of a request. */
+  async #offer(
+    request: GateRequest.GateRequest,
+    paidRoute: PaidRoute,
+    accepts: readonly PaidRequest.RouteAccept[],
+    pass: PassOffer | undefined,
+  ): Promise<PaidRequest.Offer> {
+    const { key, route } = paidRoute
+    await this.#facilitators.ready(accepts.map(({ chain }) => chain))
+    const built = await Promise.all(
+      accepts.map(async (one) => ({ ...one, requirement: await this.#requirements.build(one.accept, request, route) })),
+    )
+    const priced = built.filter((one): one is PaidRequest.PricedAccept => one.requirement !== undefined)
+    if (priced.length === 0) {
+      throw new FacilitatorError('facilitator_unavailable', "no facilitator serves the route's networks")
+    }
+    const requirements = this.#requirements.inBothIds(priced.map(({ requirement }) => requirement))
+    const required = this.#required(request, route, requirements, pass)
+    const isStreamed = accepts.some(({ accept }) => accept.paymentFlow === 'upfront')
+    return { request, paidRoute, accepts: priced, isStreamed, required, pass, event: eventRequest(key, request) }
+  }
+
+  async #showPage({ request, required, accepts, event }: PaidRequest.Offer): Promise<Decision> {
+    this.#events.paymentRequired(event, accepts)
+    const page = await this.#paywall.page(request.request, { ...required, error: noPayment }, accepts)
+    return this.#respond(request.request, page)
+  }
+
+  #refuse(
+    { request, required, accepts, event }: PaidRequest.Offer,
+    error: string,
+    message?: string,
+    paid?: EventPayment,
+  ): GateResponse {
+    if (request.payment === null) this.#events.paymentRequired(event, accepts)
+    // A client that has disconnected is not refused.
+    else if (error !== noPayment) this.#events.refused(paid ?? event, { code: error, message: message ?? error })
+    return this.#respond(request.request, responses.paymentRequired({ ...required, error }, message))
   }
 
   #recoveryOf({ chains, onSettled }: GateOptions): SalesRecovery | undefined {
@@ -359,12 +322,12 @@ export class Gate {
   }
 
   #required(
-    request: Request,
+    request: GateRequest.GateRequest,
     { description = '', mimeType = '' }: Route,
     accepts: PaymentRequirements[],
     pass: PassOffer | undefined,
   ): PaymentRequired {
-    const { pathname, search, origin } = urlOf(request)
+    const { pathname, search, origin } = request.url
     const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     return {
       x402Version: 2,
@@ -377,24 +340,21 @@ export class Gate {
     }
   }
 
-  #respond(request: Request, response: Response): Decision {
-    return { type: 'response', response: this.#finish(request, response) }
-  }
-
-  #finish(request: Request, response: Response): Response {
-    return responses.changed(response, (headers) => {
+  #respond(request: Request, response: Response): GateResponse {
+    const finished = responses.changed(response, (headers) => {
       // Only the files of the page may be cached. These responses set the header themselves.
       if (response.status !== 200 || !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
       responses.addTo(headers, responses.corsHeaders(request, this.#options.cors ?? false))
     })
+    return { type: 'response', response: finished }
   }
 }
 
 /** A reporter that throws or rejects must neither lose a paid response nor end the process. */
-function safely(report: (error: unknown) => unknown): (error: unknown) => void {
-  return (error) => {
+function safely<T>(report: (subject: T) => unknown): (subject: T) => void {
+  return (subject) => {
     try {
-      void Promise.resolve(report(error)).catch(() => {})
+      void Promise.resolve(report(subject)).catch(() => {})
     } catch {
       // There is nowhere else to report the error.
     }
@@ -404,38 +364,6 @@ function safely(report: (error: unknown) => unknown): (error: unknown) => void {
 /** The path as written in the URL, without resolving anything. */
 function pathOf(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '')
-}
-
-/**
- * Everything in a request that a price may depend on. Leaves out the port, which differs between replicas on one
- * machine.
- */
-function quoteBindingOf(request: Request, key: string, route: Route): string {
-  const { hostname, pathname, search } = urlOf(request)
-  const method = request.method === 'HEAD' ? 'GET' : request.method
-  return JSON.stringify([key, method, hostname, pathname, search, pricedBy(request, route)])
-}
-
-/** Whether the price of a route may differ between requests. A claim is then bound to the same values as its quote. */
-function isPricedByRequest(route: Route): boolean {
-  return hasDynamicPrice(route) || route.varyBy !== undefined
-}
-
-function readPayment(header: string): PaymentPayload | string {
-  try {
-    return PaymentHeaders.decodePayment(header)
-  } catch (error) {
-    if (error instanceof PaymentHeaders.HeaderError) return error.message
-    throw error
-  }
-}
-
-/** Checks that the payment names this resource. The host may differ, because servers have several names. */
-function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boolean {
-  if (resource?.url === undefined || resource.url === required.resource.url) return true
-  if (!URL.canParse(resource.url)) return false
-  const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
-  return paid.pathname === current.pathname && paid.search === current.search
 }
 
 function errorResponse(error: unknown): Response {

@@ -4,13 +4,11 @@ import type { PaymentRequirements } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import * as LedgerPayment from '../exchange/LedgerPayment.js'
 import { assetOf, describePayment, type PaymentStatus } from '../exchange/Payment.js'
-import { urlOf } from '../routes/urlOf.js'
+import { type GateRequest, newId } from '../routes/GateRequest.js'
 import type { SalesLog } from '../sales/SalesLog.js'
 import { isFailure, type Sale, type SaleOutcome } from '../store/Sales.js'
 import type { GateEvent, PaymentEvent } from './GateHooks.js'
 import type { Notifications } from './Notifications.js'
-import { newId } from './newId.js'
-import { requestIdOf } from './requestId.js'
 
 /** The request that an event is about. */
 export type EventRequest = Pick<GateEvent, 'route' | 'method' | 'path' | 'requestId'>
@@ -29,10 +27,9 @@ const maxMethodLength = 20
 const maxPathLength = 500
 const maxTold = 10_000
 
-export function eventRequest(route: string, request: Request): EventRequest {
-  const { pathname } = urlOf(request)
-  const method = request.method.slice(0, maxMethodLength)
-  return { route, method, path: pathname.slice(0, maxPathLength), requestId: requestIdOf(request) }
+export function eventRequest(route: string, { id, method, url }: GateRequest): EventRequest {
+  const [shortMethod, path] = [method.slice(0, maxMethodLength), url.pathname.slice(0, maxPathLength)]
+  return { route, method: shortMethod, path, requestId: id }
 }
 
 export class GateEvents {

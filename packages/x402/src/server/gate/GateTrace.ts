@@ -4,15 +4,19 @@
  */
 import * as Tracing from '@latchkey/algod/tracing'
 import type { Admission, Decision } from '../exchange/Admission.js'
-import { requestIdOf } from './requestId.js'
+import type { GateRequest } from '../routes/GateRequest.js'
 
 /** Decides on a request in a span, which lasts until the payment is settled or the handler has failed. */
-export async function decide(request: Request, route: string, work: () => Promise<Decision>): Promise<Decision> {
+export async function decide(
+  { request, id }: GateRequest,
+  route: string,
+  work: () => Promise<Decision>,
+): Promise<Decision> {
   const span = Tracing.start('gate.request', {
     kind: 'server',
     isRequest: true,
     parent: Tracing.parentOf((name) => request.headers.get(name)),
-    attributes: { [Tracing.names.requestId]: requestIdOf(request), 'http.route': route },
+    attributes: { [Tracing.names.requestId]: id, 'http.route': route },
   })
   let decision: Decision
   try {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Network } from '@latchkey/algorand'
-import { paymentOf } from '../exchange/paymentOf.js'
+import { paymentOf } from '../exchange/Payment.js'
 import {
   admitted,
   answer,

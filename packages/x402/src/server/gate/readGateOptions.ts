@@ -1,5 +1,6 @@
 /** Reads and validates the options of a gate. */
 import { LatchkeyError } from '@latchkey/algorand'
+import { PaymentHeaders, type PaymentRequired } from '@latchkey/x402-wire'
 import { isUnset } from '../../chain/Chain.js'
 import { OptionsError, PartyError } from '../../errors.js'
 import { type FacilitatorClient, httpFacilitator } from '../exchange/FacilitatorClient.js'
@@ -44,6 +45,37 @@ export function routeError(key: string, error: Error): GateError {
   const code = error instanceof GateError ? error.code : 'invalid_gate_option'
   const hint = error instanceof LatchkeyError ? error.hint : undefined
   return new GateError(code, `${key}: ${error.message}`, { hint, cause: error })
+}
+
+/**
+ * By default, nginx reads the head of a response into one page of memory, 4,096 bytes on most machines, and responds
+ * with 502 if the head is larger. Other headers of a 402 take up to 600 bytes.
+ */
+const maxHeaderBytes = 3_500
+
+/** The startup warning about a route whose 402 may not pass a proxy; undefined if it does. */
+export function headerWarning(key: string, required: PaymentRequired): string | undefined {
+  const bytes = PaymentHeaders.encode(required).length
+  if (bytes <= maxHeaderBytes) return undefined
+  const offers = `${required.accepts.length} offers`
+  return (
+    `${key}: the header ${PaymentHeaders.paymentRequired} has ${bytes} bytes for ${offers}; proxies with a 4 kB header limit respond with ` +
+    '502. Accept fewer payments, shorten `description` and `extra`, or set `proxy_buffer_size 16k` in nginx'
+  )
+}
+
+/** The startup warning of a gate whose claims other replicas do not see. */
+export const memoryClaimsWarning =
+  'this process is one of several and keeps its claims in memory: one payment could be used once in each process; ' +
+  'pass `claims: new SqliteClaims(path)`, or another store that all processes share'
+
+/** Whether a process manager or `node:cluster` runs several instances of this process. */
+export function isReplica(): boolean {
+  const node = globalThis.process
+  // PM2 and others number the instances.
+  if (node?.env?.['NODE_APP_INSTANCE'] !== undefined) return true
+  const cluster = node?.getBuiltinModule?.('node:cluster') as { isWorker?: boolean } | undefined
+  return cluster?.isWorker === true
 }
 
 /** A route or an option that can never work. */

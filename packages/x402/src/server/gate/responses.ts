@@ -1,5 +1,6 @@
 /** The responses of the gate itself, and the headers that it adds to those of handlers. */
 
+import { Bytes } from '@latchkey/algorand'
 import {
   PaymentHeaders,
   type PaymentRequired,
@@ -87,9 +88,16 @@ export function paidHeaders(receipt: SettleResponse): HeaderList {
 const ofDelivery =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|date|payment-response)$/i
 
-/** The headers that are held with an answer. */
-export function heldHeaders(headers: HeaderList): HeaderList {
-  return headers.filter(([name]) => !ofDelivery.test(name))
+/** An answer in the form in which it is held. */
+export function heldAnswer(answer: HeldAnswer): HeldAnswer {
+  return { ...answer, headers: answer.headers.filter(([name]) => !ofDelivery.test(name)) }
+}
+
+/** The replacement for an answer that was lost. */
+export function lostAnswer(transaction: string): HeldAnswer {
+  const message = 'the request was started, but its response was lost; it does not run again and is not charged again'
+  const body = Bytes.fromUtf8(`${JSON.stringify({ error: 'response_lost', message, transaction })}\n`)
+  return { status: 500, headers: [['Content-Type', 'application/json']], body }
 }
 
 /** A response from a held answer, with the headers of its payment. */

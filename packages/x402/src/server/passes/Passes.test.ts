@@ -3,6 +3,7 @@ import { mock, test } from 'node:test'
 import { PaymentPass } from '@latchkey/x402-wire'
 import { bindingOf } from '../exchange/Binding.js'
 import type { GateOptions } from '../gate/GateOptions.js'
+import * as GateRequest from '../routes/GateRequest.js'
 import { MemoryClaims } from '../store/Claims.js'
 import {
   admitted,
@@ -280,12 +281,11 @@ test('removes old cookies before requests become too long for servers', async ()
 })
 
 test('pass cookies do not affect the buyer’s payments and quotes', () => {
-  const of = (cookie: string | undefined) =>
-    bindingOf(
-      ask('/a', 'p', cookie === undefined ? {} : { headers: { Cookie: cookie } }),
-      { hash: undefined, isProven: false },
-      undefined,
-    )
+  const of = (cookie: string | undefined) => {
+    const request = ask('/a', 'p', cookie === undefined ? {} : { headers: { Cookie: cookie } })
+    const read = GateRequest.read(request, { key: '/a' }, { path: '/a' })
+    return [read.quoteBinding, bindingOf(read, { hash: undefined, isProven: false })].join(' ')
+  }
   assert.equal(of('__Host-x402-pass-abcdefgh=1'), of(undefined))
   assert.equal(of('a=1; x402-pass-abcdefgh=1; b=2'), of('a=1; b=2'))
   assert.notEqual(of('a=1'), of(undefined))

@@ -1,17 +1,16 @@
 /** Passes: one payment opens a route for some minutes, or for some requests. */
 import { Bytes, Hash } from '@latchkey/algorand'
-import { PaymentHeaders, PaymentPass, type PaymentRequirements } from '@latchkey/x402-wire'
+import { PaymentPass, type PaymentRequirements } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
-import { isUpgradeRequest } from '../adapters/upgrade.js'
 import type { Admission } from '../exchange/Admission.js'
+import { digest } from '../exchange/Binding.js'
 import type { LedgerPayment } from '../exchange/LedgerPayment.js'
 import { assetOf, describePayment, type Payment } from '../exchange/Payment.js'
 import type { GatePassOptions, Route } from '../gate/GateOptions.js'
 import type { HeaderList } from '../gate/responses.js'
-import { isSafe } from '../routes/isSafe.js'
-import { overridesOf } from '../routes/methodOverrides.js'
-import type { PaidRoute, RequestPath } from '../routes/PaidRoutes.js'
+import type { GateRequest } from '../routes/GateRequest.js'
+import type { PaidRoute } from '../routes/PaidRoutes.js'
 import type { ClaimStore } from '../store/Claims.js'
 import type { PassStore } from '../store/PassStore.js'
 import { PassKeys, type PassToken } from './PassToken.js'
@@ -98,13 +97,13 @@ export class Passes {
   }
 
   /** Undefined if the route has no passes. */
-  offer(request: Request, { key, route }: PaidRoute, path: RequestPath): PassOffer | undefined {
+  offer(request: GateRequest, { key, route }: PaidRoute): PassOffer | undefined {
     const plan = this.#plans.get(route)
     if (plan === undefined) return undefined
     const { origin, publicPath } = this.#options
-    const url = new URL(request.url)
-    const where = [origin ?? url.hostname, ...mountOf(path), key]
-    const scope = digest([where, methodsOf(request), plan.opens, ...plan.parts(request, path)])
+    const { url } = request
+    const where = [origin ?? url.hostname, ...mountOf(request), key]
+    const scope = digest([where, methodsOf(request), plan.opens, ...plan.parts(request)])
     const publicUrl = new URL(publicPath(url.pathname), origin ?? url.origin)
     const { opens, minutes, requests } = plan
     const place = { url: publicUrl, scope, isForRoute: opens === 'route' }
@@ -112,9 +111,9 @@ export class Passes {
   }
 
   /** Decides on a request by the passes that it presents; undefined if it presents none, or pays. */
-  async admit(request: Request, offer: PassOffer, chains: readonly Chain[]): Promise<PassResult | undefined> {
-    if (request.headers.has(PaymentHeaders.paymentSignature)) return undefined
-    const header = request.headers.get(PaymentPass.passHeader)
+  async admit(request: GateRequest, offer: PassOffer, chains: readonly Chain[]): Promise<PassResult | undefined> {
+    if (request.payment !== null) return undefined
+    const header = request.pass
     const isShown = header !== null && header !== PaymentPass.cookieRequest
     const token = isShown ? this.#check(header, offer, chains) : this.#cookie(request, offer, chains)
     if (token === undefined || 'error' in token) return token
@@ -139,10 +138,10 @@ export class Passes {
    * Returns the headers that give the buyer of a settled payment its pass. Never throws, because the paid response must
    * be sent. A buyer who sends the payment again then gets the pass.
    */
-  async issue(request: Request, { plan, terms, place }: PassOffer, paid: PassPayment): Promise<HeaderList> {
+  async issue(request: GateRequest, { plan, terms, place }: PassOffer, paid: PassPayment): Promise<HeaderList> {
     // Another program responds to an upgrade. A client with neither a secret nor a page cannot receive a pass.
-    const isForPage = request.headers.get(PaymentPass.passHeader) === PaymentPass.cookieRequest && isSafe(request)
-    if (isUpgradeRequest(request) || (paid.holder === undefined && !isForPage)) return []
+    const isForPage = request.pass === PaymentPass.cookieRequest && request.isSafe
+    if (request.isUpgrade || (paid.holder === undefined && !isForPage)) return []
     try {
       const { transactionId, payer } = paid.payment
       const { payTo, asset, amount } = paid.requirement
@@ -168,7 +167,7 @@ export class Passes {
       if (isForPage) {
         const secret = Bytes.random(32)
         const value = `${seal(Bytes.toBase64Url(Hash.sha256(secret)), true)}.${Bytes.toBase64Url(secret)}`
-        const cookies = setCookies(request, place, value, Math.ceil((untilMs - nowMs) / 1000))
+        const cookies = setCookies(request.cookie, place, value, Math.ceil((untilMs - nowMs) / 1000))
         headers.push(...cookies.map((cookie) => ['Set-Cookie', cookie] as const))
       }
       return headers
@@ -179,10 +178,10 @@ export class Passes {
   }
 
   /** Returns the pass of a valid cookie. Invalid ones are not reported, because a browser sends them automatically. */
-  #cookie(request: Request, offer: PassOffer, chains: readonly Chain[]): PassToken | undefined {
+  #cookie({ isSafe, cookie }: GateRequest, offer: PassOffer, chains: readonly Chain[]): PassToken | undefined {
     // Other pages can make a browser navigate here, which must not change anything.
-    if (!isSafe(request) || !request.headers.has('Cookie')) return undefined
-    for (const value of readCookies(request, offer.place)) {
+    if (!isSafe) return undefined
+    for (const value of readCookies(cookie, offer.place)) {
       const found = this.#check(value, offer, chains, true)
       if (!('error' in found)) return found
     }
@@ -207,7 +206,7 @@ export class Passes {
     return token.untilMs <= nowMs ? refused('pass_expired') : token
   }
 
-  #admission(request: Request, token: PassToken, payment: Payment): Admission {
+  #admission({ request }: GateRequest, token: PassToken, payment: Payment): Admission {
     const { transactionId: transaction, payer, network, amount } = token
     const pass = payment.pass!
     const headers: HeaderList = [
@@ -275,19 +274,15 @@ async function assetInTime(chain: Chain, asset: string): ReturnType<typeof asset
 }
 
 /** Two gates of one server may have the same keys, relative to where they are mounted. */
-function mountOf({ path, depth = 0 }: RequestPath): string[] {
+function mountOf({ path: { path, depth = 0 } }: GateRequest): string[] {
   const segments = path.replace(/[?#].*$/s, '').split('/')
   return segments.filter((segment) => segment !== '').slice(0, depth)
 }
 
 /** HEAD counts as GET. A program behind the gate may run the handler of another method. */
-function methodsOf(request: Request): string[] {
-  const methods = [request.method, ...overridesOf(request)].map((method) => method.toUpperCase())
-  return [...new Set(methods.map((method) => (method === 'HEAD' ? 'GET' : method)))].sort()
-}
-
-function digest(value: unknown): string {
-  return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(JSON.stringify(value))))
+function methodsOf({ method, overrides }: GateRequest): string[] {
+  const methods = [method, ...overrides].map((one) => one.toUpperCase())
+  return [...new Set(methods.map((one) => (one === 'HEAD' ? 'GET' : one)))].sort()
 }
 
 /** Never goes back, so that setting the clock back while the process runs extends no pass. */

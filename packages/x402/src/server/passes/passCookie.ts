@@ -20,10 +20,10 @@ const anyName = /^(?:__Host-|__Secure-)?x402-pass-[A-Za-z0-9_-]{8}$/
 /** The characters of a path that can be written into an attribute. */
 const plainPath = /^\/[A-Za-z0-9_.~!$&'()*+:=@%/-]*$/
 
-/** The values of a pass's cookies in a request. */
-export function readCookies({ headers }: Request, place: CookiePlace): string[] {
+/** The values of a pass's cookies in a Cookie header. */
+export function readCookies(cookies: string | null, place: CookiePlace): string[] {
   const name = nameOf(place)
-  return pairsOf(headers.get('Cookie'))
+  return pairsOf(cookies)
     .filter(([own]) => own === name)
     .slice(0, maxCandidates)
     .map(([, value]) => value)
@@ -33,11 +33,11 @@ export function readCookies({ headers }: Request, place: CookiePlace): string[] 
  * The Set-Cookie values that give a pass to a browser; none if the browser could not send it back. Apart from
  * navigations from elsewhere, only requests of the same origin carry the cookie. Scripts do not see it.
  */
-export function setCookies({ headers }: Request, place: CookiePlace, value: string, maxAgeSeconds: number): string[] {
+export function setCookies(cookies: string | null, place: CookiePlace, value: string, maxAgeSeconds: number): string[] {
   const path = pathOf(place)
   if (path === undefined) return []
   const name = nameOf(place)
-  const others = pairsOf(headers.get('Cookie')).filter(([own]) => anyName.test(own) && own !== name)
+  const others = pairsOf(cookies).filter(([own]) => anyName.test(own) && own !== name)
   const excess = others.slice(0, Math.max(0, others.length + 1 - maxCookies))
   const removed = excess.map(
     ([own]) => `${own}=; ${attributes(own.startsWith('__Host-') ? '/' : path, own)}; Max-Age=0`,

@@ -3,8 +3,8 @@
 import { maxPassMinutes, maxPassRequests, type PassScope } from '@latchkey/x402-wire'
 import { OptionsError } from '../../errors.js'
 import type { PassOptions, Route } from '../gate/GateOptions.js'
-import type { RequestPath } from '../routes/PaidRoutes.js'
-import { hasDynamicPrice, pricedBy } from '../routes/pricedBy.js'
+import { type GateRequest, pathsOf } from '../routes/GateRequest.js'
+import { hasDynamicPrice } from '../routes/PaidRoutes.js'
 
 /** The passes of a route. */
 export type PassPlan = {
@@ -13,7 +13,7 @@ export type PassPlan = {
   /** Undefined if requests are not counted. */
   readonly requests: number | undefined
   /** The parts of a request, in addition to route and method, that decide whether a pass opens it. */
-  readonly parts: (request: Request, path: RequestPath) => readonly unknown[]
+  readonly parts: (request: GateRequest) => readonly unknown[]
 }
 
 const defaultMinutes = 30 * 24 * 60
@@ -36,18 +36,13 @@ export function passPlan(key: string, route: Route, ofGate: PassOptions | undefi
   const isCount = (value: number): boolean => Number.isInteger(value) && value >= 2 && value <= maxPassRequests
   check(key, 'requests', requests, isCount, 'an integer of at least 2 (the payment itself pays for the first request)')
   const opens = scopeOf(key, route, options)
-  return { opens, minutes: minutes ?? defaultMinutes, requests, parts: parts[opens](route) }
+  return { opens, minutes: minutes ?? defaultMinutes, requests, parts: parts[opens] }
 }
 
-const parts: { readonly [opens in PassScope]: (route: Route) => PassPlan['parts'] } = {
-  route: () => () => [],
-  path: () => (_, path) => targetsOf(path).map((target) => target.replace(/\?.*$/s, '')),
-  request: (route) => (request, path) => [...targetsOf(path), pricedBy(request, route)],
-}
-
-/** The targets as sent, because a handler may read a path with dots differently than a URL does. */
-export function targetsOf({ path, sent = path }: RequestPath): [string, string] {
-  return [path, sent]
+const parts: { readonly [opens in PassScope]: PassPlan['parts'] } = {
+  route: () => [],
+  path: (request) => pathsOf(request).map((path) => path.replace(/\?.*$/s, '')),
+  request: (request) => [...pathsOf(request), request.pricedBy],
 }
 
 /** A price that a function chooses is for one request, and so is its pass. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { OptionsError } from '../../errors.js'
 import { price } from '../stubs.test.helper.js'
-import { PaidRoutes, type RequestPath } from './PaidRoutes.js'
+import type { RequestPath } from './GateRequest.js'
+import { PaidRoutes } from './PaidRoutes.js'
 
 type Init = { method?: string; headers?: { [name: string]: string }; query?: string }
 

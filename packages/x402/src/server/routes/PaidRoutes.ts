@@ -2,36 +2,9 @@
 import { OptionsError } from '../../errors.js'
 import type { Route } from '../gate/GateOptions.js'
 import { json } from '../gate/responses.js'
-import { maxOverrides, overridesOf } from './methodOverrides.js'
+import { type GateRequest, maxOverrides, overridesOf, type RequestPath } from './GateRequest.js'
 import { type Match, RouteTable } from './RouteTable.js'
 import { targetProblem } from './requestTarget.js'
-import { urlOf } from './urlOf.js'
-
-/** The path of a request, as known to an adapter. */
-export type RequestPath = {
-  /** The whole path that the router matches, with every prefix. */
-  readonly path: string
-  /**
-   * How many segments of the path precede the place where the gate is mounted. Keys may be relative to each of them.
-   *
-   * @default 0
-   */
-  readonly depth?: number | undefined
-  /** The path as it was sent, if the router matches another. */
-  readonly sent?: string | undefined
-  /**
-   * The request target with its query, in each form that a handler can read. All of them are checked.
-   *
-   * @default the URL of the request
-   */
-  readonly targets?: readonly string[] | undefined
-  /**
-   * Whether a prefix may have been removed that the adapter cannot see.
-   *
-   * @default false
-   */
-  readonly isPrefixUnknown?: boolean | undefined
-}
 
 export type PaidRoute = { readonly key: string; readonly route: Route }
 
@@ -92,15 +65,15 @@ export class PaidRoutes {
    * Refuses a target that programs may read differently, because the client must be shown the price of the resource it
    * is served.
    */
-  refusalOf(request: Request, { key, route }: PaidRoute, target: RequestPath): Response | undefined {
-    const { origin, pathname } = urlOf(request)
+  refusalOf({ request, url, path }: GateRequest, { key, route }: PaidRoute): Response | undefined {
+    const { origin, pathname } = url
     const allowsRepeated = route.repeatedParameters === 'allow'
-    const rules = { isPricedByFunction: isPricedByFunction(route), allowsRepeated }
-    for (const one of new Set(target.targets ?? [request.url])) {
+    const rules = { isPricedByFunction: hasDynamicPrice(route), allowsRepeated }
+    for (const one of new Set(path.targets ?? [request.url])) {
       const problem = targetProblem(one, origin, rules)
       if (problem !== undefined) return ambiguous(problem)
     }
-    const isExact = (): boolean => this.#table.isExact(key, ...this.#placed(pathname, target.depth ?? 0))
+    const isExact = (): boolean => this.#table.isExact(key, ...this.#placed(pathname, path.depth ?? 0))
     return rules.isPricedByFunction && !isExact() ? ambiguous('is not written exactly like its route') : undefined
   }
 
@@ -146,8 +119,9 @@ function isBelow(path: string, base: string): boolean {
   return base !== '' && (path.startsWith(`${base}/`) || path.startsWith(`${base}?`) || path === base)
 }
 
-function isPricedByFunction({ accepts }: Route): boolean {
-  return [accepts].flat().some((one) => typeof one?.price === 'function' || typeof one?.payTo === 'function')
+/** Whether a function chooses a price or a payee of the route. */
+export function hasDynamicPrice(route: Route | undefined): boolean {
+  return [route?.accepts].flat().some((one) => typeof one?.price === 'function' || typeof one?.payTo === 'function')
 }
 
 function ambiguous(problem: string): Response {

@@ -26,7 +26,7 @@ async function requirements(secret?: string, supported?: string) {
   return new Requirements([await stubChain(ledger)], facilitators, secret)
 }
 
-const request = ask('/a')
+const priced = { request: ask('/a'), isSafe: true, quoteBinding: '' }
 
 function paying(accepted: PaymentRequirements): PaymentPayload {
   return { x402Version: 2, accepted: JSON.parse(JSON.stringify(accepted)), payload: {} } as never
@@ -45,12 +45,12 @@ test('builds requirements from dollars, base units and functions', async () => {
     maxTimeoutSeconds: 60,
     extra,
   }
-  assert.deepEqual(await given.build(accept, request, ''), expected)
+  assert.deepEqual(await given.build(accept, priced), expected)
   const amount = { ...price, price: { asset: '0', amount: '7', extra: { unit: 'ALGO' } } }
-  const built = (await given.build(amount, request, ''))!
+  const built = (await given.build(amount, priced))!
   assert.deepEqual([built.asset, built.amount, built.extra], ['0', '7', { unit: 'ALGO', feePayer }])
   const functions = { ...price, price: async () => '$0.02', payTo: () => seller, paymentFlow: 'upfront' as const }
-  const dynamic = (await given.build(functions, request, ''))!
+  const dynamic = (await given.build(functions, priced))!
   assert.equal(dynamic.amount, '20000')
   assert.equal(dynamic.extra['paymentFlow'], 'upfront')
   assert.match(String(dynamic.extra['quote']), /^\d+\.[\w-]{43}$/)
@@ -59,12 +59,9 @@ test('builds requirements from dollars, base units and functions', async () => {
 test('a price in dollars is paid in extra.asset, with its decimals', async () => {
   const given = await requirements()
   // ALGO has six decimals, like the dollar. `extra.asset` itself is not sent to the buyer.
-  const built = (await given.build({ ...price, price: '1.5', extra: { asset: 0 } }, request, ''))!
+  const built = (await given.build({ ...price, price: '1.5', extra: { asset: 0 } }, priced))!
   assert.deepEqual([built.asset, built.amount, built.extra], ['0', '1500000', { feePayer }])
-  await assert.rejects(
-    given.build({ ...price, extra: { asset: 'USDC' } }, request, ''),
-    /extra.asset is not an asset id/,
-  )
+  await assert.rejects(given.build({ ...price, extra: { asset: 'USDC' } }, priced), /extra.asset is not an asset id/)
 })
 
 test('refuses invalid routes', async () => {
@@ -81,14 +78,14 @@ test('refuses invalid routes', async () => {
     [{ ...price, maxTimeoutSeconds: 1.5 }, /maxTimeoutSeconds/],
   ]
   for (const [accept, expected] of bad) {
-    await assert.rejects(async () => given.build(accept as Accept, request, ''), expected)
+    await assert.rejects(async () => given.build(accept as Accept, priced), expected)
   }
   await assert.rejects(requirements('short'), /fewer than 16 characters/)
 })
 
 test('matches a payment by all terms', async () => {
   const given = await requirements()
-  const current = [(await given.build({ ...price, extra: { a: { x: 1, y: 2 } } }, request, ''))!]
+  const current = [(await given.build({ ...price, extra: { a: { x: 1, y: 2 } } }, priced))!]
   const find = (change: object) => given.find(paying({ ...current[0]!, ...change }), current, '')
   assert.deepEqual(find({}), current[0])
   assert.deepEqual(find({ extra: { ...current[0]!.extra, a: { y: 2, x: 1 }, more: true } }), current[0])
@@ -115,7 +112,7 @@ test('A15 offers both ids of the network, the older one first, for either id tha
   for (const listed of [older, network]) {
     const given = await requirements(undefined, listed)
     for (const dynamic of [price, { ...price, price: () => '$0.01' }]) {
-      const current = [(await given.build(dynamic, request, ''))!]
+      const current = [(await given.build(dynamic, priced))!]
       const offered = given.inBothIds(current)
       assert.deepEqual(
         offered,
@@ -128,7 +125,7 @@ test('A15 offers both ids of the network, the older one first, for either id tha
 
 test('A15 a quote is valid for both ids of its network', async () => {
   const given = await requirements()
-  const quoted = (await given.build({ ...price, price: () => '$0.01' }, request, 'GET /a'))!
+  const quoted = (await given.build({ ...price, price: () => '$0.01' }, { ...priced, quoteBinding: 'GET /a' }))!
   for (const one of given.inBothIds([quoted])) {
     assert.equal(given.find(paying(one), [], 'GET /a')?.network, one.network)
   }
@@ -139,7 +136,7 @@ test('A15 a quote is valid for both ids of its network', async () => {
 test('a quote is valid for its request, until it expires, with the same secret', async (t) => {
   const secret = 'a secret that is long enough'
   const [given, replica, stranger] = [await requirements(secret), await requirements(secret), await requirements()]
-  const quoted = (await given.build({ ...price, price: () => '$0.01' }, request, 'GET /a'))!
+  const quoted = (await given.build({ ...price, price: () => '$0.01' }, { ...priced, quoteBinding: 'GET /a' }))!
   const payment = paying(quoted)
   assert.ok(given.find(payment, [], 'GET /a'))
   assert.ok(replica.find(payment, [], 'GET /a'))

@@ -11,7 +11,7 @@ import {
 import { type Chain, ChainError, checkAddress, isLocalName, isUnset, parseAssetId } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
 import type { Facilitators } from '../exchange/Facilitators.js'
-import { isSafe } from './isSafe.js'
+import type { GateRequest } from './GateRequest.js'
 
 /** A value, or a function that chooses it for each request. */
 export type Dynamic<T> = T | ((request: Request) => T | Promise<T>)
@@ -63,6 +63,9 @@ const localHint = 'Open it with `Chain.open({ network: "local" })`, and pass it 
 
 /** The options of a route that a requirement depends on. */
 export type SettleFirstOptions = { readonly settleFirstAbove?: Price | undefined }
+
+/** The parts of a request that its price depends on. */
+export type PricedRequest = Pick<GateRequest, 'request' | 'isSafe' | 'quoteBinding'>
 
 /** The part of a requirement that does not depend on the facilitator. */
 export type Terms = { readonly payTo: string } & AssetAmount
@@ -143,21 +146,19 @@ export class Requirements {
   }
 
   /**
-   * Builds the requirement for one request; undefined if no facilitator serves its network now. `binding` contains
-   * everything in the request that the price may depend on.
+   * Builds the requirement for one request; undefined if no facilitator serves its network now.
    */
   async build(
     accept: Accept,
-    request: Request,
-    binding: string,
+    priced: PricedRequest,
     route: SettleFirstOptions = {},
   ): Promise<PaymentRequirements | undefined> {
     const chain = this.chainOf(accept)
     const kind = this.#facilitators.kindFor(chain)
     if (kind === undefined) return undefined
-    const terms = await this.terms(accept, request)
+    const terms = await this.terms(accept, priced.request)
     const { payTo, asset, amount, extra: ownExtra } = terms
-    const isSettledFirst = await this.#isSettledFirst(accept, route, request, terms)
+    const isSettledFirst = await this.#isSettledFirst(accept, route, priced, terms)
     const { asset: _, ...extra } = accept.extra ?? {}
     const requirement: PaymentRequirements = {
       scheme: 'exact',
@@ -174,14 +175,14 @@ export class Requirements {
       },
     }
     const isDynamic = typeof accept.price === 'function' || typeof accept.payTo === 'function'
-    return isDynamic ? this.#quoted(requirement, binding) : requirement
+    return isDynamic ? this.#quoted(requirement, priced.quoteBinding) : requirement
   }
 
   /** The work of a handler for an unsafe method cannot be undone, so it is paid for first. */
   async #isSettledFirst(
     accept: Accept,
     { settleFirstAbove }: SettleFirstOptions,
-    request: Request,
+    { isSafe }: PricedRequest,
     { asset, amount }: Terms,
   ): Promise<boolean> {
     if (accept.paymentFlow === 'upfront') return true
@@ -189,7 +190,7 @@ export class Requirements {
       const limit = await this.amount(settleFirstAbove, accept)
       if (limit.asset !== asset || BigInt(amount) > BigInt(limit.amount)) return true
     }
-    return accept.paymentFlow === undefined && !isSafe(request)
+    return accept.paymentFlow === undefined && !isSafe
   }
 
   /** The requirements for buyers, each with both ids of its network. Published buyers compare the strings. */

@@ -1,0 +1,499 @@
+/**
+ * A paid request, from its payment to the delivery of its answer: a state machine. {@link transitions} lists its states
+ * and the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
+ * remains if the gate is killed in a state.
+ *
+ * Transitions exclude each other: the state changes before the first `await` of a function that the handler, the client
+ * or a timer may call. The stores fence off other gates.
+ */
+import * as Tracing from '@latchkey/algod/tracing'
+import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
+import { PartyError } from '../../errors.js'
+import type { GateEvents } from '../gate/GateEvents.js'
+import * as responses from '../gate/responses.js'
+import { newId } from '../routes/GateRequest.js'
+import type { ClaimEnd, ClaimResult, ClaimStore } from '../store/Claims.js'
+import type { HeldAnswer } from '../store/HeldAnswer.js'
+import type { Admission, Decision, GateResponse } from './Admission.js'
+import type { Facilitators } from './Facilitators.js'
+import * as LedgerPayment from './LedgerPayment.js'
+import type { PaidRequest } from './PaidRequest.js'
+import type { Lease, Renewals } from './Renewals.js'
+import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
+import type { Unfinished } from './Unfinished.js'
+
+/** For each state, the functions that leave it, and the states that they lead to. */
+export const transitions = {
+  offered: { verify: ['verified', 'refused'], claim: ['claimed', 'busy', 'refused'] },
+  verified: { claim: ['claimed', 'busy', 'refused'] },
+  claimed: {
+    check: ['open', 'refused'],
+    settle: ['settling', 'busy'],
+    start: ['running', 'busy', 'open'],
+    replace: ['lost'],
+  },
+  settling: { settle: ['settled', 'open', 'refused'] },
+  settled: { start: ['running', 'busy', 'open'], deliver: ['delivered', 'busy'] },
+  running: { answer: ['answered'], cancel: ['open', 'refused'], replace: ['lost'], abandon: ['open'] },
+  answered: { answer: ['busy', 'open', 'refused'], settle: ['settling'], deliver: ['delivered', 'busy'] },
+  lost: { answer: ['answered'], cancel: ['open'], settle: ['settling', 'busy'], abandon: ['open'] },
+  delivered: { reopen: ['open'] },
+  busy: { reopen: ['open'] },
+  open: {},
+  refused: {},
+} as const
+
+export type State = keyof typeof transitions
+
+const nextStates = new Map(
+  Object.entries(transitions).map(([state, functions]) => [state, new Set<State>(Object.values(functions).flat())]),
+)
+
+/** The parts of a gate that its exchanges share. */
+export type ExchangeParts = {
+  readonly facilitators: Facilitators
+  readonly claims: ClaimStore
+  readonly renewals: Renewals
+  readonly unfinished: Unfinished
+  readonly cors: boolean | readonly string[]
+  /** Completes a response of the gate. */
+  readonly respond: (request: Request, response: Response) => GateResponse
+  readonly events: GateEvents
+  /** Never throws. */
+  readonly onError: (error: unknown) => void
+  /** Called when a facilitator reports that another gate has a payment. Never throws. */
+  readonly onClaimedElsewhere: (transactionId: string) => void
+}
+
+/** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
+const graceMs = 60_000
+const settleMs = 240_000
+/** An answer is no longer stored this long before its claim ends, because another request may get the claim. */
+const holdMarginMs = 30_000
+/** How long a claim is kept after its payment has expired. */
+const keepClaimRounds = 1_000n
+/** A transaction is valid for at most 1,000 rounds, and a node may lag behind the buyer's node. */
+const maxAheadRounds = 2_000n
+
+export class PaidExchange {
+  readonly #gate: ExchangeParts
+  readonly #paid: PaidRequest
+  #state: State = 'offered'
+  /** Set by `verify`. */
+  #ledger!: LedgerPayment.LedgerStatus
+  /** Whether the payment was claimed here before. */
+  #isKnown = false
+  /** The claim of this request. Set by `claim`. */
+  #lease!: Lease
+  #claimed!: ClaimResult
+  /** Set by `settle`. */
+  #receipt: SettleResponse | undefined
+  /** The headers of the receipt, if the payment was settled before the handler runs. */
+  #paidHeaders: responses.HeaderList = []
+  #handlerEndMs = 0
+  #slowTimer: ReturnType<typeof setTimeout> | undefined
+  #onHandlerEnd = (): void => {}
+  #disconnection: Promise<void> | undefined
+  /** Whether the answer could not be stored and was dropped. Its claim then stays used up. */
+  #isAnswerDropped = false
+
+  constructor(gate: ExchangeParts, paid: PaidRequest) {
+    this.#gate = gate
+    this.#paid = paid
+  }
+
+  async decide(): Promise<Decision> {
+    const refusal = (await this.#verify()) ?? (await this.#claim()) ?? (await this.#check())
+    if (refusal !== undefined) return refusal
+    if (this.#isAnswered) return this.#redeliver()
+    const problem = (this.#paid.isSettledFirst ? await this.#settle() : undefined) ?? (await this.#start())
+    if (problem !== undefined) return problem
+    if (this.#receipt !== undefined) this.#paidHeaders = await this.#headersOf(this.#receipt)
+    return { type: 'paid', admission: this.#admission() }
+  }
+
+  /** Looks the payment up on the ledger, and has a new one verified by a facilitator. Nothing is stored yet. */
+  async #verify(): Promise<GateResponse | undefined> {
+    const { chain, payment } = this.#paid
+    this.#ledger = await LedgerPayment.lookUp(chain, payment)
+    const { state, round } = this.#ledger
+    if (state === 'expired') return this.#refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
+    // Such a payment would be claimed and stay undecided for as long as its sender chooses.
+    if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
+      return this.#refuse('invalid_exact_avm_payload_validity', 'the payment is not valid yet')
+    }
+    // A payment claimed here was verified before, and would now be refused as already used.
+    this.#isKnown = await this.#gate.claims.has(payment.transactionId)
+    if (!this.#isVerifiable || this.#isKnown) return undefined
+    const problem = await this.#askFacilitator()
+    if (problem !== undefined) return this.#refuse(problem.code, problem.message)
+    this.#enter('verified')
+    return undefined
+  }
+
+  /** Stores the claim, so that the payment opens no other request. */
+  async #claim(): Promise<GateResponse | undefined> {
+    const { request, chain, requirement, payment, binding, proof, event } = this.#paid
+    // A client that has disconnected is not charged.
+    if (request.request.signal.aborted) return this.#refuse('Payment required')
+    const { state, round } = this.#ledger
+    const { result, lease } = await this.#gate.renewals.claim(payment.transactionId, {
+      owner: newId(),
+      binding,
+      proof,
+      nowMs: Date.now(),
+      leaseMs: handlerMs(requirement) + settleMs,
+      network: chain.caip2,
+      round,
+      forgetRound: payment.lastValid + keepClaimRounds,
+      // A payment that was settled elsewhere is refused, and is not a sale here.
+      sale: state === 'unsubmitted' || this.#isKnown ? this.#gate.events.saleOf(event, 'verified') : undefined,
+    })
+    if (result.type === 'taken') {
+      return this.#refuse('payment_already_used', 'this payment was already used for a request')
+    }
+    if (result.type === 'busy') return this.#busy()
+    this.#enter('claimed')
+    this.#claimed = result
+    this.#lease = lease
+    return undefined
+  }
+
+  /** Ends the claim if the request must not continue with it. */
+  async #check(): Promise<GateResponse | undefined> {
+    const { claimsId, isOfEarlierClaim } = this.#paid
+    const isNew = this.#claimed.type === 'new'
+    // The facilitator was asked on behalf of the lost claims, and grants what belongs to them.
+    if (this.#gate.claims.id !== claimsId) {
+      await this.#release(isNew ? 'forgotten' : 'open')
+      return this.#respond(responses.unavailable(503))
+    }
+    // The claim was deleted since the lookup, perhaps the one for which the requirement was accepted.
+    const isForgotten = isNew && (this.#isKnown || isOfEarlierClaim)
+    if (isForgotten || (isNew && this.#ledger.state !== 'unsubmitted')) {
+      await this.#release('forgotten')
+      if (isForgotten) return this.#respond(responses.unavailable(503))
+      // It was settled for another server, or for one that lost its claims.
+      return this.#paid.refuse('payment_already_used', 'this payment was settled before it was sent here')
+    }
+    if (!this.#isVerifiable || !this.#isKnown || this.#isAnswered) return undefined
+    const problem = await this.#askFacilitator().catch(async (error: unknown) => {
+      await this.#release('open')
+      throw error
+    })
+    if (problem === undefined) return undefined
+    await this.#release('open')
+    return this.#paid.refuse(problem.code, problem.message)
+  }
+
+  /** Has the payment settled. The facilitator answers the same however often it is asked. */
+  async #settle(): Promise<GateResponse | undefined> {
+    const { facilitators, renewals, events, onError, onClaimedElsewhere } = this.#gate
+    const { request, payment, event, required } = this.#paid
+    // An answer that is stored can be settled by any gate. A handler runs for the holder of the claim only.
+    if (this.#state !== 'answered' && !renewals.isHeld(this.#lease)) return this.#letGo()
+    this.#enter('settling')
+    const { state, settledRound } = this.#ledger
+    const isOnLedger = state === 'settled'
+    const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, facilitators, onError }
+    const result = await traced('gate.settle', () => settlePayment(settling))
+    if (result.state === 'settled') {
+      this.#enter('settled')
+      this.#receipt = result.receipt
+      events.settled(event, result.round)
+      return undefined
+    }
+    if (result.state === 'pending') {
+      events.pending(event)
+      await this.#release('open')
+      return this.#respond(responses.pending(result.receipt, result.status))
+    }
+    if (result.isClaimedElsewhere) onClaimedElsewhere(payment.transactionId)
+    const { errorReason, errorMessage } = result.receipt
+    events.refused(event, { code: errorReason!, message: errorMessage! })
+    await this.#release('forgotten')
+    return this.#respond(responses.notSettled(result.receipt, required))
+  }
+
+  /** Lets the handler run, if the claim is still this request's. */
+  async #start(): Promise<GateResponse | undefined> {
+    const isSettled = this.#receipt !== undefined
+    // Another request may get the claim before the handler ends.
+    if (isSettled && performance.now() > this.#lease.startMs + settleMs) return this.#letGo()
+    if (!(await this.#begin())) return this.#busy()
+    this.#enter('running')
+    if (!isSettled) this.#gate.events.verified(this.#paid.event)
+    return undefined
+  }
+
+  /** Records the start of a handler that must not run twice. */
+  async #begin(): Promise<boolean> {
+    const { isUpgrade, isSafe } = this.#paid.request
+    // A payment opens one connection.
+    if (isUpgrade) return this.#end('served')
+    // A stream that breaks is produced again, even after its gate was killed, because the start of its handler is not
+    // recorded.
+    if (this.#isStreamed) return this.#gate.renewals.isHeld(this.#lease)
+    if (isSafe) return true
+    try {
+      return await this.#gate.renewals.begin(this.#lease)
+    } catch (error) {
+      await this.#release('open')
+      throw error
+    }
+  }
+
+  #admission(): Admission {
+    const { request, requirement, payment, event } = this.#paid
+    this.#handlerEndMs = performance.now() + handlerMs(requirement)
+    if (this.#isOnce || (this.#isStreamed && !request.isUpgrade)) {
+      // A stream that runs longer than its claim does not open a second one.
+      const onSlow = (): unknown => (this.#isOnce ? this.#replace() : this.#end('served'))
+      this.#slowTimer = setTimeout(onSlow, handlerMs(requirement))
+      this.#slowTimer.unref?.()
+    }
+    const settled = this.#receipt
+    return {
+      payer: payment.payer,
+      transactionId: payment.transactionId,
+      payment: () => event.status.current,
+      settled,
+      isStreamed: this.#isStreamed,
+      headers: settled === undefined ? responses.corsHeaders(request.request, this.#gate.cors) : this.#paidHeaders,
+      settle: (answer) => this.#answer(answer),
+      cancel: () => this.#cancel(),
+      disconnected: () => {
+        this.#disconnection ??= this.#abandon()
+        return this.#disconnection
+      },
+      undelivered: () => this.#reopen(),
+    }
+  }
+
+  /** Takes the handler's answer. */
+  async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | GateResponse> {
+    const isSettled = this.#receipt !== undefined
+    if (!isSettled && performance.now() > this.#handlerEndMs) await this.#cancel()
+    if (!this.#isRunning) return this.#respond(responses.json(504, { error: isSettled ? tooLateSettled : tooLate }))
+    this.#endHandler('answered')
+    const held = answer && responses.heldAnswer(answer)
+    try {
+      // Another request has the claim, and its answer is the one that counts.
+      if (held !== undefined && !(await this.#hold(held))) return this.#busy()
+    } catch (error) {
+      this.#gate.onError(error)
+      if (!isSettled) {
+        // Nothing is charged for an answer that would be lost with the connection.
+        this.#reportCancelled()
+        await this.#release(this.#claimed.type === 'new' ? 'forgotten' : 'open')
+        return this.#respond(responses.unavailable(503))
+      }
+      // The answer would be lost if the store and the buyer were both unreachable.
+      if (this.#isOnce && held !== undefined) this.#holdLater(held)
+    }
+    const refusal = (isSettled ? undefined : await this.#settle()) ?? (await this.#deliver())
+    if (refusal !== undefined) return refusal
+    return { headers: isSettled ? this.#paidHeaders : await this.#headersOf(this.#receipt!) }
+  }
+
+  /** Uses the payment up. Its answer is sent after that, and kept for a while. */
+  async #deliver(): Promise<GateResponse | undefined> {
+    if (!(await this.#end('served'))) return this.#busy()
+    this.#enter('delivered')
+    return undefined
+  }
+
+  /** Sends the answer of an earlier request after its payment is settled. */
+  async #redeliver(): Promise<Decision> {
+    const stored = this.#claimed.type === 'held' ? this.#claimed.answer : undefined
+    const answer = stored ?? (await this.#replace())
+    if (stored === undefined) {
+      const { transactionId } = this.#paid.payment
+      const message = `the response paid for by ${transactionId} was lost, and its handler does not run again`
+      this.#gate.onError(new PartyError('answer_lost', message))
+    }
+    const refusal = (await this.#settle()) ?? (await this.#deliver())
+    if (refusal !== undefined) return refusal
+    const response = responses.held(answer, await this.#headersOf(this.#receipt!))
+    return { type: 'response', response, undelivered: () => this.#reopen() }
+  }
+
+  /** The handler failed. A payment that was sent before may be on the ledger now or later, so its claim is kept. */
+  async #cancel(): Promise<void> {
+    if (!this.#isRunning) return
+    const isKept = this.#receipt !== undefined || this.#claimed.type !== 'new'
+    this.#endHandler(isKept ? 'open' : 'refused')
+    if (this.#receipt === undefined) this.#reportCancelled()
+    await this.#end(isKept ? 'open' : 'forgotten')
+  }
+
+  /** The client has left. Waits for the handler, and gives it up when its time is up. */
+  async #abandon(): Promise<void> {
+    const { isUpgrade, isSafe } = this.#paid.request
+    if (!this.#isRunning || isUpgrade) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.max(0, this.#handlerEndMs - performance.now()))
+      timer.unref?.()
+      this.#onHandlerEnd = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    if (!this.#isRunning) return
+    if (isSafe || this.#isStreamed) return this.#cancel()
+    this.#endHandler('open')
+    await this.#holdReplacement()
+    await this.#end('open')
+  }
+
+  /** Replaces an answer that no gate has. The replacement is stored, so that each repeat gets the same one. */
+  async #replace(): Promise<HeldAnswer> {
+    this.#enter('lost')
+    return this.#holdReplacement()
+  }
+
+  /** The client did not get the whole answer, and may send the payment again. */
+  async #reopen(): Promise<void> {
+    // The claim of a busy request may be its own after all, if the store failed.
+    if (this.#isAnswerDropped || (this.#state !== 'delivered' && this.#state !== 'busy')) return
+    await this.#release('open')
+  }
+
+  /** @throws Error for a transition that is not listed, so that nothing is served after it */
+  #enter(state: State): void {
+    if (!nextStates.get(this.#state)!.has(state)) {
+      throw new Error(`a paid request that is ${this.#state} cannot become ${state}`)
+    }
+    this.#state = state
+  }
+
+  #endHandler(state: 'answered' | 'open' | 'refused'): void {
+    this.#enter(state)
+    clearTimeout(this.#slowTimer)
+    this.#onHandlerEnd()
+  }
+
+  /** Whether the handler has neither ended nor been given up. */
+  get #isRunning(): boolean {
+    return this.#state === 'running' || this.#state === 'lost'
+  }
+
+  /** Whether a facilitator decides if the payment is valid before the handler runs. */
+  get #isVerifiable(): boolean {
+    return this.#ledger.state === 'unsubmitted' && !this.#paid.isSettledFirst
+  }
+
+  /** Whether the answer of an earlier request is sent, because the handler must not run again. */
+  get #isAnswered(): boolean {
+    if (this.#claimed.type !== 'held') return false
+    // A stream whose copy had no room is produced again, like one that is too long for a copy.
+    const isMadeAgain = this.#paid.request.isSafe || this.#paid.isStreamed
+    return this.#claimed.answer !== undefined || !isMadeAgain
+  }
+
+  get #isStreamed(): boolean {
+    return this.#paid.isStreamed && this.#receipt !== undefined
+  }
+
+  /**
+   * Whether the work of the handler cannot be undone and must not be repeated, neither after the claim has expired nor
+   * without an answer.
+   */
+  get #isOnce(): boolean {
+    return this.#receipt !== undefined && !this.#isStreamed && !this.#paid.request.isSafe
+  }
+
+  /** Returns the reason why the payment is not valid. */
+  async #askFacilitator(): ReturnType<typeof verifyPayment> {
+    const { facilitators, onClaimedElsewhere } = this.#gate
+    const verifying = { ...this.#paid, requestId: this.#paid.request.id, facilitators }
+    const problem = await traced('gate.verify', () => verifyPayment(verifying))
+    if (problem?.isClaimedElsewhere) onClaimedElsewhere(this.#paid.payment.transactionId)
+    return problem
+  }
+
+  /** A payment that was sent before may be on the ledger now or later, although its handler failed this time. */
+  #reportCancelled(): void {
+    const [{ events }, { event }] = [this.#gate, this.#paid]
+    if (this.#ledger.state === 'settled') events.settled(event, this.#ledger.settledRound)
+    else if (this.#claimed.type === 'new') events.cancelled(event)
+    else events.pending(event)
+  }
+
+  /** @returns false if another request has the claim */
+  async #hold(answer: HeldAnswer): Promise<boolean> {
+    const { transactionId, owner, fence } = this.#lease
+    return (await this.#gate.claims.hold(transactionId, owner, answer, fence)) !== false
+  }
+
+  #holdLater(answer: HeldAnswer): void {
+    const untilMs = this.#lease.startMs + handlerMs(this.#paid.requirement) + settleMs - holdMarginMs
+    const onLost = (): void => {
+      this.#isAnswerDropped = true
+    }
+    this.#gate.unfinished.holdLater(this.#lease, { answer, untilMs, onLost })
+  }
+
+  /** Never throws. */
+  async #holdReplacement(): Promise<HeldAnswer> {
+    const replacement = responses.lostAnswer(this.#paid.payment.transactionId)
+    await this.#hold(replacement).catch(this.#gate.onError)
+    return replacement
+  }
+
+  /** Ends a claim that the payment may be sent with again, or deletes it. */
+  async #release(end: 'open' | 'forgotten'): Promise<void> {
+    this.#enter(end === 'open' ? 'open' : 'refused')
+    await this.#end(end)
+  }
+
+  /**
+   * Never throws, because a settled payment must be answered even if the store fails.
+   *
+   * @returns false if another request has the claim, or may have it; the answer must then not be sent
+   */
+  #end(end: ClaimEnd): Promise<boolean> {
+    return this.#gate.unfinished.finish(this.#lease, end)
+  }
+
+  async #headersOf(receipt: SettleResponse): Promise<responses.HeaderList> {
+    const { request, issuePass } = this.#paid
+    const headers = [...responses.paidHeaders(receipt), ...responses.corsHeaders(request.request, this.#gate.cors)]
+    return issuePass === undefined ? headers : [...headers, ...(await issuePass())]
+  }
+
+  /** A payment without a claim opens nothing. */
+  #refuse(error: string, message?: string): GateResponse {
+    this.#enter('refused')
+    return this.#paid.refuse(error, message)
+  }
+
+  /** Another request has the claim, or may have it. */
+  #busy(): GateResponse {
+    this.#enter('busy')
+    const receipt = pendingReceipt(this.#paid, 'an earlier request with this payment is being served')
+    return this.#respond(responses.pending(receipt, 503))
+  }
+
+  /** Releases the claim to other requests, one of which may already have it. */
+  async #letGo(): Promise<GateResponse> {
+    const response = this.#busy()
+    await this.#release('open')
+    return response
+  }
+
+  #respond(response: Response): GateResponse {
+    return this.#gate.respond(this.#paid.request.request, response)
+  }
+}
+
+function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
+  return Tracing.isOn() ? Tracing.span(name, { kind: 'client' }, work) : work()
+}
+
+const tooLate = 'the payment expired before the handler finished; nothing was charged'
+const tooLateSettled = 'the handler took too long; the payment is settled'
+
+function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
+  return maxTimeoutSeconds * 1000 + graceMs
+}

@@ -1,0 +1,166 @@
+/** A payment read from a request, and matched with the price of its route. */
+import * as Tracing from '@latchkey/algod/tracing'
+import {
+  PaymentHeaders,
+  type PaymentPayload,
+  type PaymentRequired,
+  type PaymentRequirements,
+  PaymentSecret,
+} from '@latchkey/x402-wire'
+import type { Chain } from '../../chain/Chain.js'
+import type { EventPayment, EventRequest } from '../gate/GateEvents.js'
+import type { Route } from '../gate/GateOptions.js'
+import type { HeaderList } from '../gate/responses.js'
+import type { Passes, PassOffer } from '../passes/Passes.js'
+import { type GateRequest, pathsOf } from '../routes/GateRequest.js'
+import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
+import type { Accept, Requirements } from '../routes/Requirements.js'
+import type { ClaimLease, ClaimStore } from '../store/Claims.js'
+import type { GateResponse } from './Admission.js'
+import { bindingOf, claimantOf, proofOf } from './Binding.js'
+import * as LedgerPayment from './LedgerPayment.js'
+import { assetOf, describePayment, PaymentStatus } from './Payment.js'
+
+/** A way to pay for a route. */
+export type RouteAccept = { readonly accept: Accept; readonly chain: Chain }
+/** A way to pay for a request, with its price. */
+export type PricedAccept = RouteAccept & { readonly requirement: PaymentRequirements }
+
+/** The price of a request. */
+export type Offer = {
+  readonly request: GateRequest
+  readonly paidRoute: PaidRoute
+  /** The ways to pay that a facilitator serves now. */
+  readonly accepts: readonly PricedAccept[]
+  /** Whether a way to pay lets the response be streamed, even one that no facilitator serves now. */
+  readonly isStreamed: boolean
+  readonly required: PaymentRequired
+  readonly pass: PassOffer | undefined
+  /** The request as reported to hooks. */
+  readonly event: EventRequest
+}
+
+/** A request with a payment that matches its route. */
+export type PaidRequest = {
+  readonly request: GateRequest
+  readonly chain: Chain
+  /** The payload in the form that facilitators get. */
+  readonly payload: PaymentPayload
+  readonly requirement: PaymentRequirements
+  readonly required: PaymentRequired
+  readonly payment: LedgerPayment.LedgerPayment
+  readonly binding: string
+  readonly proof: ClaimLease['proof']
+  readonly claimant: string
+  /** The id of the claim store when the claimant was computed. The id changes if the store loses its claims. */
+  readonly claimsId: string
+  /** Whether the payment is settled before the handler runs. */
+  readonly isSettledFirst: boolean
+  readonly isStreamed: boolean
+  /** Whether the requirement is not a current one, but that of an earlier claim. The claim must then exist. */
+  readonly isOfEarlierClaim: boolean
+  readonly refuse: (error: string, message?: string) => GateResponse
+  /** The payment as reported to hooks. */
+  readonly event: EventPayment
+  /** Returns the headers of the pass that the buyer gets after settlement; undefined if there are no passes. */
+  readonly issuePass: (() => Promise<HeaderList>) | undefined
+}
+
+/** The parts of a gate that payments are read with. */
+export type PaidRequestParts = {
+  readonly requirements: Requirements
+  readonly claims: ClaimStore
+  readonly passes: Passes
+  readonly refuse: (offer: Offer, error: string, message?: string, paid?: EventPayment) => GateResponse
+}
+
+/** Reads the payment of a request, and refuses one that is not for the offer. */
+export async function read(
+  { requirements, claims, passes, refuse }: PaidRequestParts,
+  offer: Offer,
+  header: string,
+): Promise<PaidRequest | GateResponse> {
+  const { request, paidRoute, required, pass } = offer
+  const { key, route } = paidRoute
+  const invalid = (message: string): GateResponse => refuse(offer, 'invalid_payload', message)
+  const payload = decode(header)
+  if (typeof payload === 'string') return invalid(payload)
+  if (!isForThis(payload, required)) return invalid('the payment is for another resource')
+  const current = offer.accepts.map(({ requirement }) => requirement)
+  const found = requirements.find(payload, current, request.quoteBinding)
+  const requirement = found ?? (await claimedRequirement(payload, requirements, claims))
+  if (requirement === undefined) return refuse(offer, 'No matching payment requirements')
+  const chain = requirements.chainOf(requirement)
+  const payment = LedgerPayment.parse(payload, requirement, chain)
+  if (typeof payment === 'string') return invalid(payment)
+  const proof = PaymentSecret.read(payload)
+  if (typeof proof === 'string') return invalid(proof)
+  if (Tracing.isOn()) {
+    Tracing.annotate({ [Tracing.names.payment]: payment.transactionId, [Tracing.names.network]: chain.caip2 })
+  }
+  const asset = await assetOf(chain, requirement.asset)
+  const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
+  const event = { ...offer.event, chain, status, ledger: payment }
+  const isOfEarlierClaim = found === undefined
+  const claimsId = claims.id
+  return {
+    request,
+    chain,
+    payload: PaymentSecret.strip(payload),
+    requirement,
+    required,
+    payment,
+    binding: bindingOf(request, proof, [
+      ...(isPricedByRequest(route) ? [request.quoteBinding, ...pathsOf(request)] : []),
+      ...(pass === undefined ? [] : [pass.terms.scope]),
+    ]),
+    proof: proofOf(proof),
+    claimant: claimantOf(claimsId, request),
+    claimsId,
+    // The messages of an upgraded connection are its answer.
+    isSettledFirst: requirement.extra['paymentFlow'] === 'upfront' || request.isUpgrade || isOfEarlierClaim,
+    isStreamed: request.isUpgrade || offer.isStreamed,
+    isOfEarlierClaim,
+    issuePass:
+      pass === undefined
+        ? undefined
+        : () => passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder: proof.hash }),
+    refuse: (error, message) => refuse(offer, error, message, event),
+    event,
+  }
+}
+
+/** The requirement of a payment that was claimed here and whose price has changed since. */
+async function claimedRequirement(
+  payload: PaymentPayload,
+  requirements: Requirements,
+  claims: ClaimStore,
+): Promise<PaymentRequirements | undefined> {
+  const accepted = requirements.claimed(payload)
+  if (accepted === undefined) return undefined
+  const payment = LedgerPayment.parse(payload, accepted, requirements.chainOf(accepted))
+  // The transaction has the amount and the payee of the claim.
+  return typeof payment !== 'string' && (await claims.has(payment.transactionId)) ? accepted : undefined
+}
+
+/** Whether the price of a route may differ between requests. A claim is then bound to the same values as its quote. */
+function isPricedByRequest(route: Route): boolean {
+  return hasDynamicPrice(route) || route.varyBy !== undefined
+}
+
+function decode(header: string): PaymentPayload | string {
+  try {
+    return PaymentHeaders.decodePayment(header)
+  } catch (error) {
+    if (error instanceof PaymentHeaders.HeaderError) return error.message
+    throw error
+  }
+}
+
+/** Checks that the payment names this resource. The host may differ, because servers have several names. */
+function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boolean {
+  if (resource?.url === undefined || resource.url === required.resource.url) return true
+  if (!URL.canParse(resource.url)) return false
+  const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
+  return paid.pathname === current.pathname && paid.search === current.search
+}
