@@ -1,57 +1,62 @@
-// Reduces the description of the daemon's API to the parts that a page uses: routes, how to read responses, and the
-// texts of errors. The documentation of every member would otherwise be in each bundle.
+// Reduces the description of the daemon's API, and the lists of errors, to the parts that a page uses. The documentation
+// of every member and error would otherwise be in each bundle.
+import { errors as algorandErrors } from '@latchkey/algorand'
 import { apiErrors, descriptions, readingOf } from '@latchkey/kmd-api'
 import * as groups from '@latchkey/kmd-api/operations'
 
 const routes = mapValues(descriptions, ({ method, path, once }) => ({ method, path, once }))
-const errors = mapValues(apiErrors, ({ message, hint }) => ({ message, hint }))
+const texts = mapValues(apiErrors, ({ message, hint }) => ({ message, hint }))
+// Each function of the package has a message of its own.
+const hints = mapValues(algorandErrors, ({ hint }) => ({ hint }))
 
 const replacements = {
+  'algorand/dist/errors.js': `export const errors = ${JSON.stringify(hints)}`,
   // No page lists the operations or serves documents.
-  'operations.js': `export const descriptions = ${JSON.stringify(routes)}, operations = [], documentAccess = {}`,
-  'apiErrors.js': `export const apiErrors = ${JSON.stringify(errors)}`,
-  // The operations below have readings instead of schemas.
-  'Reading.js': 'export const readingOf = (reading) => reading',
+  'kmd-api/dist/operations.js': `export const descriptions = ${JSON.stringify(routes)}, operations = [], documentAccess = {}`,
+  'kmd-api/dist/apiErrors.js': `export const apiErrors = ${JSON.stringify(texts)}`,
+  // The operations have readings in place of schemas.
+  'kmd-api/dist/Reading.js': 'export const readingOf = (reading) => reading',
+  // Namespaces, not objects: the bundler leaves out each operation that a page does not call.
+  'kmd-api/dist/operations/index.js': Object.keys(groups)
+    .map((name) => `export * as ${name} from './${name}.js'`)
+    .join('\n'),
+  ...Object.fromEntries(
+    Object.entries(groups).map(([name, group]) => [`kmd-api/dist/operations/${name}.js`, writeGroup(group)]),
+  ),
 }
 
 export const compactApi = {
   name: 'compact-api',
   enforce: 'pre',
-  async load(id) {
-    const [, folder, file] = /kmd-api\/dist\/(operations\/)?([^/]+\.js)$/.exec(id) ?? []
-    if (folder === undefined) return replacements[file]
-    const [name, group] = Object.entries(await import(id)).find(([exported]) => exported in groups) ?? []
-    return name === undefined || file === 'index.js' ? undefined : writeGroup(name, group)
-  },
+  resolveId: (id, importer) =>
+    importer?.endsWith('kmd-api/dist/operations/index.js') ? importer.replace('index.js', id.slice(2)) : undefined,
+  load: (id) => replacements[/[^/]+\/dist\/.+$/.exec(id)?.[0]],
 }
 
-/** A module with one group of operations, without those that the daemon refuses to the console. */
-function writeGroup(name, group) {
-  const module = { constants: [], names: new Map(), functions: new Set() }
-  const operations = Object.entries(group)
-    .filter(([, { access }]) => access.console === 'allowed')
-    .map(([id, { method, path, response }]) => {
-      const reading = write(readingOf(response), module)
-      return `${id}: { method: '${method}', path: '${path}', response: ${reading} }`
-    })
-  const imports = [...module.functions].map((one) => `import { ${one} } from '@latchkey/kmd-api/rules'`)
-  return [...imports, ...module.constants, `export const ${name} = { ${operations.join(', ')} }`].join('\n')
-}
-
-/** Writes a reading. An object that several operations return is a constant. */
-function write(reading, module) {
-  if (typeof reading === 'string') return JSON.stringify(reading)
-  if (typeof reading === 'function') {
-    module.functions.add(reading.name)
-    return reading.name
+/** A module with the operations of a group. Objects that several operations return are constants. */
+function writeGroup(group) {
+  const constants = new Map()
+  const functions = new Set()
+  const write = (reading) => {
+    if (typeof reading === 'string') return `'${reading}'`
+    if (Array.isArray(reading)) return `[${reading.map(write)}]`
+    if (typeof reading === 'function') {
+      functions.add(reading.name)
+      return reading.name
+    }
+    const members = Object.entries(reading).map(([name, member]) => `${name}: ${write(member)}`)
+    if (!constants.has(reading)) constants.set(reading, [`reading${constants.size}`, members])
+    return constants.get(reading)[0]
   }
-  if (Array.isArray(reading)) return `[${reading.map((one) => write(one, module))}]`
-  const members = Object.entries(reading).map(([member, one]) => `${member}: ${write(one, module)}`)
-  if (!module.names.has(reading)) {
-    module.names.set(reading, `reading${module.constants.length}`)
-    module.constants.push(`const ${module.names.get(reading)} = { ${members.join(', ')} }`)
-  }
-  return module.names.get(reading)
+  const operations = Object.entries(group).map(
+    ([id, { method, path, response }]) =>
+      `export const ${id} = { method: '${method}', path: '${path}', response: ${write(readingOf(response))} }`,
+  )
+  return [
+    ...[...functions].map((name) => `import { ${name} } from '@latchkey/kmd-api/rules'`),
+    ...[...constants.values()].map(([name, members]) => `const ${name} = { ${members.join(', ')} }`),
+    ...operations,
+  ].join('\n')
 }
 
 function mapValues(entries, map) {

@@ -2,6 +2,39 @@
 import { fileURLToPath } from 'node:url'
 import { compactApi } from '../compactApi.mjs'
 
+const file = (folder, names) => `console/(?:${folder})(?:${names})\\.tsx?$`
+const operations = (names) => `kmd-api/dist/operations/(?:${names})Operations\\.js$`
+
+/** What several lazy views share is two files, one about agents and one about transfers, not a file for each component. */
+const groups = [
+  {
+    name: 'agents',
+    test: new RegExp(
+      [
+        'kmd-api/dist/rules/',
+        operations('agent|approval|audit'),
+        file('', 'audit'),
+        file('model/', 'agentWords|agentNetwork|auditWords'),
+        file('components/', 'AgentState|AuditRow|BudgetBars|Claim|RulesInWords|SuspendedAgents'),
+      ].join('|'),
+    ),
+    minShareCount: 2,
+  },
+  {
+    name: 'transfers',
+    test: new RegExp(
+      [
+        operations('transfer|submit|sign'),
+        file('', 'preparation|sendDrafts|signing|submission'),
+        file('model/', 'chosenAccount|sendDraft|transfer|transferChecks'),
+        file('components/', 'AccountSelect|AmountFields'),
+        file('views/', 'NoAccount|RealMoneyConfirmation|SignForm|SignResult|SubmitPanel|TransferFlow'),
+      ].join('|'),
+    ),
+    minShareCount: 2,
+  },
+]
+
 export const settings = {
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: './',
@@ -12,5 +45,6 @@ export const settings = {
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: { output: { codeSplitting: { includeDependenciesRecursively: false, groups } } },
   },
 }

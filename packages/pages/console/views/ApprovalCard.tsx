@@ -34,6 +34,8 @@ type Props = {
 /** The daemon's description of a transaction, with the names of assets if there is a node. */
 type Words = { words: readonly string[]; warnings: readonly string[]; finalWarnings: readonly string[] }
 
+type Decision = typeof approvalOperations.ApprovePayment | typeof approvalOperations.DenyPayment
+
 /** Below this the remaining time is shown in another colour. */
 const soonSeconds = 60
 
@@ -44,13 +46,13 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
   const [error, setError] = useState<string>()
   const { words, warnings, finalWarnings } = useWords(approval)
   const [first, ...rest] = words
-  const decide = async (decision: 'ApprovePayment' | 'DenyPayment'): Promise<void> => {
+  const decide = async (operation: Decision): Promise<void> => {
     if (isDeciding.current || !isSettled) return
     isDeciding.current = true
     setBusy(true)
     setError(undefined)
     try {
-      await store.daemon.call(approvalOperations[decision], { approval_id: approval.id })
+      await store.daemon.call(operation, { approval_id: approval.id })
     } catch (caught) {
       // The approval was decided elsewhere, or too late. The list shows which.
       if (!hasCode(caught, 'approval_decided', 'approval_not_found')) setError(errorMessage(caught))
@@ -103,11 +105,16 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
           class={finalWarnings.length > 0 ? 'main danger' : 'main'}
           disabled={isBusy}
           aria-disabled={!isSettled}
-          onClick={() => void decide('ApprovePayment')}
+          onClick={() => void decide(approvalOperations.ApprovePayment)}
         >
           Approve<span class="visually-hidden"> the payment of {name}</span>
         </button>
-        <button type="button" disabled={isBusy} aria-disabled={!isSettled} onClick={() => void decide('DenyPayment')}>
+        <button
+          type="button"
+          disabled={isBusy}
+          aria-disabled={!isSettled}
+          onClick={() => void decide(approvalOperations.DenyPayment)}
+        >
           Deny<span class="visually-hidden"> the payment of {name}</span>
         </button>
       </p>
