@@ -51,12 +51,17 @@ export class Algod {
    * the round in which it will arrive, because a transaction is valid for a thousand rounds at most.
    */
   async payments(count: number): Promise<Uint8Array[]> {
+    return (await this.signedPayments(count)).map((signed) => this.#request(signed))
+  }
+
+  /** The same payments without the requests around them. */
+  async signedPayments(count: number): Promise<Uint8Array[]> {
     const round = await this.round()
     return Array.from({ length: count }, (_, index) => {
       const payer = this.payers[index % payerCount]!
       const receiver = this.payers[(index + 1) % payerCount]!.publicKey
       const first = round + BigInt(Math.max(0, index - Number(windowRounds) / 2))
-      return this.#request(this.#sign(payer, receiver, ++this.#amount, first))
+      return this.#sign(payer, receiver, ++this.#amount, first)
     })
   }
 
@@ -71,9 +76,9 @@ export class Algod {
   /** Throws unless a payment with a wrong signature is refused: otherwise the measurement would be meaningless. */
   async checkThatSignaturesCount(): Promise<void> {
     const signed = this.#sign(this.payers[0]!, this.payers[1]!.publicKey, 1n, await this.round())
-    const decoded = Submission.decodeFirst(signed).signed
-    decoded.sig![0]! ^= 1
-    const status = await this.submit(Submission.encode(decoded))
+    const { signed: decoded } = Submission.decodeFirst(signed)
+    const sig = decoded.sig!.map((byte, index) => (index === 0 ? byte ^ 1 : byte))
+    const status = await this.submit(Submission.encode({ ...decoded, sig }))
     if (status !== 400) throw new Error(`a payment with a wrong signature was answered with status ${status}`)
   }
 

@@ -1,6 +1,7 @@
 /** Runs one party of paid requests in a separate process, which reports its processor time. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import type { Counts } from '../decoding/MsgpackCounts.js'
 import type { Facts } from '../devnet/Process.js'
 
 export const roles = ['buyer', 'seller', 'facilitator', 'devnet'] as const
@@ -8,19 +9,25 @@ export type Role = (typeof roles)[number]
 
 /** The options of a party. */
 export type PartyOptions = {
-  readonly role: Role
+  /** The key daemon is not part of a paid request. */
+  readonly role: Role | 'daemon'
   /** The directory of a built checkout of this repository; undefined for the published packages. */
   readonly checkout: string | undefined
   /** The facts of the devnet, for all other parties. */
   readonly devnet?: Facts | undefined
   /** The address to which this party sends its requests. */
   readonly url?: string | undefined
-  /** An empty directory. */
+  /** An empty directory; for the key daemon, its data directory. */
   readonly directory: string
+  /** Whether to count msgpack operations, which makes them slower. */
+  readonly isCounted?: boolean | undefined
 }
 
 /** The commands of a party, and its results. */
-export type Command = { readonly type: 'cpu' } | { readonly type: 'buy'; readonly count: number; readonly at: number }
+export type Command =
+  | { readonly type: 'cpu' }
+  | { readonly type: 'msgpack' }
+  | { readonly type: 'buy'; readonly count: number; readonly at: number }
 export type Purchases = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number }
 export type Message =
   | { readonly type: 'ready'; readonly value: unknown }
@@ -28,12 +35,12 @@ export type Message =
   | { readonly type: 'failed'; readonly reason: string }
 
 export class Party {
-  readonly role: Role
+  readonly role: PartyOptions['role']
   /** The address of the party, or the facts of a devnet. */
   readonly ready: unknown
   readonly #child: ChildProcess
 
-  private constructor(role: Role, child: ChildProcess, ready: unknown) {
+  private constructor(role: PartyOptions['role'], child: ChildProcess, ready: unknown) {
     this.role = role
     this.#child = child
     this.ready = ready
@@ -47,6 +54,11 @@ export class Party {
   /** Returns user and system time since the start, in milliseconds. */
   async cpuMs(): Promise<number> {
     return (await this.#call({ type: 'cpu' })) as number
+  }
+
+  /** Returns the msgpack operations since the start of a counted party. */
+  async msgpack(): Promise<Counts> {
+    return (await this.#call({ type: 'msgpack' })) as Counts
   }
 
   /** Makes a buyer buy, with some requests at a time. */

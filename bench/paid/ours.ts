@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type * as Devnets from '@latchkey/devnet'
 import type * as Http from '@latchkey/http'
+import type * as Daemons from '@latchkey/kmd'
 import type * as Clients from '@latchkey/x402/client'
 import type * as Facilitators from '@latchkey/x402/facilitator'
 import type * as Nodes from '@latchkey/x402/node'
@@ -22,6 +23,12 @@ export async function devnet({ checkout }: PartyOptions): Promise<unknown> {
   const { Devnet } = await loadEntry<typeof Devnets>(checkout!, '@latchkey/devnet')
   const { url, genesisHash, dispenser, accounts } = await Devnet.start({ port: 0 })
   return { url, genesisHash, dispenser, accounts }
+}
+
+/** Returns the address of a key daemon on the data directory. */
+export async function daemon({ checkout, directory }: PartyOptions): Promise<string> {
+  const { Daemon } = await loadEntry<typeof Daemons>(checkout!, '@latchkey/kmd')
+  return (await Daemon.start({ dataDir: directory })).address
 }
 
 export async function facilitator({ checkout, devnet: facts, directory }: PartyOptions): Promise<string> {

@@ -1,4 +1,5 @@
 /** Runs one party of paid requests, started by `Party`. The process exits when its parent does. */
+import * as MsgpackCounts from '../decoding/MsgpackCounts.js'
 import { percentile } from '../support/Statistics.js'
 import * as ours from './ours.js'
 import type { Command, Message, PartyOptions, Purchases } from './Party.js'
@@ -8,6 +9,7 @@ type Buy = ours.Buy
 
 const options = JSON.parse(process.argv[2]!) as PartyOptions
 const family = options.checkout === undefined ? published : ours
+const counts = options.isCounted ? await MsgpackCounts.install(options.checkout!) : undefined
 let buyers: Buy[] = []
 
 async function buy(count: number, at: number): Promise<Purchases> {
@@ -47,12 +49,22 @@ async function answer(work: () => unknown, type: 'ready' | 'done'): Promise<void
 
 function start(): Promise<unknown> | undefined {
   if (options.role === 'buyer') return undefined
+  if (options.role === 'daemon') return ours.daemon(options)
   if (options.role === 'devnet') return ours.devnet(options)
   return family[options.role](options)
 }
 
+function run(command: Command): unknown {
+  switch (command.type) {
+    case 'cpu':
+      return cpuMs()
+    case 'msgpack':
+      return counts!()
+    case 'buy':
+      return buy(command.count, command.at)
+  }
+}
+
 process.on('disconnect', () => process.exit())
-process.on('message', (command: Command) =>
-  answer(() => (command.type === 'cpu' ? cpuMs() : buy(command.count, command.at)), 'done'),
-)
+process.on('message', (command: Command) => answer(() => run(command), 'done'))
 await answer(start, 'ready')

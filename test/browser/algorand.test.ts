@@ -38,7 +38,7 @@ export function verify(signedBase64) {
 
 export function decode(signedBase64) {
   const [first] = Submission.decodeAll(Bytes.fromBase64(signedBase64), 16)
-  const json = JSON.stringify(Submission.toJson(first), (_, value) => (typeof value === 'bigint' ? String(value) : value))
+  const json = JSON.stringify(Submission.toJson(first.signed), (_, value) => (typeof value === 'bigint' ? String(value) : value))
   const [member] = TransactionFile.decode(Bytes.fromBase64(signedBase64))
   return { json, isSigned: member.isSigned, note: Bytes.toUtf8(member.transaction.note) }
 }

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Submission, Transaction } from '@latchkey/algorand'
+import { Submission } from '@latchkey/algorand'
 import { port, ready, setting, settings } from './settings.test.helper.js'
 
 /** `none`, or the misbehaviour of the node. */
@@ -47,7 +47,7 @@ async function relay(request: IncomingMessage, response: ServerResponse): Promis
   if (current === 'fails' && Math.random() < 0.7) return respond(response, 503, { message: 'injected' })
   if (current === 'forgets' && isSubmission && Math.random() < 0.7) {
     const [first] = Submission.decodeAll(body, 16)
-    return respond(response, 200, { txId: Transaction.id(first!.txn!) })
+    return respond(response, 200, { txId: first!.id })
   }
   const forwarded = await forward(request, body)
   if (current === 'loses' && (isSubmission || Math.random() < 0.3)) return void request.socket.destroy()

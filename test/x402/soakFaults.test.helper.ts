@@ -4,7 +4,7 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Submission, Transaction } from '@latchkey/algorand'
+import { Submission } from '@latchkey/algorand'
 import type { Counter, Random } from './soakRandom.test.helper.js'
 
 type Scope = { after: (work: () => unknown) => void }
@@ -74,7 +74,7 @@ async function relay(incoming: IncomingMessage, outgoing: ServerResponse, option
   if (fault === 'unknown') return respond(outgoing, 404, { message: 'could not find the transaction' })
   if (fault === 'forgotten') {
     const [first] = Submission.decodeAll(body, 16)
-    return respond(outgoing, 200, { txId: Transaction.id(first!.txn!) })
+    return respond(outgoing, 200, { txId: first!.id })
   }
   const { status, headers, bytes } = await forward(incoming, body, options)
   if (fault === 'lost') return reset(incoming.socket)

@@ -71,9 +71,9 @@ test('concatenated transactions are read one by one', () => {
   const two = SignedTransaction.encode({ txn, sig: new Uint8Array(64).fill(1) })
   const both = Uint8Array.of(...one, ...two)
   const first = SignedTransaction.decodeFirst(both)
-  assert.equal(first.length, one.length)
-  const second = SignedTransaction.decodeFirst(both.subarray(first.length))
-  assert.equal(second.length, two.length)
+  assert.equal(first.end, one.length)
+  const second = SignedTransaction.decodeFirst(both.subarray(first.end))
+  assert.equal(second.end, two.length)
   assert.deepEqual(second.signed.sig, new Uint8Array(64).fill(1))
 })
 

@@ -1,7 +1,7 @@
 /** Signed transactions in the form that is sent to a node. */
 import * as Ed25519 from './Ed25519.js'
 import * as Bytes from './internal/Bytes.js'
-import * as Decode from './internal/Decode.js'
+import * as DecodedTransaction from './internal/DecodedTransaction.js'
 import * as Encode from './internal/Encode.js'
 import type { ValueOf } from './internal/Schema.js'
 import { signedTransaction as schema } from './internal/SignatureSchema.js'
@@ -26,12 +26,10 @@ export function encode(signed: SignedTransaction): Uint8Array {
   return writer.bytes()
 }
 
-/** The result of {@link decodeFirst}. */
-export type Decoded = {
-  signed: SignedTransaction
-  /** The number of bytes read, which is where the next one begins. */
-  length: number
-}
+/** The result of {@link decodeFirst}: the values, their canonical bytes, the id, and where the next one begins. */
+export type Decoded = DecodedTransaction.DecodedTransaction<SignedTransaction>
+
+const form = /* @__PURE__ */ DecodedTransaction.formOf(schema)
 
 /**
  * Reads one signed transaction. Bytes after it are ignored.
@@ -48,10 +46,9 @@ export function decode(bytes: Uint8Array): SignedTransaction {
  * @throws DecodeError
  */
 export function decodeFirst(bytes: Uint8Array): Decoded {
-  const reader = new Reader(bytes)
-  const value = Decode.decode(schema, reader)
-  if (value === undefined) throw new DecodeError('no signed transaction')
-  return { signed: value as SignedTransaction, length: reader.position }
+  const decoded = DecodedTransaction.decode<SignedTransaction>(form, new Reader(bytes))
+  if (decoded === undefined) throw new DecodeError('no signed transaction')
+  return decoded
 }
 
 const beforeSigner = Uint8Array.of(0x83, 0xa4, 0x73, 0x67, 0x6e, 0x72, 0xc4, 32) // map of 3, "sgnr", bin of 32

@@ -7,6 +7,7 @@ import { write } from './loose.test.helper.js'
 import { Writer } from './Msgpack.js'
 import * as SignedTransaction from './SignedTransaction.js'
 import * as Submission from './Submission.js'
+import * as Transaction from './Transaction.js'
 import '../../../test/seed.mjs'
 
 const zero = Submission.fromJson({})
@@ -37,8 +38,10 @@ test('any valid spelling decodes to the same transaction', () => {
       const writer = new Writer()
       let next = 0
       write(schema, signed, writer, (limit) => choices[next++ % choices.length]! % limit)
-      const decoded = Submission.decodeFirst(writer.bytes()).signed
+      const { signed: decoded, bytes, transactionBytes } = Submission.decodeFirst(writer.bytes())
       assert.deepEqual(Submission.encode(decoded), Submission.encode(signed))
+      assert.deepEqual(bytes, Submission.encode(decoded))
+      assert.deepEqual(transactionBytes, Submission.transactionBytes(decoded.txn))
     }),
     { numRuns },
   )
@@ -47,8 +50,8 @@ test('any valid spelling decodes to the same transaction', () => {
 test('reads everything that a signer reads, with the same result', () => {
   fc.assert(
     fc.property(mutated(submittedBytes), (bytes) => {
-      const strict = orUndefined(() => SignedTransaction.decode(bytes))
-      if (strict !== undefined) assert.deepEqual(Submission.decodeFirst(bytes).signed, strict)
+      const strict = orUndefined(() => SignedTransaction.decodeFirst(bytes))
+      if (strict !== undefined) assert.deepEqual(Submission.decodeFirst(bytes), strict)
     }),
     { numRuns },
   )
@@ -94,10 +97,13 @@ test('random bytes are rejected with DecodeError or read', () => {
 
 function readOrRefused(bytes: Uint8Array): void {
   const all = orUndefined(() => Submission.decodeAll(bytes, 16))
-  for (const signed of all ?? []) {
+  for (const { signed, bytes: recognized, transactionBytes, id } of all ?? []) {
     const canonical = Submission.encode(signed)
+    assert.deepEqual(recognized, canonical)
+    if (all!.length === 1 && Submission.isCanonical(bytes)) assert.deepEqual(bytes, canonical)
+    assert.deepEqual(transactionBytes, Submission.transactionBytes(signed.txn))
+    assert.equal(id, Transaction.id(transactionBytes))
     assert.deepEqual(Submission.decodeFirst(canonical).signed, signed)
-    Submission.transactionBytes(signed.txn)
     Submission.toJson(signed)
   }
 }

@@ -167,10 +167,18 @@ test('the members of a group are read one after another', () => {
   const parts = [pair[0]!.signTxn(b.secretKey), pair[1]!.signTxn(a.secretKey)]
   const all = Submission.decodeAll(Buffer.concat(parts), 16)
   assert.deepEqual(
-    all.map(({ txn }) => Transaction.id(txn)),
+    all.map(({ signed }) => Transaction.id(signed.txn)),
     ['KJ6WUHFUQR4BBEWS636JWCHTFNQ2OWD6ESKPT2IFNPKVTXDA5J3Q', 'BJKQPF22UYIAE6OJUFGGC5SACKRWD36PZYMK3KOKJ5R4CDUSZG3A'],
   )
-  assert.deepEqual(Submission.decodeFirst(Buffer.concat(parts), parts[0]!.length).signed, all[1])
+  assert.deepEqual(Submission.decodeFirst(Buffer.concat(parts), parts[0]!.length).signed, all[1]!.signed)
+  assert.deepEqual(
+    all.map(({ bytes }) => Buffer.from(bytes)),
+    parts.map((part) => Buffer.from(part)),
+  )
+  assert.deepEqual(
+    all.map(({ id }) => id),
+    pair.map((transaction) => transaction.txID()),
+  )
 })
 
 test('stops reading one transaction above the limit', () => {

@@ -1,5 +1,7 @@
 /** Signed transactions as a node reads them, and their JSON form. */
+import * as CanonicalForm from './internal/CanonicalForm.js'
 import * as Decode from './internal/Decode.js'
+import * as DecodedTransaction from './internal/DecodedTransaction.js'
 import * as Encode from './internal/Encode.js'
 import * as Json from './internal/Json.js'
 import type { ValueOf } from './internal/Schema.js'
@@ -27,12 +29,10 @@ export type JsonValue = Json.JsonValue
 /** An object of the JSON form. */
 export type JsonObject = Json.JsonObject
 
-/** The result of {@link decodeFirst}. */
-export type Decoded = {
-  signed: Submitted
-  /** Where the next one begins. */
-  end: number
-}
+/** A decoded signed transaction: the values, their canonical bytes, the id, and where the next one begins. */
+export type Decoded = DecodedTransaction.DecodedTransaction<Submitted>
+
+const form = /* @__PURE__ */ DecodedTransaction.formOf(schema)
 
 /**
  * Reads signed transactions that are concatenated without separators, at most `maxCount + 1`, which is enough to detect
@@ -40,8 +40,8 @@ export type Decoded = {
  *
  * @throws DecodeError with `position`, the number of bytes read.
  */
-export function decodeAll(bytes: Uint8Array, maxCount: number): Submitted[] {
-  const all: Submitted[] = []
+export function decodeAll(bytes: Uint8Array, maxCount: number): Decoded[] {
+  const all: Decoded[] = []
   const reader = new Reader(bytes)
   while (reader.remaining > 0 && all.length <= maxCount) all.push(next(reader))
   return all
@@ -54,8 +54,24 @@ export function decodeAll(bytes: Uint8Array, maxCount: number): Submitted[] {
  * @throws DecodeError with `position`, the number of bytes read.
  */
 export function decodeFirst(bytes: Uint8Array, position = 0): Decoded {
-  const reader = new Reader(bytes, position)
-  return { signed: next(reader), end: reader.position }
+  return next(new Reader(bytes, position))
+}
+
+/**
+ * Whether the bytes are one signed transaction in canonical form, which {@link decodeFirst} reads. Costs less than
+ * decoding, for callers that do not need the values.
+ */
+export function isCanonical(bytes: Uint8Array): boolean {
+  return CanonicalForm.struct(schema, bytes, 0, false) === bytes.length
+}
+
+/**
+ * Encodes a transaction that was not decoded from msgpack, for callers that need it with its bytes.
+ *
+ * @throws EncodeError
+ */
+export function withBytes(signed: Submitted): Decoded {
+  return DecodedTransaction.encode(form, signed, 0)
 }
 
 /**
@@ -99,9 +115,10 @@ export function fromJson(value: unknown): Submitted {
   return (Json.read(schema, value) ?? Decode.zeroOf(schema)) as Submitted
 }
 
-function next(reader: Reader): Submitted {
+function next(reader: Reader): Decoded {
   try {
-    return (Decode.decode(schema, reader) ?? Decode.zeroOf(schema)) as Submitted
+    const decoded = DecodedTransaction.decode<Submitted>(form, reader)
+    return decoded ?? DecodedTransaction.encode(form, Decode.zeroOf(schema) as Submitted, reader.position)
   } catch (error) {
     if (error instanceof DecodeError) error.position = reader.position
     throw error

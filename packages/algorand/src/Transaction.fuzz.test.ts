@@ -62,6 +62,21 @@ test('any valid spelling of a transaction has the one canonical form', () => {
   )
 })
 
+test('fields are left out of canonical bytes as out of the transaction', () => {
+  const someNames = fc.subarray(
+    schema.fields.map(({ name }) => name).filter((name) => name !== 'type' && name !== 'snd'),
+  )
+  const cases = fc.tuple(fc.oneof(anyTransaction, typedTransaction), someNames)
+  fc.assert(
+    fc.property(cases, ([transaction, names]) => {
+      const rest = { ...transaction, ...Object.fromEntries(names.map((name) => [name, undefined])) }
+      const without = Transaction.withoutFields(Transaction.encode(transaction), names as (keyof typeof transaction)[])
+      assert.deepEqual(without, Transaction.encode(rest))
+    }),
+    { numRuns },
+  )
+})
+
 test('damaged transactions are rejected with DecodeError or canonicalised the same on both paths', () => {
   const source = fc.oneof(anyTransaction, typedTransaction).map(Transaction.encode)
   fc.assert(fc.property(mutated(source), sameOrRefused), { numRuns: readerRuns })

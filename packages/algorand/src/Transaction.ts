@@ -67,6 +67,55 @@ export function canonicalize(bytes: Uint8Array): Canonical {
   return { bytes: end === bytes.length ? bytes : bytes.subarray(0, end), sender: bytes.subarray(start, start + 32) }
 }
 
+/**
+ * Returns the canonical encoding without the named fields, which need not be present. The input must be canonical; its
+ * other values are copied and not parsed.
+ *
+ * @throws DecodeError
+ */
+export function withoutFields(canonicalBytes: Uint8Array, names: readonly (keyof Transaction)[]): Uint8Array {
+  marks.fill(0)
+  if (CanonicalForm.struct(schema, canonicalBytes, 0, false, marks) !== canonicalBytes.length) throw notCanonical()
+  const fields = names.map((name) => schema.byName.get(name)!).filter(({ index }) => marks[index] !== 0)
+  const { count, start } = header(canonicalBytes)
+  const writer = new Writer().mapHeader(count - fields.length)
+  let position = start
+  for (const { index, key, of } of fields.sort((a, b) => a.index - b.index)) {
+    const valueStart = marks[index]!
+    writer.raw(canonicalBytes.subarray(position, valueStart - key.length))
+    position = CanonicalForm.value(of, canonicalBytes, valueStart, false)
+  }
+  return writer.raw(canonicalBytes.subarray(position)).bytes()
+}
+
+/**
+ * Returns the canonical encoding with a group id. The input must be canonical and without one; its values are copied
+ * and not parsed.
+ *
+ * @throws DecodeError
+ */
+export function withGroup(canonicalBytes: Uint8Array, grp: Uint8Array): Uint8Array {
+  marks.fill(0)
+  const end = CanonicalForm.struct(schema, canonicalBytes, 0, false, marks)
+  if (end !== canonicalBytes.length || marks[group.index] !== 0) throw notCanonical()
+  const next = schema.fields.find(({ index }) => index > group.index && marks[index] !== 0)
+  const place = next === undefined ? end : marks[next.index]! - next.key.length
+  const { count, start } = header(canonicalBytes)
+  const writer = new Writer().mapHeader(count + 1).raw(canonicalBytes.subarray(start, place))
+  return writer.raw(group.key).bin(grp).raw(canonicalBytes.subarray(place)).bytes()
+}
+
+const group = schema.byName.get('grp')!
+
+/** The number of fields, and where the first one begins. A transaction has fewer fields than a map16 holds. */
+function header([head, high, low]: Uint8Array): { count: number; start: number } {
+  return head === 0xde ? { count: (high! << 8) | low!, start: 3 } : { count: head! & 0x0f, start: 1 }
+}
+
+function notCanonical(): DecodeError {
+  return new DecodeError('the transaction is not in canonical form')
+}
+
 /** Returns the bytes that a key signs. The input must be canonical. */
 export function bytesToSign(canonicalBytes: Uint8Array): Uint8Array {
   return Hash.prefixed(Hash.domains.transaction, canonicalBytes)

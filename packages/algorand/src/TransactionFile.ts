@@ -4,19 +4,19 @@ import * as Group from './Group.js'
 import * as Bytes from './internal/Bytes.js'
 import { DecodeError, Reader } from './Msgpack.js'
 import * as SignedTransaction from './SignedTransaction.js'
-import * as Transaction from './Transaction.js'
+import type * as Transaction from './Transaction.js'
 
 export { DecodeError } from './Msgpack.js'
 
 /** One transaction of a file. */
 export type Member = {
-  transaction: Transaction.Transaction
+  readonly transaction: Transaction.Transaction
   /** The canonical encoding of the transaction alone. */
-  bytes: Uint8Array
+  readonly bytes: Uint8Array
   /** The signed transaction around it. Some tools write one without a signature. */
-  signed: SignedTransaction.SignedTransaction | undefined
+  readonly signed: SignedTransaction.SignedTransaction | undefined
   /** Whether the transaction has a signature, or at least one member's signature of a multisig. */
-  isSigned: boolean
+  readonly isSigned: boolean
 }
 
 /**
@@ -28,9 +28,9 @@ export function decode(bytes: Uint8Array): Member[] {
   const members: Member[] = []
   for (let position = 0; position < bytes.length; ) {
     if (members.length === Group.maxSize) throw new DecodeError(`more than ${Group.maxSize} transactions`)
-    const { member, length } = first(bytes.subarray(position))
+    const { member, end } = first(bytes.subarray(position))
     members.push(member)
-    position += length
+    position += end
   }
   if (members.length === 0) throw new DecodeError('no transaction')
   return members
@@ -38,14 +38,14 @@ export function decode(bytes: Uint8Array): Member[] {
 
 const emptySignedPrefix = Uint8Array.of(0x81, 0xa3, 0x74, 0x78, 0x6e) // map of 1, "txn"
 
-function first(bytes: Uint8Array): { member: Member; length: number } {
+function first(bytes: Uint8Array): { member: Member; end: number } {
   if (isWrapped(bytes)) {
-    const { signed, length } = SignedTransaction.decodeFirst(bytes)
-    return { member: toMember(signed.txn, signed), length }
+    const decoded = SignedTransaction.decodeFirst(bytes)
+    return { member: toMember(decoded, decoded.signed), end: decoded.end }
   }
   // Read inside a wrapper, because only `decodeFirst` returns the end position.
-  const { signed, length } = SignedTransaction.decodeFirst(Bytes.concat([emptySignedPrefix, bytes]))
-  return { member: toMember(signed.txn, undefined), length: length - emptySignedPrefix.length }
+  const decoded = SignedTransaction.decodeFirst(Bytes.concat([emptySignedPrefix, bytes]))
+  return { member: toMember(decoded, undefined), end: decoded.end - emptySignedPrefix.length }
 }
 
 const wrapperKeys: ReadonlySet<string> = new Set(['sig', 'msig', 'lsig', 'sgnr', 'txn'])
@@ -58,10 +58,10 @@ function isWrapped(bytes: Uint8Array): boolean {
 }
 
 function toMember(
-  transaction: Transaction.Transaction,
+  { signed: { txn: transaction }, transactionBytes: bytes }: SignedTransaction.Decoded,
   signed: SignedTransaction.SignedTransaction | undefined,
 ): Member {
   const { sig, lsig, msig } = signed ?? {}
   const isSigned = sig !== undefined || lsig !== undefined || (msig?.subsig.some(({ s }) => s !== undefined) ?? false)
-  return { transaction, bytes: Transaction.encode(transaction), signed, isSigned }
+  return { transaction, bytes, signed, isSigned }
 }

@@ -2,7 +2,7 @@
 import { BoundedMap, type Submission } from '@latchkey/algorand'
 import { DevnetError } from './DevnetError.js'
 import { Faults } from './Faults.js'
-import * as IncomingTransaction from './ledger/IncomingTransaction.js'
+import type * as IncomingTransaction from './ledger/IncomingTransaction.js'
 import type { Ledger } from './ledger/Ledger.js'
 import type { Snapshot } from './ledger/Snapshot.js'
 import { ParticipationKeys } from './participation/ParticipationKeys.js'
@@ -55,7 +55,7 @@ export class DevnetNode {
   }
 
   /** Returns the id of the first transaction; throws a LedgerError. */
-  submit(group: readonly Submission.Submitted[]): string {
+  submit(group: readonly Submission.Decoded[]): string {
     let transactions: IncomingTransaction.IncomingTransaction[]
     try {
       transactions = this.ledger.submit(group)
@@ -66,7 +66,7 @@ export class DevnetNode {
     const hold = this.faults.take('hold')
     if (hold !== undefined) this.#hold(hold.ms)
     else if (this.mode === 'instant') this.#closeBlock()
-    return IncomingTransaction.id(transactions[0]!)
+    return transactions[0]!.decoded.id
   }
 
   /** Closes the open block, then makes empty ones, `rounds` in total. */
@@ -157,8 +157,8 @@ export class DevnetNode {
     for (const one of applied) this.#onLine?.(TransactionLine.confirmed(one, round, this.ledger.state))
   }
 
-  #reportRejection(group: readonly Submission.Submitted[], error: unknown): void {
+  #reportRejection(group: readonly Submission.Decoded[], error: unknown): void {
     if (this.#onLine === undefined) return
-    for (const signed of group) this.#onLine(TransactionLine.rejected(signed, error, this.ledger.state))
+    for (const { signed } of group) this.#onLine(TransactionLine.rejected(signed.txn, error, this.ledger.state))
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Submission, Transaction } from '@latchkey/algorand'
+import { Transaction } from '@latchkey/algorand'
 import { LedgerError } from './ledger/LedgerError.js'
 import * as TransactionLine from './TransactionLine.js'
 import { personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
@@ -58,8 +58,8 @@ test('describes every type', async (t) => {
 })
 
 test('a rejection is one printable line with the reason', () => {
-  const signed: Submission.Submitted = { txn: node.txn('pay', ann, { rcv: bob.publicKey, amt: 1n }) }
-  const line = (error: unknown) => TransactionLine.rejected(signed, error, node.ledger.state)
+  const txn = node.txn('pay', ann, { rcv: bob.publicKey, amt: 1n })
+  const line = (error: unknown) => TransactionLine.rejected(txn, error, node.ledger.state)
   const prefix = `rejected  ${a} pays 0.000001 ALGO to ${b} ${fee}`
   const rejection = new LedgerError('rule_violation', 'txn dead', { index: 0, hint: 'sign it again' })
   assert.equal(line(rejection), `${prefix}: txn dead`)

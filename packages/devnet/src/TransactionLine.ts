@@ -1,7 +1,6 @@
 /** Formats a transaction as one readable line. */
-import { Address, Amount, type Submission, type Transaction, VisibleText } from '@latchkey/algorand'
+import { Address, Amount, type Transaction, VisibleText } from '@latchkey/algorand'
 import type { Applied } from './ledger/Block.js'
-import { id } from './ledger/IncomingTransaction.js'
 import * as MapKey from './ledger/MapKey.js'
 import type { StateReader } from './ledger/StateReader.js'
 
@@ -9,10 +8,10 @@ type Txn = Transaction.Transaction
 
 export function confirmed({ transaction, outcome }: Applied, round: bigint, state: StateReader): string {
   const created = outcome.createdAssetId === undefined ? '' : `, asset ${outcome.createdAssetId}`
-  return `round ${round}  ${id(transaction)}  ${describe(transaction.txn, state)}${created}`
+  return `round ${round}  ${transaction.decoded.id}  ${describe(transaction.txn, state)}${created}`
 }
 
-export function rejected({ txn }: Submission.Submitted, error: unknown, state: StateReader): string {
+export function rejected(txn: Txn, error: unknown, state: StateReader): string {
   return `rejected  ${describe(txn, state)}: ${printable((error as Error).message)}`
 }
 

@@ -64,7 +64,7 @@ class World {
     const [first, second] = [this.node.funded(0), this.node.funded(1)]
     this.people = [first, second, this.node.dispenser, ...others, personOf(103)]
     const apar = { t: 1000n, m: first.publicKey, f: second.publicKey, c: first.publicKey }
-    this.node.node.submit([Submission.decodeFirst(sign(this.node.txn('acfg', first, { apar }), first)).signed])
+    this.node.node.submit([Submission.decodeFirst(sign(this.node.txn('acfg', first, { apar }), first))])
     for (const who of this.people.slice(1, 4)) fund(this.node, who, 0n, [{ assetId: 1001n, amount: 100n }])
   }
 
@@ -184,7 +184,7 @@ class World {
 
   /** Returns whether the group was accepted, which simulation must have predicted. */
   submit(group: readonly Uint8Array[]): boolean {
-    const decoded = group.map((bytes) => Submission.decodeFirst(bytes).signed)
+    const decoded = group.map((bytes) => Submission.decodeFirst(bytes))
     const foreseen = attempt(() => {
       const options = { allowsEmptySignatures: false, fixesSigners: false }
       const { failure } = this.node.ledger.simulate(decoded, options)

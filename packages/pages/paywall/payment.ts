@@ -1,5 +1,5 @@
 /** Builds the transactions of a payment for a wallet to sign, and the header that carries them. */
-import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Bytes, SignedTransaction } from '@latchkey/algorand'
 import { buildPayment, feePayerOf, PaymentGroup, type PaymentPayload, PaymentSecret } from '@latchkey/x402-wire'
 import { PaymentError } from './messages.js'
 import { type PaymentRequired, type PaymentRequirement, pageUrl } from './pageData.js'
@@ -48,7 +48,7 @@ export function unsignedPayment(
   { genesisId, genesisHash, lastRound, minFee, feePerByte }: TransactionParameters,
   payer: string,
 ): UnsignedPayment {
-  const { transactions, paymentIndex, transactionId, totalFeeMicroAlgos } = buildPayment({
+  const { encoded, paymentIndex, transactionId, totalFeeMicroAlgos } = buildPayment({
     parameters: {
       genesisId,
       genesisHash: Bytes.fromBase64(genesisHash)!,
@@ -65,7 +65,7 @@ export function unsignedPayment(
     maxTimeoutSeconds: requirement.maxTimeoutSeconds + signingSeconds,
   })
   if (totalFeeMicroAlgos > maxFeeMicroAlgos) throw new PaymentError('fee_too_high')
-  return { transactions: transactions.map((one) => Transaction.encode(one)), paymentIndex, transactionId }
+  return { transactions: encoded, paymentIndex, transactionId }
 }
 
 /** The value of the header PAYMENT-SIGNATURE. Rejects a wallet's result unless it is the payment that was built. */
@@ -91,7 +91,7 @@ export function paymentHeader(
 /** The id of the transaction that a wallet signed, or undefined if the bytes are not a transaction. */
 function idOf(signed: Uint8Array): string | undefined {
   try {
-    return Transaction.id(SignedTransaction.decode(signed).txn)
+    return SignedTransaction.decodeFirst(signed).id
   } catch {
     return undefined
   }

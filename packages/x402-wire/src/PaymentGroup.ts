@@ -3,7 +3,7 @@
  * another account pays the fees. A buyer's transactions are re-encoded in canonical form. Only that form is verified,
  * simulated and submitted, so two encodings of a payment are one payment.
  */
-import { Address, Bytes, Group, Json, Submission, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Group, Json, Submission, type Transaction } from '@latchkey/algorand'
 import { decodeBase64 } from './base64.js'
 import { WireError } from './errors.js'
 
@@ -13,6 +13,8 @@ export type Member = {
   readonly txn: Transaction.Transaction
   /** The canonical encoding, including the signature if the transaction is signed. */
   readonly bytes: Uint8Array
+  /** The canonical encoding without the signature. */
+  readonly transactionBytes: Uint8Array
   readonly isSigned: boolean
   readonly sender: string
 }
@@ -22,8 +24,6 @@ export type PaymentGroup = {
   readonly members: readonly Member[]
   readonly payment: Member
   readonly paymentIndex: number
-  /** The canonical bytes of the transaction that pays, without its signature. */
-  readonly paymentBytes: Uint8Array
   /** The id of the transaction that pays. Settlements are keyed by this id. */
   readonly transactionId: string
 }
@@ -44,24 +44,23 @@ const maxMemberCharacters = Math.ceil(maxMemberBytes / 3) * 4
  */
 export function read(payload: unknown): PaymentGroup {
   const { paymentGroup, paymentIndex } = limitedShape(payload)
-  const members = paymentGroup.map((text, index) => readMember(text, index, memberOf))
-  const payment = members[paymentIndex]!
-  const paymentBytes = Submission.transactionBytes(payment.txn)
-  return { members, payment, paymentIndex, paymentBytes, transactionId: Transaction.id(paymentBytes) }
+  const decoded = paymentGroup.map((text, index) => readMember(text, index, decode))
+  const members = decoded.map(memberOf)
+  return { members, payment: members[paymentIndex]!, paymentIndex, transactionId: decoded[paymentIndex]!.id }
 }
 
 /**
- * Reads the transaction that pays. Skips the canonical encoding, for callers that do not forward the group.
+ * Reads the transaction that pays, for callers that do not forward the group.
  *
  * @throws {@link GroupError}
  */
 export function readPayment(payload: unknown): Pick<Member, 'txn' | 'sender'> & Pick<PaymentGroup, 'transactionId'> {
   const { paymentGroup, paymentIndex } = limitedShape(payload)
-  const members = paymentGroup.map((text, index) =>
-    readMember(text, index, ({ txn }) => ({ txn, transactionId: index === paymentIndex ? transactionIdOf(txn) : '' })),
+  const decoded = paymentGroup.map((text, index) =>
+    readMember(text, index, index === paymentIndex ? decode : decodeUnlessCanonical),
   )
-  const { txn, transactionId } = members[paymentIndex]!
-  return { txn, sender: Address.encode(txn.snd), transactionId }
+  const { signed, id } = decoded[paymentIndex]!
+  return { txn: signed.txn, sender: Address.encode(signed.txn.snd), transactionId: id }
 }
 
 function limitedShape(payload: unknown): ExactPayload {
@@ -91,13 +90,13 @@ function shape(payload: unknown): ExactPayload {
   return { paymentGroup, paymentIndex: paymentIndex as number }
 }
 
-/** Decodes a signed transaction, or a bare transaction that is not signed yet. */
-function readMember<T>(text: string, index: number, convert: (signed: Submission.Submitted) => T): T {
+/** Reads a signed transaction, or a bare transaction that is not signed yet. */
+function readMember<T>(text: string, index: number, read: (bytes: Uint8Array) => T): T {
   const bytes = decodeBase64(text)
   if (bytes === undefined || bytes.length === 0)
     throw new GroupError('invalid_payment_transaction', `transaction ${index} is not base64`)
   try {
-    return convert(decode(bytes))
+    return read(bytes)
   } catch (error) {
     if (!isDecodeError(error)) throw error
     const message = `transaction ${index} could not be decoded: ${(error as Error).message}`
@@ -109,7 +108,7 @@ function readMember<T>(text: string, index: number, convert: (signed: Submission
 const envelope = Uint8Array.of(0x81, 0xa3, 0x74, 0x78, 0x6e)
 
 /** A transaction and an envelope share no member names, so the bytes decode as at most one of them. */
-function decode(bytes: Uint8Array): Submission.Submitted {
+function decode(bytes: Uint8Array): Submission.Decoded {
   // The fee transaction is never signed yet. Throwing an error for each one would take longer than the rest of the
   // decoding.
   if (!mayBeEnvelope(bytes)) return decodeWhole(Bytes.concat([envelope, bytes]))
@@ -119,6 +118,12 @@ function decode(bytes: Uint8Array): Submission.Submitted {
     if (!(error instanceof Submission.DecodeError)) throw error
     return decodeWhole(Bytes.concat([envelope, bytes]))
   }
+}
+
+/** For a transaction that only has to be valid. Canonical bytes are. */
+function decodeUnlessCanonical(bytes: Uint8Array): Submission.Decoded | undefined {
+  const wrapped = mayBeEnvelope(bytes) ? bytes : Bytes.concat([envelope, bytes])
+  return Submission.isCanonical(wrapped) ? undefined : decode(bytes)
 }
 
 /**
@@ -132,26 +137,21 @@ function mayBeEnvelope(bytes: Uint8Array): boolean {
   return !isShortMap || !isShortName || (letter !== 0x61 && letter !== 0x66)
 }
 
-function decodeWhole(bytes: Uint8Array): Submission.Submitted {
-  const { signed, end } = Submission.decodeFirst(bytes)
-  if (end !== bytes.length) throw new Submission.DecodeError('extra bytes follow the transaction')
-  return signed
+function decodeWhole(bytes: Uint8Array): Submission.Decoded {
+  const decoded = Submission.decodeFirst(bytes)
+  if (decoded.end !== bytes.length) throw new Submission.DecodeError('extra bytes follow the transaction')
+  return decoded
 }
 
-/** Converts a decoded transaction to a member of a group. */
-export function memberOf(signed: Submission.Submitted): Member {
+function memberOf({ signed, bytes, transactionBytes }: Submission.Decoded): Member {
   return {
     signed,
     txn: signed.txn,
-    bytes: Submission.encode(signed),
+    bytes,
+    transactionBytes,
     isSigned: [signed.sig, signed.msig, signed.lsig, signed.pqsig].some((kind) => kind !== undefined),
     sender: Address.encode(signed.txn.snd),
   }
-}
-
-/** The id of a transaction. */
-export function transactionIdOf(txn: Transaction.Transaction): string {
-  return Transaction.id(Submission.transactionBytes(txn))
 }
 
 /**
@@ -159,11 +159,10 @@ export function transactionIdOf(txn: Transaction.Transaction): string {
  * group.
  */
 export function isComplete({ members }: PaymentGroup): boolean {
-  const transactions = members.map(({ txn }) => txn)
-  if (members.length === 1 && transactions[0]!.grp === undefined) return true
+  if (members.length === 1 && members[0]!.txn.grp === undefined) return true
   try {
-    const id = Group.id(transactions)
-    return transactions.every(({ grp }) => grp !== undefined && Bytes.equal(grp, id))
+    const id = Group.id(members.map(({ transactionBytes }) => transactionBytes))
+    return members.every(({ txn: { grp } }) => grp !== undefined && Bytes.equal(grp, id))
   } catch (error) {
     if (isDecodeError(error)) return false
     throw error
@@ -172,11 +171,6 @@ export function isComplete({ members }: PaymentGroup): boolean {
 
 function isDecodeError(error: unknown): boolean {
   return error instanceof Submission.DecodeError || error instanceof Submission.EncodeError
-}
-
-/** The bytes of a transaction for another account to sign. */
-export function bareBytes(txn: Transaction.Transaction): Uint8Array {
-  return Transaction.encode(txn)
 }
 
 /** The payload in the form that buyers send. */

@@ -28,6 +28,8 @@ export type PaymentOrder = {
 /** The unsigned transactions of a payment. */
 export type BuiltPayment = {
   readonly transactions: readonly Transaction.Transaction[]
+  /** The canonical encodings of the transactions, in the same order. */
+  readonly encoded: readonly Uint8Array[]
   readonly paymentIndex: number
   /** The fee paid by the payer. */
   readonly feeMicroAlgos: bigint
@@ -64,13 +66,15 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
   if (feePayer === undefined) {
     const fee = feeFor(transfer, parameters)
     const paid = { ...transfer, fee }
+    const bytes = Transaction.encode(paid)
     return {
       transactions: [paid],
+      encoded: [bytes],
       paymentIndex: 0,
       feeMicroAlgos: fee,
       totalFeeMicroAlgos: fee,
       lastValid,
-      transactionId: Transaction.id(paid),
+      transactionId: Transaction.id(bytes),
     }
   }
   const sponsor = Address.decode(feePayer)
@@ -82,14 +86,16 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
     note: noteOf('x402-fee-payer'),
   }
   const fee = feeFor(feeTransaction, parameters) + feeFor(transfer, parameters)
-  const transactions = Group.assign([{ ...feeTransaction, fee }, transfer])
+  const ungrouped = [{ ...feeTransaction, fee }, transfer]
+  const { grp, members } = Group.encode(ungrouped)
   return {
-    transactions,
+    transactions: ungrouped.map((transaction) => ({ ...transaction, grp })),
+    encoded: members,
     paymentIndex: 1,
     feeMicroAlgos: 0n,
     totalFeeMicroAlgos: fee,
     lastValid,
-    transactionId: Transaction.id(transactions[1]!),
+    transactionId: Transaction.id(members[1]!),
   }
 }
 

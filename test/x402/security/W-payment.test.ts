@@ -133,9 +133,9 @@ test('W14 a network attacker cannot submit what verify sends to a node', { timeo
   assert.equal(await verify(market, payment), 'valid')
   const { body } = market.proxy.calls[0]!
   const group = body.subarray(body.indexOf(Buffer.from('txns')) + 5)
-  const [fee, transfer] = Submission.decodeAll(group, 2) as [Submission.Submitted, Submission.Submitted]
-  assert.deepEqual([fee.sig, transfer.sig !== undefined], [undefined, true])
-  const response = await submit(market, Submission.encode(fee), Submission.encode(transfer))
+  const [fee, transfer] = Submission.decodeAll(group, 2) as [Submission.Decoded, Submission.Decoded]
+  assert.deepEqual([fee.signed.sig, transfer.signed.sig !== undefined], [undefined, true])
+  const response = await submit(market, Submission.encode(fee.signed), Submission.encode(transfer.signed))
   assert.equal(response.status, 400)
   assert.deepEqual(await possessions(market), before)
 })

@@ -57,7 +57,7 @@ export function struct(
 }
 
 /** Reads past the end return undefined, which fails every comparison or leaves the position beyond the end. */
-function value(kind: Kind, bytes: Uint8Array, start: number, zeroAllowed: boolean): number {
+export function value(kind: Kind, bytes: Uint8Array, start: number, zeroAllowed: boolean): number {
   switch (kind.kind) {
     case 'uint':
       return uint(kind.bits, bytes, start, zeroAllowed)

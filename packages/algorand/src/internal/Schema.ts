@@ -60,13 +60,17 @@ type Members = Record<string, Typed<unknown> | Member<unknown, Presence>>
 /** The type of the values of a kind. */
 export type ValueOf<K> = K extends { readonly valueType?: infer T } ? T : never
 
+/** Values are read-only, because decoded ones are kept with the bytes they came from. */
 type StructOf<M extends Members> = Simplify<
   {
-    [N in keyof M as M[N] extends Member<unknown, Presence> ? N : never]: M[N] extends Member<infer T, Presence>
+    readonly [N in keyof M as M[N] extends Member<unknown, Presence> ? N : never]: M[N] extends Member<
+      infer T,
+      Presence
+    >
       ? T
       : never
   } & {
-    [N in keyof M as M[N] extends Member<unknown, Presence> ? never : N]?: ValueOf<M[N]> | undefined
+    readonly [N in keyof M as M[N] extends Member<unknown, Presence> ? never : N]?: ValueOf<M[N]> | undefined
   }
 >
 
@@ -97,11 +101,11 @@ export function text(max: number): Typed<string | Uint8Array> {
   return { kind: 'text', max }
 }
 
-export function list<T>(of: Typed<T>, max: number, maxTotal = Number.MAX_SAFE_INTEGER): Typed<T[]> {
+export function list<T>(of: Typed<T>, max: number, maxTotal = Number.MAX_SAFE_INTEGER): Typed<readonly T[]> {
   return { kind: 'list', of, max, maxTotal }
 }
 
-export function uintMap<T>(of: Typed<T>, max: number): Typed<Map<bigint, T>> {
+export function uintMap<T>(of: Typed<T>, max: number): Typed<ReadonlyMap<bigint, T>> {
   return { kind: 'uintMap', of, max }
 }
 

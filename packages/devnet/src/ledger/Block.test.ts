@@ -66,8 +66,8 @@ for (const { round, hash, transactionIds, header, block } of recorded.blocks) {
   test(`block ${round} of a real node: computes its transaction ids and roots`, () => {
     const rebuilt = entries.map((entry) => {
       const signed = signedOf(entry, fields)
-      const transaction = Transaction.encode(signed.txn)
-      return { transaction, entry: Block.encodeEntry(signed, outcomeOf(entry)).slice() }
+      const rebuiltEntry = Block.commitmentEntryOf(Submission.withBytes(signed), outcomeOf(entry))
+      return { transaction: Transaction.encode(signed.txn), entry: rebuiltEntry.entry.slice() }
     })
     assert.deepEqual(
       rebuilt.map(({ transaction }) => Transaction.id(transaction)),
@@ -95,6 +95,7 @@ for (const { round, hash, transactionIds, header, block } of recorded.blocks) {
       hash: none,
       hash512: none,
       header: headerOf(header),
+      load: { load: 0n, tax: 0n },
       transactions,
     }
     assert.deepEqual(Buffer.from(Block.encode(own)), bytes)
@@ -145,8 +146,9 @@ test('each block commits to the previous one and to its transactions', async () 
     assert.deepEqual(fields.get('prev512'), createHash('sha512').update('BH').update(before.header).digest())
     const roots = Commitment.roots(
       transactions.map(({ signed, outcome }) => {
-        const read = Submission.decodeFirst(signed).signed
-        return { transaction: Transaction.encode(read.txn), entry: Block.encodeEntry(read, outcome) }
+        const { signed: read } = Submission.decodeFirst(signed)
+        const { entry } = Block.commitmentEntryOf(Submission.withBytes(read), outcome)
+        return { transaction: Transaction.encode(read.txn), entry }
       }),
     )
     assert.deepEqual(fields.get('txn'), roots.txn && Buffer.from(roots.txn))

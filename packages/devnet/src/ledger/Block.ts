@@ -1,6 +1,6 @@
 /** A block: its header and its transactions. */
 import { hash as oneHash } from 'node:crypto'
-import { Hash, Msgpack, Submission } from '@latchkey/algorand'
+import { Hash, Msgpack, Submission, Transaction } from '@latchkey/algorand'
 import type { Outcome } from './apply/index.js'
 import * as Commitment from './Commitment.js'
 import * as Consensus from './Consensus.js'
@@ -16,6 +16,8 @@ export type Block = {
   /** SHA-512 of the header, which the next header commits to as well. */
   readonly hash512: Uint8Array
   readonly header: Uint8Array
+  /** The load and the tax in the header. */
+  readonly load: Load.Load
   readonly transactions: readonly BlockTransaction[]
 }
 
@@ -32,7 +34,7 @@ export type Applied = { readonly transaction: IncomingTransaction; readonly outc
 
 export type BlockInput = {
   chain: Chain
-  previous: Pick<Block, 'hash' | 'hash512' | 'round' | 'header'> | undefined
+  previous: Pick<Block, 'hash' | 'hash512' | 'round' | 'load'> | undefined
   timestamp: bigint
   transactionCount: bigint
   applied: readonly Applied[]
@@ -45,20 +47,17 @@ const stateProofs = Uint8Array.of(0x81, 0x00, 0x81, 0xa1, 0x6e, 0xcd, 0x02, 0x00
 
 export function make({ chain, previous, timestamp, transactionCount, applied }: BlockInput): Block {
   const round = previous === undefined ? 0n : previous.round + 1n
-  const entries = applied.map(({ transaction, outcome }) => ({
-    transaction: transaction.bytes,
-    digest: transaction.digest,
-    entry: encodeEntry(transaction.signed, outcome),
-  }))
+  const entries = applied.map(({ transaction: { decoded }, outcome }) => commitmentEntryOf(decoded, outcome))
+  const load = { load: Load.of(entries), tax: previous === undefined ? 0n : Load.nextTax(previous.load) }
   const roots = Commitment.ofRound(round, entries)
   const header = encodeHeader([
     ['bi', previous && bonusMicroAlgos],
-    ['ct', previous && Load.nextTax(Load.ofHeader(previous.header))],
+    ['ct', load.tax],
     ['fc', applied.reduce((sum, { transaction }) => sum + (transaction.txn.fee ?? 0n), 0n)],
     ['fees', MapKey.bytes(chain.feeSink)],
     ['gen', chain.genesisId],
     ['gh', MapKey.bytes(chain.genesisHash)],
-    ['ld', Load.of(entries)],
+    ['ld', load.load],
     ['prev', previous?.hash],
     ['prev512', previous?.hash512],
     ['proto', Consensus.version],
@@ -79,6 +78,7 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
     hash: Hash.hash(Hash.domains.blockHeader, header),
     hash512: sha512(Hash.prefixed(Hash.domains.blockHeader, header)),
     header,
+    load,
     transactions: applied.map(blockTransactionOf),
   }
 }
@@ -89,7 +89,7 @@ function sha512(data: Uint8Array): Uint8Array {
 
 /** Copies the bytes, because newly encoded bytes may be a view of a larger buffer. */
 function blockTransactionOf({ transaction, outcome }: Applied): BlockTransaction {
-  return { key: transaction.key, signed: transaction.signedBytes.slice(), outcome }
+  return { key: transaction.key, signed: transaction.decoded.bytes.slice(), outcome }
 }
 
 type Field = bigint | string | Uint8Array | { readonly raw: Uint8Array }
@@ -112,27 +112,34 @@ function encodeHeader(fields: readonly (readonly [string, Field | undefined])[])
  * A signed transaction as encoded in a block (SignedTxnInBlock): genesis id and hash are omitted, the outcome is added.
  * The names of the outcome sort before those of the signed transaction.
  */
-export function encodeEntry(signed: Submission.Submitted, outcome: Outcome): Uint8Array {
-  const inside = Submission.encode({ ...signed, txn: { ...signed.txn, gen: undefined, gh: undefined } })
+function encodeEntry({ signed, bytes, transactionBytes }: Submission.Decoded, outcome: Outcome): Uint8Array {
   const added: [string, bigint | true][] = []
   if (outcome.assetClosingAmount) added.push(['aca', outcome.assetClosingAmount])
   if (outcome.closingAmount) added.push(['ca', outcome.closingAmount])
   if (outcome.createdAssetId) added.push(['caid', outcome.createdAssetId])
   if (signed.txn.gen !== undefined) added.push(['hgi', true])
   // The signed transaction has at most four names, so the sum still fits the first byte.
-  const writer = new Msgpack.Writer().mapHeader((inside[0]! & 0x0f) + added.length)
+  const writer = new Msgpack.Writer().mapHeader((bytes[0]! & 0x0f) + added.length)
   for (const [name, value] of added) {
     writer.str(name)
     if (value === true) writer.bool(true)
     else writer.uint(value)
   }
-  return writer.raw(inside.subarray(1)).bytes()
+  // The transaction is the last member.
+  const before = bytes.subarray(1, bytes.length - transactionBytes.length)
+  return writer
+    .raw(before)
+    .raw(Transaction.withoutFields(transactionBytes, ['gen', 'gh']))
+    .bytes()
 }
 
 /** The data that the roots of the block commit to. */
 export function commitmentEntry({ signed, outcome }: BlockTransaction): Commitment.Entry {
-  const decoded = Submission.decodeFirst(signed).signed
-  return { transaction: Submission.transactionBytes(decoded.txn), entry: encodeEntry(decoded, outcome) }
+  return commitmentEntryOf(Submission.decodeFirst(signed), outcome)
+}
+
+export function commitmentEntryOf(decoded: Submission.Decoded, outcome: Outcome): Commitment.Entry {
+  return { transaction: decoded.transactionBytes, digest: decoded.digest, entry: encodeEntry(decoded, outcome) }
 }
 
 /** Encodes the whole block as nodes serve it. */
@@ -156,8 +163,7 @@ function withTransactions(header: Uint8Array, transactions: readonly BlockTransa
   const fields = reader.mapHeader()
   const writer = new Msgpack.Writer().mapHeader(fields + 1).raw(header.subarray(reader.position))
   writer.str('txns').arrayHeader(transactions.length)
-  for (const { signed, outcome } of transactions)
-    writer.raw(encodeEntry(Submission.decodeFirst(signed).signed, outcome))
+  for (const { signed, outcome } of transactions) writer.raw(encodeEntry(Submission.decodeFirst(signed), outcome))
   return writer.bytes()
 }
 

@@ -5,7 +5,7 @@ import * as Algos from './apply/Algos.js'
 import { apply, type Context, type Outcome } from './apply/index.js'
 import type { SpecialAddresses } from './checkWellFormed.js'
 import * as Fees from './Fees.js'
-import { type IncomingTransaction, id } from './IncomingTransaction.js'
+import type { IncomingTransaction } from './IncomingTransaction.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
 import type { StateOverlay } from './StateOverlay.js'
@@ -66,7 +66,7 @@ function withTransaction(
   transaction: IncomingTransaction,
   index: number,
 ): LedgerError {
-  const reason = isStandalone ? message : `transaction ${id(transaction)}: ${message}`
+  const reason = isStandalone ? message : `transaction ${transaction.decoded.id}: ${message}`
   return new LedgerError('rule_violation', reason, { index, hint })
 }
 
@@ -123,12 +123,14 @@ function checkDuplicate(transaction: IncomingTransaction, overlay: StateOverlay,
   const lease = txn.lx === undefined ? undefined : leaseKey(sender, MapKey.of(txn.lx))
   const repeated = overlay.findDuplicate({ digest: transaction.key, lease, round })
   if (repeated === 'transaction')
-    throw new LedgerError('rule_violation', `transaction already in ledger: ${id(transaction)}`, { isStandalone: true })
+    throw new LedgerError('rule_violation', `transaction already in ledger: ${transaction.decoded.id}`, {
+      isStandalone: true,
+    })
   if (repeated === 'lease') {
     const holder = `(${MapKey.address(sender)}, ${MapKey.address(MapKey.of(txn.lx!))})`
     throw new LedgerError(
       'rule_violation',
-      `transaction ${id(transaction)} using an overlapping lease (sender, lease):${holder}`,
+      `transaction ${transaction.decoded.id} using an overlapping lease (sender, lease):${holder}`,
       {
         isStandalone: true,
       },

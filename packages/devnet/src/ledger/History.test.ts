@@ -8,7 +8,15 @@ const empty = new Uint8Array(0)
 /** A block of `bytes` bytes, with a transaction named after its round. */
 function block(round: bigint, bytes = 10): Block {
   const transactions = round === 0n ? [] : [{ key: `t${round}`, signed: new Uint8Array(bytes - 5), outcome: {} }]
-  return { round, timestamp: 0n, hash: empty, hash512: empty, header: new Uint8Array(5), transactions }
+  return {
+    round,
+    timestamp: 0n,
+    hash: empty,
+    hash512: empty,
+    header: new Uint8Array(5),
+    load: { load: 0n, tax: 0n },
+    transactions,
+  }
 }
 
 function filled(limits: { blocks: number; bytes: number }, rounds: bigint): History {

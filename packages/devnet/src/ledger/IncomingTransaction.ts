@@ -2,19 +2,16 @@
  * A decoded transaction before the ledger accepts it, with its canonical bytes and id, and the checks that need no
  * state.
  */
-import { BoundedMap, Bytes, Ed25519, Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
+import { BoundedMap, Bytes, Ed25519, Group, Hash, Multisig, type Submission, Transaction } from '@latchkey/algorand'
 import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
 
 export type IncomingTransaction = {
+  /** The canonical bytes and the id. */
+  readonly decoded: Submission.Decoded
   readonly signed: Submission.Submitted
   readonly txn: Transaction.Transaction
-  /** The canonical encoding of the transaction, which is signed. */
-  readonly bytes: Uint8Array
-  /** The canonical encoding with the signature. */
-  readonly signedBytes: Uint8Array
-  readonly digest: Uint8Array
   readonly key: MapKey.MapKey
   readonly sender: MapKey.MapKey
   /** The account whose signature it carries. */
@@ -22,16 +19,12 @@ export type IncomingTransaction = {
   readonly isSigned: boolean
 }
 
-export function id(transaction: IncomingTransaction): string {
-  return Hash.toText(transaction.digest)
-}
-
 /** Checks everything about a group that does not depend on the state, apart from signatures. */
-export function prepare(group: readonly Submission.Submitted[], special: SpecialAddresses): IncomingTransaction[] {
-  const transactions = group.map((signed, index) => {
-    const reason = checkWellFormed(signed.txn, special)
-    if (reason !== undefined) throw errorOf('malformed_transaction', signed, index, reason)
-    return incomingOf(signed)
+export function prepare(group: readonly Submission.Decoded[], special: SpecialAddresses): IncomingTransaction[] {
+  const transactions = group.map((decoded, index) => {
+    const reason = checkWellFormed(decoded.signed.txn, special)
+    if (reason !== undefined) throw errorOf('malformed_transaction', decoded, index, reason)
+    return incomingOf(decoded)
   })
   checkGroup(transactions)
   return transactions
@@ -39,25 +32,22 @@ export function prepare(group: readonly Submission.Submitted[], special: Special
 
 function errorOf(
   code: 'malformed_transaction' | 'missing_signature',
-  { txn }: Submission.Submitted,
+  { id }: Submission.Decoded,
   index: number,
   reason: string,
 ): LedgerError {
-  return new LedgerError(code, reason, { index, transactionId: Transaction.id(Submission.transactionBytes(txn)) })
+  return new LedgerError(code, reason, { index, transactionId: id })
 }
 
-function incomingOf(signed: Submission.Submitted): IncomingTransaction {
+function incomingOf(decoded: Submission.Decoded): IncomingTransaction {
+  const { signed } = decoded
   const { txn } = signed
-  const bytes = Transaction.encode(txn)
-  const digest = Transaction.digest(bytes)
   const sender = MapKey.of(txn.snd)
   return {
+    decoded,
     signed,
     txn,
-    bytes,
-    signedBytes: Submission.encode(signed),
-    digest,
-    key: MapKey.of(digest),
+    key: MapKey.of(decoded.digest),
     sender,
     authorizer: signed.sgnr === undefined ? sender : MapKey.of(signed.sgnr),
     isSigned: isSigned(signed),
@@ -93,7 +83,7 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
   // Each key is 32 characters and identifies its group.
   const keys = transactions.map(({ key }) => key).join('')
   if (complete.has(keys)) return
-  const actual = Group.id(transactions.map(({ txn }) => txn))
+  const actual = Group.id(transactions.map(({ decoded }) => decoded.transactionBytes))
   if (MapKey.of(actual) === claimed) {
     complete.set(keys, true)
     return
@@ -106,12 +96,12 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
 export function checkSignatures(transactions: readonly IncomingTransaction[], allowsEmpty: boolean): void {
   for (const [index, transaction] of transactions.entries()) {
     const reason = signatureProblem(transaction, allowsEmpty)
-    if (reason !== undefined) throw errorOf('missing_signature', transaction.signed, index, reason)
+    if (reason !== undefined) throw errorOf('missing_signature', transaction.decoded, index, reason)
   }
   for (const transaction of transactions) {
     if (transaction.isSigned && !isVerified(transaction)) {
       throw new LedgerError('invalid_signature', "At least one signature didn't pass verification", {
-        hint: `${id(transaction)} is not signed by ${MapKey.address(transaction.authorizer)} over its canonical bytes`,
+        hint: `${transaction.decoded.id} is not signed by ${MapKey.address(transaction.authorizer)} over its canonical bytes`,
       })
     }
   }
@@ -158,13 +148,13 @@ function isBlank({ pk, s }: Multisig.Subsignature): boolean {
  */
 const verified = new BoundedMap<string, true>(4_096)
 
-function isVerified({ signed, bytes, key, authorizer }: IncomingTransaction): boolean {
-  const { sig, msig } = signed
-  if (msig !== undefined) return Multisig.verify(msig, Transaction.bytesToSign(bytes))
+function isVerified({ decoded, key, authorizer }: IncomingTransaction): boolean {
+  const { sig, msig } = decoded.signed
+  if (msig !== undefined) return Multisig.verify(msig, Transaction.bytesToSign(decoded.transactionBytes))
   // The first two parts are 32 characters each.
   const name = key + authorizer + MapKey.of(sig!)
   if (verified.has(name)) return true
-  const isValid = Ed25519.verify(sig!, Transaction.bytesToSign(bytes), MapKey.bytes(authorizer))
+  const isValid = Ed25519.verify(sig!, Transaction.bytesToSign(decoded.transactionBytes), MapKey.bytes(authorizer))
   if (isValid) verified.set(name, true)
   return isValid
 }

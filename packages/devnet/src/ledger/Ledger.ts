@@ -116,7 +116,7 @@ export class Ledger {
   }
 
   /** Accepts a group into the open block, or throws a LedgerError and changes nothing. */
-  submit(group: readonly Submission.Submitted[]): IncomingTransaction.IncomingTransaction[] {
+  submit(group: readonly Submission.Decoded[]): IncomingTransaction.IncomingTransaction[] {
     const transactions = IncomingTransaction.prepare(group, this.genesis.chain)
     IncomingTransaction.checkSignatures(transactions, false)
     const evaluated = this.#evaluate(transactions)
@@ -133,7 +133,7 @@ export class Ledger {
     return this.#close(timestamp)
   }
 
-  simulate(group: readonly Submission.Submitted[], options: Simulation.SimulationOptions): Simulation.SimulationResult {
+  simulate(group: readonly Submission.Decoded[], options: Simulation.SimulationOptions): Simulation.SimulationResult {
     const { chain } = this.genesis
     return Simulation.run(group, options, { chain, round: this.last.round + 1n, state: this.state })
   }
@@ -225,7 +225,7 @@ export class Ledger {
     const found = this.#history.find(key)
     if (found !== undefined) return { type: 'confirmed', round: found.block.round, transaction: found.transaction }
     const pending = this.#pendingByKey.get(key)
-    if (pending !== undefined) return { type: 'pending', signed: pending.transaction.signedBytes }
+    if (pending !== undefined) return { type: 'pending', signed: pending.transaction.decoded.bytes }
     return this.#dropped.get(key)
   }
 
@@ -241,7 +241,7 @@ export class Ledger {
 
   /** Throws a LedgerError; changes nothing. */
   #evaluate(transactions: readonly IncomingTransaction.IncomingTransaction[]): PendingGroup {
-    const bytes = Bytes.concat(transactions.map(({ signedBytes }) => signedBytes)).slice()
+    const bytes = Bytes.concat(transactions.map(({ decoded }) => decoded.bytes)).slice()
     if (this.#pendingBytes + bytes.length > Consensus.maxBlockTransactionBytes) throw full()
     const overlay = new StateOverlay(this.#open)
     const { chain } = this.genesis
@@ -316,8 +316,8 @@ export class Ledger {
     }
   }
 
-  #drop({ key, signedBytes }: IncomingTransaction.IncomingTransaction, reason: string): void {
-    this.#dropped.set(key, { type: 'dropped', signed: signedBytes.slice(), reason })
+  #drop({ key, decoded }: IncomingTransaction.IncomingTransaction, reason: string): void {
+    this.#dropped.set(key, { type: 'dropped', signed: decoded.bytes.slice(), reason })
   }
 
   #startBlock(): void {

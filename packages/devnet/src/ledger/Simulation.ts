@@ -20,8 +20,6 @@ export type SimulationResult = {
   /** The signers used instead of the named ones, where they differ. */
   readonly fixedSigners: ReadonlyMap<number, MapKey.MapKey>
   readonly failure: SimulationFailure | undefined
-  /** The members with their canonical bytes; undefined if they are malformed. */
-  readonly transactions: readonly IncomingTransaction.IncomingTransaction[] | undefined
 }
 
 export type SimulationFailure = {
@@ -33,22 +31,21 @@ export type SimulationFailure = {
 
 /** Throws a LedgerError only if no single transaction is at fault, for which nodes send an error response. */
 export function run(
-  group: readonly Submission.Submitted[],
+  group: readonly Submission.Decoded[],
   { allowsEmptySignatures, fixesSigners }: SimulationOptions,
   { chain, round, state }: { chain: Evaluate.Chain; round: bigint; state: StateReader },
 ): SimulationResult {
   const outcomes: Outcome[] = []
   const fixedSigners = fixesSigners ? fixSigners(group, state) : new Map<number, MapKey.MapKey>()
   const overlay = new StateOverlay(state)
-  let transactions: IncomingTransaction.IncomingTransaction[] | undefined
   try {
-    transactions = IncomingTransaction.prepare(group, chain)
+    const transactions = IncomingTransaction.prepare(group, chain)
     IncomingTransaction.checkSignatures(transactions, allowsEmptySignatures)
     Evaluate.group(transactions, { chain, round, overlay, fixedSigners }, outcomes)
-    return { outcomes, fixedSigners, failure: undefined, transactions }
+    return { outcomes, fixedSigners, failure: undefined }
   } catch (error) {
     if (!(error instanceof LedgerError) || error.index === undefined) throw error
-    return { outcomes, fixedSigners, failure: failureOf(error, error.index), transactions }
+    return { outcomes, fixedSigners, failure: failureOf(error, error.index) }
   }
 }
 
@@ -61,10 +58,10 @@ function failureOf(error: LedgerError, index: number): SimulationFailure {
  * evaluation, from the state and from the rekeying in the group: a member after the failed one has its signer too, and
  * an account that is closed in the group keeps its own. An application call may rekey, so none is fixed after one.
  */
-function fixSigners(group: readonly Submission.Submitted[], state: StateReader): Map<number, MapKey.MapKey> {
+function fixSigners(group: readonly Submission.Decoded[], state: StateReader): Map<number, MapKey.MapKey> {
   const fixed = new Map<number, MapKey.MapKey>()
   const rekeyed = new Map<MapKey.MapKey, MapKey.MapKey>()
-  for (const [index, signed] of group.entries()) {
+  for (const [index, { signed }] of group.entries()) {
     const { txn } = signed
     const sender = MapKey.ofField(txn.snd)
     if (!IncomingTransaction.isSigned(signed)) {

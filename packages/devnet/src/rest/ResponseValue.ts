@@ -18,12 +18,16 @@ export type Value =
 /** A signed transaction in canonical form, which is embedded in msgpack unchanged. */
 export class SignedBytes {
   readonly bytes: Uint8Array
-  /** Members in addition to those of the signed transaction. */
-  readonly added: { readonly [name: string]: Value | undefined }
+  readonly #signed: Submission.Submitted | undefined
 
-  constructor(bytes: Uint8Array, added: { readonly [name: string]: Value | undefined } = {}) {
+  /** @param signed the values of these bytes, if they are known */
+  constructor(bytes: Uint8Array, signed?: Submission.Submitted) {
     this.bytes = bytes
-    this.added = added
+    this.#signed = signed
+  }
+
+  toJson(): Value {
+    return Submission.toJson(this.#signed ?? Submission.decodeFirst(this.bytes).signed)
   }
 }
 
@@ -101,9 +105,7 @@ function json(value: Value, newline: string, indent: string, quote: (text: strin
   if (value instanceof Uint8Array) return `"${Buffer.from(value).toString('base64')}"`
   if (value instanceof Text) return quote(Buffer.from(value.bytes).toString('utf8'))
   if (value instanceof SignedBytes) {
-    return hasMembers(value.added) || newline === ''
-      ? json(membersOfSigned(value), newline, indent, quote)
-      : signedText(value).replaceAll('\n', newline)
+    return newline === '' ? json(value.toJson(), '', '', quote) : signedText(value).replaceAll('\n', newline)
   }
   const inner = newline + indent
   let parts = ''
@@ -119,10 +121,6 @@ function json(value: Value, newline: string, indent: string, quote: (text: strin
   return parts === '' ? '{}' : `{${parts}${newline}}`
 }
 
-function membersOfSigned({ bytes, added }: SignedBytes): Value {
-  return { ...Submission.toJson(Submission.decodeFirst(bytes).signed), ...added }
-}
-
 /**
  * The indented texts of the latest transactions, by their bytes: a payment is simulated, and then every party looks it
  * up.
@@ -132,19 +130,14 @@ const signedTexts = new BoundedMap<string, string>(512)
 const maxKeptBytes = 2_048
 
 function signedText(value: SignedBytes): string {
-  if (value.bytes.length > maxKeptBytes) return json(membersOfSigned(value), '\n', '  ', quote)
+  if (value.bytes.length > maxKeptBytes) return json(value.toJson(), '\n', '  ', quote)
   const key = MapKey.of(value.bytes)
   let text = signedTexts.get(key)
   if (text === undefined) {
-    text = json(membersOfSigned(value), '\n', '  ', quote)
+    text = json(value.toJson(), '\n', '  ', quote)
     signedTexts.set(key, text)
   }
   return text
-}
-
-function hasMembers(value: { readonly [name: string]: Value | undefined }): boolean {
-  for (const name in value) if (value[name] !== undefined) return true
-  return false
 }
 
 function entriesOf(value: ReadonlyMap<Value, Value> | { readonly [name: string]: Value | undefined }): Members {

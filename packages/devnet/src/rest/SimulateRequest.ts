@@ -5,7 +5,7 @@ import { ApiError } from './ApiError.js'
 export type TraceConfig = { [name in (typeof traceFlags)[number]]?: boolean }
 
 export type SimulateRequest = {
-  groups: Submission.Submitted[][]
+  groups: Submission.Decoded[][]
   round: bigint
   flags: { [name in (typeof flags)[number]]?: boolean }
   extraOpcodeBudget: bigint
@@ -62,8 +62,8 @@ function readTrace(reader: Msgpack.Reader): TraceConfig {
   return trace
 }
 
-function readGroup(reader: Msgpack.Reader): Submission.Submitted[] {
-  let transactions: Submission.Submitted[] = []
+function readGroup(reader: Msgpack.Reader): Submission.Decoded[] {
+  let transactions: Submission.Decoded[] = []
   for (let left = reader.mapHeader(); left > 0; left--) {
     oneOf(['txns'], reader.str())
     if (!reader.tryNil()) transactions = list(reader, maxTransactionsRead, () => readTransaction(reader))
@@ -71,10 +71,10 @@ function readGroup(reader: Msgpack.Reader): Submission.Submitted[] {
   return transactions
 }
 
-function readTransaction(reader: Msgpack.Reader): Submission.Submitted {
-  const { signed, end } = Submission.decodeFirst(reader.bytes, reader.position)
-  reader.position = end
-  return signed
+function readTransaction(reader: Msgpack.Reader): Submission.Decoded {
+  const decoded = Submission.decodeFirst(reader.bytes, reader.position)
+  reader.position = decoded.end
+  return decoded
 }
 
 function list<T>(reader: Msgpack.Reader, max: number, read: () => T): T[] {
@@ -98,10 +98,10 @@ function readJson(text: string): SimulateRequest {
   return request
 }
 
-function groupFromJson(value: unknown): Submission.Submitted[] {
+function groupFromJson(value: unknown): Submission.Decoded[] {
   const transactions = members(value).map(([name, list]) => {
     oneOf(['txns'], name)
-    return elements(list, maxTransactionsRead).map((one) => Submission.fromJson(one))
+    return elements(list, maxTransactionsRead).map((one) => Submission.withBytes(Submission.fromJson(one)))
   })
   return transactions.flat()
 }

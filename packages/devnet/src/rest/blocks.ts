@@ -6,7 +6,7 @@ import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import * as HttpResponse from './HttpResponse.js'
 import { transactionId, uint } from './Parameters.js'
-import { SignedBytes, type Value } from './ResponseValue.js'
+import type { Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 import { notFound } from './transactions.js'
 
@@ -138,11 +138,11 @@ function readField(name: string, reader: Msgpack.Reader): Value {
 
 function transactionJson({ signed, outcome }: Block.BlockTransaction): Value {
   const decoded = Submission.decodeFirst(signed).signed
-  const inside = Submission.encode({ ...decoded, txn: { ...decoded.txn, gen: undefined, gh: undefined } })
-  return new SignedBytes(inside, {
+  return {
+    ...Submission.toJson({ ...decoded, txn: { ...decoded.txn, gen: undefined, gh: undefined } }),
     aca: outcome.assetClosingAmount || undefined,
     ca: outcome.closingAmount || undefined,
     caid: outcome.createdAssetId,
     hgi: decoded.txn.gen === undefined ? undefined : true,
-  })
+  }
 }

@@ -1,5 +1,5 @@
 /** Simulates a group. */
-import { Submission } from '@latchkey/algorand'
+import type { Submission } from '@latchkey/algorand'
 import type { RawAnswer } from '@latchkey/http'
 import type { DevnetNode } from '../DevnetNode.js'
 import * as Consensus from '../ledger/Consensus.js'
@@ -9,7 +9,7 @@ import * as MapKey from '../ledger/MapKey.js'
 import type { SimulationResult } from '../ledger/Simulation.js'
 import { ApiError } from './ApiError.js'
 import * as HttpResponse from './HttpResponse.js'
-import type { Value } from './ResponseValue.js'
+import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 import * as SimulateRequest from './SimulateRequest.js'
 import { resultOf } from './transactions.js'
@@ -74,7 +74,7 @@ function checkBudget(extraOpcodeBudget: bigint, { failure }: SimulationResult): 
 
 function run(
   { flags, extraOpcodeBudget }: SimulateRequest.SimulateRequest,
-  group: readonly Submission.Submitted[],
+  group: readonly Submission.Decoded[],
   { ledger }: DevnetNode,
 ) {
   try {
@@ -92,12 +92,13 @@ function run(
 
 function responseOf(
   simulation: SimulateRequest.SimulateRequest,
-  group: readonly Submission.Submitted[],
+  group: readonly Submission.Decoded[],
   result: SimulationResult,
   { ledger }: DevnetNode,
 ): Value {
-  const { failure, outcomes, fixedSigners, transactions } = result
-  const fees = Fees.paid(group.map(({ txn }) => txn))
+  const { failure, outcomes, fixedSigners } = result
+  const transactions = group.map(({ signed }) => signed.txn)
+  const fees = Fees.paid(transactions)
   return {
     'eval-overrides': overridesOf(simulation),
     'exec-trace-config': isNone(simulation.trace) ? undefined : { ...onlySet(simulation.trace) },
@@ -108,14 +109,11 @@ function responseOf(
         'failed-at': failure && [failure.index],
         'failure-message': failure?.message,
         'group-fees-paid': fees || undefined,
-        'group-usage': Fees.groupUsage(group.map(({ txn }) => txn)),
-        'txn-results': group.map((signed, index) => ({
+        'group-usage': Fees.groupUsage(transactions),
+        'txn-results': group.map(({ bytes, signed }, index) => ({
           'fees-paid': signed.txn.fee || undefined,
           'fixed-signer': addressOf(fixedSigners.get(index)),
-          'txn-result': resultOf(
-            transactions?.[index]?.signedBytes ?? Submission.encode(signed),
-            outcomes[index] ?? {},
-          ),
+          'txn-result': resultOf(new SignedBytes(bytes, signed), outcomes[index] ?? {}),
         })),
       },
     ],

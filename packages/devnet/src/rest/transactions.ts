@@ -66,8 +66,8 @@ function accept(node: DevnetNode, body: Buffer): RawAnswer | Promise<RawAnswer> 
   return delay === undefined ? response : new Promise((resolve) => setTimeout(resolve, delay.ms, response))
 }
 
-export function decodeGroup(body: Uint8Array): Submission.Submitted[] {
-  let group: Submission.Submitted[]
+export function decodeGroup(body: Uint8Array): Submission.Decoded[] {
+  let group: Submission.Decoded[]
   try {
     group = Submission.decodeAll(body, Consensus.maxGroupSize)
   } catch (error) {
@@ -85,7 +85,7 @@ function decodeFailure(error: unknown): unknown {
   return new ApiError(400, `msgpack decode error [pos ${error.position ?? 0}]: ${error.message}`)
 }
 
-function submitGroup(node: DevnetNode, group: readonly Submission.Submitted[]): string {
+function submitGroup(node: DevnetNode, group: readonly Submission.Decoded[]): string {
   try {
     return node.submit(group)
   } catch (error) {
@@ -132,18 +132,18 @@ function pendingValue(status: TransactionStatus): Value {
 function confirmedValue({ signed, outcome }: BlockTransaction, round: bigint): Value {
   // Such a transaction creates an asset and has no other outcome.
   const isBare = outcome.createdAssetId !== undefined && Submission.decodeFirst(signed).signed.txn.apar === undefined
-  return resultOf(signed, isBare ? {} : outcome, round)
+  return resultOf(new SignedBytes(signed), isBare ? {} : outcome, round)
 }
 
 /** Zero values are absent, except for the empty `pool-error`. */
-export function resultOf(signed: Uint8Array, outcome: Outcome, confirmedRound?: bigint): Value {
+export function resultOf(txn: SignedBytes, outcome: Outcome, confirmedRound?: bigint): Value {
   return {
     'asset-closing-amount': outcome.assetClosingAmount || undefined,
     'asset-index': outcome.createdAssetId,
     'closing-amount': outcome.closingAmount || undefined,
     'confirmed-round': confirmedRound,
     'pool-error': '',
-    txn: new SignedBytes(signed),
+    txn,
   }
 }
 
@@ -152,7 +152,7 @@ function listPending({ node, query }: RouteContext, account: MapKey.MapKey | und
   const format = query.format()
   const pending = node.ledger.pendingTransactions().map(({ transaction }) => transaction)
   const listed = account === undefined ? pending : pending.filter(({ txn }) => concerns(txn, account))
-  const top = listed.slice(0, readMax(query)).map(({ signed }) => new SignedBytes(Submission.encode(signed)))
+  const top = listed.slice(0, readMax(query)).map(({ decoded }) => new SignedBytes(decoded.bytes, decoded.signed))
   return HttpResponse.inFormat({ 'top-transactions': top, 'total-transactions': pending.length }, format)
 }
 

@@ -129,7 +129,7 @@ function groupOf(member: JsonCursor, { chain }: Genesis): Uint8Array {
   return BlockJson.decoding(member, () => {
     const group = Submission.decodeAll(bytes, Consensus.maxGroupSize)
     if (group.length < 1 || group.length > Consensus.maxGroupSize) member.fail('is not a group of transactions')
-    if (!Buffer.concat(group.map(Submission.encode)).equals(bytes)) member.fail('is not in canonical form')
+    if (!Buffer.concat(group.map((one) => one.bytes)).equals(bytes)) member.fail('is not in canonical form')
     try {
       IncomingTransaction.checkSignatures(IncomingTransaction.prepare(group, chain), false)
     } catch (error) {

@@ -208,7 +208,7 @@ export class LedgerSimulator {
           Hash.prefixed(Hash.domains.transaction, Submission.transactionBytes(txn)),
           signer.secretKey,
         )
-        return { sig, txn, sgnr: signer === sender ? undefined : signer.publicKey }
+        return Submission.withBytes({ sig, txn, sgnr: signer === sender ? undefined : signer.publicKey })
       }),
     )
   }

@@ -69,7 +69,7 @@ test('the simulated group lacks the fee signature, and the submitted group has i
   assert.equal((await facilitator.verify(payload, requirements)).isValid, true)
   const { success, transaction, amount } = await facilitator.settle(payload, requirements)
   assert.deepEqual([success, transaction, amount], [true, id, '1000'])
-  const [fee, payment] = Submission.decodeAll(node.submitted[0]!, 16)
+  const [fee, payment] = Submission.decodeAll(node.submitted[0]!, 16).map(({ signed }) => signed)
   assert.ok(fee!.sig !== undefined && payment!.sig !== undefined)
   assert.equal(node.simulated[0]!.includes(Buffer.from(fee!.sig)), false)
   assert.ok(node.simulated[0]!.includes(Buffer.from(Submission.transactionBytes(fee!.txn))))
@@ -83,7 +83,7 @@ test('a rekeyed fee account is simulated and signed with its authorizer', async 
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
   assert.ok(node.simulated[0]!.includes(Buffer.concat([Buffer.from('sgnr'), Buffer.of(0xc4, 32), stranger.publicKey])))
   const [fee] = Submission.decodeAll(node.submitted[0]!, 16)
-  assert.equal(Address.encode(fee!.sgnr!), stranger.address)
+  assert.equal(Address.encode(fee!.signed.sgnr!), stranger.address)
 })
 
 test('responds with the network id of the request, including its older form', async (t) => {

@@ -373,7 +373,7 @@ export class Facilitator {
     if (feeIndex !== undefined) {
       const { transactionId } = group
       const onError = (error: unknown): void => this.#onError(error, { transactionId })
-      members[feeIndex] = await this.#feePayers.sign(group.members[feeIndex]!.txn, onError)
+      members[feeIndex] = await this.#feePayers.sign(group.members[feeIndex]!, onError)
     }
     return {
       transactionId: group.transactionId,

@@ -44,7 +44,7 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
 
   readonly schemeHooks: SchemeClientHooks = {
     onPaymentResponse: async ({ paymentPayload }) => {
-      const { transactionId } = PaymentGroup.read(paymentPayload.payload)
+      const { transactionId } = PaymentGroup.readPayment(paymentPayload.payload)
       // The ledger decides, not the seller's receipt. If no node responds, the payment is looked up when a limit is
       // reached.
       await this.buyer.lookUp(transactionId).catch(() => undefined)

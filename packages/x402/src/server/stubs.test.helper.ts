@@ -139,7 +139,7 @@ export function paymentFor(
 ): { header: string; payload: PaymentPayload; transactionId: string } {
   const [offer] = required.accepts
   const { genesisHash } = chain
-  const { transactions, paymentIndex, transactionId } = buildPayment({
+  const { encoded, paymentIndex, transactionId } = buildPayment({
     parameters: {
       lastRound: round,
       genesisId: Network.testnet.genesisId,
@@ -155,7 +155,7 @@ export function paymentFor(
     maxTimeoutSeconds: offer!.maxTimeoutSeconds,
     isPublicNetwork: true,
   })
-  const group = PaymentGroup.toPayload(transactions.map(PaymentGroup.bareBytes), paymentIndex)
+  const group = PaymentGroup.toPayload(encoded, paymentIndex)
   const payload = { x402Version: 2, resource: required.resource, accepted, payload: group } as unknown as PaymentPayload
   return { header: PaymentHeaders.encode(payload), payload, transactionId }
 }

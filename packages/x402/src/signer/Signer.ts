@@ -125,11 +125,23 @@ export async function signTransaction(
   txn: Transaction.Transaction,
   purpose?: SigningPurpose,
 ): Promise<Uint8Array> {
-  const bytes = Transaction.encode(txn)
+  return signCanonical(signer, { bytes: Transaction.encode(txn), sender: txn.snd }, purpose)
+}
+
+/**
+ * Signs a transaction that is already encoded. The signature is checked unless it was made by a key in this process.
+ *
+ * @throws {@link SignerError}
+ */
+export async function signCanonical(
+  signer: Signer,
+  { bytes, sender }: Transaction.Canonical,
+  purpose?: SigningPurpose,
+): Promise<Uint8Array> {
   const own = ownSigners.get(signer.sign)
   // A copy of a signer may have another address. The check refuses such a signer.
   const isOwn = own !== undefined && own.address === signer.address
-  return isOwn ? own.attach(bytes, txn.snd) : signChecked(signer, bytes, purpose)
+  return isOwn ? own.attach(bytes, sender) : signChecked(signer, bytes, purpose)
 }
 
 /**
@@ -144,10 +156,11 @@ export async function signChecked(
   purpose?: SigningPurpose,
 ): Promise<Uint8Array> {
   const signed = await signer.sign(transaction, purpose)
-  const { txn, sig, msig, sgnr } = decode(signed)
-  if (!Bytes.equal(Transaction.encode(txn), transaction)) {
+  const { signed: decoded, transactionBytes } = decode(signed)
+  if (!Bytes.equal(transactionBytes, transaction)) {
     throw new SignerError('invalid_signature', 'the signer signed a different transaction from the one it was given')
   }
+  const { txn, sig, msig, sgnr } = decoded
   const authorizer = sgnr ?? txn.snd
   if (Address.encode(authorizer) !== signer.address) {
     const message = `the signer signed as ${Address.encode(authorizer)}, not as ${signer.address}`
@@ -159,9 +172,9 @@ export async function signChecked(
   return signed
 }
 
-function decode(signed: Uint8Array): SignedTransaction.SignedTransaction {
+function decode(signed: Uint8Array): SignedTransaction.Decoded {
   try {
-    return SignedTransaction.decode(signed)
+    return SignedTransaction.decodeFirst(signed)
   } catch (error) {
     throw new SignerError('invalid_signature', 'the signer did not return a signed transaction', { cause: error })
   }

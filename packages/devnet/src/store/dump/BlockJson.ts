@@ -1,9 +1,10 @@
 /** Blocks as JSON: header and transactions, from which the rest of a block is computed. */
 import { createHash } from 'node:crypto'
-import { Bytes, Hash, Msgpack, Submission, Transaction } from '@latchkey/algorand'
+import { Bytes, Hash, Msgpack, Submission } from '@latchkey/algorand'
 import type { Outcome } from '../../ledger/apply/index.js'
 import * as Block from '../../ledger/Block.js'
 import * as Commitment from '../../ledger/Commitment.js'
+import * as Load from '../../ledger/Load.js'
 import * as MapKey from '../../ledger/MapKey.js'
 import { base64, type JsonCursor } from './JsonCursor.js'
 
@@ -109,6 +110,7 @@ function blockOf({ bytes, numbers, hashes }: Header, transactions: JsonCursor): 
     hash: Hash.hash(Hash.domains.blockHeader, bytes),
     hash512: createHash('sha512').update(Hash.domains.blockHeader).update(bytes).digest(),
     header: bytes,
+    load: Load.ofHeader(bytes),
     transactions: read.map(({ transaction }) => transaction),
   }
 }
@@ -122,13 +124,11 @@ function readTransaction(member: JsonCursor): { transaction: Block.BlockTransact
     ...(it.createdAssetId && { createdAssetId: it.createdAssetId.unsigned() }),
   }
   return decoding(it.signed, () => {
-    const { signed: decoded } = Submission.decodeFirst(signed)
-    if (!isSame(Submission.encode(decoded), signed)) it.signed.fail('is not the canonical form of a transaction')
-    const transaction = Submission.transactionBytes(decoded.txn)
-    const key = MapKey.of(Transaction.digest(transaction))
+    const decoded = Submission.decodeFirst(signed)
+    if (!isSame(decoded.bytes, signed)) it.signed.fail('is not the canonical form of a transaction')
     return {
-      transaction: { key, signed, outcome },
-      entry: { transaction, entry: Block.encodeEntry(decoded, outcome) },
+      transaction: { key: MapKey.of(decoded.digest), signed, outcome },
+      entry: Block.commitmentEntryOf(decoded, outcome),
     }
   })
 }

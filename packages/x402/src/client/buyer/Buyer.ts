@@ -346,12 +346,13 @@ export class Buyer {
     { payment, required, signal }: { payment: Payment; required: PaymentRequired; signal: AbortSignal | undefined },
   ): Promise<SignedPayment> {
     const { transactionId, url } = payment
-    const transfer = built.transactions[built.paymentIndex]!
-    const members = built.transactions.map((txn) => PaymentGroup.bareBytes(txn))
+    const members = [...built.encoded]
+    const { snd: sender } = built.transactions[built.paymentIndex]!
+    const transfer = { bytes: members[built.paymentIndex]!, sender }
     try {
       const description = required.resource.description?.slice(0, maxDescriptionLength)
       const purpose = { url, description, signal }
-      const sign = (): Promise<Uint8Array> => Signer.signTransaction(this.#signer, transfer, purpose)
+      const sign = (): Promise<Uint8Array> => Signer.signCanonical(this.#signer, transfer, purpose)
       members[built.paymentIndex] = await (Tracing.isOn() ? traceSignature(payment, sign) : sign())
       signal?.throwIfAborted()
       const { resource, extensions } = required

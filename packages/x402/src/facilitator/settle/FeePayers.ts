@@ -2,7 +2,8 @@
  * The accounts that pay the fees of buyers. An account that is empty, rekeyed or without its key does not stop the
  * others.
  */
-import { Address, type Transaction } from '@latchkey/algorand'
+import { Transaction } from '@latchkey/algorand'
+import type { PaymentGroup } from '@latchkey/x402-wire'
 import { isAddress } from '../../chain/Chain.js'
 import { errors, OptionsError } from '../../errors.js'
 import type * as Signer from '../../signer/Signer.js'
@@ -102,9 +103,11 @@ export class FeePayers {
    *
    * @throws PaymentError if the key cannot sign now; the signer's error goes to `onError`
    */
-  async sign(txn: Transaction.Transaction, onError: (error: unknown) => void): Promise<Uint8Array> {
+  async sign({ transactionBytes, sender }: PaymentGroup.Member, onError: (error: unknown) => void) {
     try {
-      return await this.#byAddress.get(Address.encode(txn.snd))!.signer.sign(txn)
+      // A key signs only what a signer reads, which is less than what a node reads.
+      const canonical = Transaction.canonicalize(transactionBytes)
+      return await this.#byAddress.get(sender)!.signer.sign(canonical)
     } catch (error) {
       onError(error)
       throw keyUnavailable()

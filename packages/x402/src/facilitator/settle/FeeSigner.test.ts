@@ -7,7 +7,8 @@ import { FeeSigner, type FeeSignerOptions } from './FeeSigner.js'
 
 const key = Signer.fromSeed(new Uint8Array(32).fill(1))
 const self = Address.decode(key.address)
-const txn: Transaction.Transaction = { type: 'pay', snd: self, rcv: self, fee: 1_000n, lv: 9n, gh: self }
+const bytes = Transaction.encode({ type: 'pay', snd: self, rcv: self, fee: 1_000n, lv: 9n, gh: self })
+const transaction = { bytes, sender: self }
 
 /** A signer whose check fails with the error that is set, with a clock that moves only on demand. */
 function setUp(options: Partial<FeeSignerOptions> = {}) {
@@ -40,7 +41,7 @@ test('trusts a check for ten seconds, and shares concurrent checks', async () =>
 
 test('a signature counts as a check, and a failed one is reported immediately', async () => {
   const { state, signer } = setUp()
-  await signer.sign(txn)
+  await signer.sign(transaction)
   assert.equal(await signer.problem(), undefined)
   assert.equal(state.checks, 0)
   const { signer: broken } = setUp()
@@ -48,7 +49,7 @@ test('a signature counts as a check, and a failed one is reported immediately', 
     { ...broken.signer, sign: () => Promise.reject(new Error('no')) },
     { onError: () => {} },
   )
-  await assert.rejects(failing.sign(txn), /no/)
+  await assert.rejects(failing.sign(transaction), /no/)
   assert.match((await failing.problem())!, /cannot sign/)
 })
 
@@ -133,10 +134,10 @@ test('payments do not retry a refused password, because each attempt could lock 
     return Promise.reject(error)
   }
   const signer = new FeeSigner({ ...key, sign }, { onError: () => {}, nowMs: () => clock.nowMs })
-  for (let payment = 0; payment < 20; payment++) await assert.rejects(signer.sign(txn), error)
+  for (let payment = 0; payment < 20; payment++) await assert.rejects(signer.sign(transaction), error)
   assert.equal(attempts, 1)
   clock.nowMs = 60_000
-  await assert.rejects(signer.sign(txn), error)
+  await assert.rejects(signer.sign(transaction), error)
   assert.equal(attempts, 2)
 })
 
@@ -151,12 +152,12 @@ test('abandons a signature that takes too long, and reports a problem until the 
       : key.sign(bytes)
   const signer = new FeeSigner({ ...key, sign }, { onError: () => {}, signMs: 1 })
   assert.equal(signer.lastProblem(), undefined, 'nothing is known yet')
-  await assert.rejects(signer.sign(txn), { code: 'signer_timeout' })
+  await assert.rejects(signer.sign(transaction), { code: 'signer_timeout' })
   assert.match(signer.lastProblem()!, /takes too long/)
   finish(new Uint8Array())
   state.isStuck = false
   const patient = new FeeSigner({ ...key, sign }, { onError: () => {} })
-  await patient.sign(txn)
+  await patient.sign(transaction)
   assert.equal(patient.lastProblem(), undefined)
 })
 

@@ -60,11 +60,11 @@ export class FeeSigner {
    * @throws what the signer throws
    * @throws SignerError if signing takes too long
    */
-  async sign(txn: Transaction.Transaction): Promise<Uint8Array> {
+  async sign(transaction: Transaction.Canonical): Promise<Uint8Array> {
     const { refusal, untilMs } = this.#outcome ?? { untilMs: 0 }
     if (refusal !== undefined && this.#nowMs() < untilMs) throw refusal
     try {
-      const signing = Signer.signTransaction(this.signer, txn)
+      const signing = Signer.signCanonical(this.signer, transaction)
       if (await isLongerThan(this.#signMs, signing)) throw new SignerError('signer_timeout', noAnswer)
       const signed = await signing
       this.#remember(undefined)

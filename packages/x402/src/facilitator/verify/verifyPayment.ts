@@ -112,7 +112,7 @@ function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
 /** The id of the transaction that pays, without any check; undefined if it cannot be read. */
 export function transactionIdOf(payload: unknown): string | undefined {
   try {
-    return PaymentGroup.read(Json.isObject(payload) ? payload['payload'] : undefined).transactionId
+    return PaymentGroup.readPayment(Json.isObject(payload) ? payload['payload'] : undefined).transactionId
   } catch (error) {
     if (error instanceof PaymentGroup.GroupError) return undefined
     throw error
@@ -169,10 +169,10 @@ function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequir
 }
 
 /** Checks that the signature is valid. Only the ledger knows whether the key is the account's authorizer. */
-function checkSignature({ payment, paymentBytes }: PaymentGroup.PaymentGroup): void {
-  const { signed, txn, isSigned } = payment
+function checkSignature({ payment }: PaymentGroup.PaymentGroup): void {
+  const { signed, txn, isSigned, transactionBytes } = payment
   expect(isSigned, 'invalid_exact_avm_payment_not_signed', 'the payment is not signed')
-  const message = Transaction.bytesToSign(paymentBytes)
+  const message = Transaction.bytesToSign(transactionBytes)
   const authorizer = signed.sgnr ?? txn.snd
   const { sig, msig } = signed
   const isOne = [sig, msig, signed.lsig, signed.pqsig].filter((kind) => kind !== undefined).length === 1
