@@ -36,22 +36,23 @@ const tcpKeepAliveMs = 1_000
 export class Connection implements ExchangeConnection {
   readonly #options: ConnectionOptions
   readonly #socket: Socket
-  readonly #reader: ResponseReader
+  readonly #reader = new ResponseReader()
   #exchange: Exchange | undefined
   #state: State = 'connecting'
   #isReused = false
   #isWritten = false
-  #isPaused = false
+  isPaused = false
   #connectTimer: ReturnType<typeof setTimeout> | undefined
   /** Until when an idle connection may be used, on the clock of `performance.now()`. */
   usableUntil = 0
+  /** Whether the connection closes after its exchange. */
+  isLast = false
 
   /** Opens a connection for a first exchange. */
   constructor(options: ConnectionOptions, exchange: Exchange) {
     this.#options = options
     this.#exchange = exchange
     exchange.connection = this
-    this.#reader = new ResponseReader(exchange)
     const socket = open(options)
     this.#socket = socket
     const { connectMs, server } = options
@@ -63,7 +64,6 @@ export class Connection implements ExchangeConnection {
     socket.on('data', (bytes: Buffer) => this.#read(bytes))
     socket.on('end', () => this.#ended())
     socket.on('error', (error) => this.#fail(error))
-    socket.on('timeout', () => this.#silent())
     socket.on('close', () => this.#fail(closedError()))
   }
 
@@ -72,9 +72,9 @@ export class Connection implements ExchangeConnection {
     return this.#reader.announcedMs
   }
 
-  /** Whether the connection is open and serves no exchange. */
+  /** Whether the connection is open and serves no exchange. The events of a socket that broke come a tick later. */
   get isIdle(): boolean {
-    return this.#state === 'idle'
+    return this.#state === 'idle' && !this.#socket.destroyed
   }
 
   get isUnsent(): boolean {
@@ -96,13 +96,13 @@ export class Connection implements ExchangeConnection {
   }
 
   pause(): void {
-    this.#isPaused = true
+    this.isPaused = true
     this.#socket.pause()
   }
 
   resume(): void {
-    if (!this.#isPaused) return
-    this.#isPaused = false
+    if (!this.isPaused) return
+    this.isPaused = false
     this.#socket.resume()
   }
 
@@ -134,9 +134,8 @@ export class Connection implements ExchangeConnection {
   #write(exchange: Exchange): void {
     this.#state = 'busy'
     this.#isWritten = false
-    this.#reader.start(exchange, exchange.method)
-    if (exchange.silenceMs !== undefined) this.#socket.setTimeout(exchange.silenceMs)
-    const { head, body } = exchange
+    const { method, head, body } = exchange.request
+    this.#reader.start(exchange, method)
     const onWritten = (): void => {
       this.#isWritten = true
     }
@@ -181,32 +180,26 @@ export class Connection implements ExchangeConnection {
     if (exchange === undefined) return
     this.#exchange = undefined
     this.resume()
-    if (exchange.silenceMs !== undefined) this.#socket.setTimeout(0)
-    if (this.#reader.isPersistent && this.#isWritten && exchange.isKept) {
+    if (this.#reader.isPersistent && this.#isWritten && exchange.request.isKept) {
       this.#state = 'idle'
       this.#options.onIdle(this)
     } else this.#close()
-    exchange.onEnd()
-  }
-
-  #silent(): void {
-    const ms = this.#exchange?.silenceMs
-    if (ms !== undefined && this.#state === 'busy') this.#fail(new Error(`nothing arrived for ${ms} ms`))
+    exchange.end()
   }
 
   #fail(error: NodeJS.ErrnoException): void {
     if (this.#state === 'closed') return
     const { isUnsent } = this
     const hasResponse = this.#state === 'busy' && this.#reader.hasBegun
-    const options = { cause: error, hasResponse, isNewConnection: !this.#isReused, isUnsent }
-    this.#end(TransportError.ofSystem(error.code, options))
+    const state = { hasResponse, isNewConnection: !this.#isReused, isUnsent, isConnecting: isUnsent }
+    this.#end(TransportError.ofSystem(error.code, { ...state, cause: error }))
   }
 
   #end(error: Error): void {
     const exchange = this.#exchange
     this.#exchange = undefined
     this.#close()
-    exchange?.onError(error)
+    exchange?.fail(error)
   }
 
   #close(): void {

@@ -4,11 +4,30 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { ConnectionPool } from './ConnectionPool.js'
-import { type Exchange, RequestHead } from './Exchange.js'
+import { Exchange, requestHead } from './Exchange.js'
 import * as Server from './Server.js'
 
 const timeout = 60_000
 const hourMs = 3_600_000
+
+/** An exchange that ignores its response. */
+class UnreadExchange extends Exchange<void> {
+  constructor(server: Server.Server) {
+    const target = { method: 'GET', path: '/', authority: server.authority, isKept: true }
+    super({ server, method: 'GET', head: requestHead(target, []), body: undefined, isKept: true }, undefined, timeout)
+  }
+  onHead(): void {}
+  onData(): void {}
+  protected onEnd(): void {
+    this.resolve()
+  }
+  protected onError(error: unknown): void {
+    this.reject(error)
+  }
+  protected onLate(): void {
+    this.fail(new Error('late'))
+  }
+}
 
 async function setUp(t: TestContext, announced: string | undefined, idleMs: number) {
   const sockets = new Set<Socket>()
@@ -26,15 +45,11 @@ async function setUp(t: TestContext, announced: string | undefined, idleMs: numb
     server.close()
   })
   const target = Server.fromUrl(new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
-  const send = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const exchange: Exchange = {
-        ...{ server: target, method: 'GET', head: new RequestHead('GET', '/', target.authority).end(true) },
-        ...{ body: undefined, isKept: true, silenceMs: undefined, isOver: false, connection: undefined },
-        ...{ onHead: () => {}, onData: () => {}, onEnd: resolve, onError: reject },
-      }
-      pool.start(exchange)
-    })
+  const send = (): Promise<void> => {
+    const exchange = new UnreadExchange(target)
+    pool.start(exchange)
+    return exchange.result
+  }
   return { pool, send, connections: () => sockets.size }
 }
 

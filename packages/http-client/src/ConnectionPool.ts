@@ -2,7 +2,7 @@
 import { BoundedMap } from '@latchkey/algorand'
 import { Connection, type ConnectionOptions } from './Connection.js'
 import type { Exchange } from './Exchange.js'
-import { keyOf, type Server } from './Server.js'
+import { keyOf } from './Server.js'
 
 /** Options of {@link ConnectionPool}. */
 export type PoolOptions = {
@@ -28,16 +28,15 @@ type Group = {
 /** A request takes time to arrive, and the server's timer starts before the client's. */
 const marginMs = 1_000
 const maxSessions = 100
+const sweepMs = 1_000
 
 /** The kept connections of one sender, to any number of servers. */
 export class ConnectionPool {
   readonly #options: PoolOptions
+  /** The servers with open connections. */
   readonly #groups = new Map<string, Group>()
-  readonly #keys = new WeakMap<Server, string>()
-  /** The connections in use at `close`, which end with their response. */
-  readonly #ending = new WeakSet<Connection>()
   readonly #sessions = new BoundedMap<string, Buffer>(maxSessions)
-  #sweeper: ReturnType<typeof setTimeout> | undefined
+  #sweeper: NodeJS.Timeout | undefined
 
   constructor(options: PoolOptions) {
     this.#options = options
@@ -45,23 +44,25 @@ export class ConnectionPool {
 
   /** Sends a request on an idle connection or a new one, or when a connection is free. */
   start(exchange: Exchange): void {
-    if (!exchange.isKept) {
-      this.#open(exchange)
-      return
-    }
-    const group = this.#groupOf(exchange.server)
-    const kept = this.#take(group)
+    const { server, isKept } = exchange.request
+    const key = keyOf(server)
+    const group = this.#groups.get(key) ?? { key, idle: [], open: new Set(), waiting: [] }
+    const kept = isKept ? this.#take(group) : undefined
     if (kept !== undefined) kept.send(exchange)
     else if (group.open.size < this.#options.maxConnections) this.#open(exchange, group)
-    else group.waiting.push(exchange)
+    else {
+      group.waiting.push(exchange)
+      // An idle connection that the exchange may not use makes room for its own.
+      group.idle[0]?.destroy()
+    }
   }
 
   /** Closes idle connections immediately, and the others after their response. */
   close(): void {
-    for (const { open } of this.#groups.values()) {
+    for (const { open } of [...this.#groups.values()]) {
       for (const connection of [...open]) {
+        connection.isLast = true
         if (connection.isIdle) connection.destroy()
-        else this.#ending.add(connection)
       }
     }
   }
@@ -80,104 +81,81 @@ export class ConnectionPool {
     return count
   }
 
-  #groupOf(server: Server): Group {
-    let key = this.#keys.get(server)
-    if (key === undefined) {
-      key = keyOf(server)
-      this.#keys.set(server, key)
-    }
-    let group = this.#groups.get(key)
-    if (group === undefined) {
-      group = { key, idle: [], open: new Set(), waiting: [] }
-      this.#groups.set(key, group)
-    }
-    return group
-  }
-
   /** Checks the time here too, because timers are late if the process was busy. */
   #take({ idle }: Group): Connection | undefined {
     const now = performance.now()
     for (let last = idle.at(-1); last !== undefined; last = idle.at(-1)) {
-      if (last.usableUntil > now) {
-        idle.pop()
-        return last
-      }
+      if (last.usableUntil > now && last.isIdle) return idle.pop()
       last.destroy()
     }
     return undefined
   }
 
-  #open(exchange: Exchange, group?: Group): void {
-    const { server } = exchange
+  #open(exchange: Exchange, group: Group): void {
+    const { server } = exchange.request
     const { connectMs, approve } = this.#options
-    const key = server.isSecure ? keyOf(server) : ''
     const connection = new Connection(
       {
-        ...{ server, connectMs, approve },
-        session: server.isSecure ? this.#sessions.get(key) : undefined,
-        onSession: (session) => void this.#sessions.set(key, session),
-        onIdle: (one) => this.#keep(one, group!),
-        onClose: (one) => group !== undefined && this.#closed(one, group),
+        server,
+        connectMs,
+        approve,
+        session: this.#sessions.get(group.key),
+        onSession: (session) => void this.#sessions.set(group.key, session),
+        onIdle: (one) => this.#keep(one, group),
+        onClose: (one) => this.#closed(one, group),
       },
       exchange,
     )
-    group?.open.add(connection)
+    group.open.add(connection)
+    // The group is gone if all of its connections had expired.
+    this.#groups.set(group.key, group)
   }
 
   /** Gives the connection to a waiting exchange, or keeps it. */
   #keep(connection: Connection, group: Group): void {
     const { idleMs, maxIdle } = this.#options
-    const { announcedMs } = connection
-    const keptMs =
-      announcedMs === undefined ? idleMs : Math.min(idleMs, announcedMs - Math.min(marginMs, announcedMs / 2))
-    if (keptMs <= 0 || this.#ending.has(connection)) {
-      connection.destroy()
-      return
-    }
-    const next = takeWaiting(group)
-    if (next !== undefined) {
+    const { announcedMs = Number.POSITIVE_INFINITY, isLast } = connection
+    const keptMs = Math.min(idleMs, announcedMs - Math.min(marginMs, announcedMs / 2))
+    const next = nextOf(group)
+    if (keptMs <= 0 || isLast || next?.request.isKept === false) connection.destroy()
+    else if (next !== undefined) {
+      group.waiting.shift()
       connection.send(next)
-      return
+    } else if (group.idle.length >= maxIdle) connection.destroy()
+    else {
+      connection.usableUntil = performance.now() + keptMs
+      connection.unref()
+      group.idle.push(connection)
+      this.#sweepLater()
     }
-    if (group.idle.length >= maxIdle) {
-      connection.destroy()
-      return
-    }
-    connection.usableUntil = performance.now() + keptMs
-    connection.unref()
-    group.idle.push(connection)
-    this.#sweepIn(keptMs)
   }
 
   #closed(connection: Connection, group: Group): void {
     const at = group.idle.indexOf(connection)
     if (at >= 0) group.idle.splice(at, 1)
     group.open.delete(connection)
-    const next = takeWaiting(group)
-    if (next !== undefined) this.#open(next, group)
-    else if (group.open.size === 0) this.#groups.delete(group.key)
+    const next = nextOf(group)
+    if (next !== undefined) {
+      group.waiting.shift()
+      this.#open(next, group)
+    } else if (group.open.size === 0) this.#groups.delete(group.key)
   }
 
   /** One timer for all connections, because one for each would be set again with every request. */
-  #sweepIn(ms: number): void {
+  #sweepLater(): void {
     if (this.#sweeper !== undefined) return
     const sweep = (): void => {
       this.#sweeper = undefined
-      const now = performance.now()
-      this.closeExpired(now)
-      let next = Number.POSITIVE_INFINITY
-      for (const { idle } of this.#groups.values()) {
-        for (const { usableUntil } of idle) next = Math.min(next, usableUntil - now)
-      }
-      if (next < Number.POSITIVE_INFINITY) this.#sweepIn(next)
+      this.closeExpired()
+      if (this.idleCount > 0) this.#sweepLater()
     }
-    this.#sweeper = setTimeout(sweep, Math.ceil(ms))
+    this.#sweeper = setTimeout(sweep, sweepMs)
     this.#sweeper.unref()
   }
 }
 
-/** Skips the exchanges that were cancelled while they waited. */
-function takeWaiting({ waiting }: Group): Exchange | undefined {
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) if (!next.isOver) return next
-  return undefined
+/** The exchange that has waited longest. Drops those that were cancelled meanwhile. */
+function nextOf({ waiting }: Group): Exchange | undefined {
+  while (waiting[0]?.isOver === true) waiting.shift()
+  return waiting[0]
 }

@@ -16,7 +16,7 @@ function read(text: string, { method = 'GET', pieceBytes = text.length, isClosed
       body += piece.toString('latin1')
     },
   }
-  const reader = new ResponseReader(handler)
+  const reader = new ResponseReader()
   reader.start(handler, method)
   const bytes = Buffer.from(text, 'latin1')
   for (let at = 0; at < bytes.length; at += pieceBytes) reader.read(bytes.subarray(at, at + pieceBytes))
@@ -70,6 +70,14 @@ test('bytes after the end make a connection unusable, and a body that breaks off
   assert.equal(read('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n').isPersistent, false)
   assert.equal(read('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsunny', { isClosed: true }).isComplete, false)
   assert.equal(read(`${chunked}5\r\nsunny\r\n`, { isClosed: true }).isComplete, false)
+})
+
+test('a response of HTTP/1.0 in chunks ends its connection', () => {
+  // RFC 9112, 6.1: the framing is faulty.
+  const { body, isPersistent } = read(
+    'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nsunny\r\n0\r\n\r\n',
+  )
+  assert.deepEqual([body, isPersistent], ['sunny', false])
 })
 
 test('rejects responses that two parsers could read differently', () => {

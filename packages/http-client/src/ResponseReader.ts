@@ -30,7 +30,7 @@ const empty = Buffer.alloc(0)
 
 /** Reads one response after the other. */
 export class ResponseReader {
-  #handler: ResponseHandler
+  #handler: ResponseHandler | undefined
   #state: State = 'end'
   #hasBody = true
   /** The beginning of a head or line that has not arrived completely. */
@@ -43,10 +43,6 @@ export class ResponseReader {
   isPersistent = false
   /** How long the server keeps an idle connection, if it announces that. */
   announcedMs: number | undefined
-
-  constructor(handler: ResponseHandler) {
-    this.#handler = handler
-  }
 
   /** Prepares for the response to a request. */
   start(handler: ResponseHandler, method: string): void {
@@ -100,11 +96,11 @@ export class ResponseReader {
         this.#left -= end - at
         // Before the handler runs, which may look at the state.
         if (this.#left === 0) this.#state = this.#state === 'chunk' ? 'chunk-end' : 'end'
-        this.#handler.onData(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+        this.#handler!.onData(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
         return end
       }
       case 'until-close':
-        this.#handler.onData(at === 0 ? bytes : bytes.subarray(at))
+        this.#handler!.onData(at === 0 ? bytes : bytes.subarray(at))
         return bytes.length
       default:
         return this.#readLine(bytes, at)
@@ -123,7 +119,10 @@ export class ResponseReader {
       return bytes.length
     }
     this.#held = empty
-    this.#takeHead(all.toString('latin1', from, end + 2))
+    const text = all.toString('latin1', from, end + 2)
+    // The copy may hold the beginning of the body.
+    if (held.length > 0) all.fill(0)
+    this.#takeHead(text)
     return end + 4 - held.length
   }
 
@@ -132,27 +131,32 @@ export class ResponseReader {
     const line = statusLine.exec(text)
     if (line === null) throw invalid()
     const status = Number(line[2])
-    const framing = new Framing(line[1] === '1')
-    const headers = parseHeaders(text, line[0].length, framing)
+    const headers = parseHeaders(text, line[0].length)
+    const isChunked = readChunked(headers)
+    const length = readLength(headers)
+    if (isChunked && length !== undefined) throw invalid()
     if (status < 200) {
       // A switch of protocols ends HTTP, and was not requested.
       if (status === 101 || ++this.#informational > maxInformational) throw invalid()
       return
     }
-    this.announcedMs = framing.announcedMs
-    this.isPersistent = framing.isPersistent
-    this.#begin(status, framing)
-    this.#handler.onHead({ status, statusText: line[3] ?? '', headers })
+    const seconds = announcement.exec(valuesOf(headers, 'keep-alive').join())?.[1]
+    this.announcedMs = seconds === undefined ? undefined : Number(seconds) * 1000
+    const options = valuesOf(headers, 'connection').join().toLowerCase().split(',')
+    const has = (name: string): boolean => options.some((option) => option.trim() === name)
+    // RFC 9112, 6.1: the framing of chunks in HTTP/1.0 is faulty.
+    this.isPersistent = !has('close') && (line[1] === '1' || (has('keep-alive') && !isChunked))
+    this.#begin(status, isChunked, length)
+    this.#handler!.onHead({ status, statusText: line[3] ?? '', headers })
   }
 
   /** RFC 9112, 6.3. */
-  #begin(status: number, { isChunked, length }: Framing): void {
-    if (isChunked && length !== undefined) throw invalid()
-    if (!this.#hasBody || status === 204 || status === 304) this.#state = 'end'
+  #begin(status: number, isChunked: boolean, length: number | undefined): void {
+    if (!this.#hasBody || status === 204 || status === 304 || length === 0) this.#state = 'end'
     else if (isChunked) this.#state = 'chunk-size'
     else if (length !== undefined) {
       this.#left = length
-      this.#state = length === 0 ? 'end' : 'length'
+      this.#state = 'length'
     } else {
       this.isPersistent = false
       this.#state = 'until-close'
@@ -202,7 +206,7 @@ const trailer = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+:/
 const chunkSize = /^([0-9A-Fa-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n$/
 const announcement = /(?:^|[\s,;])timeout=([0-9]{1,9})(?:$|[\s,;])/i
 
-function parseHeaders(text: string, start: number, framing: Framing): string[] {
+function parseHeaders(text: string, start: number): string[] {
   const headers: string[] = []
   for (let at = start; at < text.length; ) {
     const end = text.indexOf('\r\n', at)
@@ -210,9 +214,7 @@ function parseHeaders(text: string, start: number, framing: Framing): string[] {
     if (colon < 0 || colon > end) throw invalid()
     const name = text.slice(at, colon)
     if (!token.test(name)) throw invalid()
-    const value = trim(text, colon + 1, end)
-    headers.push(name, value)
-    framing.note(name, value)
+    headers.push(name, trim(text, colon + 1, end))
     at = end + 2
   }
   return headers
@@ -220,55 +222,34 @@ function parseHeaders(text: string, start: number, framing: Framing): string[] {
 
 /** Removes spaces and tabs only, unlike `String.trim`. */
 function trim(text: string, start: number, end: number): string {
+  const isBlank = (at: number): boolean => text[at] === ' ' || text[at] === '\t'
   let from = start
   let to = end
-  while (from < to && isBlank(text.charCodeAt(from))) from++
-  while (to > from && isBlank(text.charCodeAt(to - 1))) to--
+  while (from < to && isBlank(from)) from++
+  while (to > from && isBlank(to - 1)) to--
   return text.slice(from, to)
 }
 
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09
+/** The values of a header, by its name in lower case. */
+export function valuesOf(headers: readonly string[], name: string): string[] {
+  const values: string[] = []
+  for (let at = 0; at < headers.length; at += 2) {
+    const own = headers[at]!
+    if (own.length === name.length && own.toLowerCase() === name) values.push(headers[at + 1]!)
+  }
+  return values
 }
 
-/** The headers that decide where a response ends, and what happens to its connection. */
-class Framing {
-  isPersistent: boolean
-  isChunked = false
-  length: number | undefined
-  announcedMs: number | undefined
-  readonly #isCurrent: boolean
-  #isClosing = false
+function readLength(headers: readonly string[]): number | undefined {
+  const [length, second] = valuesOf(headers, 'content-length')
+  if (second !== undefined || !/^[0-9]{1,15}$/.test(length ?? '0')) throw invalid()
+  return length === undefined ? undefined : Number(length)
+}
 
-  /** @param isCurrent whether the version is HTTP/1.1 */
-  constructor(isCurrent: boolean) {
-    this.#isCurrent = isCurrent
-    this.isPersistent = isCurrent
-  }
-
-  note(name: string, value: string): void {
-    // Most headers have another length.
-    if (name.length === 10) this.#noteConnection(name.toLowerCase(), value)
-    else if (name.length === 14 && name.toLowerCase() === 'content-length') {
-      if (this.length !== undefined || !/^[0-9]{1,15}$/.test(value)) throw invalid()
-      this.length = Number(value)
-    } else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
-      if (this.isChunked || value.toLowerCase() !== 'chunked') throw invalid()
-      this.isChunked = true
-    }
-  }
-
-  #noteConnection(name: string, value: string): void {
-    if (name === 'keep-alive') {
-      const seconds = announcement.exec(value)?.[1]
-      if (seconds !== undefined) this.announcedMs = Number(seconds) * 1000
-    } else if (name === 'connection' && value.length > 0) {
-      const options = value.toLowerCase().split(',')
-      if (options.some((option) => option.trim() === 'close')) this.#isClosing = true
-      const isKept = this.#isCurrent || options.some((option) => option.trim() === 'keep-alive')
-      this.isPersistent = isKept && !this.#isClosing
-    }
-  }
+function readChunked(headers: readonly string[]): boolean {
+  const [coding, second] = valuesOf(headers, 'transfer-encoding')
+  if (second !== undefined || (coding ?? 'chunked').toLowerCase() !== 'chunked') throw invalid()
+  return coding !== undefined
 }
 
 function invalid(): ResponseError {

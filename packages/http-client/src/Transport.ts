@@ -141,11 +141,25 @@ export class TransportError extends LatchkeyError<TransportFailure> {
     return this.isReset && !this.isNewConnection && !this.isUnsent
   }
 
-  /** Creates the error for a system error code. */
-  static ofSystem(systemCode: string | undefined, options: TransportErrorOptions): TransportError {
-    const isRefused = systemCode !== undefined && refusals.has(systemCode)
+  /**
+   * Creates the error for a system error code. The system reports some codes, such as that of a missing route, for open
+   * connections too: only while connecting do they mean that nothing was sent.
+   */
+  static ofSystem(
+    systemCode: string | undefined,
+    { isConnecting, ...options }: TransportErrorOptions & { readonly isConnecting: boolean },
+  ): TransportError {
+    const isRefused = isConnecting && systemCode !== undefined && refusals.has(systemCode)
     return new TransportError(isRefused ? 'refused' : 'broken', { ...options, systemCode })
   }
+}
+
+/** The longest time of a timer. A longer one would fire immediately. */
+const maxTimerMs = 2 ** 31 - 1
+
+/** Returns the time for a timer. */
+export function timerMs(limitMs: number): number {
+  return Math.min(limitMs, maxTimerMs)
 }
 
 const refusals = new Set([

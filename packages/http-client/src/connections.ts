@@ -1,4 +1,4 @@
 /** The parts of the transport on Node, for a sender that streams its responses. */
 export { ConnectionPool, type PoolOptions } from './ConnectionPool.js'
-export { type Exchange, type ExchangeConnection, RequestHead } from './Exchange.js'
+export { Exchange, type ExchangeConnection, type ExchangeRequest, requestHead } from './Exchange.js'
 export type { ResponseHead } from './ResponseReader.js'

@@ -2,12 +2,14 @@
  * A transport on the web platform's `fetch`, for browsers and edge runtimes, or for a `fetch` that the caller passes.
  */
 import { LatchkeyError } from '@latchkey/algorand'
+import { CollectedBody } from './CollectedBody.js'
 import {
   type Transport,
   TransportError,
   type TransportOptions,
   type TransportRequest,
   type TransportResponse,
+  timerMs,
 } from './Transport.js'
 
 /** The used part of `fetch`. */
@@ -27,14 +29,30 @@ export function createFetchTransport(fetch: Fetch): Transport {
 }
 
 async function send(request: TransportRequest, fetch: Fetch): Promise<TransportResponse> {
-  const { server, path, method, headers, body, signal: given } = request
+  const { signal: given } = request
   given?.throwIfAborted()
   const controller = new AbortController()
   const { signal } = controller
-  const timer = setTimeout(() => controller.abort(new TransportError('timeout')), request.timeoutMs)
+  const timer = setTimeout(() => controller.abort(new TransportError('timeout')), timerMs(request.timeoutMs))
   const onAbort = (): void => controller.abort(given?.reason)
   given?.addEventListener('abort', onAbort, { once: true })
+  // A `fetch` that the caller passes may ignore the signal.
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
   request.onStart?.(() => controller.abort(new TransportError('broken')))
+  try {
+    return await Promise.race([exchange(request, fetch, signal), aborted])
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    clearTimeout(timer)
+    given?.removeEventListener('abort', onAbort)
+  }
+}
+
+async function exchange(request: TransportRequest, fetch: Fetch, signal: AbortSignal): Promise<TransportResponse> {
+  const { server, path, method, headers, body, maxResponseBytes } = request
   let hasResponse = false
   try {
     // No header with a token follows a redirect.
@@ -42,54 +60,30 @@ async function send(request: TransportRequest, fetch: Fetch): Promise<TransportR
     const url = `http${server.isSecure ? 's' : ''}://${server.authority}${path}`
     const response = await fetch(url, body === undefined ? options : { ...options, body })
     hasResponse = true
-    return toResponse(response, await collect(response, request.maxResponseBytes))
+    const collected = await collect(response, maxResponseBytes)
+    return collected.toResponse(response.status, (name) => response.headers.get(name) ?? undefined)
   } catch (error) {
-    if (signal.aborted) throw signal.reason
     throw error instanceof LatchkeyError ? error : failureOf(error, hasResponse)
-  } finally {
-    clearTimeout(timer)
-    given?.removeEventListener('abort', onAbort)
   }
 }
 
-function toResponse({ status, headers }: Response, body: Uint8Array): TransportResponse {
-  return {
-    status,
-    body,
-    header: (name) => headers.get(name) ?? undefined,
-    text: () => new TextDecoder().decode(body),
+/** Reads chunk by chunk, so that no more than the limit is ever in memory. */
+async function collect({ body }: Response, maxBytes: number): Promise<CollectedBody> {
+  const collected = new CollectedBody(maxBytes)
+  const reader = body?.getReader()
+  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+    if (collected.add(read.value)) continue
+    collected.wipe()
+    reader?.cancel().catch(() => {})
+    throw new TransportError('too_large')
   }
-}
-
-/** Reads chunk by chunk, so that no more than the limit is ever in memory. Wipes the chunks. */
-async function collect(response: Response, maxBytes: number): Promise<Uint8Array> {
-  const reader = response.body?.getReader()
-  if (reader === undefined) return new Uint8Array()
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) break
-    length += value.length
-    if (length > maxBytes) {
-      await reader.cancel()
-      throw new TransportError('too_large')
-    }
-    chunks.push(value)
-  }
-  const whole = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, offset)
-    offset += chunk.length
-    chunk.fill(0)
-  }
-  return whole
+  return collected
 }
 
 /** Node's `fetch` reports the cause. Browsers hide it, so that pages cannot scan a network. */
 function failureOf(error: unknown, hasResponse: boolean): TransportError {
-  const { cause } = error as { cause?: { code?: unknown } }
-  const systemCode = typeof cause?.code === 'string' ? cause.code : undefined
-  return TransportError.ofSystem(systemCode, { cause: error, hasResponse })
+  const { code, syscall = 'connect' } = ((error as Error).cause ?? {}) as { code?: unknown; syscall?: unknown }
+  const systemCode = typeof code === 'string' ? code : undefined
+  const isConnecting = !hasResponse && (syscall === 'connect' || syscall === 'getaddrinfo')
+  return TransportError.ofSystem(systemCode, { cause: error, hasResponse, isConnecting })
 }

@@ -47,7 +47,7 @@ function response(next: (limit: number) => number): string {
 /** The number of bytes of the first final response. */
 function lengthOf(text: string): number {
   const handler = { onHead: () => {}, onData: () => {} }
-  const reader = new ResponseReader(handler)
+  const reader = new ResponseReader()
   reader.start(handler, 'GET')
   for (let at = 0; at < text.length; at++) {
     reader.read(Buffer.from(text[at]!, 'latin1'))

@@ -3,11 +3,11 @@
  * costs several times as much as the exchange.
  */
 
+import { CollectedBody } from './CollectedBody.js'
 import { ConnectionPool } from './ConnectionPool.js'
-import { type Exchange, type ExchangeConnection, RequestHead } from './Exchange.js'
+import { Exchange, requestHead } from './Exchange.js'
 import { createFetchTransport } from './fetch.js'
-import type { ResponseHead } from './ResponseReader.js'
-import type { Server } from './Server.js'
+import { type ResponseHead, valuesOf } from './ResponseReader.js'
 import {
   type Transport,
   TransportError,
@@ -28,163 +28,79 @@ export function createTransport(options: TransportOptions = {}): Transport {
   const byFetch = followsFetch ? createFetchTransport((url, init) => globalThis.fetch(url, init)) : undefined
   const pool = new ConnectionPool({ maxConnections, maxIdle, idleMs, approve })
   return {
-    send: (request) => {
-      if (byFetch !== undefined && !usesPlainFetch()) return byFetch.send(request)
-      const sent = exchange(pool, request, request.needsNewConnection !== true)
-      return request.repeatsStale === true ? repeating(pool, request, sent) : sent
-    },
+    send: (request) => (byFetch === undefined || usesPlainFetch() ? send(pool, request) : byFetch.send(request)),
     close: () => pool.close(),
     hasUnixSockets: true,
   }
 }
 
-async function repeating(
-  pool: ConnectionPool,
-  request: TransportRequest,
-  sent: Promise<TransportResponse>,
-): Promise<TransportResponse> {
+async function send(pool: ConnectionPool, request: TransportRequest): Promise<TransportResponse> {
+  const { timeoutMs, needsNewConnection = false, repeatsStale = false } = request
+  const endMs = performance.now() + timeoutMs
   try {
-    return await sent
+    return await exchange(pool, request, !needsNewConnection, timeoutMs)
   } catch (error) {
-    if (!(error instanceof TransportError) || !error.isStale) throw error
-    return exchange(pool, request, false).catch((second: unknown) => {
-      if (second instanceof TransportError) second.wasSentBefore = true
-      throw second
-    })
+    if (!repeatsStale || !(error instanceof TransportError) || !error.isStale) throw error
+  }
+  try {
+    return await exchange(pool, request, false, endMs - performance.now())
+  } catch (error) {
+    if (error instanceof TransportError) error.wasSentBefore = true
+    throw error
   }
 }
 
-function exchange(pool: ConnectionPool, request: TransportRequest, isKept: boolean): Promise<TransportResponse> {
-  return new Promise((resolve, reject) => {
-    request.signal?.throwIfAborted()
-    const collected = new CollectedExchange(request, isKept, resolve, reject)
-    pool.start(collected)
-    request.onStart?.(() => collected.cancel(new TransportError('broken')))
-  })
+function exchange(
+  pool: ConnectionPool,
+  request: TransportRequest,
+  isKept: boolean,
+  limitMs: number,
+): Promise<TransportResponse> {
+  request.signal?.throwIfAborted()
+  const collected = new CollectedExchange(request, isKept, limitMs)
+  pool.start(collected)
+  request.onStart?.(() => collected.fail(new TransportError('broken')))
+  return collected.result
 }
 
 /** An exchange whose response is collected within the limits of its request. */
-class CollectedExchange implements Exchange {
-  readonly server: Server
-  readonly method: string
-  readonly head: string
-  readonly body: Uint8Array | undefined
-  readonly isKept: boolean
-  readonly silenceMs = undefined
-  isOver = false
-  connection: ExchangeConnection | undefined
-  readonly #request: TransportRequest
-  readonly #resolve: (response: TransportResponse) => void
-  readonly #reject: (error: unknown) => void
-  readonly #timer: ReturnType<typeof setTimeout>
-  readonly #onAbort: (() => void) | undefined
-  #response: ResponseHead | undefined
-  #pieces: Buffer[] | undefined
-  #whole: Buffer | undefined
-  #length = 0
+class CollectedExchange extends Exchange<TransportResponse> {
+  readonly #body: CollectedBody
+  #head: ResponseHead | undefined
 
-  constructor(
-    request: TransportRequest,
-    isKept: boolean,
-    resolve: (response: TransportResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
-    const { server, method, path, headers, body, signal } = request
-    const head = new RequestHead(method, path, server.authority)
-    for (const name in headers) head.add(name, headers[name]!)
-    if (body !== undefined) head.add('Content-Length', String(body.length))
-    this.head = head.end(isKept)
-    this.server = server
-    this.method = method
-    this.body = body
-    this.isKept = isKept
-    this.#request = request
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#timer = setTimeout(() => this.#late(), request.timeoutMs)
-    if (signal !== undefined) {
-      this.#onAbort = () => this.cancel(signal.reason)
-      signal.addEventListener('abort', this.#onAbort, { once: true })
-    }
-  }
-
-  /** Fails with the error, and closes the connection. */
-  cancel(error: unknown): void {
-    if (!this.#settle()) return
-    this.connection?.destroy()
-    this.#reject(error)
+  constructor(request: TransportRequest, isKept: boolean, limitMs: number) {
+    const { server, method, path, body, signal } = request
+    const headers = Object.entries(request.headers)
+    if (body !== undefined) headers.push(['Content-Length', String(body.length)])
+    const head = requestHead({ method, path, authority: server.authority, isKept }, headers)
+    super({ server, method, head, body, isKept }, signal, limitMs)
+    this.#body = new CollectedBody(request.maxResponseBytes)
   }
 
   onHead(head: ResponseHead): void {
-    this.#response = head
+    this.#head = head
   }
 
-  /** Copies and wipes the piece, because it may hold a key. */
   onData(piece: Buffer): void {
-    this.#length += piece.length
-    if (this.#length > this.#request.maxResponseBytes) {
-      this.cancel(new TransportError('too_large'))
-      return
-    }
-    const copy = Buffer.allocUnsafeSlow(piece.length)
-    copy.set(piece)
-    piece.fill(0)
-    if (this.#whole === undefined) this.#whole = copy
-    else if (this.#pieces === undefined) this.#pieces = [this.#whole, copy]
-    else this.#pieces.push(copy)
+    if (!this.isOver && !this.#body.add(piece)) this.fail(new TransportError('too_large'))
   }
 
-  onEnd(): void {
-    if (this.#settle()) this.#resolve(new CollectedResponse(this.#response!, this.#collect()))
+  protected onEnd(): void {
+    const { status, headers } = this.#head!
+    this.resolve(
+      this.#body.toResponse(status, (name) => {
+        const values = valuesOf(headers, name)
+        return values.length === 0 ? undefined : values.join(', ')
+      }),
+    )
   }
 
-  onError(error: Error): void {
-    if (this.#settle()) this.#reject(error)
+  protected onError(error: unknown): void {
+    this.#body.wipe()
+    this.reject(error)
   }
 
-  #collect(): Buffer {
-    const pieces = this.#pieces
-    if (pieces === undefined) return this.#whole ?? Buffer.alloc(0)
-    const whole = Buffer.concat(pieces)
-    for (const piece of pieces) piece.fill(0)
-    return whole
-  }
-
-  #late(): void {
-    this.cancel(new TransportError('timeout', { isUnsent: this.connection?.isUnsent ?? true }))
-  }
-
-  /** Returns false if the exchange is over already. */
-  #settle(): boolean {
-    if (this.isOver) return false
-    this.isOver = true
-    clearTimeout(this.#timer)
-    if (this.#onAbort !== undefined) this.#request.signal?.removeEventListener('abort', this.#onAbort)
-    return true
-  }
-}
-
-class CollectedResponse implements TransportResponse {
-  readonly status: number
-  readonly body: Buffer
-  readonly #headers: readonly string[]
-
-  constructor({ status, headers }: ResponseHead, body: Buffer) {
-    this.status = status
-    this.body = body
-    this.#headers = headers
-  }
-
-  header(name: string): string | undefined {
-    const values: string[] = []
-    for (let at = 0; at < this.#headers.length; at += 2) {
-      const own = this.#headers[at]!
-      if (own.length === name.length && own.toLowerCase() === name) values.push(this.#headers[at + 1]!)
-    }
-    return values.length === 0 ? undefined : values.join(', ')
-  }
-
-  text(): string {
-    return this.body.toString('utf8')
+  protected onLate(): void {
+    this.fail(new TransportError('timeout', { isUnsent: this.connection?.isUnsent ?? true }))
   }
 }

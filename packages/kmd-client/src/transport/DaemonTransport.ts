@@ -49,20 +49,13 @@ function examined(fetch: Fetch, examine: Examine): Fetch {
   return async (url, init) => {
     const { hostname, port } = new URL(url)
     const host = hostname.replace(/^\[(.*)\]$/, '$1')
-    // Nothing is fetched after the signal has fired, because the body may already be wiped.
-    prove(await beforeAbort(examine.address(host, port === '' ? 80 : Number(port)), init.signal))
+    prove(await examine.address(host, port === '' ? 80 : Number(port)))
+    // The body may already be wiped.
+    init.signal?.throwIfAborted()
     return fetch(url, init)
   }
 }
 
 function prove(doubt: Awaited<ReturnType<Examine['address']>>): void {
   if (doubt !== undefined) throw new UnprovenPeerError(doubt)
-}
-
-/** Rejects if the signal fires first. */
-function beforeAbort<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-    work.then(resolve, reject)
-  })
 }

@@ -344,3 +344,81 @@ test('retries on a new connection if the server closed the old one, unless the r
   await assert.rejects(send('POST'), { name: 'TypeError', message: 'fetch failed' })
   assert.deepEqual(methods.slice(3), ['GET', 'POST'])
 })
+
+/** Starts a server of raw bytes that gets every piece of a request. */
+async function listenRaw(t: TestContext, respond: (socket: Socket, text: string) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('data', (piece) => respond(socket, piece.toString('latin1')))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+test('gives up on a server that sends its head byte by byte', { timeout }, async (t) => {
+  let server: Socket | undefined
+  const arrived = new Promise<void>((resolve) => {
+    listenRaw(t, (socket) => {
+      server = socket
+      socket.write('HTTP/1.1 200 OK\r\n', () => resolve())
+    }).then((url) => {
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      pending = sendDirectly(requestTo(url))!
+      pending.catch(() => {})
+    })
+  })
+  let pending: Promise<Response> | undefined
+  await arrived
+  const ticks = (): Promise<unknown> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  for (let count = 0; count < 3; count++) {
+    server!.write('x')
+    await ticks()
+    t.mock.timers.tick(100_000)
+  }
+  await assert.rejects(pending!, { name: 'TypeError', message: 'fetch failed' })
+})
+
+test('a body that is read slowly is not given up, and one that is never read is', { timeout }, async (t) => {
+  const length = 10_000_000
+  const closed: Promise<unknown>[] = []
+  const url = await listenRaw(t, (socket) => {
+    closed.push(new Promise((resolve) => socket.on('close', resolve)))
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`)
+    socket.write(Buffer.alloc(length))
+  })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const full = (): Promise<unknown> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  const slow = (await sendDirectly(requestTo(url)))!
+  for (let count = 0; count < 20; count++) await full()
+  t.mock.timers.tick(300_001)
+  assert.equal((await slow.arrayBuffer()).byteLength, length)
+  const unread = (await sendDirectly(requestTo(url)))!
+  for (let count = 0; count < 20; count++) await full()
+  for (let count = 0; count < 12; count++) t.mock.timers.tick(300_001)
+  await closed.at(-1)
+  await assert.rejects(unread.arrayBuffer(), { name: 'TypeError', message: 'terminated' })
+})
+
+test('sends no length that is not that of the body', { timeout }, async (t) => {
+  const url = await listen(t, ({ headers }, response) => void response.end(headers['content-length'] ?? 'none'))
+  const headers = new Headers({ 'Content-Length': '5' })
+  assert.equal(await (await sendDirectly(requestTo(url, { headers })))!.text(), 'none')
+  const body = new Uint8Array(3)
+  assert.equal(await (await sendDirectly(requestTo(url, { method: 'POST', headers, body })))!.text(), '3')
+})
+
+test('does not read the body of a response that has none', { timeout }, async (t) => {
+  let closed: Promise<unknown> | undefined
+  const url = await listenRaw(t, (socket) => {
+    closed = new Promise((resolve) => socket.on('close', resolve))
+    socket.write('HTTP/1.1 205 Reset Content\r\n\r\nx')
+  })
+  assert.equal((await sendDirectly(requestTo(url)))!.body, null)
+  await closed
+})

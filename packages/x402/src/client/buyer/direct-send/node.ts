@@ -5,13 +5,7 @@
  */
 import type { Readable } from 'node:stream'
 import { Server, TransportError, usesPlainFetch } from '@latchkey/http-client'
-import {
-  ConnectionPool,
-  type Exchange,
-  type ExchangeConnection,
-  RequestHead,
-  type ResponseHead,
-} from '@latchkey/http-client/connections'
+import { ConnectionPool, Exchange, type ResponseHead, requestHead } from '@latchkey/http-client/connections'
 import { paymentSignature } from '@latchkey/x402-wire'
 import { asFetched, noteWhole } from '../asFetched.js'
 import type { DirectRequest, DirectSend, IsStaleFailure } from './DirectSend.js'
@@ -25,6 +19,8 @@ const poolOptions = { maxConnections: Number.POSITIVE_INFINITY, maxIdle: 16, idl
 let pool: ConnectionPool | undefined
 /** The time that `fetch` waits for the head of a response, and for each piece of its body. */
 const silenceMs = 300_000
+/** How often a reader may take that long for a piece. A body that is never read must not occupy a connection forever. */
+const maxPauses = 12
 /** The bytes buffered before the body is read. A short body that is never read must not occupy its connection. */
 const maxUnreadBytes = 64 * 1024
 /** The headers that `fetch` sends too. */
@@ -64,99 +60,68 @@ function isDirect({ url, redirect, headers }: DirectRequest): boolean {
 }
 
 /** @param isKept whether to use a kept connection, and to keep it afterwards */
-function exchange(request: DirectRequest, isKept = true): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    if (request.signal?.aborted) return reject(request.signal.reason)
-    pool ??= new ConnectionPool(poolOptions)
-    pool.start(new StreamedExchange(request, isKept, resolve, reject))
-  })
+async function exchange(request: DirectRequest, isKept = true): Promise<Response> {
+  request.signal?.throwIfAborted()
+  pool ??= new ConnectionPool(poolOptions)
+  const streamed = new StreamedExchange(request, isKept)
+  pool.start(streamed)
+  return streamed.result
 }
 
 /** An exchange whose response is returned with its head, and whose body may still arrive. */
-class StreamedExchange implements Exchange {
-  readonly server: Server.Server
-  readonly method: string
-  readonly head: string
-  readonly body: Uint8Array | undefined
-  readonly isKept: boolean
-  readonly silenceMs = silenceMs
-  isOver = false
-  connection: ExchangeConnection | undefined
+class StreamedExchange extends Exchange<Response> {
   readonly #url: URL
   readonly #signal: AbortSignal | undefined
-  readonly #resolve: (response: Response) => void
-  readonly #reject: (error: unknown) => void
+  #pauses = 0
   /** The pieces that arrived before the response was returned. */
   #pieces: Buffer[] = []
   /** The rest of the body; null if it is not wanted. */
   #stream: Readable | null | undefined
 
-  constructor(
-    { url: address, method, headers, body, signal }: DirectRequest,
-    isKept: boolean,
-    resolve: (response: Response) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor({ url: address, method, headers, body, signal }: DirectRequest, isKept: boolean) {
     const url = new URL(address)
+    const target = { method, path: `${url.pathname}${url.search}`, authority: url.host, isKept }
+    const head = requestHead(target, headersOf(url, method, headers, body))
+    super({ server: Server.fromUrl(url), method, head, body, isKept }, signal, silenceMs)
     this.#url = url
-    this.server = Server.fromUrl(url)
-    this.method = method
-    this.head = headOf(url, method, headers, body).end(isKept)
-    this.body = body
-    this.isKept = isKept
     this.#signal = signal
-    this.#resolve = resolve
-    this.#reject = reject
-    signal?.addEventListener('abort', this.#abort)
   }
 
   onHead(head: ResponseHead): void {
+    this.restartTimer()
     // By the next tick, the bytes that arrived with the head have been read, so most bodies are complete.
     process.nextTick(() => this.#respond(head))
   }
 
   onData(piece: Buffer): void {
+    this.restartTimer()
+    this.#pauses = 0
     if (this.#stream === undefined) this.#pieces.push(piece)
     else if (this.#stream?.push(piece) === false) this.connection?.pause()
   }
 
-  onEnd(): void {
-    this.#finish()
+  protected onEnd(): void {
     this.#stream?.push(null)
   }
 
-  onError(error: Error): void {
-    if (this.isOver) return
-    this.#finish()
+  protected onError(error: unknown): void {
     const cause = error instanceof TransportError ? (error.cause ?? error) : error
-    if (this.#stream !== undefined) {
-      this.#stream?.destroy(cause as Error)
-      return
+    if (this.#stream !== undefined) this.#stream?.destroy(cause instanceof Error ? cause : undefined)
+    else if (this.#signal?.aborted) this.reject(error)
+    else {
+      const failed = failure('fetch failed', cause)
+      if (error instanceof TransportError && error.isStale) staleFailures.add(failed)
+      this.reject(failed)
     }
-    const failed = failure('fetch failed', cause)
-    if (error instanceof TransportError && error.isStale) staleFailures.add(failed)
-    this.#reject(failed)
   }
 
-  readonly #abort = (): void => {
-    if (this.isOver) return
-    const { connection } = this
-    this.#finish()
-    connection?.destroy()
-    const { reason } = this.#signal!
-    if (this.#stream === undefined) this.#reject(reason)
-    else this.#stream?.destroy(reason instanceof Error ? reason : undefined)
-  }
-
-  /** From here on the connection belongs to others. */
-  #finish(): void {
-    this.isOver = true
-    this.connection = undefined
-    this.#signal?.removeEventListener('abort', this.#abort)
+  /** A reader that takes its time is not a silent server. */
+  protected onLate(): void {
+    if (this.connection?.isPaused && ++this.#pauses < maxPauses) this.restartTimer()
+    else this.fail(new Error(`nothing arrived for ${silenceMs} ms`))
   }
 
   #respond(head: ResponseHead): void {
-    const { connection, isOver } = this
     try {
       const headers = new Headers()
       for (let at = 0; at < head.headers.length; at += 2) headers.append(head.headers[at]!, head.headers[at + 1]!)
@@ -166,21 +131,20 @@ class StreamedExchange implements Exchange {
       const { href, hash } = this.#url
       const url = hash === '' ? href : href.slice(0, -hash.length)
       const fetched = asFetched(response, { url, redirected: false, type: 'basic' })
-      this.#resolve(body instanceof Uint8Array ? noteWhole(fetched) : fetched)
+      this.resolve(body instanceof Uint8Array ? noteWhole(fetched) : fetched)
     } catch (error) {
-      if (!isOver) {
-        this.#finish()
-        connection?.destroy()
-      }
-      this.#reject(failure('fetch failed', error))
+      this.fail(error)
+      this.reject(failure('fetch failed', error))
     }
   }
 
   #bodyOf(status: number, encoding: string | null): Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null {
     const pieces = this.#pieces
     this.#pieces = []
-    if (this.method === 'HEAD' || statusesWithoutBody.has(status)) {
+    if (this.request.method === 'HEAD' || statusesWithoutBody.has(status)) {
       this.#stream = null
+      // A body that such a response has all the same is not read.
+      this.fail(undefined)
       return null
     }
     if (this.isOver && encoding === null) {
@@ -191,31 +155,28 @@ class StreamedExchange implements Exchange {
       highWaterMark: maxUnreadBytes,
       read: () => this.connection?.resume(),
       destroy: (error, done) => {
-        const { connection } = this
-        if (!this.isOver) {
-          this.#finish()
-          connection?.destroy()
-        }
+        this.fail(error)
         done(error)
       },
     })
     for (const piece of pieces) stream.push(piece)
     if (this.isOver) stream.push(null)
+    const body = unpack(stream, encoding)
     this.#stream = stream
-    return toStream(unpack(stream, encoding), stream, this.#signal)
+    return toStream(body, stream, this.#signal)
   }
 }
 
-function headOf(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): RequestHead {
-  const head = new RequestHead(method, `${url.pathname}${url.search}`, url.host)
-  for (const [name, value] of defaultHeaders) if (!headers.has(name)) head.add(name, value)
+function headersOf(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): [string, string][] {
+  const own = defaultHeaders.filter(([name]) => !headers.has(name))
   if (!headers.has('accept-encoding')) {
-    head.add('accept-encoding', url.protocol === 'https:' ? 'br, gzip, deflate' : 'gzip, deflate')
+    own.push(['accept-encoding', url.protocol === 'https:' ? 'br, gzip, deflate' : 'gzip, deflate'])
   }
+  // A length that is not that of the body would make the server wait, or read the next request as the rest.
+  for (const header of headers) if (header[0] !== 'content-length') own.push(header)
   const hasLength = body !== undefined || !methodsWithoutBody.has(method)
-  for (const [name, value] of headers) if (!hasLength || name !== 'content-length') head.add(name, value)
-  if (hasLength) head.add('content-length', String(body?.length ?? 0))
-  return head
+  if (hasLength) own.push(['content-length', String(body?.length ?? 0)])
+  return own
 }
 
 function toStream(body: Readable, source: Readable, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {
