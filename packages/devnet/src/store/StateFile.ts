@@ -10,7 +10,6 @@ import type { LedgerChange } from '../ledger/LedgerChange.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
 import { StateFileError } from './StateFileError.js'
 import * as ChangeRecord from './state-file/ChangeRecord.js'
-import { type Deferred, deferred } from './state-file/Deferred.js'
 import * as FileHeader from './state-file/FileHeader.js'
 import { type ScanResult, scan } from './state-file/scan.js'
 
@@ -23,6 +22,13 @@ export type StateFileOptions = {
 
 /** Appending does not wait for the disk, so the number of waiting bytes is limited. */
 export const maxOutstandingBytes = 64 * 1024 * 1024
+
+/** A promise with the functions that settle it. */
+type Deferred = {
+  readonly promise: Promise<void>
+  readonly resolve: () => void
+  readonly reject: (error: Error) => void
+}
 
 type Batch = { readonly type: 'batch'; readonly records: Buffer[]; bytes: number; end: Deferred | undefined }
 type Compaction = { readonly type: 'compaction'; readonly snapshot: Snapshot; end: Deferred }
@@ -256,4 +262,16 @@ async function openFile(path: string, { fingerprint }: Genesis): Promise<FileHan
   const handle = await AtomicFile.replace({ path, temporaryPath: temporary(path), parts })
   await AtomicFile.syncDirectory(path)
   return handle
+}
+
+function deferred(): Deferred {
+  let resolve!: () => void
+  let reject!: (error: Error) => void
+  const promise = new Promise<void>((whenResolved, whenRejected) => {
+    resolve = whenResolved
+    reject = whenRejected
+  })
+  // An unhandled rejection must not end the process.
+  promise.catch(() => {})
+  return { promise, resolve, reject }
 }

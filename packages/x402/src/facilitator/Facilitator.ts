@@ -9,8 +9,7 @@ import type {
   VerifyResponse,
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../chain/Chain.js'
-import type { ErrorListener } from './ErrorListener.js'
-import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
+import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import * as FacilitatorTrace from './FacilitatorTrace.js'
 import { type FacilitatorStatus, Health } from './health/Health.js'
 import { Metrics } from './health/Metrics.js'

@@ -1,7 +1,6 @@
 /** The options of a facilitator, with their defaults. */
 import type { Chain } from '../chain/Chain.js'
 import type * as Signer from '../signer/Signer.js'
-import type { ErrorListener } from './ErrorListener.js'
 import type { PolicyOptions } from './limits/Policy.js'
 import type { SettlementStore } from './store/Settlements.js'
 
@@ -78,6 +77,12 @@ export type FacilitatorOptions = {
    */
   onError?: ErrorListener | undefined
 }
+
+/** The request and the payment that an error is about, if they are known. */
+export type ErrorSubject = { readonly requestId?: string | undefined; readonly transactionId?: string | undefined }
+
+/** Receives errors, for a log. */
+export type ErrorListener = (error: unknown, subject?: ErrorSubject) => void
 
 const defaults = {
   maxFeeMicroAlgosPerTransaction: 5_000n,

@@ -15,9 +15,8 @@ export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
-export type { ErrorListener, ErrorSubject } from './ErrorListener.js'
 export { Facilitator } from './Facilitator.js'
-export type { FacilitatorOptions } from './FacilitatorOptions.js'
+export type { ErrorListener, ErrorSubject, FacilitatorOptions } from './FacilitatorOptions.js'
 export {
   type Connection,
   createFacilitatorHandler,
