@@ -10,30 +10,37 @@ import * as Transaction from './Transaction.js'
 export const maxSize = 16
 
 /**
- * Returns the id that binds the transactions together, in this order. Existing group ids are ignored. Bytes must be
- * canonical.
+ * Returns the id that binds the transactions together, in this order. Existing group ids are ignored.
  *
- * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded;
- * DecodeError for bytes that are not canonical.
+ * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded.
  */
-export function id(transactions: readonly (Transaction.Transaction | Uint8Array)[]): Uint8Array {
+export function id(transactions: readonly Transaction.Transaction[]): Uint8Array {
   checkSize(transactions.length)
-  return idOf(transactions.map(withoutGroup))
+  return idOf(transactions.map(encodeUngrouped))
+}
+
+/**
+ * Returns the id that binds the transactions together, from their canonical encodings, which are not parsed.
+ *
+ * @throws GroupError with the code `invalid_group_size`; DecodeError for bytes that are not canonical.
+ */
+export function idOfEncoded(canonicalBytes: readonly Uint8Array[]): Uint8Array {
+  checkSize(canonicalBytes.length)
+  return idOf(canonicalBytes.map((bytes) => Transaction.withoutFields(bytes, ['grp'])))
 }
 
 function checkSize(size: number): void {
   if (size < 1 || size > maxSize) throw new GroupError(`a group has 1 to ${maxSize} transactions, not ${size}`)
 }
 
+function encodeUngrouped(transaction: Transaction.Transaction): Uint8Array {
+  return Transaction.encode({ ...transaction, grp: undefined })
+}
+
 function idOf(ungrouped: readonly Uint8Array[]): Uint8Array {
   const writer = new Writer().mapHeader(1).str('txlist').arrayHeader(ungrouped.length)
   for (const bytes of ungrouped) writer.bin(Transaction.digest(bytes))
   return Hash.hash(Hash.domains.group, writer.bytes())
-}
-
-function withoutGroup(transaction: Transaction.Transaction | Uint8Array): Uint8Array {
-  if (transaction instanceof Uint8Array) return Transaction.withoutFields(transaction, ['grp'])
-  return Transaction.encode({ ...transaction, grp: undefined })
 }
 
 /**
@@ -44,18 +51,6 @@ function withoutGroup(transaction: Transaction.Transaction | Uint8Array): Uint8A
 export function assign(transactions: readonly Transaction.Transaction[]): Transaction.Transaction[] {
   const grp = id(transactions)
   return transactions.map((transaction) => ({ ...transaction, grp }))
-}
-
-/**
- * Returns the canonical encodings of the same transactions as members of one group, in the order of {@link assign}.
- *
- * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded.
- */
-export function encode(transactions: readonly Transaction.Transaction[]): { grp: Uint8Array; members: Uint8Array[] } {
-  checkSize(transactions.length)
-  const ungrouped = transactions.map(withoutGroup)
-  const grp = idOf(ungrouped)
-  return { grp, members: ungrouped.map((bytes) => Transaction.withGroup(bytes, grp)) }
 }
 
 /** Whether these are all transactions of the group that each of them names, in its order. */

@@ -1,6 +1,7 @@
 /** Signed transactions in the form that is sent to a node. */
 import * as Ed25519 from './Ed25519.js'
 import * as Bytes from './internal/Bytes.js'
+import * as Decode from './internal/Decode.js'
 import * as DecodedTransaction from './internal/DecodedTransaction.js'
 import * as Encode from './internal/Encode.js'
 import type { ValueOf } from './internal/Schema.js'
@@ -37,7 +38,7 @@ const form = /* @__PURE__ */ DecodedTransaction.formOf(schema)
  * @throws DecodeError
  */
 export function decode(bytes: Uint8Array): SignedTransaction {
-  return decodeFirst(bytes).signed
+  return required(Decode.decode(schema, new Reader(bytes))) as SignedTransaction
 }
 
 /**
@@ -46,7 +47,10 @@ export function decode(bytes: Uint8Array): SignedTransaction {
  * @throws DecodeError
  */
 export function decodeFirst(bytes: Uint8Array): Decoded {
-  const decoded = DecodedTransaction.decode<SignedTransaction>(form, new Reader(bytes))
+  return required(DecodedTransaction.decode<SignedTransaction>(form, new Reader(bytes)))
+}
+
+function required<T>(decoded: T | undefined): T {
   if (decoded === undefined) throw new DecodeError('no signed transaction')
   return decoded
 }

@@ -88,25 +88,6 @@ export function withoutFields(canonicalBytes: Uint8Array, names: readonly (keyof
   return writer.raw(canonicalBytes.subarray(position)).bytes()
 }
 
-/**
- * Returns the canonical encoding with a group id. The input must be canonical and without one; its values are copied
- * and not parsed.
- *
- * @throws DecodeError
- */
-export function withGroup(canonicalBytes: Uint8Array, grp: Uint8Array): Uint8Array {
-  marks.fill(0)
-  const end = CanonicalForm.struct(schema, canonicalBytes, 0, false, marks)
-  if (end !== canonicalBytes.length || marks[group.index] !== 0) throw notCanonical()
-  const next = schema.fields.find(({ index }) => index > group.index && marks[index] !== 0)
-  const place = next === undefined ? end : marks[next.index]! - next.key.length
-  const { count, start } = header(canonicalBytes)
-  const writer = new Writer().mapHeader(count + 1).raw(canonicalBytes.subarray(start, place))
-  return writer.raw(group.key).bin(grp).raw(canonicalBytes.subarray(place)).bytes()
-}
-
-const group = schema.byName.get('grp')!
-
 /** The number of fields, and where the first one begins. A transaction has fewer fields than a map16 holds. */
 function header([head, high, low]: Uint8Array): { count: number; start: number } {
   return head === 0xde ? { count: (high! << 8) | low!, start: 3 } : { count: head! & 0x0f, start: 1 }

@@ -1,5 +1,5 @@
 /** Builds the transactions of a payment for a wallet to sign, and the header that carries them. */
-import { Bytes, SignedTransaction } from '@latchkey/algorand'
+import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { buildPayment, feePayerOf, PaymentGroup, type PaymentPayload, PaymentSecret } from '@latchkey/x402-wire'
 import { PaymentError } from './messages.js'
 import { type PaymentRequired, type PaymentRequirement, pageUrl } from './pageData.js'
@@ -91,7 +91,7 @@ export function paymentHeader(
 /** The id of the transaction that a wallet signed, or undefined if the bytes are not a transaction. */
 function idOf(signed: Uint8Array): string | undefined {
   try {
-    return SignedTransaction.decodeFirst(signed).id
+    return Transaction.id(SignedTransaction.decode(signed).txn)
   } catch {
     return undefined
   }

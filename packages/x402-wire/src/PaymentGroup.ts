@@ -161,7 +161,7 @@ function memberOf({ signed, bytes, transactionBytes }: Submission.Decoded): Memb
 export function isComplete({ members }: PaymentGroup): boolean {
   if (members.length === 1 && members[0]!.txn.grp === undefined) return true
   try {
-    const id = Group.id(members.map(({ transactionBytes }) => transactionBytes))
+    const id = Group.idOfEncoded(members.map(({ transactionBytes }) => transactionBytes))
     return members.every(({ txn: { grp } }) => grp !== undefined && Bytes.equal(grp, id))
   } catch (error) {
     if (isDecodeError(error)) return false

@@ -86,16 +86,16 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
     note: noteOf('x402-fee-payer'),
   }
   const fee = feeFor(feeTransaction, parameters) + feeFor(transfer, parameters)
-  const ungrouped = [{ ...feeTransaction, fee }, transfer]
-  const { grp, members } = Group.encode(ungrouped)
+  const transactions = Group.assign([{ ...feeTransaction, fee }, transfer])
+  const encoded = transactions.map(Transaction.encode)
   return {
-    transactions: ungrouped.map((transaction) => ({ ...transaction, grp })),
-    encoded: members,
+    transactions,
+    encoded,
     paymentIndex: 1,
     feeMicroAlgos: 0n,
     totalFeeMicroAlgos: fee,
     lastValid,
-    transactionId: Transaction.id(members[1]!),
+    transactionId: Transaction.id(encoded[1]!),
   }
 }
 

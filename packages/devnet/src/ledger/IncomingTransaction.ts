@@ -83,7 +83,7 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
   // Each key is 32 characters and identifies its group.
   const keys = transactions.map(({ key }) => key).join('')
   if (complete.has(keys)) return
-  const actual = Group.id(transactions.map(({ decoded }) => decoded.transactionBytes))
+  const actual = Group.idOfEncoded(transactions.map(({ decoded }) => decoded.transactionBytes))
   if (MapKey.of(actual) === claimed) {
     complete.set(keys, true)
     return
