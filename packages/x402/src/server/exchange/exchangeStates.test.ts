@@ -5,11 +5,13 @@ import test from 'node:test'
 import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import {
+  admitted,
   answer,
   ask,
   newLedger,
   paymentFor,
   price,
+  priced,
   requiredIn,
   responseOf,
   stubFacilitator,
@@ -176,4 +178,75 @@ test('before the end of its lease, the claim of a killed gate runs no handler', 
     const isWritten = !['before verify', 'before claim'].includes(kill)
     assert.notEqual(outcome, isWritten ? 'runs' : 'settlement_pending', `${method} ${kill}`)
   }
+})
+
+test('a client that leaves opens nothing before its payment is claimed, and no second request while its handler runs', async () => {
+  const claims = new MemoryClaims()
+  const world = await stubGate({ claims })
+  const { header } = paymentFor(await priced(world), world.chain)
+  const left = responseOf(await world.gate.decide(ask('/a', header, { signal: AbortSignal.abort() })))
+  assert.deepEqual([left.status, claims.size], [402, 0])
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  await admission.undelivered()
+  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 503)
+  assert.ok('headers' in (await admission.settle(answer)))
+  await admission.undelivered()
+  await admission.undelivered()
+  assert.equal(await responseOf(await world.gate.decide(ask('/a', header))).text(), 'goods')
+})
+
+test('of simultaneous requests with one payment, one runs and one is charged', async () => {
+  for (const method of ['GET', 'POST'] as const) {
+    const world = await stubGate({ routes: { '/a': { accepts: price } } })
+    const required = requiredIn(responseOf(await world.gate.decide(ask('/a', undefined, { method }))))
+    const { header } = paymentFor(required, world.chain)
+    const send = () => world.gate.decide(ask('/a', header, { method }))
+    const decisions = await Promise.all(Array.from({ length: 8 }, send))
+    const [admission, ...others] = decisions.flatMap((one) => (one.type === 'paid' ? [one.admission] : []))
+    assert.equal(others.length, 0)
+    const results = await Promise.all([admission!.settle(answer), admission!.settle(answer), admission!.cancel()])
+    assert.ok('headers' in results[0])
+    assert.ok('response' in results[1] && results[1].response.status === 504)
+    assert.equal(responseOf(await send()).status, 402)
+  }
+})
+
+test('the request is read once: a price function that changes its headers changes no buyer', async () => {
+  const accepts = {
+    ...price,
+    price: ({ headers }: Request) => {
+      headers.delete('Authorization')
+      headers.delete('Cookie')
+      return '$0.01'
+    },
+  }
+  const world = await stubGate({ routes: { 'POST /a': { accepts } } })
+  const post = (authorization: string, payment?: string) =>
+    world.gate.decide(ask('/a', payment, { method: 'POST', headers: { Authorization: authorization } }))
+  const { header } = paymentFor(requiredIn(responseOf(await post('buyer'))), world.chain)
+  await admitted(await post('buyer', header)).cancel()
+  assert.equal(requiredIn(responseOf(await post('thief', header))).error, 'payment_already_used')
+  assert.ok('headers' in (await admitted(await post('buyer', header)).settle(answer)))
+})
+
+test('a warning hook that throws leaves no claim behind', async () => {
+  const [claims, ledger] = [new MemoryClaims(), newLedger()]
+  const facilitators = stubFacilitator(ledger, {
+    settle: async (_, { network }) => ({
+      success: false,
+      errorReason: 'payment_already_claimed',
+      transaction: '',
+      network,
+    }),
+  })
+  let warnings = 0
+  const onWarning = (): void => {
+    warnings++
+    throw new Error('the logger is down')
+  }
+  const world = await stubGate({ claims, facilitators, onWarning }, ledger)
+  const { header } = paymentFor(await priced(world), world.chain)
+  const result = await admitted(await world.gate.decide(ask('/a', header))).settle(answer)
+  assert.ok('response' in result && result.response.status === 402)
+  assert.deepEqual([warnings, claims.size], [1, 0])
 })
