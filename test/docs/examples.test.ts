@@ -48,10 +48,14 @@ async function load<Name extends string>(
   mkdirSync(copies, { recursive: true })
   const copy = join(copies, path.replaceAll('/', '-'))
   writeFileSync(copy, `${textOf(`examples/${path}`)}\nexport { ${names.join(', ')} }\n`)
+  return withEnvironment(env, () => import(pathToFileURL(copy).href))
+}
+
+async function withEnvironment<T>(env: Environment, run: () => Promise<T>): Promise<T> {
   const before = { ...process.env }
   Object.assign(process.env, env)
   try {
-    return await import(pathToFileURL(copy).href)
+    return await run()
   } finally {
     for (const name of Object.keys(env)) delete process.env[name]
     Object.assign(process.env, before)
@@ -88,7 +92,7 @@ async function assertSold(url: string, fetcher?: (request: Request) => Promise<R
 
 test('every example is listed, has a README, and imports published entries only', () => {
   const list = textOf('examples/README.md')
-  assert.ok(folders.length >= 12, folders.join(', '))
+  assert.ok(folders.length >= 13, folders.join(', '))
   const known = [/^node:/, /^\.\//, /^@latchkey\/(?:kmd-client|mcp\/(?:client|server)|x402\/\w+)$/]
   const manifest = JSON.parse(textOf('package.json')) as { devDependencies: object }
   const others = [...Object.keys(manifest.devDependencies), '@modelcontextprotocol/server']
@@ -129,6 +133,18 @@ test('edge sells a report through its fetch handler, without an API of Node', as
     .then((module) => module as unknown as { default: { fetch: (request: Request, env: object) => Promise<Response> } })
   const url = 'https://weather.example/weather'
   assert.deepEqual(await assertSold(url, (request) => worker.fetch(request, settings)), { weather: 'sunny' })
+})
+
+test('next sells a report through its route handler, which opens the gate with the first request', async () => {
+  const { GET } = await load('next/app/weather/route.js', {})
+    // The handlers are exports.
+    .then((module) => module as unknown as { GET: (request: Request) => Promise<Response> })
+  const url = 'https://weather.example/weather'
+  // Not set while Next.js builds the app.
+  await assert.rejects(GET(new Request(url)), { code: 'missing_setting' })
+  await withEnvironment(await environment(), async () => {
+    assert.deepEqual(await assertSold(url, GET), { weather: 'sunny' })
+  })
 })
 
 test('weather sells a report', async (t) => {
