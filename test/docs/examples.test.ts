@@ -10,9 +10,12 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { tool as langChainTool } from '@langchain/core/tools'
 import { Network } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
 import { Buyer, payingFetch, paymentOf, Signer } from '@latchkey/x402/client'
+import { generateText, jsonSchema, stepCountIs, tool } from 'ai'
+import { MockLanguageModelV3 } from 'ai/test'
 import { suiteScope, temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { type Json, root } from '../support/daemon.test.helper.js'
 import { freePort } from '../support/freePort.test.helper.js'
@@ -48,10 +51,14 @@ async function load<Name extends string>(
   mkdirSync(copies, { recursive: true })
   const copy = join(copies, path.replaceAll('/', '-'))
   writeFileSync(copy, `${textOf(`examples/${path}`)}\nexport { ${names.join(', ')} }\n`)
+  return withEnvironment(env, () => import(pathToFileURL(copy).href))
+}
+
+async function withEnvironment<T>(env: Environment, run: () => Promise<T>): Promise<T> {
   const before = { ...process.env }
   Object.assign(process.env, env)
   try {
-    return await import(pathToFileURL(copy).href)
+    return await run()
   } finally {
     for (const name of Object.keys(env)) delete process.env[name]
     Object.assign(process.env, before)
@@ -88,7 +95,7 @@ async function assertSold(url: string, fetcher?: (request: Request) => Promise<R
 
 test('every example is listed, has a README, and imports published entries only', () => {
   const list = textOf('examples/README.md')
-  assert.ok(folders.length >= 12, folders.join(', '))
+  assert.ok(folders.length >= 13, folders.join(', '))
   const known = [/^node:/, /^\.\//, /^@latchkey\/(?:kmd-client|mcp\/(?:client|server)|x402\/\w+)$/]
   const manifest = JSON.parse(textOf('package.json')) as { devDependencies: object }
   const others = [...Object.keys(manifest.devDependencies), '@modelcontextprotocol/server']
@@ -129,6 +136,18 @@ test('edge sells a report through its fetch handler, without an API of Node', as
     .then((module) => module as unknown as { default: { fetch: (request: Request, env: object) => Promise<Response> } })
   const url = 'https://weather.example/weather'
   assert.deepEqual(await assertSold(url, (request) => worker.fetch(request, settings)), { weather: 'sunny' })
+})
+
+test('next sells a report through its route handler, which opens the gate with the first request', async () => {
+  const { GET } = await load('next/app/weather/route.js', {})
+    // The handlers are exports.
+    .then((module) => module as unknown as { GET: (request: Request) => Promise<Response> })
+  const url = 'https://weather.example/weather'
+  // Not set while Next.js builds the app.
+  await assert.rejects(GET(new Request(url)), { code: 'missing_setting' })
+  await withEnvironment(await environment(), async () => {
+    assert.deepEqual(await assertSold(url, GET), { weather: 'sunny' })
+  })
 })
 
 test('weather sells a report', async (t) => {
@@ -188,24 +207,73 @@ test("agent pays with a token within the owner's limits, and is refused beyond t
   assert.match(refused.output, /limit/)
 })
 
+type PaidFetch = {
+  name: string
+  description: string
+  inputSchema: object
+  execute: (input: { url: string }) => Promise<Json>
+}
+
+async function paidFetchOf(options: { buyer: Buyer; hosts: string[] }): Promise<PaidFetch> {
+  const { paidFetch } = await import(pathToFileURL(join(root, 'examples/ai-tool/paidFetch.js')).href)
+  return paidFetch(options)
+}
+
 test('ai-tool pays for allowed hosts, and reports a refusal to the model', async () => {
   const shop = await world.shopUrl()
-  const { paidFetch } = (await import(pathToFileURL(join(root, 'examples/ai-tool/paidFetch.js')).href)) as {
-    paidFetch: (options: { buyer: Buyer; hosts: string[] }) => {
-      inputSchema: object
-      execute: (input: { url: string }) => Promise<Json>
-    }
-  }
-  const tool = paidFetch({ buyer: await openBuyer(), hosts: [new URL(shop).host] })
-  const { status, untrustedBody, payment } = await tool.execute({ url: shop })
+  const hosts = [new URL(shop).host]
+  const definition = await paidFetchOf({ buyer: await openBuyer(), hosts })
+  const { status, untrustedBody, payment } = await definition.execute({ url: shop })
   assert.deepEqual([status, untrustedBody, payment.state], [200, '{"weather":"sunny"}', 'settled'])
   for (const url of ['http://127.0.0.1:1/weather', 'nonsense', 'file:///etc/passwd']) {
-    assert.deepEqual(await tool.execute({ url }), { error: 'This host is not allowed.' })
+    assert.deepEqual(await definition.execute({ url }), { error: 'This host is not allowed.' })
   }
   const signer = Signer.fromMnemonic((await world.devnet()).accounts[2]!.mnemonic)
   const poor = new Buyer({ signer, chains: await world.chain(), maxPerPayment: '$0.001' })
-  const refused = await paidFetch({ buyer: poor, hosts: [new URL(shop).host] }).execute({ url: shop })
+  const refused = await (await paidFetchOf({ buyer: poor, hosts })).execute({ url: shop })
   assert.match(refused.error, /not paid/)
+})
+
+test('ai-tool is a tool of the AI SDK: a scripted model calls it', async () => {
+  const shop = await world.shopUrl()
+  const definition = await paidFetchOf({ buyer: await openBuyer(), hosts: [new URL(shop).host] })
+  const line = 'tool({ ...definition, inputSchema: jsonSchema(definition.inputSchema) })'
+  assert.ok(textOf('examples/ai-tool/README.md').includes(line))
+  const paid_fetch = tool({ ...definition, inputSchema: jsonSchema<{ url: string }>(definition.inputSchema) })
+  const tokens = { total: 1 }
+  const call = { type: 'tool-call', toolCallId: '1', toolName: definition.name, input: JSON.stringify({ url: shop }) }
+  const answer = (content: object, reason: string) =>
+    ({
+      content: [content],
+      finishReason: { unified: reason },
+      usage: { inputTokens: tokens, outputTokens: tokens },
+      warnings: [],
+    }) as Json
+  const model = new MockLanguageModelV3({
+    doGenerate: [answer(call, 'tool-calls'), answer({ type: 'text', text: 'sunny' }, 'stop')],
+  })
+  const result = await generateText({
+    model,
+    tools: { paid_fetch },
+    prompt: 'How is the weather?',
+    stopWhen: stepCountIs(2),
+  })
+  assert.equal(result.text, 'sunny')
+  assert.equal((result.steps[0]!.toolResults[0]!.output as Json).payment.state, 'settled')
+  const [offered] = model.doGenerateCalls[0]!.tools as Json
+  assert.deepEqual([offered.name, offered.inputSchema], [definition.name, definition.inputSchema])
+})
+
+test('ai-tool is a tool of LangChain: it runs a tool call and checks the arguments', async () => {
+  const shop = await world.shopUrl()
+  const definition = await paidFetchOf({ buyer: await openBuyer(), hosts: [new URL(shop).host] })
+  const line = 'tool(definition.execute, { name, description, schema: definition.inputSchema })'
+  assert.ok(textOf('examples/ai-tool/README.md').includes(line))
+  const { name, description } = definition
+  const paidTool = langChainTool(definition.execute as Json, { name, description, schema: definition.inputSchema })
+  const message: Json = await paidTool.invoke({ type: 'tool_call', id: '1', name, args: { url: shop } })
+  assert.equal(JSON.parse(message.content).payment.state, 'settled')
+  await assert.rejects(paidTool.invoke({ address: shop } as Json), /did not match expected schema/)
 })
 
 test('webhook accepts signed messages, refuses others, and shares its check with docs/agents.md', async (t) => {
