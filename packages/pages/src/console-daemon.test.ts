@@ -35,7 +35,11 @@ before(async () => {
     page[name] = await import(pathToFileURL(join(directory, `${name}.mjs`)).href)
   }
 })
-after(() => rmSync(directory, { recursive: true }))
+const ownFetch = globalThis.fetch
+after(() => {
+  globalThis.fetch = ownFetch
+  rmSync(directory, { recursive: true })
+})
 
 type Sent = { path: string; method: string; headers: { [name: string]: string }; body: string | null }
 let sent: Sent[] = []

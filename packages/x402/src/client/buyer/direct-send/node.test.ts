@@ -232,6 +232,7 @@ test('does not limit the number of concurrent requests', { timeout }, async (t) 
 test('gives up on a server that does not complete the connection', { timeout }, async (t) => {
   // The server accepts, and never responds to the TLS handshake.
   const silent = createTcpServer().listen(0, '127.0.0.1')
+  t.after(() => silent.close())
   await once(silent, 'listening')
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const accepted = once(silent, 'connection')
@@ -243,7 +244,6 @@ test('gives up on a server that does not complete the connection', { timeout }, 
   t.mock.timers.tick(10_000)
   await failed
   socket.destroy()
-  silent.close()
 })
 
 test('leaves requests to fetch if they need its features', { timeout }, async (t) => {
