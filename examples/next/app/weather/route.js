@@ -6,12 +6,12 @@ import { Hono } from 'hono'
 export const dynamic = 'force-dynamic'
 
 async function open() {
-  const { AVM_NETWORK: network = 'testnet', ALGOD_URL: nodes, USDC_ASSET_ID: dollar } = process.env
+  const { AVM_NETWORK: network = 'testnet', ALGOD_URL: nodes, USDC_ASSET_ID: dollar, ORIGIN: origin } = process.env
   const { payTo, facilitatorUrl: facilitators } = sellerSettings()
   const chain = await Chain.open({ network, nodes, dollarAssetId: dollar === undefined ? undefined : BigInt(dollar) })
   const accepts = { network: chain.caip2, price: '$0.01', payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
-  const gate = await Gate.open({ routes, chains: chain, facilitators })
+  const gate = await Gate.open({ routes, chains: chain, facilitators, origin })
   return new Hono().use(paymentGate(gate)).get('/weather', (context) => context.json({ weather: 'sunny' }))
 }
 
