@@ -437,7 +437,7 @@ const replaced = 'this token was replaced by another one for the same agent'
 
 /** A wallet that cannot be read now is checked again later. Until then, nothing is signed for its agents. */
 function ignoreUnreadable(error: unknown): void {
-  if (error instanceof KmdError && error.code === 'state_not_written') throw error
+  if (!(error instanceof KmdError) || error.code === 'state_not_written') throw error
 }
 
 function isExpired({ expiresAtMs }: Agent, nowMs: number): boolean {
