@@ -28,7 +28,7 @@ if (values.list) {
 }
 const unknown = positionals.find((name) => machines[name] === undefined)
 if (unknown !== undefined) {
-  console.error(`there is no machine called ${unknown}; --list names them`)
+  console.error(`unknown machine ${unknown}; list the machines with --list`)
   process.exit(2)
 }
 const names = positionals.length > 0 ? positionals : Object.keys(machines).filter((name) => !machines[name].needsBase)
@@ -88,5 +88,5 @@ function treeFor(machine, name) {
 
 function run(command, args) {
   const { status } = spawnSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) throw new Error(`${command} ended with ${status}`)
+  if (status !== 0) throw new Error(`${command} exited with ${status}`)
 }

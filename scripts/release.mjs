@@ -49,7 +49,7 @@ function check() {
     ...(changelog.includes(`\n## [${version}] - `)
       ? []
       : [`CHANGELOG.md has no heading for ${version}; run npm run version:set`]),
-    ...(changed === '' ? [] : ['there are changes that are not committed']),
+    ...(changed === '' ? [] : ['there are uncommitted changes']),
   ]
 }
 
@@ -57,7 +57,7 @@ function check() {
 function publish(name, version, tarball) {
   const { status } = spawnSync('npm', ['view', `${name}@${version}`, 'version'], { stdio: 'ignore' })
   if (status === 0) {
-    console.log(`${name}@${version} is published already`)
+    console.log(`${name}@${version} is already published`)
     return
   }
   execFileSync('npm', ['publish', tarball, '--access', 'public'], { cwd: root, stdio: 'inherit' })

@@ -21,11 +21,11 @@ process.on('exit', stop)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(130))
 
 for (let run = 1; run <= Number(values.times); run++) {
-  console.error(`\nlatchkey: run ${run} of ${values.times} beside ${loops.length} busy loops`)
+  console.error(`\nlatchkey: run ${run} of ${values.times} next to ${loops.length} busy loops`)
   const startedAt = Date.now()
   const { status } = spawnSync(process.execPath, [join(root, 'scripts', 'test.mjs'), ...positionals], {
     stdio: 'inherit',
   })
-  console.error(`latchkey: run ${run} ended with ${status} after ${Math.round((Date.now() - startedAt) / 1000)} s`)
+  console.error(`latchkey: run ${run} exited with ${status} after ${Math.round((Date.now() - startedAt) / 1000)} s`)
   if (status !== 0) process.exit(status ?? 1)
 }

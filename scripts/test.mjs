@@ -52,12 +52,12 @@ async function run() {
   for (const line of failureLines(files)) console.log(line)
   for (const [program, problem] of missing) {
     const left = found.filter((path) => neededBy(path).includes(program))
-    console.log(`\nNOT RUN, for want of ${program.name} (${problem}): ${left.map(nameOf).join(', ')}`)
+    console.log(`\nNOT RUN, because ${program.name} is not available (${problem}): ${left.map(nameOf).join(', ')}`)
     console.log(adviceFor(program))
   }
   for (const line of skipLines(files)) console.log(line)
   for (const file of repeated) {
-    console.log(`\nFAILED beside other tests and passed alone: ${nameOf(file.file)}`)
+    console.log(`\nFAILED next to other tests, but passed alone: ${nameOf(file.file)}`)
     for (const line of failureLines([file])) console.log(line)
   }
   const styleCode = await style
@@ -76,7 +76,7 @@ async function run() {
     )
   }
   console.log(countsLine(files))
-  if (isIncomplete && process.env.CI) console.log('CI: tests that are left out count as a failure')
+  if (isIncomplete && process.env.CI) console.log('CI: tests that are not run count as a failure')
   return isFailed || (isIncomplete && process.env.CI) || tests.length === 0 ? 1 : 0
 }
 
@@ -112,7 +112,7 @@ function checkStyle() {
 async function runAgain(files, options) {
   const failed = files.filter(({ failures }) => failures.length > 0)
   if (failed.length === 0 || failed.length > 6) return { files, repeated: [] }
-  console.log(`\nrunning ${failed.length} files again that failed beside others, one at a time`)
+  console.log(`\nrunning ${failed.length} failed files again, one at a time`)
   const modules = failed.map(({ file }) => single(file))
   const second = (await runModules(modules, { ...options, concurrency: 1 })).flatMap(filesOf)
   const repeatOf = ({ file }) => second.find((repeat) => repeat.file === file)

@@ -47,7 +47,7 @@ execFileSync(
     stdio: 'inherit',
   },
 )
-console.log(`${names.size} packages are ${version}. Look at the difference, commit it, and tag it v${version}.`)
+console.log(`${names.size} packages are ${version}. Review the diff, commit it, and tag it v${version}.`)
 
 /** Returns the manifests of all workspaces, because unpublished workspaces depend on published ones. */
 function manifests() {

@@ -22,7 +22,7 @@ export class BlockTimes {
       const round = await this.#algod
         .waitForBlock(this.#round, { timeoutMs: waitMs, onStart: this.#onStart })
         .catch(() => {
-          if (!this.#isStopped) throw new Error('the devnet does not let a request wait for a block')
+          if (!this.#isStopped) throw new Error('the devnet does not support waiting for a block')
           return undefined
         })
       const now = performance.now()

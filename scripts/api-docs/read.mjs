@@ -77,7 +77,7 @@ function documentation(checker, symbol, isNamespace = false) {
   if (isNamespace) return { text: commentOfFile(declaration), tags }
   const [, other] =
     /\/node_modules\/(?!@latchkey\/)((?:@[^/]+\/)?[^/]+)\//.exec(declaration?.getSourceFile().fileName ?? '') ?? []
-  if (other !== undefined) return { text: `Of \`${other}\`, passed on.`, tags }
+  if (other !== undefined) return { text: `Re-exported from \`${other}\`.`, tags }
   return { text: '', tags }
 }
 

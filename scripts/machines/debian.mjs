@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 
 /** Copies the tree `base`, adds Node, npm and a clone of the project, and returns how to run a command in the copy. */
 export function makeDebian({ base, directory, tree }, { user }) {
-  if (base === undefined || !existsSync(join(base, 'bin', 'sh'))) throw new Error('--base names no Debian tree')
+  if (base === undefined || !existsSync(join(base, 'bin', 'sh'))) throw new Error('--base is not a Debian tree')
   const machine = join(directory, `debian-${user}`)
   execFileSync('cp', ['-a', base, machine])
   copyFileSync(process.execPath, join(machine, 'usr', 'bin', 'node'))

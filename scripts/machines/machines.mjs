@@ -23,13 +23,13 @@ const hosts = (directory, lines) => {
 
 export const machines = {
   'fresh-root': {
-    what: 'Debian with Node alone, by root',
+    what: 'Debian with only Node, as root',
     needsBase: true,
     isFresh: true,
     make: (place) => makeDebian(place, { user: 'root' }),
   },
   'fresh-user': {
-    what: 'Debian with Node alone, by an ordinary user',
+    what: 'Debian with only Node, as an ordinary user',
     needsBase: true,
     isFresh: true,
     make: (place) => makeDebian(place, { user: 'visitor' }),
@@ -79,7 +79,7 @@ export const machines = {
     },
   },
   'read-only-home': {
-    what: 'HOME cannot be written',
+    what: 'HOME is not writable',
     make: ({ home }) => ({
       command: ['unshare', '--mount', ...after(`mount -t tmpfs -o ro tmpfs "${home}"`)],
       expectsCure: /--dir|XDG_STATE_HOME|HOME/,
@@ -96,7 +96,7 @@ export const machines = {
   umask: { what: 'umask 077', changesTree: true, make: () => ({ command: after('umask 077') }) },
   'few-files': { what: 'ulimit -n 256', make: () => ({ command: after('ulimit -n 256') }) },
   ipv4: {
-    what: 'localhost is IPv4 alone',
+    what: 'localhost is IPv4 only',
     make: ({ directory }) => ({
       command: alone(
         `${hosts(directory, ['127.0.0.1 localhost'])}; echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true`,
@@ -104,7 +104,7 @@ export const machines = {
     }),
   },
   ipv6: {
-    what: 'localhost is IPv6 alone',
+    what: 'localhost is IPv6 only',
     make: ({ directory }) => ({ command: alone(hosts(directory, ['::1 localhost', '# 127.0.0.1 has no name'])) }),
   },
   offline: {
@@ -120,7 +120,7 @@ export const machines = {
     },
   },
   ports: {
-    what: 'the ports of the stack are taken',
+    what: 'the ports of the stack are in use',
     make: async () => {
       const servers = await Promise.all([4001, 4002, 4021, 4022, 8980].map(listen))
       return { close: () => Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve)))) }

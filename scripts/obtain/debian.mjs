@@ -103,5 +103,5 @@ function run(command, args, directory) {
 
 function lastLine({ error, stderr, status }) {
   const line = (stderr ?? '').trim().split('\n').at(-1)
-  return error?.message ?? (line || `it ended with ${status}`)
+  return error?.message ?? (line || `it exited with ${status}`)
 }

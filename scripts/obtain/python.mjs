@@ -34,7 +34,7 @@ export function obtainPython(requirementsName) {
 
 function install(directory, requirements) {
   const made = run('python3', ['-m', 'venv', directory], 120_000)
-  if (made !== undefined) throw new Error(`a virtual environment could not be made: ${made}`)
+  if (made !== undefined) throw new Error(`a virtual environment could not be created: ${made}`)
   // Wheels only, so that no package code runs during installation.
   const pip = ['-m', 'pip', '--disable-pip-version-check', '--no-input', 'install', '--quiet', '--no-deps']
   const options = ['--only-binary', ':all:', '--retries', '3', '--timeout', '30', '-r', requirements]
@@ -50,5 +50,5 @@ function run(command, args, timeout) {
     .trim()
     .split('\n')
     .at(-1)
-  return error?.message ?? (line || `it ended with ${status}`)
+  return error?.message ?? (line || `it exited with ${status}`)
 }

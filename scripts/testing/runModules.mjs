@@ -84,10 +84,10 @@ async function runModule(module, { directory, environment, running }) {
   const problem = isLate
     ? `it did not end within ${moduleLimitMs / 60_000} minutes`
     : exit !== 0 && !(exit === 1 && isFailed)
-      ? `its process ended with ${exit}`
+      ? `its process exited with ${exit}`
       : isEnded
         ? undefined
-        : 'its process ended before its tests'
+        : 'its process exited before its tests ended'
   return { module, records, problem, output }
 }
 

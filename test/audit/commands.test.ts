@@ -134,7 +134,7 @@ suite('latchkey audit', { timeout: 600_000 }, () => {
     assert.equal((await audit('verify', '-d', other.dataDir)).code, 0, 'every hash of it is right')
     const replaced = await audit('verify', '-d', other.dataDir, '--anchor', anchored.id)
     assert.deepEqual([replaced.code, replaced.stdout], [9, ''])
-    assert.match(replaced.stderr, new RegExp(`record ${anchored.number} is not the one that the anchor ${anchored.id}`))
+    assert.match(replaced.stderr, new RegExp(`record ${anchored.number} does not match the anchor ${anchored.id}`))
     const unknown = await audit('verify', '--anchor', 'A'.repeat(52))
     assert.equal(unknown.code, 3)
     const noAnchor = await money.run([

@@ -15,7 +15,7 @@ const password = 'right'
 const gh = Buffer.alloc(32, 7)
 const network = gh.toString('base64')
 
-const suspended = 'agents are suspended: the state database of the daemon was rolled back or damaged'
+const suspended = "agents are suspended: the daemon's state database was rolled back or damaged"
 
 let notes = 0
 
@@ -66,11 +66,13 @@ test('agents are suspended after a restore, and sign again once the owner has co
   const refused = await sign(kmd, agent, 900_000n)
   assert.deepEqual([refused.status, refused.json.message], [403, suspended])
   // Reported at the start, whether or not an agent makes a request.
-  await until('the line in the log', () => kmd.log().includes('suspended until you run latchkey agent confirm'))
+  await until('the line in the log', () =>
+    kmd.log().includes('so all agents are suspended. To let them sign again: latchkey agent confirm'),
+  )
   assert.match((await run('agent', 'list')).stdout, /^shopper {2}suspended {2}savings/m)
   assert.match(
     (await run('agent', 'show', 'shopper')).stdout,
-    /\n {2}Suspended: the audit log was altered: it ended with record /,
+    /\n {2}Suspended: the audit log was altered: it ends with record /,
   )
   const doctor = await run('doctor')
   assert.match(doctor.stdout + doctor.stderr, /agent shopper: suspended, because the state database was rolled back/)

@@ -197,7 +197,7 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
       2,
       /the agent has no limit "\$1\/day"; its limits: \$1\.20\/day, 5 payments\/hour/,
     )
-    failed(await agent('limit', 'changing', '--no-limit', '$1.20/day'), 3, /at least one limit of an amount/)
+    failed(await agent('limit', 'changing', '--no-limit', '$1.20/day'), 3, /at least one limit on an amount/)
     const args = [
       '--no-limit',
       '$1.2/day',
@@ -274,18 +274,18 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
     failed(await make('--limit', '$5/day', '--expires', '2020-01-01'), 2, /--expires 2020-01-01 is not a time/)
     failed(await make('--limit', '$5/day', '--max-fee', '$1'), 2, /--max-fee/)
     failed(await make('--limit', '$5/day', '--app', 'x'), 2, /--app x is not an id/)
-    failed(await make('--each', '$5'), 3, /does not bound what is spent in all/)
+    failed(await make('--each', '$5'), 3, /does not limit the total/)
     failed(
       await make('--limit', '$5/day', '--key', bob.address),
       3,
       /key not found in the wallet; list the keys with latchkey key list/,
     )
-    failed(await make('--limit', '$5/day', '--limit', '$6/day'), 3, /rules\.limits\[1\] limits the same/)
+    failed(await make('--limit', '$5/day', '--limit', '$6/day'), 3, /rules\.limits\[1\] restricts the same/)
     failed(await agent('new', 'x', '-w', 'others', '--limit', '$5/day'), 2, /others has 2 keys; .*--key/)
     failed(
       await agent('new', '\u001b[2J', '-w', 'spending', '--limit', '$5/day'),
       3,
-      /name must have 1 to 64 characters/,
+      /name must have 1 to 64 visible characters/,
     )
     const elsewhere = join(money.home, 'missing', 'x.token')
     failed(

@@ -68,7 +68,10 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     const id = await until('the approval', () => asked || undefined)
     const listed = await approvals('list')
     assert.match(listed.stdout, new RegExp(`^${id} {2}waiting for you {2}agent asker\n`))
-    assert.match(listed.stdout, new RegExp(`${bob}[\\s\\S]*Reason: A payment above \\$0\\.25 needs the approval`))
+    assert.match(
+      listed.stdout,
+      new RegExp(`${bob}[\\s\\S]*Reason: A payment above \\$0\\.25 needs the owner's approval`),
+    )
     assert.match(listed.stdout, / {2}Needs \$0\.60; the rule ask above \$0\.25 leaves \$0\.25\.\n/)
     assert.match(listed.stdout, /Purpose, as claimed by the caller: "https:\/\/shop\.example\/report" \(unverified\)\n/)
     assert.match(listed.stdout, /Description by the caller: "a report" \(unverified\)\n {2}Expires in \d+ min\.\n$/)

@@ -157,7 +157,10 @@ suite('concurrency', { concurrency: 2 }, () => {
     const busy = () => responses.filter(({ status }) => status === 503)
     await until('the queue to be full', () => busy().length >= 10)
     for (const { json, headers } of busy()) {
-      assert.equal(json.message, 'too many wallets are being unlocked at once; try again as Retry-After says')
+      assert.equal(
+        json.message,
+        'too many wallets are being unlocked at once; wait as long as Retry-After says, then try again',
+      )
       assert.ok(Number(headers['retry-after']) >= 1, `Retry-After: ${headers['retry-after']}`)
     }
     await kmd.wallets()

@@ -129,7 +129,7 @@ test('reports a node that requires another token, and does not reveal the token'
   const node = await devnet(t, { token: 'n'.repeat(64) })
   const { kmd, call } = await open(t, { algod: { url: node.url, token: 'mistaken-token' } })
   const { message } = await ok(call('GET', '/latchkey/v1/node'))
-  assert.match(message, /refuses the token \(status 401\)/)
+  assert.match(message, /does not accept the token \(status 401\)/)
   assert.doesNotMatch(message + kmd.log() + kmd.output(), /mistaken-token/)
 })
 

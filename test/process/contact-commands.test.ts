@@ -45,7 +45,7 @@ suite('latchkey contact', { timeout: 600_000 }, () => {
     failed(await run('add', 'shop', 'NOT-AN-ADDRESS'), 2, /is not an address/)
     failed(await run('add', 'shop'), 2, /ADDRESS is missing/)
     const control = await run('add', '\u001b[2Jshop', shop!)
-    failed(control, 3, /a label has 1 to 64 characters/)
+    failed(control, 3, /a label must have 1 to 64 visible characters/)
     assert.equal(control.stderr.includes('\u001b'), false)
     const missing = await run('delete', '\u001b[2J')
     failed(missing, 3, /contact .+ not found/)

@@ -277,10 +277,10 @@ suite('a token that is replaced while the daemon runs', () => {
     const replaced = 'r'.repeat(64)
     writeFileSync(kmd.path('kmd.token'), replaced)
     const giveUpAt = performance.now() + 5_000
-    while ((await statusWith(kmd, replaced)) !== 200) assert.ok(performance.now() < giveUpAt, 'not taken over')
+    while ((await statusWith(kmd, replaced)) !== 200) assert.ok(performance.now() < giveUpAt, 'not applied')
     assert.equal(await statusWith(kmd, kmd.token), 401)
     writeFileSync(kmd.path('kmd.token'), 'short')
-    while (!kmd.log().includes('was changed but not taken over')) assert.ok(performance.now() < giveUpAt + 5_000)
+    while (!kmd.log().includes('kmd.token changed but was not applied')) assert.ok(performance.now() < giveUpAt + 5_000)
     assert.equal(await statusWith(kmd, replaced), 200)
     assert.equal(await statusWith(kmd, 'short'), 401)
   })

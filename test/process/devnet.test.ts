@@ -92,7 +92,7 @@ test('A15 latchkey devnet --genesis-hash reports the hash, and warns that signed
   assert.equal(named.stderr(), '', 'its hash is its own')
   const { code, stderr } = await run('--port', '0', '--genesis-hash', 'testnet')
   assert.notEqual(code, 0)
-  assert.match(stderr, /genesisHash is not 32 bytes in base64/)
+  assert.match(stderr, /genesisHash must be 32 bytes in base64/)
   const dev = spawn(process.execPath, [latchkeyCommand, 'dev', '--genesis-hash', hash], { stdio: 'ignore' })
   t.after(() => dev.kill('SIGKILL'))
   assert.deepEqual(await once(dev, 'close'), [2, null], 'latchkey dev has no such option')

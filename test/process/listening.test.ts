@@ -62,7 +62,7 @@ suite('listening', { concurrency: 2 }, () => {
         const response = await kmd.call('GET', '/versions', undefined, { headers: { Host: host } })
         assert.equal(response.status, 200, host)
       }
-      const warning = /level=warning msg="address .* can be reached from other machines, without encryption"/
+      const warning = /level=warning msg="address .* accepts unencrypted connections from other machines"/
       assert.match(kmd.log(), warning)
     })
   }

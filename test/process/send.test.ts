@@ -127,7 +127,7 @@ suite('latchkey send', { timeout: 600_000 }, () => {
       [
         ['9999999999 ALGO', bob.address],
         3,
-        /short of [0-9.]+ ALGO.*minimum balance.*latchkey fund [A-Z2-7]{58} '[0-9.]+ ALGO'/,
+        /lacks [0-9.]+ ALGO.*minimum balance.*latchkey fund [A-Z2-7]{58} '[0-9.]+ ALGO'/,
       ],
       [['9999999999 USDC', bob.address], 3, /has [0-9.]+ USDC and needs 9999999999; .*latchkey fund/],
       [['0.05 ALGO', stranger], 3, /is a new account, and must have at least 0\.1 ALGO; send it at least 0\.1 ALGO/],

@@ -182,7 +182,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
       assert.ok(elapsedMs < 20_000, `answered after ${elapsedMs} ms`)
       assert.equal(
         result.json.message,
-        'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
+        'too many wrong passwords for this wallet; wait as long as Retry-After says, then send the right one',
       )
       const seconds = Number(result.headers['retry-after'])
       const passedSeconds = (Date.now() - lastFailureMs) / 1000

@@ -232,7 +232,7 @@ for (const [what, prepare, problem] of [
   [
     'a Python without venv',
     withPython('[ "$1" = -c ] && exit 0\necho "No module named venv" >&2\nexit 1'),
-    /^a virtual environment could not be made: No module named venv$/,
+    /^a virtual environment could not be created: No module named venv$/,
   ],
 ] as const) {
   test(`reports a machine with ${what}`, { timeout }, async (t) => {

@@ -398,10 +398,13 @@ function isAbsence({ type }: TransactionState): boolean {
 /** The same node twice does not form a quorum. */
 function checkQuorum(quorum: number, nodes: readonly NodeAddress[]): void {
   if (!Number.isSafeInteger(quorum) || quorum < 1) {
-    throw new AlgodError('invalid_options', 'the quorum must be a whole number from 1')
+    throw new AlgodError('invalid_options', 'the quorum must be a whole number above 0')
   }
   const different = new Set(nodes.map(({ url }) => (URL.canParse(url) ? new URL(url).href.replace(/\/+$/, '') : url)))
     .size
   if (quorum === 1 || quorum <= different) return
-  throw new AlgodError('invalid_options', `a quorum of ${quorum} needs as many different nodes; there are ${different}`)
+  throw new AlgodError(
+    'invalid_options',
+    `a quorum of ${quorum} requires as many different nodes, but ${different} are given`,
+  )
 }

@@ -34,7 +34,7 @@ test('the faucet gets amounts as text, and its refusal is an error', async () =>
     ...{ address, microAlgos: '1152921504606846976' },
     ...{ assetId: '7', amount: '9223372036854775808' },
   })
-  const { algod: empty } = algodWith(refused('the faucet has no Algos left'))
-  await assert.rejects(empty.fund({ address }), { code: 'rejected', message: /the faucet has no Algos left/ })
+  const { algod: empty } = algodWith(refused('the faucet has no ALGO left'))
+  await assert.rejects(empty.fund({ address }), { code: 'rejected', message: /the faucet has no ALGO left/ })
   await assert.rejects(algodWith(missing).algod.fund({ address }), { code: 'not_found' })
 })

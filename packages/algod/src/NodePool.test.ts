@@ -262,8 +262,8 @@ test('a quorum needs as many different nodes', () => {
   assert.equal(new Algod({ nodes, quorum: 2 }).quorum, 2)
   const twice = [{ url: 'http://a' }, { url: 'http://A/' }]
   const attempts: [AlgodOptions, RegExp][] = [
-    [{ nodes, quorum: 3 }, /3 needs as many different nodes; there are 2/],
-    [{ nodes: twice, quorum: 2 }, /there are 1/],
+    [{ nodes, quorum: 3 }, /3 requires as many different nodes, but 2 are given/],
+    [{ nodes: twice, quorum: 2 }, /but 1 are given/],
     [{ nodes, quorum: 0 }, /whole number/],
     [{ nodes, quorum: 1.5 }, /whole number/],
   ]

@@ -130,7 +130,7 @@ export class NodePool {
    * @throws AlgodError if no node supports waiting
    */
   async wait<T>(request: PoolRequest, read: Read<T>, limits: WaitLimits): Promise<T | undefined> {
-    let lastError = new AlgodError('unexpected_status', 'no node lets a request wait for a block')
+    let lastError = new AlgodError('unexpected_status', 'no node supports waiting for a block')
     for (const node of this.#inOrder()) {
       if (!node.canWait(performance.now())) continue
       node.calls++
@@ -154,7 +154,7 @@ export class NodePool {
 
   async #counted<T>(work: () => Promise<T>): Promise<T> {
     if (this.#waiting >= this.#options.maxWaiting) {
-      const message = 'too many requests wait for the node'
+      const message = 'too many requests are waiting for the node'
       throw new AlgodError('too_many_waiting', message, { mayHaveArrived: false })
     }
     this.#waiting++

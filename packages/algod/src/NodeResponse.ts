@@ -26,7 +26,7 @@ export class NodeResponse {
   /** The members of a successful response. */
   members(): Members {
     if (this.status === 400) {
-      const message = `the node at ${this.#node} answered with status 400: ${this.reason() ?? ''}`
+      const message = `the node at ${this.#node} returned status 400: ${this.reason() ?? ''}`
       throw new AlgodError('rejected', message, { status: 400 })
     }
     if (this.status !== 200) throw this.unexpected()
@@ -38,12 +38,12 @@ export class NodeResponse {
   /** The error for a status that has no meaning for the request. */
   unexpected(): AlgodError {
     const { status } = this
-    const message = `the node at ${this.#node} answered with status ${status}`
+    const message = `the node at ${this.#node} returned status ${status}`
     return new AlgodError('unexpected_status', message, { status, mayHaveArrived: status >= 500 })
   }
 
   notFound(path: string): AlgodError {
-    return new AlgodError('not_found', `the node at ${this.#node} has no ${path}`, { status: 404 })
+    return new AlgodError('not_found', `the node at ${this.#node} does not have ${path}`, { status: 404 })
   }
 }
 
@@ -139,5 +139,5 @@ export class Members {
 }
 
 function notANode(node: string): AlgodError {
-  return new AlgodError('not_a_node', `what answers at ${node} is not an Algorand node`)
+  return new AlgodError('not_a_node', `the server at ${node} is not an Algorand node`)
 }

@@ -73,7 +73,7 @@ export class PoolNode {
     this.url = parseUrl(text)
     this.server = Server.fromUrl(this.url)
     if (!/^[\x21-\x7e]*$/.test(token)) {
-      throw new AlgodError('invalid_options', 'the token of the node has characters that cannot be sent')
+      throw new AlgodError('invalid_options', "the node's token has characters that cannot be sent")
     }
     this.headers = token === '' ? {} : { 'X-Algo-API-Token': token }
     this.basePath = this.url.pathname.replace(/\/+$/, '')
@@ -122,7 +122,7 @@ function parseUrl(text: string): URL {
   const { username, password, search, hash } = url
   // The message does not repeat the URL, because the rejected part may be a secret.
   if (username !== '' || password !== '' || search !== '' || hash !== '') {
-    const message = 'the URL of the node has more than a host, port and path; its token is an option of its own'
+    const message = 'the URL of the node may contain only a host, port and path; pass its token as a separate option'
     throw new AlgodError('invalid_options', message)
   }
   return url

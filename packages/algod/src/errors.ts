@@ -3,47 +3,47 @@ import type { ErrorRegistry } from '@latchkey/algorand'
 /** All error codes of this package, with their meaning and what to do. */
 export const errors = {
   unreachable: {
-    message: 'no connection to the node could be made, or it broke',
-    hint: 'Check that the node runs and that this is its address.',
+    message: 'the node cannot be reached, or the connection broke',
+    hint: 'Check that the node is running and that the address is right.',
   },
   timeout: {
-    message: 'the node did not answer in time',
-    hint: 'Check that the node runs and is not overloaded; raise timeoutMs for a slow one.',
+    message: 'the node did not respond in time',
+    hint: 'Check that the node is running and not overloaded; raise timeoutMs for a slow node.',
   },
   too_large: {
-    message: 'the response of the node is longer than the limit',
-    hint: 'Raise maxResponseBytes if a response of this size is right.',
+    message: "the node's response is longer than the limit",
+    hint: 'Raise maxResponseBytes if you expect responses of this size.',
   },
   refused_token: {
-    message: 'the node refuses the API token',
-    hint: 'Pass the token in its algod.token.',
+    message: 'the node does not accept the API token',
+    hint: 'Pass the token from its algod.token file.',
   },
   redirected: {
     message: 'the node redirects to another address, which is not followed',
     hint: 'Pass the address that it redirects to, if you trust it.',
   },
   unexpected_status: {
-    message: 'the node, or a proxy before it, answered with an unexpected status',
+    message: 'the node, or a proxy in front of it, returned an unexpected status',
     hint: 'Check the state of the node: it may be catching up or overloaded.',
   },
   rejected: {
     message: 'the node rejected the request',
-    hint: 'Read the message: it is the reason that the node gives.',
+    hint: "Read the message: it is the node's reason.",
   },
   not_found: {
-    message: 'no node has what was requested',
+    message: 'no node has the requested data',
     hint: 'Use a node that keeps older blocks (an archival node).',
   },
   no_quorum: {
-    message: 'fewer nodes than the quorum answer',
-    hint: 'Try again when more of the nodes answer, or add one.',
+    message: 'fewer nodes than the quorum respond',
+    hint: 'Try again when more nodes respond, or add a node.',
   },
   not_a_node: {
-    message: 'what answers is not an Algorand node',
+    message: 'the server is not an Algorand node',
     hint: 'Check the address.',
   },
   too_many_waiting: {
-    message: 'too many requests wait for the node',
+    message: 'too many requests are waiting for the node',
     hint: 'Try again later, or make fewer requests at once.',
   },
   invalid_options: {

@@ -40,29 +40,29 @@ function checkStatus({ address }: PoolNode, status: number, text: string): NodeR
   const response = new NodeResponse(address, status, text)
   if (status === 200 || status === 404 || (status === 400 && response.reason() !== undefined)) return response
   if (status === 401 || status === 403) {
-    const message = `the node at ${address} refuses the token (status ${status})`
+    const message = `the node at ${address} does not accept the token (status ${status})`
     throw new AlgodError('refused_token', message, { status, mayHaveArrived: false })
   }
   // Browsers report the status of a redirect as 0.
   if (status < 200 || (status >= 300 && status < 400)) {
-    const message = `the node at ${address} answered with status ${status}, a redirect, which is not followed`
+    const message = `the node at ${address} returned status ${status}, a redirect, which is not followed`
     throw new AlgodError('redirected', message, { status })
   }
   const reason = response.reason()?.slice(0, maxReasonLength) ?? ''
-  const message = `the node at ${address} answered with status ${status}${reason === '' ? '' : `: ${reason}`}`
+  const message = `the node at ${address} returned status ${status}${reason === '' ? '' : `: ${reason}`}`
   throw new AlgodError('unexpected_status', message, { status, mayHaveArrived: status >= 500 })
 }
 
 function explain(error: TransportError, { address }: PoolNode, timeoutMs: number): AlgodError {
   const { code, systemCode, cause, mayHaveArrived } = error
   if (code === 'timeout') {
-    return new AlgodError('timeout', `the node at ${address} did not answer within ${timeoutMs} ms`, {
+    return new AlgodError('timeout', `the node at ${address} did not respond within ${timeoutMs} ms`, {
       cause,
       mayHaveArrived,
     })
   }
   if (code === 'too_large') {
-    return new AlgodError('too_large', `the node at ${address} sends a response that is too long`, { cause })
+    return new AlgodError('too_large', `the node at ${address} sent a response that is too long`, { cause })
   }
   const detail = systemCode === undefined ? '' : ` (${systemCode})`
   const message = `the node at ${address} cannot be reached${detail}`

@@ -20,7 +20,7 @@ const explanations: readonly Explanation[] = [
   [
     new RegExp(`must optin, asset (\\d{1,20}) missing from ${address}`),
     ([, id, who]) =>
-      `The receiver ${who} has not opted in to the asset ${id}. It has to opt in before it can receive it.`,
+      `The receiver ${who} has not opted in to the asset ${id}. It must opt in before it can receive the asset.`,
   ],
   [
     new RegExp(`asset (\\d{1,20}) missing from ${address}`),
@@ -28,28 +28,28 @@ const explanations: readonly Explanation[] = [
   ],
   [
     new RegExp(`asset (\\d{1,20}) frozen in ${address}`),
-    ([, id, who]) => `The asset ${id} is frozen in the account ${who}: it can neither send nor receive it.`,
+    ([, id, who]) => `The asset ${id} is frozen in the account ${who}: it can neither send nor receive the asset.`,
   ],
   [/asset frozen in recipient/, () => 'The asset is frozen in the account of the receiver.'],
   [/asset (\d{1,20}) does not exist/, ([, id]) => `The asset ${id} does not exist on this network.`],
   [
     /asset (\d{1,20}) not zero \(/,
-    ([, id]) => `The account still holds some of the asset ${id}. Send it away first, then opt out.`,
+    ([, id]) => `The account still holds some of the asset ${id}. Send the rest to another account, then opt out.`,
   ],
   [/cannot close asset ID in allocating account/, () => 'The creator of an asset cannot opt out of it.'],
   [
     new RegExp(`should have been authorized by ${address}`),
-    ([, who]) => `The account was rekeyed: the key of ${who} has to sign for it.`,
+    ([, who]) => `The account was rekeyed: the key of ${who} must sign for it.`,
   ],
   [/fees is less than|in fees, which is less than/, () => 'The fee is too low for the network.'],
 ]
 
 const byCode = {
-  already_in_ledger: 'The transaction is in the ledger already.',
-  lease_taken: 'A transaction with the same lease is in the ledger already: this one cannot be confirmed.',
-  outside_validity: 'The validity of the transaction has ended, or has not begun. Prepare it again.',
-  pool_full: 'The network is busy: the node takes no transaction with this fee right now. Try again later.',
-  wrong_network: 'The transaction is for another network than that of the node.',
+  already_in_ledger: 'The transaction is already in the ledger.',
+  lease_taken: 'A transaction with the same lease is already in the ledger: this one cannot be confirmed.',
+  outside_validity: 'The transaction has expired, or is not valid yet. Prepare it again.',
+  pool_full: 'The network is busy: the node accepts no transactions with this fee right now. Try again later.',
+  wrong_network: "The transaction is for another network than the node's.",
   other: undefined,
 } as const
 
@@ -67,7 +67,7 @@ export function explainRejection(reason: string): string {
   const known = byCode[rejectionCode(reason)]
   if (known !== undefined) return known
   const shown = VisibleText.replaceHidden(reason).slice(0, maxReasonLength)
-  return `The node rejects the transaction: “${shown}”.`
+  return `The node rejected the transaction: “${shown}”.`
 }
 
 function algos(microAlgos: string | undefined): string {

@@ -191,7 +191,7 @@ const notNodes: { [what: string]: Reply } = {
 for (const [what, reply] of Object.entries(notNodes)) {
   test(`${what} is not a response of a node`, async (t) => {
     const { node, url } = await listen(t, { '/v2/transactions/params': reply })
-    const message = `what answers at ${url} is not an Algorand node`
+    const message = `the server at ${url} is not an Algorand node`
     await assert.rejects(node().parameters(), { name: 'AlgodError', code: 'not_a_node', message })
   })
 }
@@ -218,13 +218,13 @@ test('a failure has the text of the node, and a refused token has its own code',
     replies['/v2/transactions/params'] = (_, response) => response.writeHead(code).end(body)
   }
   status(503, '{"message":"catching up"}')
-  await assert.rejects(node().parameters(), { message: `the node at ${url} answered with status 503: catching up` })
+  await assert.rejects(node().parameters(), { message: `the node at ${url} returned status 503: catching up` })
   status(500, 'x')
-  await assert.rejects(node().parameters(), { message: `the node at ${url} answered with status 500` })
+  await assert.rejects(node().parameters(), { message: `the node at ${url} returned status 500` })
   status(401, '{"message":"Invalid API Token"}')
   await assert.rejects(node({ token: 'wrong' }).parameters(), (error: AlgodError) => {
     assert.equal(error.code, 'refused_token')
-    assert.match(error.message, /refuses the token \(status 401\)$/)
+    assert.match(error.message, /does not accept the token \(status 401\)$/)
     assert.doesNotMatch(error.message, /wrong/)
     return true
   })
@@ -235,7 +235,7 @@ for (const [name, transport] of Object.entries(transports)) {
     const { node, url, replies, seen } = await listen(t, { '/elsewhere': params(1) }, transport)
     replies['/v2/transactions/params'] = (_, response) =>
       response.writeHead(302, { location: `${url}/elsewhere` }).end()
-    await assert.rejects(node().parameters(), { code: 'redirected', message: /answered with status 302/ })
+    await assert.rejects(node().parameters(), { code: 'redirected', message: /returned status 302/ })
     assert.equal(seen.length, 1)
   })
 
@@ -246,7 +246,7 @@ for (const [name, transport] of Object.entries(transports)) {
       replies['/v2/transactions/params'] = stall
       await assert.rejects(node({ timeoutMs: 50 }).parameters(), {
         code: 'timeout',
-        message: /did not answer within 50 ms$/,
+        message: /did not respond within 50 ms$/,
       })
     }
   })

@@ -22,10 +22,10 @@ export function seed(masterDerivationKey: Uint8Array, index: bigint | number): U
     )
   }
   if (typeof index === 'number' && !Number.isSafeInteger(index)) {
-    throw new KeyDerivationError('invalid_key_index', 'a key index is an integer')
+    throw new KeyDerivationError('invalid_key_index', 'a key index must be an integer')
   }
   if (index < 0 || index > maxIndex) {
-    throw new KeyDerivationError('invalid_key_index', 'a key index lies between 0 and 2^63 - 1')
+    throw new KeyDerivationError('invalid_key_index', 'a key index must be between 0 and 2^63 - 1')
   }
   return crypto.hmacSha512_256(masterDerivationKey, Text.encode(`AlgorandDeterministicKey-${index}\x01`))
 }

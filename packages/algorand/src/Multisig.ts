@@ -81,7 +81,7 @@ export function addSignature(signature: Signature, publicKey: Uint8Array, member
 export function merge(signatures: readonly Signature[]): Signature {
   const [first, ...others] = signatures
   if (first === undefined || others.length === 0) {
-    throw new MultisigError('multisig_too_few', 'merging takes at least two signatures')
+    throw new MultisigError('multisig_too_few', 'merging requires at least two signatures')
   }
   const slots = [...first.subsig]
   for (const other of others) {

@@ -86,7 +86,7 @@ test('a misspelt network gets a suggestion', () => {
     assert.throws(() => Network.parse(text), { code: 'unknown_network', hint })
   }
   assert.throws(() => Network.resolve('ethereum'), {
-    message: '"ethereum" names no Algorand network',
+    message: '"ethereum" is not an Algorand network',
     hint: /^use mainnet/,
   })
   assert.throws(() => Network.resolve('x'.repeat(100_000)), { code: 'unknown_network' })

@@ -128,7 +128,7 @@ export function resolve(nameOrId: string): Parsed {
   if (network !== undefined) return { caip2: network.caip2, network }
   if (nameOrId.startsWith(namespace)) return parse(nameOrId)
   const shown = JSON.stringify(nameOrId.slice(0, 80))
-  throw new NetworkError('unknown_network', `${shown} names no Algorand network`, suggestion(nameOrId))
+  throw new NetworkError('unknown_network', `${shown} is not an Algorand network`, suggestion(nameOrId))
 }
 
 /**

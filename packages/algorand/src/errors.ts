@@ -8,7 +8,7 @@ export const errors = {
   },
   invalid_digest: { message: 'a digest has the wrong number of bytes', hint: 'pass the 32 bytes of the digest' },
   invalid_encoding: {
-    message: 'the bytes or the JSON are not what was expected',
+    message: 'the bytes or the JSON could not be decoded',
     hint: 'pass the bytes as they were encoded, unchanged and complete',
   },
   invalid_genesis_hash: {
@@ -54,20 +54,20 @@ export const errors = {
   },
   multisig_mismatch: {
     message: 'the signatures belong to different multisig accounts',
-    hint: 'merge signatures with the same version, threshold and keys only',
+    hint: 'merge only signatures with the same version, threshold and keys',
   },
   multisig_too_few: { message: 'there is nothing to merge', hint: 'pass at least two signatures' },
-  multisig_unknown_version: { message: 'the version of a multisig is not known', hint: 'use version 1' },
+  multisig_unknown_version: { message: 'the version of a multisig is unknown', hint: 'use version 1' },
   target_too_small: {
-    message: 'the memory given is too small for what is written to it',
+    message: 'the target is too small for the encoded data',
     hint: 'pass a larger target',
   },
   unknown_field: {
-    message: 'a field is not known',
+    message: 'a field is unknown',
     hint: 'check the spelling, and that this version supports the field',
   },
   unknown_network: {
-    message: 'the text names no Algorand network',
+    message: 'the text is not an Algorand network',
     hint: 'use mainnet, testnet, betanet, or a CAIP-2 id such as algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe',
   },
 } as const satisfies ErrorRegistry

@@ -62,8 +62,9 @@ test('turns an error of the daemon into a code, a message and a hint', async (t)
     path === '/v1/wallets' ? { body: { wallets: [info('w', 'id')] } } : reply,
   )
   const unlock = () => withWallet({ 'data-dir': dataDir, wallet: 'w', 'no-password': true }, async () => {})
-  const wrongPasswords = 'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one'
-  const busy = 'too many wallets are being unlocked at once; try again as Retry-After says'
+  const wrongPasswords =
+    'too many wrong passwords for this wallet; wait as long as Retry-After says, then send the right one'
+  const busy = 'too many wallets are being unlocked at once; wait as long as Retry-After says, then try again'
   const cases: [number, string, string | undefined, CommandErrorCode, ExitCode, RegExp][] = [
     [400, 'error decrypting. wrong password?', undefined, 'wrong_password', 'password', /^wrong password; nothing/],
     [429, wrongPasswords, '1', 'too_many_wrong_passwords', 'password', /wait 1 second, then give the correct password/],
@@ -90,7 +91,7 @@ test('turns an error of the daemon into a code, a message and a hint', async (t)
 test('distinguishes a response that is not from a daemon from no response', async (t) => {
   const dataDir = await fakeDaemon(t, () => ({ status: 404, body: 'a web server' }))
   const list = (directory: string) => withDaemon({ 'data-dir': directory }, (kmd) => kmd.wallets.list())
-  await fails(list(dataDir), 'daemon_error', 'failed', /is not a daemon's/)
+  await fails(list(dataDir), 'daemon_error', 'failed', /is not from a key daemon/)
   writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
   await fails(
     list(dataDir),

@@ -63,13 +63,13 @@ const logErrors: Table<PaymentLogError['code']> = {
 
 const stateErrors: Table<StateFileError['code']> = {
   state_file_locked: { hint: 'stop the other devnet, or give another file with --state' },
-  state_file_unavailable: { hint: 'check that its directory exists and can be written' },
+  state_file_unavailable: { hint: 'check that its directory exists and is writable' },
   state_file_unrecognized: { hint: 'give another file with --state' },
   state_file_version: { hint: 'use the version that wrote the file, or give another file with --state' },
   state_file_network: {
     hint: 'give the same --accounts and genesis as before, or another file with --state; other versions may have another genesis',
   },
-  state_file_damaged: { hint: 'restore a copy, or truncate the file where the message points to' },
+  state_file_damaged: { hint: 'restore a copy, or truncate the file as the message shows' },
   state_file_write_failed: {
     hint: 'free disk space or repair the disk, then restart; the file contains everything that was acknowledged',
   },

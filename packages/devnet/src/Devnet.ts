@@ -467,6 +467,6 @@ function listenError(cause: unknown, host: string, port: number): DevnetError {
 function checkBlockMode(blocks: BlockMode): void {
   if (typeof blocks === 'string') return
   if (!Number.isInteger(blocks.everyMs) || blocks.everyMs < 1 || blocks.everyMs > 3_600_000) {
-    throw new DevnetError('invalid_option', 'blocks.everyMs is not within 1 and 3,600,000')
+    throw new DevnetError('invalid_option', 'blocks.everyMs must be from 1 to 3,600,000')
   }
 }

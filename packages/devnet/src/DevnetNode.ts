@@ -78,7 +78,7 @@ export class DevnetNode {
   async waitForRound(round: bigint, timeoutMs: number, onClose: (listener: () => void) => void): Promise<void> {
     if (this.ledger.last.round >= round) return
     if (this.#waiters.size >= maxWaiters) {
-      throw new DevnetError('too_many_waiting', 'too many requests wait for a block')
+      throw new DevnetError('too_many_waiting', 'too many requests are waiting for a block')
     }
     await new Promise<void>((resolve) => {
       const done = (): void => {

@@ -40,7 +40,7 @@ test('limits the number of pending faults', () => {
   assert.throws(() => faults.add({ type: 'lose', count: 1 }), {
     name: 'DevnetError',
     code: 'too_many_faults',
-    message: '100 faults are pending already',
+    message: '100 faults are already pending',
   })
   faults.clear()
   assert.deepEqual(faults.list(), [])

@@ -22,7 +22,7 @@ export class Faults {
 
   add(fault: Fault): void {
     if (this.#faults.length >= maxFaults) {
-      throw new DevnetError('too_many_faults', `${maxFaults} faults are pending already`)
+      throw new DevnetError('too_many_faults', `${maxFaults} faults are already pending`)
     }
     this.#faults.push(fault)
   }

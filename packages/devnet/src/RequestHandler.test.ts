@@ -287,7 +287,7 @@ test('cheats', async (t) => {
         const actual = response === dropConnection ? undefined : expectText(response, 403)
         assert.equal(
           actual,
-          '{"data":{"hint":"use the address 127.0.0.1, and no web page of another origin"},"message":"cheats are only for programs on this machine"}\n',
+          '{"data":{"hint":"use the address 127.0.0.1; web pages of other origins are refused"},"message":"cheats are only for programs on this machine"}\n',
           `${method} ${path} ${JSON.stringify(options)}`,
         )
         const headers = await headersOf(node, method, path, options)

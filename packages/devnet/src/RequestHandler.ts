@@ -133,7 +133,7 @@ function checkCheat(request: RawRequest): void {
     throw new ApiError(
       403,
       'cheats are only for programs on this machine',
-      'use the address 127.0.0.1, and no web page of another origin',
+      'use the address 127.0.0.1; web pages of other origins are refused',
     )
   }
 }

@@ -19,7 +19,7 @@ export const errors = {
     hint: 'give seconds since 1970, at or after the last block',
   },
   unknown_snapshot: {
-    message: 'there is no such snapshot',
+    message: 'the snapshot does not exist',
     hint: 'take one with snapshot(); snapshots end with a reset, a restart, and a revert to an earlier one',
   },
   too_many_faults: {
@@ -27,7 +27,7 @@ export const errors = {
     hint: 'clear the faults, or use count to repeat one',
   },
   too_many_waiting: {
-    message: 'too many requests wait for a block',
+    message: 'too many requests are waiting for a block',
     hint: 'end some of them, or poll /v2/status',
   },
   malformed_transaction: {
@@ -48,10 +48,10 @@ export const errors = {
   },
   pool_full: {
     message: 'the open block is full',
-    hint: 'mine it',
+    hint: 'mine a block',
   },
   rule_violation: {
-    message: 'a rule of the ledger does not allow it',
+    message: 'a rule of the ledger does not allow the transaction',
     hint: 'the message names the rule: balance, minimum balance, opt-in, validity, lease or authorization',
   },
   state_file_locked: {
@@ -60,7 +60,7 @@ export const errors = {
   },
   state_file_unavailable: {
     message: 'the state file cannot be opened',
-    hint: 'check that its directory exists and can be written',
+    hint: 'check that its directory exists and is writable',
   },
   state_file_unrecognized: {
     message: 'the file is not the state file of a devnet',
@@ -76,14 +76,14 @@ export const errors = {
   },
   state_file_damaged: {
     message: 'the state file is damaged before its end',
-    hint: 'restore a copy, or truncate the file where the message points to',
+    hint: 'restore a copy, or truncate the file as the message shows',
   },
   state_file_write_failed: {
     message: 'the state file cannot be written',
-    hint: 'free disk space or repair the disk, and start again: what was acknowledged is in the file',
+    hint: 'free disk space or repair the disk, and start again: all acknowledged changes are in the file',
   },
   state_file_too_slow: {
-    message: 'too many bytes wait to be written to the state file',
+    message: 'too many bytes are waiting to be written to the state file',
     hint: 'submit more slowly, or put the file on a faster disk',
   },
   state_file_closed: {
@@ -92,7 +92,7 @@ export const errors = {
   },
   invalid_dump: {
     message: 'the dump is invalid',
-    hint: 'the message names the member; write the dump again',
+    hint: 'write the dump again; the message names the invalid member',
   },
   dump_version: {
     message: 'the dump was written by another version',
@@ -107,7 +107,7 @@ export const errors = {
     hint: 'keep fewer blocks with historyBlocks',
   },
   dump_file_unavailable: {
-    message: 'the file of the dump cannot be read or written',
+    message: 'the dump file cannot be read or written',
     hint: 'check the path and its permissions',
   },
 } as const satisfies ErrorRegistry

@@ -113,7 +113,7 @@ export class ResponseReader {
     const end = all.indexOf('\r\n\r\n', held.length > 0 ? Math.max(0, held.length - 3) : at, 'latin1')
     const from = held.length > 0 ? 0 : at
     const length = (end < 0 ? all.length : end + 4) - from
-    if (length > maxHeadBytes) throw new ResponseError('HPE_HEADER_OVERFLOW', 'the head of the response is too long')
+    if (length > maxHeadBytes) throw new ResponseError('HPE_HEADER_OVERFLOW', 'the response headers are too long')
     if (end < 0) {
       this.#held = Buffer.from(all.subarray(from))
       return bytes.length

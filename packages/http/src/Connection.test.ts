@@ -153,7 +153,7 @@ for (const [why, sent] of Object.entries(malformed)) {
     await peer.ended
     const [[status, body], ...more] = responses(peer.received()) as [[number, string]]
     assert.equal(status, 400)
-    assert.match(JSON.parse(body).message, /not an HTTP request that can be served/)
+    assert.match(JSON.parse(body).message, /invalid HTTP request/)
     assert.deepEqual(more, [])
   })
 }

@@ -162,7 +162,7 @@ export class Connection {
     try {
       head = this.#parseHead(text)
     } catch (error) {
-      this.#refuse(400, `this is not an HTTP request that can be served: ${(error as Error).message}`)
+      this.#refuse(400, `invalid HTTP request: ${(error as Error).message}`)
       return
     }
     this.#serve(head)
@@ -205,7 +205,7 @@ export class Connection {
       concerns: this.#concerns,
       body: (lower = this.#options.limits.bodyBytes) => {
         // By then the input belongs to the next request.
-        if (isOver) throw new BodyError('body_malformed', 'the request is over')
+        if (isOver) throw new BodyError('body_malformed', 'the request has ended')
         if (isTaken) throw new TypeError('the request body has already been read')
         isTaken = true
         const limit = Math.min(this.#options.limits.bodyBytes, lower)
@@ -481,5 +481,5 @@ export class Connection {
 }
 
 function brokenOff(): BodyError {
-  return new BodyError('body_malformed', 'the request body breaks off')
+  return new BodyError('body_malformed', 'the request body is incomplete')
 }

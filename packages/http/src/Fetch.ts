@@ -124,7 +124,7 @@ export async function callFetch(
   try {
     request = toRequest()
   } catch (error) {
-    return errorResponse(400, `this is not an HTTP request that can be served: ${(error as Error).message}`)
+    return errorResponse(400, `invalid HTTP request: ${(error as Error).message}`)
   }
   try {
     return await fromResponse(await fetch(request, info), request.method === 'HEAD')

@@ -97,7 +97,7 @@ function bodyOf(headers: ReadonlyMap<string, string>, knowsChunks: boolean): Req
   if (encoding !== undefined) {
     if (!knowsChunks) refuse('HTTP/1.0 has no transfer-encoding')
     if (length !== undefined) refuse('content-length and transfer-encoding exclude each other')
-    if (encoding.toLowerCase() !== 'chunked') refuse('chunked is the only transfer-encoding served')
+    if (encoding.toLowerCase() !== 'chunked') refuse('chunked is the only supported transfer-encoding')
     return { type: 'chunked' }
   }
   if (length === undefined) return { type: 'none' }

@@ -8,7 +8,7 @@ test('a malformed request is answered with a message in JSON', async (t) => {
   const peer = (await serve(t)).dial()
   peer.send(noRequest)
   await peer.ended
-  const message = 'this is not an HTTP request that can be served: the request line is not HTTP/1.1'
+  const message = 'invalid HTTP request: the request line is not HTTP/1.1'
   assert.deepEqual(responses(peer.received()), [[400, `${JSON.stringify({ message })}\n`]])
   assert.match(peer.received(), /\r\nContent-Type: application\/json\r\n/)
 })
@@ -21,7 +21,7 @@ test('a malformed request is answered in the form of errorResponse', async (t) =
   })
   const { dial } = await serve(t, echo, { errorResponse, limits: { headersMs: 50 } })
   const rejected: [sent: string, status: number, message: RegExp][] = [
-    [noRequest, 400, /^400 this is not an HTTP request/],
+    [noRequest, 400, /^400 invalid HTTP request/],
     ['GET / HTTP/1.1\r\n', 408, /^408 the request did not arrive in time$/],
     [`GET / HTTP/1.1\r\nX: ${'x'.repeat(1000)}\r\n\r\n`, 431, /^431 request headers too large/],
   ]

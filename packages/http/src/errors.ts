@@ -10,7 +10,7 @@ export const errors = {
   },
   body_malformed: {
     status: 400,
-    message: 'the request body breaks off or is not correctly chunked',
+    message: 'the request body is incomplete or not correctly chunked',
     hint: 'send the number of bytes that Content-Length announces, or chunks as in RFC 9112, section 7.1',
   },
   body_timeout: {

@@ -139,5 +139,5 @@ function toStream(incoming: IncomingMessage, outgoing: ServerResponse): Readable
 }
 
 function requestOver(): BodyError {
-  return new BodyError('body_malformed', 'the request is over')
+  return new BodyError('body_malformed', 'the request has ended')
 }

@@ -9,7 +9,7 @@ export type Method = 'GET' | 'POST' | 'DELETE'
 /** Whether an agent's token may be used: not at all, as an alternative to the owner's, or as the only one. */
 export type AgentAccess = { readonly use: 'allowed' | 'required' | 'refused'; readonly why: string }
 
-/** Who may use an operation, in addition to the owner. */
+/** The callers that may use an operation, in addition to the owner. */
 export type Access = {
   /** A compromised page must not be able to delete or export keys. */
   readonly console: 'allowed' | 'refused'

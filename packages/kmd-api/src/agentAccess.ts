@@ -14,14 +14,14 @@ export const agentsOnly = (why: string): Use<'required'> => ({ use: 'required', 
 /** An agent may not use the operation. */
 export const refused = (why: string): Use<'refused'> => ({ use: 'refused', why })
 
-export const noSecrets = refused('keys do not leave the daemon for an agent')
-export const noChanges = refused('an agent changes nothing in a wallet')
+export const noSecrets = refused('an agent cannot export keys')
+export const noChanges = refused('an agent cannot change a wallet')
 export const onlyTransactions = refused(
-  'the rules are about transactions with one signature; nothing else can be counted',
+  'rules apply only to transactions with one signature; other signatures cannot be counted',
 )
-export const ownersAlone = refused('this is for the owner, who sets the limits of agents')
-export const consoles = refused('this is for the console')
+export const ownersAlone = refused('it is only for the owner, who sets the limits of agents')
+export const consoles = refused('it is only for the console')
 export const ownKeys = allowed('for its own keys only')
-export const publicData = allowed('this is public on the network, and needed to make a payment')
+export const publicData = allowed('it is public on the network, and needed to make a payment')
 export const itself = agentsOnly('it is about the agent itself')
 export const withinRules = agentsOnly('within its rules')

@@ -11,32 +11,32 @@ export const agentErrors = {
   agent_operation_forbidden: {
     status: 403,
     message: 'an agent may not use this operation',
-    hint: 'use the API token of the owner, or an operation that agents have: GET /latchkey/v1/agent lists what this one may do',
+    hint: "use the owner's API token, or an operation that agents may use: GET /latchkey/v1/agent lists what this one may do",
   },
   agent_token_required: {
     status: 403,
-    message: 'this operation is for agents; send an agent token',
-    hint: 'send the token of an agent as X-KMD-API-Token, or use the operations of the owner: POST /latchkey/v1/agents/show',
+    message: "this operation is for agents; send an agent's token",
+    hint: "send an agent's token as X-KMD-API-Token, or use the owner's operation: POST /latchkey/v1/agents/show",
   },
   agent_wallet_forbidden: {
     status: 403,
     message: 'this agent has no access to this wallet or key',
-    hint: 'use the wallet and the keys of the grant: GET /latchkey/v1/agent lists them',
+    hint: 'use the wallet and the keys that were granted: GET /latchkey/v1/agent lists them',
   },
   agent_paused: {
     status: 403,
-    message: 'this agent is paused by its owner',
+    message: 'the owner has paused this agent',
     hint: 'ask the owner, who can run: latchkey agent resume NAME',
   },
   agent_suspended: {
     status: 403,
-    message: 'agents are suspended: the state database of the daemon was rolled back or damaged',
+    message: "agents are suspended: the daemon's state database was rolled back or damaged",
     hint: 'ask the owner, who can run: latchkey agent confirm',
   },
   agent_ended: {
     status: 403,
     message: 'this agent has ended: it was revoked, it expired, or its key was deleted',
-    hint: 'ask the owner for another agent: latchkey agent new',
+    hint: 'ask the owner for a new agent: latchkey agent new',
   },
 
   // Why a signature is refused. The header Latchkey-Refusal has the rule, the amount requested, the amount left, and
@@ -44,12 +44,12 @@ export const agentErrors = {
   agent_transaction_forbidden: {
     status: 403,
     message: 'this agent may not sign this kind of transaction',
-    hint: 'send a payment or an asset transfer without rekeying, close-out or clawback; other types need a rule of the owner',
+    hint: 'send a payment or an asset transfer without rekeying, close-out or clawback; other types need a rule by the owner',
   },
   agent_network_forbidden: {
     status: 403,
     message: 'this agent may not sign for this network',
-    hint: 'use a network of the grant: the genesis hash of the transaction names another',
+    hint: "use a network that was granted: the transaction's genesis hash is that of another",
   },
   agent_fee_too_high: {
     status: 403,
@@ -64,7 +64,7 @@ export const agentErrors = {
   agent_round_unknown: {
     status: 503,
     message: 'the current round of this network is unknown, so the validity of the transaction cannot be checked',
-    hint: 'try again soon; the owner can check the node of the daemon: latchkey doctor',
+    hint: "try again soon; the owner can check the daemon's node: latchkey doctor",
   },
   agent_payee_denied: {
     status: 403,
@@ -79,16 +79,16 @@ export const agentErrors = {
   agent_asset_without_limit: {
     status: 403,
     message: 'this agent has no limit for this asset, so it cannot spend it',
-    hint: 'ask the owner for a limit on this asset; fees count as Algos',
+    hint: 'ask the owner for a limit on this asset; fees count as ALGO',
   },
   agent_limit_exceeded: {
     status: 403,
-    message: 'this payment is beyond a limit of this agent',
-    hint: 'wait until more is available, as Latchkey-Refusal says, or ask the owner for a higher limit',
+    message: 'this payment exceeds a limit of this agent',
+    hint: 'wait until the time in Latchkey-Refusal, or ask the owner for a higher limit',
   },
   agent_approval_required: {
     status: 403,
-    message: 'this payment needs the approval of the owner',
+    message: "this payment needs the owner's approval",
     hint: 'wait for the approval that Latchkey-Approval names, then send the same transaction again',
   },
   agent_approval_denied: {
@@ -121,7 +121,7 @@ export const agentErrors = {
   approval_not_found: {
     status: 404,
     message: 'approval not found',
-    hint: 'list what is waiting: latchkey approvals list',
+    hint: 'list the approvals: latchkey approvals list',
   },
   approval_decided: {
     status: 400,
@@ -130,7 +130,7 @@ export const agentErrors = {
   },
   too_many_approvals: {
     status: 429,
-    message: 'too many payments of this agent wait for an approval',
+    message: 'too many payments of this agent are waiting for approval',
     hint: 'wait for the owner to decide, or for the oldest to expire',
   },
   bad_audit_query: {
@@ -143,6 +143,6 @@ export const agentErrors = {
   state_not_written: {
     status: 503,
     message: 'the audit log cannot be written, so nothing was signed or changed',
-    hint: 'free disk space; latchkey_state.db in the data directory has to be writable',
+    hint: 'free disk space, and check that latchkey_state.db in the data directory is writable',
   },
 } as const satisfies { readonly [code: string]: ErrorEntry & { readonly status: number } }

@@ -17,59 +17,63 @@ export const apiErrors = {
   forbidden_host: {
     status: 403,
     message: 'this Host is not served; use the address in kmd.net, or add the name to allowed_hosts in kmd_config.json',
-    hint: 'call the daemon by the address in kmd.net, or name the host in allowed_hosts',
+    hint: 'use the address in kmd.net, or add the host name to allowed_hosts in kmd_config.json',
   },
   console_refused: {
     status: 403,
     message: 'the console may not do this; use the command line',
-    hint: 'do it with latchkey, or with the API token: a session of the console can neither export nor delete keys',
+    hint: 'use the latchkey command or the API token: a console session can neither export nor delete keys',
   },
   forbidden_user: {
     status: 403,
-    message: 'this user may not use the socket, or cannot be determined',
-    hint: 'add the number of the user to unix_socket_uids in kmd_config.json',
+    message: 'the socket does not serve this user, or the user cannot be determined',
+    hint: "add the user's number to unix_socket_uids in kmd_config.json",
   },
   console_not_local: {
     status: 403,
-    message: 'the console is for browsers on the machine of the daemon only; open it there, by 127.0.0.1 or localhost',
-    hint: 'open the console on the machine where the daemon runs; from another one, through a tunnel to its port',
+    message: "the console is only for browsers on the daemon's machine; open it there, at 127.0.0.1 or localhost",
+    hint: 'open the console on the machine where the daemon runs; from another machine, use a tunnel to its port',
   },
   bad_ticket: {
     status: 401,
-    message: 'this link to the console was used already or is too old; run: latchkey console',
-    hint: 'ask for another link: each works once, within a minute',
+    message: 'this console link was already used or has expired; run: latchkey console',
+    hint: 'get a new link: each link works once, within a minute',
   },
   not_found: {
     status: 404,
     message: 'no such path; GET /swagger.json lists them',
-    hint: 'check the path against /swagger.json; there is no trailing slash',
+    hint: 'check the path against /swagger.json; paths have no trailing slash',
   },
   method_not_allowed: {
     status: 405,
     message: 'this path exists, but not with this method; GET /swagger.json lists them',
-    hint: 'use a method that the Allow header names',
+    hint: 'use a method from the Allow header',
   },
   body_too_large: {
     status: 413,
     message: 'request body too large, must be <= 1048576 bytes',
-    hint: 'send less; split what you sign into several requests',
+    hint: 'send a smaller body; split large data into several requests',
   },
   body_timeout: {
     status: 408,
     message: 'the request body did not arrive in time',
-    hint: 'send the body together with the headers, and look for what holds it up',
+    hint: 'send the body together with the headers, without pauses',
   },
   bad_body: {
     status: 400,
     message: 'could not decode request body',
-    hint: 'send one JSON object that has only the members of this operation, each of its type',
+    hint: 'send one JSON object with only the members of this operation, each of the documented type',
   },
   bad_address: {
     status: 400,
     message: 'could not decode address',
     hint: 'send the 58 characters of an address as they are shown, in upper case',
   },
-  too_many_addresses: { status: 400, message: 'too many addresses, must be <= 100', hint: 'ask in several requests' },
+  too_many_addresses: {
+    status: 400,
+    message: 'too many addresses, must be <= 100',
+    hint: 'split the list into several requests',
+  },
   bad_transaction_id: {
     status: 400,
     message: 'could not decode transaction id',
@@ -78,12 +82,12 @@ export const apiErrors = {
   too_many_transaction_ids: {
     status: 400,
     message: 'too many transaction ids, must be <= 50',
-    hint: 'ask in several requests',
+    hint: 'split the list into several requests',
   },
   bad_transaction: {
     status: 400,
     message: 'could not decode transaction',
-    hint: 'send base64 of the msgpack of a bare transaction, not of a signed one',
+    hint: 'send the msgpack of an unsigned transaction, in base64',
   },
   not_signed: {
     status: 400,
@@ -95,7 +99,11 @@ export const apiErrors = {
     message: 'could not decode asset id',
     hint: 'send the id of an asset as decimal text, a whole number above 0',
   },
-  too_many_asset_ids: { status: 400, message: 'too many asset ids, must be <= 50', hint: 'ask in several requests' },
+  too_many_asset_ids: {
+    status: 400,
+    message: 'too many asset ids, must be <= 50',
+    hint: 'split the list into several requests',
+  },
   bad_amount: {
     status: 400,
     message: 'could not decode amount',
@@ -104,7 +112,7 @@ export const apiErrors = {
   bad_master_key_length: {
     status: 400,
     message: 'master_derivation_key must be 32 bytes, or absent for a random one',
-    hint: 'send all 32 bytes of the key, or leave it out',
+    hint: 'send all 32 bytes of the key, or omit it',
   },
   bad_private_key_length: {
     status: 400,
@@ -114,7 +122,7 @@ export const apiErrors = {
   bad_private_key_halves: {
     status: 400,
     message: 'private_key is damaged: its public half does not belong to its seed',
-    hint: 'send the key as it was exported; one of its bytes was changed',
+    hint: 'send the key exactly as it was exported; one of its bytes was changed',
   },
   bad_public_key_length: {
     status: 400,
@@ -124,12 +132,12 @@ export const apiErrors = {
   bad_signature_length: {
     status: 400,
     message: 'each signature in partial_multisig must be 64 bytes, or absent',
-    hint: 'send all 64 bytes of a signature, or leave it out',
+    hint: 'send all 64 bytes of a signature, or omit it',
   },
   bad_signer_length: {
     status: 400,
     message: 'signer must be 32 bytes, or absent',
-    hint: 'send all 32 bytes of the multisig address, or leave it out',
+    hint: 'send all 32 bytes of the multisig address, or omit it',
   },
 
   // Wallets
@@ -163,17 +171,17 @@ export const apiErrors = {
   wrong_password: {
     status: 400,
     message: 'error decrypting. wrong password?',
-    hint: 'send the password that the wallet was made with; without one it is blank. The status is 401 where a wallet is unlocked',
+    hint: 'send the password that the wallet was created with; it is blank if none was given. The status is 401 where a wallet is unlocked',
   },
   too_many_wrong_passwords: {
     status: 429,
-    message: 'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
-    hint: 'wait for as long as Retry-After says, and find out which program sends wrong passwords',
+    message: 'too many wrong passwords for this wallet; wait as long as Retry-After says, then send the right one',
+    hint: 'wait as long as Retry-After says, and find out which program sends wrong passwords',
   },
   derivation_busy: {
     status: 503,
-    message: 'too many wallets are being unlocked at once; try again as Retry-After says',
-    hint: 'wait for as long as Retry-After says, and keep handles instead of unlocking for each request',
+    message: 'too many wallets are being unlocked at once; wait as long as Retry-After says, then try again',
+    hint: 'wait as long as Retry-After says, and keep handles instead of unlocking for each request',
   },
 
   // Handles
@@ -205,7 +213,7 @@ export const apiErrors = {
   handle_expired: {
     status: 401,
     message: 'handle expired',
-    hint: 'unlock the wallet again; renew handles before their time is up',
+    hint: 'unlock the wallet again; renew handles before they expire',
   },
   stopping: { status: 503, message: 'the daemon is stopping', hint: 'start the daemon again, then repeat the request' },
   too_many_handles: {
@@ -215,20 +223,20 @@ export const apiErrors = {
   },
   no_secure_memory: {
     status: 503,
-    message: 'the system gives no more protected memory; release handles, or raise the limits of the daemon',
-    hint: 'release handles when you are done with them; look at vm.max_map_count and the limits of the process',
+    message: "the system has no more protected memory; release handles, or raise the daemon's limits",
+    hint: 'release handles when you are done with them; check vm.max_map_count and the process limits',
   },
 
   // Keys and multisig
   cannot_display_mnemonic: {
     status: 400,
     message: 'sqlite wallet driver cannot display mnemonics',
-    hint: 'leave display_mnemonic out; export the master key and write it as words yourself',
+    hint: 'omit display_mnemonic; export the master derivation key and encode it as a mnemonic yourself',
   },
   too_many_keys: {
     status: 500,
     message: 'too many keys',
-    hint: 'make a new wallet; this one has used up its sequence',
+    hint: 'create a new wallet; this one has used all of its key indexes',
   },
   key_not_found: {
     status: 400,
@@ -238,7 +246,7 @@ export const apiErrors = {
   key_exists: {
     status: 400,
     message: 'key already exists in wallet',
-    hint: 'nothing needs to be done: the wallet has it already',
+    hint: 'nothing to do: the wallet already has this key',
   },
   multisig_not_found: {
     status: 400,
@@ -259,7 +267,7 @@ export const apiErrors = {
   multisig_wrong_preimage: {
     status: 400,
     message: 'given multisig preimage hashes to neither Sender nor AuthAddr',
-    hint: 'send the keys in their order, with the threshold, of the multisig that the sender or signer is',
+    hint: 'send the keys, in order, and the threshold of the multisig account that is the sender or signer',
   },
   multisig_not_signer: {
     status: 400,
@@ -269,12 +277,12 @@ export const apiErrors = {
   multisig_duplicate: {
     status: 400,
     message: 'Invalid duplicates',
-    hint: 'start again from a partial signature of this very transaction or program',
+    hint: 'start again from a partial signature of the same transaction or program',
   },
   multisig_too_large: {
     status: 400,
     message: 'a multisig of more than 255 members cannot sign',
-    hint: 'use a multisig of at most 255 members; no node accepts a larger one',
+    hint: 'use a multisig account with at most 255 members; no node accepts a larger one',
   },
 
   // Wallet files and the daemon itself
@@ -286,7 +294,7 @@ export const apiErrors = {
   wrong_plaintext_type: {
     status: 400,
     message: 'error decrypting, found the wrong type of data. something fishy is going on with this wallet',
-    hint: 'restore the wallet file from a backup; its values were moved around',
+    hint: 'restore the wallet file from a backup; its values were moved',
   },
   damaged_blob: {
     status: 400,
@@ -300,57 +308,57 @@ export const apiErrors = {
   },
   scrypt_ceiling: {
     status: 400,
-    message: 'this wallet asks for more scrypt work than the daemon allows',
-    hint: 'find out who wrote this file: no daemon asks for that much',
+    message: 'this wallet requires more scrypt work than the daemon allows',
+    hint: 'check where this wallet file comes from: no daemon requires that much',
   },
   database: {
     status: 500,
     message: 'database error',
-    hint: 'look into kmd.log; the wallet file may be gone, damaged, or on a full disk',
+    hint: 'see kmd.log; the wallet file may be missing, damaged, or on a full disk',
   },
   database_locked: {
     status: 500,
     message: 'error connecting to database',
-    hint: 'find the program that holds the wallet file, and repeat the request when it is done',
+    hint: 'find the program that has locked the wallet file, and repeat the request when it is done',
   },
   wrong_driver_name: {
     status: 500,
     message: 'found database with wrong driver name in wallets dir',
-    hint: 'move the file out of the wallets directory; it is no wallet of this kind',
+    hint: 'move the file out of the wallets directory; it is not a wallet of this driver',
   },
   wrong_driver_version: {
     status: 500,
     message: 'found database with wrong driver version in wallets dir',
-    hint: 'use the daemon that wrote this wallet file; it is of another version',
+    hint: 'use the daemon that wrote this wallet file, which has another version',
   },
   wallets_directory: {
     status: 500,
     message: 'the wallets directory cannot be read',
-    hint: 'make the directory readable again. The text names it and says what is wrong',
+    hint: 'make the directory readable again. The message names it and gives the reason',
   },
   no_node: {
     status: 503,
     message: 'no node is set: start the daemon with --node URL, or set "algod" in kmd_config.json',
-    hint: 'name an Algorand node, and start the daemon again',
+    hint: 'set the URL of an Algorand node, and start the daemon again',
   },
   node_failed: {
     status: 503,
-    message: 'the node did not answer as it should',
-    hint: 'see whether the node runs, and whether its address and token are right. The text names it and says what is wrong',
+    message: 'the node did not respond as expected',
+    hint: 'check that the node is running, and that its URL and token are right. The message names the node and gives the reason',
   },
   no_faucet: {
     status: 400,
     message: 'this network has no faucet here; only the embedded devnet has one',
-    hint: 'on TestNet use its public dispenser; on MainNet funds are bought',
+    hint: 'on TestNet, use the public dispenser; on MainNet, buy ALGO',
   },
   faucet_refused: {
     status: 400,
-    message: 'the faucet of the devnet refuses this',
-    hint: 'ask for less, or for an asset that exists. The text says why',
+    message: "the devnet's faucet refused the request",
+    hint: 'ask for less, or for an asset that exists. The message gives the reason',
   },
   bad_label: {
     status: 400,
-    message: 'a label has 1 to 64 characters, none of them invisible, and is no address',
+    message: 'a label must have 1 to 64 visible characters, and must not be an address',
     hint: 'choose a short name without control characters',
   },
   label_taken: {
@@ -361,28 +369,28 @@ export const apiErrors = {
   too_many_contacts: {
     status: 400,
     message: 'too many contacts, must be <= 1000',
-    hint: 'delete contacts that you do not need any more',
+    hint: 'delete contacts that you no longer need',
   },
   backup_not_pending: {
     status: 403,
     message:
-      'the console shows the recovery mnemonic only of a wallet that was created in it and is not backed up yet; use: latchkey wallet backup',
-    hint: 'run latchkey wallet backup NAME on the machine of the daemon',
+      'the console shows the recovery mnemonic only of a wallet that was created in it and is not backed up yet; run: latchkey wallet backup',
+    hint: "run latchkey wallet backup NAME on the daemon's machine",
   },
   state_file_damaged: {
     status: 500,
     message: 'a file in the data directory cannot be used; it was not changed',
-    hint: 'repair the file, or move it away to start with an empty one. The text names it and says what is wrong',
+    hint: 'repair the file, or move it away to start with an empty one. The message names it and gives the reason',
   },
   state_file_not_saved: {
     status: 500,
     message: 'a file in the data directory could not be written; nothing was changed',
-    hint: 'look for a full disk, or for a data directory that cannot be written. The text names the file',
+    hint: 'check for a full disk, or a data directory that is not writable. The message names the file',
   },
   internal: {
     status: 500,
     message: 'internal error; kmd.log has the details',
-    hint: 'look into kmd.log, and report it: this is a defect',
+    hint: 'see kmd.log, and report the error: it is a defect',
   },
 
   ...agentErrors,

@@ -5,11 +5,11 @@ import { limitHint } from './rules/SpendLimit.js'
 /** Every error code that functions on agent rules throw, with its meaning and what to do about it. */
 export const errors = {
   invalid_limit: {
-    message: 'the text is not a limit on spending',
+    message: 'the text is not a spending limit',
     hint: limitHint,
   },
   invalid_rules: {
-    message: 'the rules of an agent are not valid',
+    message: 'the rules of an agent are invalid',
     hint,
   },
 } as const satisfies ErrorRegistry

@@ -22,7 +22,7 @@ export const handleToken = {
 export const password = {
   name: 'wallet_password',
   kind: text,
-  about: 'The password of the wallet; absent is the blank password',
+  about: "The wallet's password; blank if absent",
 } as const satisfies Field
 
 export const address = { name: 'address', kind: ascii, about: 'An address of 58 characters' } as const satisfies Field

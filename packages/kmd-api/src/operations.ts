@@ -57,8 +57,8 @@ export const operations: readonly Operation[] = Object.entries(descriptions).map
 
 /** The rules for agents' tokens on documents that are not operations. */
 export const documentAccess = {
-  SwaggerHandler: allowed('the API is described in public'),
-  GetMetrics: refused('they are about all wallets and clients of the owner'),
+  SwaggerHandler: allowed('the description of the API is public'),
+  GetMetrics: refused("they cover all of the owner's wallets and clients"),
   ConsoleFiles: consoles,
 } as const satisfies { readonly [document: string]: AgentAccess }
 

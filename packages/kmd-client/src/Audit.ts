@@ -209,7 +209,7 @@ function readDetail(value: unknown): AuditRecord['detail'] {
 }
 
 function fail(): never {
-  const message = 'the response has a record of the audit log that cannot be read'
+  const message = 'the response contains an audit record that cannot be read'
   throw new KmdClientError('invalid_response', message, { operation: 'SearchAudit', status: 200 })
 }
 

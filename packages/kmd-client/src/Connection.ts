@@ -164,20 +164,23 @@ export class Connection {
       const sent = error.wasSentBefore ? 'an earlier attempt may have reached it' : 'nothing was sent'
       const hint =
         dataDir === undefined
-          ? `start it, or check the address; ${sent}`
-          : `start it: the daemon that wrote kmd.net in ${dataDir} has ended; ${sent}`
-      return new KmdClientError('daemon_not_running', `no daemon answers at ${address}${detail}`, { ...options, hint })
+          ? `start the daemon, or check the address; ${sent}`
+          : `start the daemon: the one that wrote kmd.net in ${dataDir} has ended; ${sent}`
+      return new KmdClientError('daemon_not_running', `no key daemon responds at ${address}${detail}`, {
+        ...options,
+        hint,
+      })
     }
     const hint = nextStep(operation)
     if (code === 'timeout') {
-      const message = `${address} did not answer ${operation} within ${timeoutMs} ms`
+      const message = `${address} did not respond to ${operation} within ${timeoutMs} ms`
       return new KmdClientError('timeout', message, { ...options, hint })
     }
     if (code === 'too_large') {
       const message = `the response to ${operation} is longer than ${maxResponseBytes} bytes`
       return new KmdClientError('response_too_large', message, options)
     }
-    const message = `the connection to ${address} broke before ${operation} was answered${detail}`
+    const message = `the connection to ${address} broke before the response to ${operation}${detail}`
     return new KmdClientError('connection_lost', message, { ...options, hint })
   }
 }
@@ -228,10 +231,10 @@ function readResponse(operation: Operation, received: Received): ResponseBody {
     throw new KmdClientError(daemonErrorCode(errorCode, message), message.slice(0, maxMessageLength), details)
   }
   if (isLatchkeyOnly(operation) && (status === 404 || status === 405)) {
-    const missing = `this daemon does not have ${operation}: it is an operation of Latchkey that the Go daemon does not have`
+    const missing = `this daemon does not have ${operation}, an operation of Latchkey that the Go daemon does not have`
     throw new KmdClientError('operation_not_supported', missing, details)
   }
-  const invalid = `the response to ${operation} (status ${status}) is not a daemon's`
+  const invalid = `the response to ${operation} (status ${status}) is not from a key daemon`
   throw new KmdClientError('invalid_response', invalid, details)
 }
 
@@ -239,7 +242,7 @@ function readResponse(operation: Operation, received: Received): ResponseBody {
 function waitingText(members: Json.Members | undefined): string {
   const approval = members?.['approval']
   const reason = Json.isObject(approval) ? approval['reason'] : undefined
-  return typeof reason === 'string' && reason !== '' ? reason : 'this payment needs the approval of the owner'
+  return typeof reason === 'string' && reason !== '' ? reason : "this payment needs the owner's approval"
 }
 
 /** The daemon sends no longer header values. */
@@ -267,8 +270,8 @@ function isWrongToken({ status, errorCode, members }: Received): boolean {
 
 function nextStep(operation: Operation): string {
   return isRepeatable(operation)
-    ? 'repeat the call, and check whether the daemon runs'
-    : 'it may have been done all the same: look before you repeat it'
+    ? 'check that the daemon is running, and repeat the call'
+    : 'the operation may have taken effect: check before you repeat it'
 }
 
 function checkTimeout(timeoutMs: number, operation: Operation): void {

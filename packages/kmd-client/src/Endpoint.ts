@@ -35,7 +35,7 @@ export function parse(address: string, token: string): Endpoint {
 
 function checkToken(token: string): void {
   if (/^[\x21-\x7e\x80-\xff]+$/.test(token)) return
-  throw invalid('the API token is blank or has characters that cannot be sent; it is the first line of kmd.token')
+  throw invalid('the API token is blank or has characters that cannot be sent; use the first line of kmd.token')
 }
 
 /** The request still needs a host name for its Host header. */

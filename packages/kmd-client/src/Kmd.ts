@@ -238,7 +238,7 @@ export class Kmd {
   /** Creates a link to the daemon's console. Latchkey's daemon only. */
   async consoleLink(options: CallOptions = {}): Promise<ConsoleLink> {
     if (this.#connection.address.startsWith('unix:')) {
-      const message = 'a browser cannot use a Unix socket; connect to the port of the daemon for a link to its console'
+      const message = "a browser cannot use a Unix socket; connect to the daemon's port for a link to its console"
       throw new KmdClientError('invalid_argument', message, { operation: 'CreateConsoleLink' })
     }
     const response = await this.#connection.call('CreateConsoleLink', options)
@@ -281,7 +281,7 @@ async function open(options: OpenOptions): Promise<Connection> {
   const dataDir = options?.dataDir || undefined
   const { address, token = '' } = options ?? {}
   if (dataDir === undefined && !address) {
-    const hint = 'Pass the data directory of the daemon; check that its environment variable is set.'
+    const hint = "Pass the daemon's data directory; check that its environment variable is set."
     throw invalid('neither dataDir nor address is set', hint)
   }
   const { timeoutMs = defaultTimeoutMs, maxResponseBytes = defaultMaxResponseBytes, fetch } = options

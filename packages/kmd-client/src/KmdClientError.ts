@@ -21,7 +21,7 @@ export type KmdClientErrorOptions = {
  * `code` is one of the daemon's codes (`wrong_password`, `handle_expired`, `key_not_found`, ...; the daemon's registry
  * lists them) or one of the client's:
  *
- * - `daemon_not_running`: nothing listens at the address, or no daemon runs in the data directory. Nothing was sent.
+ * - `daemon_not_running`: nothing listens at the address, or no daemon is running in the data directory. Nothing was sent.
  * - `foreign_listener`: another user's program listens at the address in `kmd.net`. Nothing was sent.
  * - `connection_lost`: the connection broke before the response was complete.
  * - `timeout`: no response within `timeoutMs`.

@@ -29,7 +29,7 @@ export async function obtain(password: Password, operation: string): Promise<Uin
   const value: unknown = typeof password === 'function' ? await password() : password
   if (typeof value === 'string') return new TextEncoder().encode(value)
   if (value instanceof Uint8Array) return new Uint8Array(value)
-  const message = 'a password must be a text or bytes, or a function that returns one'
+  const message = 'a password must be a string or bytes, or a function that returns one'
   throw new KmdClientError('invalid_argument', message, { operation })
 }
 

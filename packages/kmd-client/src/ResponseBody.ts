@@ -94,7 +94,7 @@ export class ResponseBody<Name extends string = string> {
 
   /** The message does not quote the value, because it may be a key. */
   #fail(name: string): never {
-    const message = `the response to ${this.#operation} has no usable "${name}"`
+    const message = `the response to ${this.#operation} has no valid "${name}"`
     throw new KmdClientError('invalid_response', message, { operation: this.#operation, status: 200 })
   }
 }

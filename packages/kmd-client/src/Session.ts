@@ -101,7 +101,7 @@ export class Session {
     const bytes = await abortable(obtained, signal)
     if (bytes === undefined) {
       const message =
-        `${operation} needs the password of the wallet, which is not kept: ` +
+        `${operation} needs the wallet's password, which is not kept: ` +
         'pass { password } with the call, or give unlock a function that returns it'
       throw new KmdClientError('password_required', message, { operation })
     }

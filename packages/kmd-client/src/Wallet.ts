@@ -276,7 +276,7 @@ function toPartial(partial: PartialMultisig, operation: Operation): Members {
     return { subsig: subsig.map((slot) => toSubsig(slot)), thr, v }
   } catch (cause) {
     const message =
-      'partial must be a multisig signature: the result of signing for another member, or the same decoded'
+      'partial must be a multisig signature: the result of signing for another member, or its decoded form'
     throw new KmdClientError('invalid_argument', message, { operation, cause })
   }
 }

@@ -21,7 +21,7 @@ export type Agent = {
   id: string
   name: string
   walletId: string
-  /** Blank if the wallet is gone. */
+  /** Blank if the wallet was deleted. */
   walletName: string
   /** The addresses that the agent may sign for. */
   addresses: string[]

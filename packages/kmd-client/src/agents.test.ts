@@ -209,7 +209,7 @@ test("an agent that runs as the daemon's user is also noticed on the port", { sk
   for (const giveUpAt = Date.now() + 20_000; !(await isSeen()) && Date.now() < giveUpAt; ) await self.self()
   assert.deepEqual((await kmd.health()).sameUserAgents, ['shopper'])
   const lines = (): number =>
-    readFileSync(join(dataDir, 'kmd.log'), 'utf8').split(`agent ${agent.id} runs as the user`).length - 1
+    readFileSync(join(dataDir, 'kmd.log'), 'utf8').split(`agent ${agent.id} runs as the daemon's user`).length - 1
   for (const giveUpAt = Date.now() + 20_000; lines() === 0 && Date.now() < giveUpAt; ) await self.self()
   assert.equal(lines(), 1, 'once, however often it is used')
 })

@@ -8,7 +8,7 @@ export type DaemonErrorCode = Code
 /** The codes of failures detected by the client. */
 export const clientErrors = {
   daemon_not_running: {
-    message: 'no daemon answers at the address, or the data directory has no running daemon',
+    message: 'no key daemon responds at the address, or none is running in the data directory',
     hint: 'Start the daemon, or check the address or the data directory. Nothing was sent.',
   },
   foreign_listener: {
@@ -16,36 +16,36 @@ export const clientErrors = {
     hint: 'Find out which program it is (ss -ltnp), then start the daemon again: it writes its address. If it is your daemon, its data directory must belong to its user.',
   },
   connection_lost: {
-    message: 'the connection broke before the daemon answered',
-    hint: 'Check whether the daemon runs and, in a web page, whether allowed_origins has its origin. An operation that changes something may have been done: look before you repeat it.',
+    message: 'the connection broke before the daemon responded',
+    hint: 'Check that the daemon is running and, in a web page, that allowed_origins contains its origin. An operation that changes something may have taken effect: check before you repeat it.',
   },
   timeout: {
-    message: 'the daemon did not answer in time',
-    hint: 'Repeat the call, or raise timeoutMs. An operation that changes something may have been done: look before you repeat it.',
+    message: 'the daemon did not respond in time',
+    hint: 'Repeat the call, or raise timeoutMs. An operation that changes something may have taken effect: check before you repeat it.',
   },
   data_directory_unreadable: {
     message: 'the file kmd.net or kmd.token in the data directory cannot be read or is empty',
-    hint: 'Run as the user of the daemon; try again if the daemon is just starting.',
+    hint: "Run as the daemon's user; try again if the daemon is just starting.",
   },
   data_directory_unsupported: {
-    message: 'this runtime cannot read the data directory of a daemon',
+    message: "this runtime cannot read a daemon's data directory",
     hint: 'Pass { address, token } to Kmd.connect instead of { dataDir }.',
   },
   invalid_response: {
-    message: 'the response is not one of a key daemon',
+    message: 'the response is not from a key daemon',
     hint: 'Check that a kmd listens at the address.',
   },
   response_too_large: {
     message: 'the response is longer than the limit',
-    hint: 'Raise maxResponseBytes if a response of this size is right.',
+    hint: 'Raise maxResponseBytes if you expect responses of this size.',
   },
   operation_not_supported: {
-    message: 'the daemon does not have this operation; it is one that only Latchkey has',
-    hint: 'Use the daemon of Latchkey, or do without the operation: the Go daemon does not have it.',
+    message: 'the daemon does not have this operation, which only Latchkey has',
+    hint: "Use Latchkey's daemon: the Go daemon does not have the operation.",
   },
   daemon_error: {
-    message: 'the daemon refused, with a text that this client has no code for',
-    hint: 'Read the message and the status, which are those of the daemon.',
+    message: 'the daemon returned an error that this client has no code for',
+    hint: "Read the message and the status: both are the daemon's.",
   },
   invalid_argument: {
     message: 'an argument is not valid; nothing was sent',
@@ -60,7 +60,7 @@ export const clientErrors = {
     hint: 'Select the wallet by its id.',
   },
   password_required: {
-    message: 'the operation needs the password of the wallet, which the client does not keep; nothing was sent',
+    message: "the operation needs the wallet's password, which the client does not keep; nothing was sent",
     hint: 'Pass { password } with the call, or give unlock a function that returns the password.',
   },
   wallet_locked: {

@@ -82,7 +82,7 @@ for (const transport of transports) {
         const error = await failure((await connect()).wallets.list())
         assert.equal(error.code, 'invalid_response')
         assert.equal(error.status, status)
-        assert.match(error.message, /^the response to ListWallets \(status [0-9]+\) is not a daemon's/)
+        assert.match(error.message, /^the response to ListWallets \(status [0-9]+\) is not from a key daemon/)
         assert.equal(requests, 1)
       })
     }
@@ -123,7 +123,7 @@ for (const transport of transports) {
         const opened = await unlocked(reply(200, JSON.stringify(body)))
         const error = await failure(opened.generateKey())
         assert.equal(error.code, 'invalid_response')
-        assert.equal(error.message, 'the response to GenerateKey has no usable "address"')
+        assert.equal(error.message, 'the response to GenerateKey has no valid "address"')
       })
     }
 
@@ -172,13 +172,13 @@ for (const transport of transports) {
       const kmd = await connect({ timeoutMs: 300 })
       const error = await failure(kmd.wallets.list())
       assert.equal(error.code, 'timeout')
-      const start = `${server.address} did not answer`
+      const start = `${server.address} did not respond to`
       assert.equal(error.message, `${start} ListWallets within 300 ms`)
-      assert.equal(error.hint, 'repeat the call, and check whether the daemon runs')
+      assert.equal(error.hint, 'check that the daemon is running, and repeat the call')
       // The call's time limit overrides the client's.
       const longer = await failure(kmd.wallets.create({ name: 'w', password: 'p', timeoutMs: 310 }))
       assert.equal(longer.message, `${start} CreateWallet within 310 ms`)
-      assert.equal(longer.hint, 'it may have been done all the same: look before you repeat it')
+      assert.equal(longer.hint, 'the operation may have taken effect: check before you repeat it')
       assert.equal(requests, 2)
     })
 
@@ -290,9 +290,9 @@ for (const transport of transports) {
         const detail = transport.name === 'fetch' ? 'UND_ERR_SOCKET' : 'ECONNRESET'
         assert.equal(
           error.message,
-          `the connection to ${server.address} broke before GenerateKey was answered (${detail})`,
+          `the connection to ${server.address} broke before the response to GenerateKey (${detail})`,
         )
-        assert.equal(error.hint, 'it may have been done all the same: look before you repeat it')
+        assert.equal(error.hint, 'the operation may have taken effect: check before you repeat it')
         assert.equal(calls, 1)
       },
     )

@@ -81,7 +81,7 @@ for (const transport of transports) {
             code: 'password_required',
             operation,
             message:
-              `${operation} needs the password of the wallet, which is not kept: ` +
+              `${operation} needs the wallet's password, which is not kept: ` +
               'pass { password } with the call, or give unlock a function that returns it',
           })
         }

@@ -76,15 +76,18 @@ for (const target of targets) {
         assert.ok(error instanceof KmdClientError)
         assert.equal(error.code, 'daemon_not_running')
         assert.equal(error.status, undefined)
-        assert.equal(error.message, `no daemon answers at ${kmd.address} (ECONNREFUSED)`)
-        assert.equal(error.hint, `start it: the daemon that wrote kmd.net in ${dataDir} has ended; nothing was sent`)
+        assert.equal(error.message, `no key daemon responds at ${kmd.address} (ECONNREFUSED)`)
+        assert.equal(
+          error.hint,
+          `start the daemon: the one that wrote kmd.net in ${dataDir} has ended; nothing was sent`,
+        )
         return true
       })
       // Its handles ended with it.
       await wallet.release()
       await assert.rejects(Kmd.connect({ dataDir, ...client }), {
         code: 'daemon_not_running',
-        message: `kmd.net does not exist: no daemon runs in ${dataDir}. Start one, or check the directory`,
+        message: `no key daemon is running in ${dataDir}: kmd.net does not exist. Start one, or check the directory`,
       })
     })
 
@@ -94,8 +97,8 @@ for (const target of targets) {
       await stop()
       daemon = await target.start(dataDir)
       await assert.rejects(kmd.wallets.list(), {
-        message: /^no daemon answers at \S+ \(ECONNREFUSED\)$/,
-        hint: 'start it, or check the address; nothing was sent',
+        message: /^no key daemon responds at \S+ \(ECONNREFUSED\)$/,
+        hint: 'start the daemon, or check the address; nothing was sent',
       })
     })
   })
@@ -171,7 +174,7 @@ test('the error names the empty or missing file', async (t) => {
   rmSync(join(dataDir, 'kmd.token'))
   await assert.rejects(Kmd.connect({ dataDir }), {
     code: 'daemon_not_running',
-    message: /^kmd.token does not exist/,
+    message: /: kmd.token does not exist/,
   })
 })
 

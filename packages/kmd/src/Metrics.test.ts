@@ -11,12 +11,12 @@ test('requests are counted by operation and status, and their time is summed', (
   metrics.observe('ListWallets', 200, 2)
   assert.equal(
     metrics.text(),
-    `# HELP latchkey_requests_total Requests answered, by operation and status.
+    `# HELP latchkey_requests_total Requests, by operation and status.
 # TYPE latchkey_requests_total counter
 latchkey_requests_total{operation="SignTransaction",status="200"} 2
 latchkey_requests_total{operation="SignTransaction",status="400"} 1
 latchkey_requests_total{operation="ListWallets",status="200"} 1
-# HELP latchkey_request_seconds Time from a request to its answer, by operation.
+# HELP latchkey_request_seconds Time from a request to its response, by operation.
 # TYPE latchkey_request_seconds summary
 latchkey_request_seconds_sum{operation="SignTransaction"} 1
 latchkey_request_seconds_count{operation="SignTransaction"} 3

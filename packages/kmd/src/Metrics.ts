@@ -30,7 +30,7 @@ export class Metrics {
     return Prometheus.write([
       {
         name: 'latchkey_requests_total',
-        help: 'Requests answered, by operation and status.',
+        help: 'Requests, by operation and status.',
         type: 'counter',
         samples: series.flatMap(([operation, { byStatus }]) =>
           [...byStatus].map(([status, value]) => ({ labels: { operation, status }, value })),
@@ -38,7 +38,7 @@ export class Metrics {
       },
       {
         name: 'latchkey_request_seconds',
-        help: 'Time from a request to its answer, by operation.',
+        help: 'Time from a request to its response, by operation.',
         type: 'summary',
         samples: series.flatMap(([operation, { count, seconds }]) => [
           { suffix: '_sum', labels: { operation }, value: seconds },

@@ -47,7 +47,7 @@ test('the response to a rejected Host names the setting that would allow it, and
     (await app.request('GET', '/versions', { headers: { host } })).json.message
   assert.equal(
     await message('Algod:7833'),
-    'the Host algod is not served; set "allowed_hosts": ["algod"] in kmd_config.json if this is its name, or use the address in kmd.net',
+    'the Host algod is not served; use the address in kmd.net, or set "allowed_hosts": ["algod"] in kmd_config.json',
   )
   for (const host of ['<script>', 'a"b', 'a'.repeat(300), '']) {
     assert.match(await message(host), /^this Host is not served; use the address in kmd\.net/)

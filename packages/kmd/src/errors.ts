@@ -8,14 +8,14 @@ export { apiErrors, type Code } from '@latchkey/kmd-api'
 export const startErrors = {
   blank_data_dir: {
     message: 'the data directory must not be blank',
-    hint: 'name the data directory, for example with -d',
+    hint: 'give the data directory, for example with -d',
   },
   log_not_writable: {
     message: 'failed to open log file',
-    hint: 'create the data directory, and make it writable for the user of the daemon',
+    hint: "create the data directory, and make it writable for the daemon's user",
   },
   invalid_config: {
-    message: 'kmd_config.json has a value that cannot be used',
+    message: 'kmd_config.json contains an invalid value',
     hint: 'correct the setting that the message names; kmd_config.json.example shows all of them',
   },
   invalid_token_file: {
@@ -28,7 +28,7 @@ export const startErrors = {
   },
   unix_socket: {
     message: 'the Unix socket cannot be used',
-    hint: 'set "unix_socket" in kmd_config.json to an absolute path in a directory that only the user of the daemon can write to',
+    hint: `set "unix_socket" in kmd_config.json to an absolute path in a directory that only the daemon's user can write to`,
   },
   already_running: {
     message: 'failed to lock kmd.lock; is an instance of kmd already running in this data directory?',
@@ -36,7 +36,7 @@ export const startErrors = {
   },
   start_failed: {
     message: 'the daemon could not start',
-    hint: 'the message says why; kmd.log in the data directory has it too',
+    hint: 'the message gives the reason; kmd.log in the data directory contains it too',
   },
 } as const satisfies ErrorRegistry
 

@@ -38,7 +38,7 @@ export function agentToken(request: RawRequest): string | undefined {
   const bearer = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
   const agentBearer = bearer !== undefined && AgentToken.isToken(bearer) ? bearer : undefined
   if (agentBearer !== undefined && presented !== undefined && presented !== agentBearer) {
-    throw new KmdError('invalid_token', { message: 'two different tokens were sent; send one of them' })
+    throw new KmdError('invalid_token', { message: 'two different tokens were sent; send only one' })
   }
   return agentBearer ?? (presented !== undefined && AgentToken.isToken(presented) ? presented : undefined)
 }
@@ -68,7 +68,7 @@ export function forbiddenHost(host: string | undefined): KmdError {
   const name = Access.hostName(host ?? '')
   if (!/^[a-z0-9._:-]{1,253}$/.test(name)) return new KmdError('forbidden_host')
   const setting = `"allowed_hosts": ["${name}"] in kmd_config.json`
-  const message = `the Host ${name} is not served; set ${setting} if this is its name, or use the address in kmd.net`
+  const message = `the Host ${name} is not served; use the address in kmd.net, or set ${setting}`
   return new KmdError('forbidden_host', { message })
 }
 

@@ -111,7 +111,7 @@ test('if a file cannot be reopened, the log continues in the old one and reports
   log.write('info', 'after')
   await log.close()
   const lines = linesOf(`${path}.1`)
-  assert.match(lines[0]!, /level=error msg="the log could not be opened again, and goes on where it was: .*EISDIR/)
+  assert.match(lines[0]!, /level=error msg="the log could not be reopened, and continues in the old file: .*EISDIR/)
   assert.match(lines[1]!, /after/)
 })
 
@@ -145,7 +145,7 @@ test('if a file beyond its limit cannot be opened again, the log continues and r
   for (let i = 0; i < 200; i++) log.write('info', `line ${i} ${'x'.repeat(100)}`)
   await log.close()
   const lines = linesOf(`${path}.1`)
-  const reports = lines.filter((line) => line.includes('could not be opened again')).length
+  const reports = lines.filter((line) => line.includes('could not be reopened')).length
   assert.ok(reports > 0 && reports < 40, String(reports))
   assert.equal(lines.length - reports, 200)
   assert.equal(log.lostLines, 0)

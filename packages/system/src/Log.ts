@@ -105,7 +105,7 @@ export class Log {
 }
 
 function lossText({ lines, since, reason }: Parameters<LossReport>[0]): string {
-  if (lines === 0) return `the log could not be opened again, and goes on where it was: ${reason}`
+  if (lines === 0) return `the log could not be reopened, and continues in the old file: ${reason}`
   const count = lines === 1 ? 'a line' : `${lines} lines`
   return `${count} of this log could not be written since ${since}: ${reason}`
 }

@@ -3,7 +3,7 @@ import type { ErrorRegistry } from '@latchkey/algorand'
 /** Every error code that functions of this package throw, with its meaning and what to do about it. */
 export const errors = {
   flock_missing: {
-    message: 'the command flock, which takes file locks, is not installed',
+    message: 'the command flock, which locks files, is not installed',
     hint: 'install the package util-linux',
   },
   lock_failed: {
@@ -19,8 +19,8 @@ export const errors = {
     hint: 'run `npm install @photostructure/sqlite@1.2.1`, or use Node 22.16 or later',
   },
   write_incomplete: {
-    message: 'the file system accepted only a part of what was written',
-    hint: 'free space on the disk and try again',
+    message: 'the file system wrote only part of the data',
+    hint: 'free disk space and try again',
   },
 } as const satisfies ErrorRegistry
 

@@ -52,7 +52,7 @@ export const errors = {
     hint: 'Check that the signer returns the signed transaction, unchanged, for its own address.',
   },
   signer_timeout: {
-    message: 'The signer did not answer in time.',
+    message: 'The signer did not respond in time.',
     hint: 'Check that the key daemon is running and not overloaded.',
   },
   signer_key_missing: {

@@ -127,11 +127,8 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     assert.deepEqual([list.status, list.json.message], [500, 'database error'])
     const unlocking = await withinPatience('unlocking', kmd.tryUnlock(bad.id, 'pw'))
     assert.notEqual(unlocking.status, 200)
-    assert.match(await problemWith(kmd, bad.file), /two places/)
-    assert.match(
-      kmd.log(),
-      new RegExp(`wallet file ${bad.file.replaceAll('.', '\\.')} has a page that is in two places`),
-    )
+    assert.match(await problemWith(kmd, bad.file), /uses a page twice/)
+    assert.match(kmd.log(), new RegExp(`wallet file ${bad.file.replaceAll('.', '\\.')} uses a page twice`))
     assert.deepEqual(await kmd.walletNames(), ['good'])
     assert.deepEqual(await kmd.keys(good.handle), [good.key])
     assert.equal(await kmd.stop(), 0)
@@ -187,12 +184,12 @@ suite('planted wallet files', { concurrency: 2 }, () => {
       hotJournal(path, plain)
       withSuperJournal(`${path}-journal`, victim)
     })
-    assert.match(await problemWith(kmd, 'planted.db'), /journal of several databases/)
+    assert.match(await problemWith(kmd, 'planted.db'), /journal that spans several databases/)
     assert.ok(existsSync(victim))
     assert.deepEqual(await kmd.walletNames(), [])
   })
 
-  test('K1 a journal of another user is not rolled back', {
+  test('K1 a journal that belongs to another user is not rolled back', {
     skip: process.getuid?.() !== 0 && 'needs root',
   }, async (t) => {
     const kmd = await start(t)
@@ -200,7 +197,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
       hotJournal(path, plain)
       chownSync(`${path}-journal`, 65_534, 65_534)
     })
-    assert.match(await problemWith(kmd, 'planted.db'), /journal of another user/)
+    assert.match(await problemWith(kmd, 'planted.db'), /journal that belongs to another user/)
     assert.ok(existsSync(kmd.walletPath('planted.db-journal')))
   })
 
@@ -222,7 +219,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     writeFileSync(beside, 'not a WAL')
     utimesSync(known, new Date(), new Date())
     assert.notEqual((await kmd.tryUnlock(id, 'pw')).status, 200)
-    assert.match(await problemWith(kmd, file), /has a WAL/)
+    assert.match(await problemWith(kmd, file), /has a write-ahead log/)
     rmSync(beside)
     await until('it is listed', async () => (await kmd.walletNames()).includes('good'))
     assert.deepEqual(await problemsOf(kmd), {})
@@ -232,7 +229,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
       plain(path)
       writeFileSync(`${path}-wal`, 'not a WAL')
     })
-    assert.match(await problemWith(kmd, 'planted.db'), /has a WAL/)
+    assert.match(await problemWith(kmd, 'planted.db'), /has a write-ahead log/)
     rmSync(kmd.walletPath('planted.db-wal'))
     await until('the other is listed', async () => (await kmd.walletNames()).includes('planted'))
     assert.deepEqual(await problemsOf(kmd), {})
@@ -267,7 +264,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     const listed = await latchkey(['wallet', 'list'], { dataDir: kmd.dataDir })
     assert.match(listed.stdout, new RegExp(`good +${good.id}`))
     assert.match(listed.stderr, /warning: the wallet file fifo\.db is not a regular file/)
-    assert.match(listed.stderr, /the wallet file view.\[31m\.db has a view that is not of a wallet/)
+    assert.match(listed.stderr, /the wallet file view.\[31m\.db has a view that no wallet has/)
     assert.ok(!listed.stderr.includes('\u001b'))
     const doctor = async (): Promise<string> => {
       const { code, stdout } = await latchkey(['doctor'], { dataDir: kmd.dataDir })

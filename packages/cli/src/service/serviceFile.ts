@@ -48,11 +48,11 @@ export function checkWord(word: string): void {
 }
 
 /** How the daemon is run and restricted to what it needs, as any user. */
-export const restrictions = `# Opens kmd.log again and takes over settings that need no restart.
+export const restrictions = `# Reopens kmd.log and applies settings that need no restart.
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=1
-# 2 is wrong usage, 4 that another daemon runs there: no restart mends them.
+# Exit code 2: wrong usage. 4: another daemon uses the directory. A restart fixes neither.
 RestartPreventExitStatus=2 4
 TimeoutStopSec=35
 UMask=0077

@@ -103,6 +103,6 @@ export class Slice {
   }
 
   #check(): void {
-    if (this.#isCancelled) throw new ApiError(503, 'the client has closed the connection')
+    if (this.#isCancelled) throw new ApiError(503, 'the client closed the connection')
   }
 }

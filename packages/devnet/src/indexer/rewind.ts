@@ -48,7 +48,7 @@ export async function rewind({
     const { signed, outcome } = entry.block.transactions[entry.intra]!
     undo(Submission.decodeFirst(signed).signed.txn, outcome, key, difference)
     await slice.pause()
-    if (transactions.revision !== revision) return 'the ledger was reverted meanwhile'
+    if (transactions.revision !== revision) return 'the ledger was reverted during the request'
   }
   const amount = BigInt(account['amount'] as bigint) + difference.microAlgos
   return {

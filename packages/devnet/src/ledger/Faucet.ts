@@ -36,7 +36,7 @@ export function evaluate(
   }
   const left = overlay.account(faucet)
   if (left.microAlgos < minBalance(left)) {
-    throw new LedgerError('rule_violation', 'the faucet has no Algos left', { hint: 'reset the devnet' })
+    throw new LedgerError('rule_violation', 'the faucet has no ALGO left', { hint: 'reset the devnet' })
   }
   return overlay
 }

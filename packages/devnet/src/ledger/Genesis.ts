@@ -77,7 +77,7 @@ export type GenesisOptions = {
 
 export function make({ accountCount, genesisHash: given, genesisId = idFor(given) }: GenesisOptions): Genesis {
   if (!Number.isInteger(accountCount) || accountCount < 0 || accountCount > maxAccounts) {
-    throw new DevnetError('invalid_option', `accounts is not a whole number within 0 and ${maxAccounts}`)
+    throw new DevnetError('invalid_option', `accounts must be a whole number from 0 to ${maxAccounts}`)
   }
   const onlineAccounts = Object.keys(onlineAlgos).map(devAccount)
   const faucet = devAccount('faucet')
@@ -169,13 +169,13 @@ function idFor(genesisHash: string | undefined): string {
 function parseHash(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.length === hashLength && bytes.toString('base64') === text) return new Uint8Array(bytes)
-  throw new DevnetError('invalid_option', `genesisHash is not ${hashLength} bytes in base64`)
+  throw new DevnetError('invalid_option', `genesisHash must be ${hashLength} bytes in base64`)
 }
 
 function parseId(genesisId: string): GenesisDocument.NetworkName {
   const [, network, version] = /^([a-z0-9]{1,32})-([A-Za-z0-9.]{1,32})$/.exec(genesisId) ?? []
   if (network !== undefined && version !== undefined) return { network, version }
-  throw new DevnetError('invalid_option', `genesisId is not a network and a version, such as ${defaultId}`)
+  throw new DevnetError('invalid_option', `genesisId must be a network and a version, such as ${defaultId}`)
 }
 
 function hashOf64Bytes(bytes: Uint8Array): Uint8Array {

@@ -147,7 +147,7 @@ export class Ledger {
 
   setOffset(offsetSeconds: bigint): void {
     if (offsetSeconds < 0n || offsetSeconds > latestTimestamp) {
-      throw new DevnetError('invalid_time', `the offset is not within 0 and ${latestTimestamp} seconds`)
+      throw new DevnetError('invalid_time', `the offset must be from 0 to ${latestTimestamp} seconds`)
     }
     this.#setClock({ ...this.clock.state, offsetSeconds })
   }
@@ -157,7 +157,7 @@ export class Ledger {
     if (timestamp < this.last.timestamp || timestamp > latestTimestamp) {
       throw new DevnetError(
         'invalid_time',
-        `the time is in seconds, and not before that of the last block, ${this.last.timestamp}`,
+        `the time must be in seconds, and not before that of the last block, ${this.last.timestamp}`,
       )
     }
     this.#setClock(this.clock.stateAt(timestamp))

@@ -5,6 +5,6 @@ export class ParticipationError extends LatchkeyError<'request_rejected'> {
   override name = 'ParticipationError'
 
   constructor(message: string) {
-    super('request_rejected', message, { hint: 'use a file that goal or algokey made' })
+    super('request_rejected', message, { hint: 'use a file created by goal or algokey' })
   }
 }

@@ -17,13 +17,13 @@ export class CheatBody {
   /** Rejects names that are not `known`, because a misspelled member must not count as absent. */
   static async read({ request }: RouteContext, known: readonly string[]): Promise<CheatBody> {
     const bytes = await request.body()
-    if (bytes.length > maxBytes) throw new ApiError(413, `a body has at most ${maxBytes} bytes`)
+    if (bytes.length > maxBytes) throw new ApiError(413, `the body must have at most ${maxBytes} bytes`)
     const value = bytes.length === 0 ? {} : parse(bytes.toString('utf8'))
     if (!Json.isObject(value)) throw new ApiError(400, 'expected an object')
     const unknown = Object.keys(value).find((name) => !known.includes(name))
     if (unknown !== undefined) {
       const name = JSON.stringify(unknown.slice(0, 50))
-      throw new ApiError(400, `unknown member ${name}; known are ${known.join(', ') || 'none'}`)
+      throw new ApiError(400, `unknown member ${name}; known members: ${known.join(', ') || 'none'}`)
     }
     return new CheatBody(value)
   }
@@ -35,7 +35,7 @@ export class CheatBody {
   address(name: string): MapKey.MapKey {
     const text = this.#members[name]
     if (typeof text === 'string' && Address.isValid(text)) return MapKey.fromAddress(text)
-    throw new ApiError(400, `${name} is an Algorand address of 58 characters`)
+    throw new ApiError(400, `${name} must be an Algorand address of 58 characters`)
   }
 
   /** A decimal such as 1.5 or "0.000001" in base units, never as a floating point number; 0 if absent. */
@@ -47,7 +47,7 @@ export class CheatBody {
       const isDecimal = Amount.parse(text, text.length) !== undefined
       throw new ApiError(
         400,
-        isDecimal ? `${name} has at most ${decimals} decimals` : `${name} is an amount such as 1.5`,
+        isDecimal ? `${name} must have at most ${decimals} decimals` : `${name} must be an amount such as 1.5`,
       )
     }
     if (amount > Consensus.maxUint64) throw new ApiError(400, `${name} is too large`)
@@ -59,7 +59,7 @@ export class CheatBody {
     const text = this.#numberText(name)
     const value = text !== undefined && /^[0-9]{1,20}$/.test(text) ? BigInt(text) : undefined
     if (value === undefined || value < min || value > max) {
-      throw new ApiError(400, `${name} is a whole number from ${min} to ${max}`)
+      throw new ApiError(400, `${name} must be a whole number from ${min} to ${max}`)
     }
     return value
   }
@@ -67,12 +67,12 @@ export class CheatBody {
   text(name: string, fallback: string): string {
     const text = this.#members[name] ?? fallback
     if (typeof text === 'string' && text.length <= 1_000) return text
-    throw new ApiError(400, `${name} is a text of at most 1000 characters`)
+    throw new ApiError(400, `${name} must be a string of at most 1000 characters`)
   }
 
   oneOf<const T extends string>(name: string, words: readonly T[]): T {
     const word = words.find((one) => one === this.#members[name])
-    if (word === undefined) throw new ApiError(400, `${name} is one of ${words.join(', ')}`)
+    if (word === undefined) throw new ApiError(400, `${name} must be one of ${words.join(', ')}`)
     return word
   }
 

@@ -135,14 +135,14 @@ test('funding', async (t) => {
   await t.test('rejects invalid and too large amounts, and changes nothing', async () => {
     const node = new TestNode()
     const { address } = newcomer
-    const amount = (name: string) => `${name} is an amount such as 1.5`
-    const whole = (name: string) => `${name} is a whole number from 0 to 18446744073709551615`
+    const amount = (name: string) => `${name} must be an amount such as 1.5`
+    const whole = (name: string) => `${name} must be a whole number from 0 to 18446744073709551615`
     const cases: [object | string, string | RegExp][] = [
-      [{ algos: 1 }, 'address is an Algorand address of 58 characters'],
-      [{ address: 'ABC', algos: 1 }, 'address is an Algorand address of 58 characters'],
-      [{ address: 7, algos: 1 }, 'address is an Algorand address of 58 characters'],
-      [{ address: `${address}A`, algos: 1 }, 'address is an Algorand address of 58 characters'],
-      [{ address, algos: '0.0000001' }, 'algos has at most 6 decimals'],
+      [{ algos: 1 }, 'address must be an Algorand address of 58 characters'],
+      [{ address: 'ABC', algos: 1 }, 'address must be an Algorand address of 58 characters'],
+      [{ address: 7, algos: 1 }, 'address must be an Algorand address of 58 characters'],
+      [{ address: `${address}A`, algos: 1 }, 'address must be an Algorand address of 58 characters'],
+      [{ address, algos: '0.0000001' }, 'algos must have at most 6 decimals'],
       [{ address, algos: 1e-7 }, amount('algos')],
       [{ address, algos: '-1' }, amount('algos')],
       [{ address, algos: -1 }, amount('algos')],
@@ -158,7 +158,7 @@ test('funding', async (t) => {
       [{ address, algos: '9'.repeat(21) }, amount('algos')],
       [{ address, algos: '9'.repeat(20) }, 'algos is too large'],
       [{ address, algos: '18446744073709.551616' }, 'algos is too large'],
-      [{ address, dollars: '0.0000001' }, 'dollars has at most 6 decimals'],
+      [{ address, dollars: '0.0000001' }, 'dollars must have at most 6 decimals'],
       [{ address, microAlgos: 1.5 }, whole('microAlgos')],
       [{ address, microAlgos: '18446744073709551616' }, whole('microAlgos')],
       [{ address, microAlgos: [5] }, whole('microAlgos')],
@@ -167,13 +167,13 @@ test('funding', async (t) => {
       [{ address, microAlgos: 1e20 }, whole('microAlgos')],
       [{ address, assetId: 1 }, whole('amount')],
       [{ address, assetId: 'x', amount: 1 }, whole('assetId')],
-      [{ address, algos: 1, amount: 1 }, 'amount needs assetId'],
+      [{ address, algos: 1, amount: 1 }, 'amount requires assetId'],
       [{ address, algos: 1, assetId: 77, amount: 1 }, /77/],
       [{ address, algos: '18446744073709.551615' }, /overspend/],
       [{ address, algos: '18446744073709', microAlgos: '18446744073709551615' }, /overspend/],
       [{ address, algos: '9999999999' }, /.+/],
       [{ address, dollars: '18446744073709' }, /.+/],
-      [{ address, algo: 1 }, 'unknown member "algo"; known are address, algos, microAlgos, dollars, assetId, amount'],
+      [{ address, algo: 1 }, 'unknown member "algo"; known members: address, algos, microAlgos, dollars, assetId, amount'],
       ['{"__proto__":1}', /^unknown member "__proto__"; /],
       ['[]', 'expected an object'],
       ['null', 'expected an object'],
@@ -188,7 +188,7 @@ test('funding', async (t) => {
       else assert.match(actual, message, JSON.stringify(body))
     }
     const large = JSON.stringify({ address, algos: ' '.repeat(10_000) })
-    assert.equal(errorMessageOf(await node.post('/devnet/fund', large), 413), 'a body has at most 10000 bytes')
+    assert.equal(errorMessageOf(await node.post('/devnet/fund', large), 413), 'the body must have at most 10000 bytes')
     assert.equal(node.ledger.state.allAccounts().has(newcomer.key), false)
     assert.equal(total(node), supply)
     assert.deepEqual(node.errors, [])
@@ -213,8 +213,8 @@ test('opting in', async (t) => {
     const node = new TestNode()
     const { address } = newcomer
     assert.match(errorMessageOf(await node.post('/devnet/opt-in', { address, assetId: 77 })), /77/)
-    assert.match(errorMessageOf(await node.post('/devnet/opt-in', { address })), /^assetId is a whole number /)
-    assert.match(errorMessageOf(await node.post('/devnet/opt-in', { assetId: dollars[0] })), /^address is /)
+    assert.match(errorMessageOf(await node.post('/devnet/opt-in', { address })), /^assetId must be a whole number /)
+    assert.match(errorMessageOf(await node.post('/devnet/opt-in', { assetId: dollars[0] })), /^address must be /)
     assert.match(
       errorMessageOf(await node.post('/devnet/opt-in', { address, assetId: 1, amount: 1 })),
       /^unknown member "amount"/,
@@ -236,12 +236,12 @@ test('mining', async (t) => {
     for (const rounds of [0, -1, 1.5, 100_001, '1e3', true, null, [2]]) {
       assert.equal(
         errorMessageOf(await node.post('/devnet/mine', { rounds })),
-        'rounds is a whole number from 1 to 100000',
+        'rounds must be a whole number from 1 to 100000',
       )
     }
     assert.equal(
       errorMessageOf(await node.post('/devnet/mine', { round: 5 })),
-      'unknown member "round"; known are rounds',
+      'unknown member "round"; known members: rounds',
     )
     assert.equal(node.ledger.last.round, 0n)
   })
@@ -277,7 +277,7 @@ test('time', async (t) => {
   await t.test('rejects earlier and too large times', async () => {
     const node = start()
     await node.post('/devnet/mine')
-    const message = `the time is in seconds, and not before that of the last block, ${now}`
+    const message = `the time must be in seconds, and not before that of the last block, ${now}`
     for (const body of [
       { timestamp: now - 1 },
       { timestamp: 0 },
@@ -297,11 +297,11 @@ test('time', async (t) => {
       assert.equal(errorMessageOf(await node.post('/devnet/time', body)), 'set either timestamp or advanceSeconds')
     }
     for (const body of [{ timestamp: -1 }, { timestamp: 1.5 }, { timestamp: 'soon' }]) {
-      assert.match(errorMessageOf(await node.post('/devnet/time', body)), /^timestamp is a whole number from 0 /)
+      assert.match(errorMessageOf(await node.post('/devnet/time', body)), /^timestamp must be a whole number from 0 /)
     }
     assert.match(
       errorMessageOf(await node.post('/devnet/time', { advanceSeconds: -1 })),
-      /^advanceSeconds is a whole number /,
+      /^advanceSeconds must be a whole number /,
     )
   })
 })

@@ -78,7 +78,7 @@ async function fund(call: RouteContext): Promise<RawResponse> {
   const assets = []
   const dollars = body.amount('dollars', dollarDecimals)
   if (dollars > 0n) for (const assetId of dollarIds) assets.push({ assetId, amount: dollars })
-  if (body.has('amount') && !body.has('assetId')) throw new ApiError(400, 'amount needs assetId')
+  if (body.has('amount') && !body.has('assetId')) throw new ApiError(400, 'amount requires assetId')
   if (body.has('assetId')) assets.push({ assetId: body.uint('assetId'), amount: body.uint('amount') })
   const microAlgos = body.amount('algos', Amount.algoDecimals) + body.uint('microAlgos', { fallback: 0n })
   return applyFunding(call, { type: 'fund', to: body.address('address'), microAlgos, assets })

@@ -179,19 +179,19 @@ test('faults', async (t) => {
   await t.test('are rejected if invalid', async () => {
     const node = new TestNode()
     for (const [fault, message] of [
-      [{}, 'type is one of delay, drop, fail, hold, lose'],
-      [{ type: 'explode' }, 'type is one of delay, drop, fail, hold, lose'],
-      [{ type: ['drop'] }, 'type is one of delay, drop, fail, hold, lose'],
-      [{ type: 'delay' }, 'ms is a whole number from 0 to 600000'],
-      [{ type: 'delay', ms: 600_001 }, 'ms is a whole number from 0 to 600000'],
-      [{ type: 'hold', ms: -1 }, 'ms is a whole number from 0 to 600000'],
-      [{ type: 'drop', count: 0 }, 'count is a whole number from 1 to 1000000'],
-      [{ type: 'drop', count: 1_000_001 }, 'count is a whole number from 1 to 1000000'],
-      [{ type: 'fail', status: 200 }, 'status is a whole number from 400 to 599'],
-      [{ type: 'fail', status: 600 }, 'status is a whole number from 400 to 599'],
-      [{ type: 'fail', message: 7 }, 'message is a text of at most 1000 characters'],
-      [{ type: 'fail', message: 'x'.repeat(1001) }, 'message is a text of at most 1000 characters'],
-      [{ type: 'drop', after: 1 }, 'unknown member "after"; known are type, ms, count, status, message'],
+      [{}, 'type must be one of delay, drop, fail, hold, lose'],
+      [{ type: 'explode' }, 'type must be one of delay, drop, fail, hold, lose'],
+      [{ type: ['drop'] }, 'type must be one of delay, drop, fail, hold, lose'],
+      [{ type: 'delay' }, 'ms must be a whole number from 0 to 600000'],
+      [{ type: 'delay', ms: 600_001 }, 'ms must be a whole number from 0 to 600000'],
+      [{ type: 'hold', ms: -1 }, 'ms must be a whole number from 0 to 600000'],
+      [{ type: 'drop', count: 0 }, 'count must be a whole number from 1 to 1000000'],
+      [{ type: 'drop', count: 1_000_001 }, 'count must be a whole number from 1 to 1000000'],
+      [{ type: 'fail', status: 200 }, 'status must be a whole number from 400 to 599'],
+      [{ type: 'fail', status: 600 }, 'status must be a whole number from 400 to 599'],
+      [{ type: 'fail', message: 7 }, 'message must be a string of at most 1000 characters'],
+      [{ type: 'fail', message: 'x'.repeat(1001) }, 'message must be a string of at most 1000 characters'],
+      [{ type: 'drop', after: 1 }, 'unknown member "after"; known members: type, ms, count, status, message'],
     ] as const) {
       assert.equal(errorMessageOf(await node.post('/devnet/faults', fault)), message)
     }
@@ -201,6 +201,6 @@ test('faults', async (t) => {
   await t.test('are limited to a hundred', async () => {
     const node = new TestNode()
     for (let count = 0; count < 100; count++) await add(node, { type: 'lose' })
-    assert.equal(errorMessageOf(await node.post('/devnet/faults', { type: 'lose' })), '100 faults are pending already')
+    assert.equal(errorMessageOf(await node.post('/devnet/faults', { type: 'lose' })), '100 faults are already pending')
   })
 })

@@ -16,7 +16,7 @@ export const participationRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/v2/participation/generate/{address}',
-    summary: 'Makes a participation key',
+    summary: 'Creates a participation key',
     query: ['first', 'last', 'dilution'],
     handle: generate,
   },

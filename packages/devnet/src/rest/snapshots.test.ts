@@ -51,9 +51,9 @@ test('a snapshot', async (t) => {
       )
     }
     for (const body of [{}, { snapshot: 'x' }, { snapshot: -1 }, { snapshot: 1.5 }]) {
-      assert.match(errorMessageOf(await node.post('/devnet/revert', body)), /^snapshot is a whole number /)
+      assert.match(errorMessageOf(await node.post('/devnet/revert', body)), /^snapshot must be a whole number /)
     }
-    assert.equal(errorMessageOf(await node.post('/devnet/snapshot', { id: 1 })), 'unknown member "id"; known are none')
+    assert.equal(errorMessageOf(await node.post('/devnet/snapshot', { id: 1 })), 'unknown member "id"; known members: none')
   })
 
   await t.test('is deleted after a hundred newer ones', async () => {
@@ -93,7 +93,7 @@ test('a reset', async (t) => {
     assert.equal((await node.get('/v2/devmode/blocks/offset')).status, 404)
     assert.equal(
       errorMessageOf(await node.post('/devnet/reset', { hard: true })),
-      'unknown member "hard"; known are none',
+      'unknown member "hard"; known members: none',
     )
   })
 

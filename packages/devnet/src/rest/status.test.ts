@@ -260,7 +260,7 @@ test('waiting for a block', async (t) => {
   await t.test('is rejected for too many requests, until some have ended', async () => {
     const node = new TestNode()
     const waiting = Array.from({ length: 1_000 }, () => node.get(waitPath(0)))
-    assert.equal(errorMessageOf(await node.get(waitPath(0)), 503), 'too many requests wait for a block')
+    assert.equal(errorMessageOf(await node.get(waitPath(0)), 503), 'too many requests are waiting for a block')
     await node.post('/devnet/mine')
     assert.equal(lastRound((await Promise.all(waiting))[999]!), 1)
     const next = node.get(waitPath(1))

@@ -21,7 +21,7 @@ export const statusRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/health',
-    summary: 'Whether the node runs',
+    summary: 'Whether the node is running',
     access: 'open',
     handle: () => HttpResponse.jsonText('null\n'),
   },
@@ -68,13 +68,13 @@ export const statusRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v2/transactions/params',
-    summary: 'What a new transaction needs',
+    summary: 'Suggested parameters of a new transaction',
     handle: ({ node }) => HttpResponse.json(suggestedParameters(node)),
   },
   {
     method: 'GET',
     path: '/v2/ledger/supply',
-    summary: 'The supply of Algos',
+    summary: 'The supply of ALGO',
     handle: ({ node }) => HttpResponse.json(supply(node)),
   },
   {
@@ -185,7 +185,7 @@ function metrics({ ledger }: DevnetNode): string {
     ['algod_ledger_round', 'gauge', 'the last round', ledger.last.round],
     ['algod_ledger_transactions_total', 'counter', 'transactions confirmed', ledger.confirmedCount],
     // Corresponds to the node's algod_tx_pool_count; promtool refuses that suffix for a gauge.
-    ['algod_tx_pool_transactions', 'gauge', 'transactions that wait for a block', ledger.pendingTransactions().length],
+    ['algod_tx_pool_transactions', 'gauge', 'transactions waiting for a block', ledger.pendingTransactions().length],
     ['latchkey_devnet_accounts', 'gauge', 'accounts in the ledger', ledger.state.allAccounts().size],
     ['process_resident_memory_bytes', 'gauge', 'memory in use', process.memoryUsage.rss()],
   ]

@@ -52,7 +52,7 @@ function operationOf({ method, path, query = [], access }: Route, summary: strin
     produces: query.includes('format') ? ['application/json', 'application/msgpack'] : ['application/json'],
     responses: {
       200: { description: 'OK' },
-      default: { description: 'An error: an object with a message', schema: { type: 'object' } },
+      default: { description: 'An error, as an object with a message', schema: { type: 'object' } },
     },
     ...(access === 'open' ? {} : { security: [{ api_key: [] }] }),
     summary,

@@ -130,7 +130,7 @@ const rejected: readonly { what: string; damage: (document: Json) => void; patte
   {
     what: 'units of an asset that is gone',
     damage: (d) => holder(d).holdings.push({ assetId: '1003', amount: '1', frozen: false }),
-    pattern: /adds up to 1 of asset 1003, and there are 0/,
+    pattern: /adds up to 1 of asset 1003, but there are 0/,
   },
   { what: 'a total that changed', damage: (d) => add(d.assets[0], 'total', 1n), pattern: /adds up to .* of asset/ },
   {
@@ -222,7 +222,7 @@ const rejected: readonly { what: string; damage: (document: Json) => void; patte
   {
     what: 'a gap between blocks',
     damage: (d) => d.blocks.splice(1, 1),
-    pattern: /^document\.blocks\[1\]\.header is that of round 2, after one of round 0/,
+    pattern: /^document\.blocks\[1\]\.header is of round 2, but follows round 0/,
   },
   {
     what: 'blocks that are not linked',
@@ -257,7 +257,7 @@ const rejected: readonly { what: string; damage: (document: Json) => void; patte
   {
     what: 'a header of another network',
     damage: (d) => (d.blocks = otherBlocks()),
-    pattern: /^document\.blocks\[0\]\.header is of another network/,
+    pattern: /^document\.blocks\[0\]\.header belongs to another network/,
   },
   { what: 'an empty group', damage: (d) => (d.pending[0] = ''), pattern: /^document\.pending\[0\] is not a group/ },
   {

@@ -10,7 +10,7 @@ const list = <const K>(name: string, of: K, max: number) =>
   ({ type: 'list', of, max, tooLong: 'bad_agent', tooLongText: `${name} is too long, must be <= ${max}` }) as const
 
 const network = { name: 'network', kind: ascii, about: 'The genesis hash, in base64' } as const
-const assetId = { name: 'asset_id', kind: ascii, about: 'As decimal text; 0 or absent for Algos' } as const
+const assetId = { name: 'asset_id', kind: ascii, about: 'As decimal text; 0 or absent for ALGO' } as const
 const amount = { name: 'amount', kind: ascii, about: 'In the smallest unit, as decimal text' } as const
 
 const limitFields = [
@@ -19,7 +19,7 @@ const limitFields = [
   { name: 'type', kind: ascii, about: 'amount or count' },
   assetId,
   amount,
-  { name: 'count', kind: uint, about: 'How many payments, for the type count' },
+  { name: 'count', kind: uint, about: 'Number of payments, for the type count' },
   { name: 'payee', kind: ascii, about: 'Counts payments to this address only; absent for all' },
 ] as const satisfies readonly Field[]
 
@@ -28,7 +28,7 @@ const itemFields = [network, { name: 'id', kind: ascii, about: 'As decimal text'
 /** The rules of an agent in a request. */
 export const rulesField = {
   name: 'rules',
-  about: 'What the agent may sign. What no rule allows is refused',
+  about: 'Transactions that the agent may sign. Anything that no rule allows is refused',
   kind: {
     type: 'object',
     fields: [
@@ -36,15 +36,15 @@ export const rulesField = {
       {
         name: 'limits',
         kind: list('rules.limits', { type: 'object', fields: limitFields } as const, bounds.limits),
-        about: 'At least one of an amount; an asset without a limit cannot be spent, and fees count as Algos',
+        about: 'At least one must limit an amount; an asset without a limit cannot be spent, and fees count as ALGO',
       },
       {
         name: 'payees',
-        about: 'Who may be paid; absent is no address at all',
+        about: 'Addresses that may be paid; absent for none',
         kind: {
           type: 'object',
           fields: [
-            { name: 'allow_all', kind: bool, about: 'Whether every address may be paid that is not in deny' },
+            { name: 'allow_all', kind: bool, about: 'Whether every address may be paid, except those in deny' },
             { name: 'allow', kind: list('rules.payees.allow', ascii, bounds.payees), about: 'Addresses' },
             { name: 'deny', kind: list('rules.payees.deny', ascii, bounds.payees), about: 'Addresses' },
           ],
@@ -53,24 +53,24 @@ export const rulesField = {
       {
         name: 'applications',
         kind: list('rules.applications', { type: 'object', fields: itemFields } as const, bounds.items),
-        about: 'Applications that it may call',
+        about: 'Applications that the agent may call',
       },
       {
         name: 'opt_ins',
         kind: list('rules.opt_ins', { type: 'object', fields: itemFields } as const, bounds.items),
-        about: 'Assets that it may opt in to',
+        about: 'Assets that the agent may opt in to',
       },
       {
         name: 'dollars',
         kind: list('rules.dollars', { type: 'object', fields: itemFields } as const, bounds.networks),
         about:
-          'Assets with six decimals that are shown as dollars, on networks that are not public; they allow nothing',
+          'Assets with six decimals that are shown as dollars, on networks that are not public; listing an asset allows nothing',
       },
-      { name: 'max_fee_micro_algos', kind: ascii, about: 'Of one transaction, as decimal text; absent is 10000' },
-      { name: 'max_valid_rounds', kind: uint, about: 'From first to last valid round; 0 or absent is 1000' },
+      { name: 'max_fee_micro_algos', kind: ascii, about: 'For one transaction, as decimal text; 10000 if absent' },
+      { name: 'max_valid_rounds', kind: uint, about: 'From first to last valid round; 1000 if 0 or absent' },
       {
         name: 'ask',
-        about: 'What the owner is asked about; absent is nothing',
+        about: "Payments that need the owner's approval; absent for none",
         kind: {
           type: 'object',
           fields: [
@@ -83,9 +83,17 @@ export const rulesField = {
               ),
               about: 'A payment above one of these needs an approval',
             },
-            { name: 'over_limit', kind: bool, about: 'Whether a payment beyond a limit asks instead of being refused' },
-            { name: 'unknown_payee', kind: bool, about: 'Whether a payee outside of allow asks instead' },
-            { name: 'other_types', kind: bool, about: 'Whether every application call and opt-in asks' },
+            {
+              name: 'over_limit',
+              kind: bool,
+              about: 'Whether a payment beyond a limit needs an approval instead of being refused',
+            },
+            {
+              name: 'unknown_payee',
+              kind: bool,
+              about: 'Whether a payment to an address outside allow needs an approval instead of being refused',
+            },
+            { name: 'other_types', kind: bool, about: 'Whether every application call and opt-in needs an approval' },
           ],
         },
       },
@@ -183,21 +191,22 @@ export const agentShape = {
     { name: 'id', shape: text },
     { name: 'name', shape: text },
     { name: 'wallet_id', shape: text },
-    { name: 'wallet_name', shape: { type: 'text' }, about: 'Blank if the wallet is gone' },
+    { name: 'wallet_name', shape: { type: 'text' }, about: 'Blank if the wallet was deleted' },
     { name: 'addresses', shape: texts },
     {
       name: 'state',
       shape: state,
       about: 'active, paused, suspended, revoked, expired, key_deleted or wallet_deleted',
     },
-    { name: 'suspended_reason', shape: text, blank: true, about: 'Why it is suspended; blank if it is not' },
+    { name: 'suspended_reason', shape: text, blank: true, about: 'Why the agent is suspended; blank if it is not' },
     { name: 'created_at_ms', shape: integer },
     { name: 'expires_at_ms', shape: integer, about: '0 for never' },
     { name: 'last_used_at_ms', shape: integer, about: '0 for never' },
     {
       name: 'same_user',
       shape: flag,
-      about: 'Whether it was seen to run as the user of the daemon, whose files it can read: then no limit holds',
+      about:
+        "Whether the agent was seen to run as the daemon's user: it can then read the daemon's files and bypass every limit",
     },
     { name: 'rules', shape: rulesShape },
   ],
@@ -217,7 +226,11 @@ export const budgetMember = {
         { name: 'text', shape: text, about: 'The limit in the words of the command line, such as $5/day' },
         { name: 'used', shape: bigInteger, about: 'As decimal text' },
         { name: 'left', shape: bigInteger, about: 'As decimal text' },
-        { name: 'resets_at_ms', shape: integer, about: 'When more is available; 0 for never, or if all of it is' },
+        {
+          name: 'resets_at_ms',
+          shape: integer,
+          about: 'When more is available; 0 for never, or if all of the limit is available',
+        },
       ],
     },
   },
@@ -227,7 +240,7 @@ export const decisionMembers = [
   {
     name: 'decision',
     shape: { type: 'string', oneOf: ['allowed', 'ask', 'refused'] },
-    about: 'allowed; ask, if the owner would be asked; refused',
+    about: 'allowed, ask (the owner would be asked) or refused',
   },
   { name: 'rule', shape: text, blank: true, about: 'The rule that decides, in the words of the command line' },
   { name: 'refusal', shape: { type: 'json' }, about: 'As in the header Latchkey-Refusal', optional: true },

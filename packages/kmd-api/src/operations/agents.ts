@@ -15,12 +15,16 @@ const agentField = { name: 'agent', kind: text, about: 'The name or the id of th
 
 const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
 
-const expiry = { name: 'expires_at_ms', kind: uint, about: 'In milliseconds since 1970; 0 or absent is never' } as const
+const expiry = {
+  name: 'expires_at_ms',
+  kind: uint,
+  about: 'In milliseconds since 1970; 0 or absent for never',
+} as const
 
 const tokenMember = {
   name: 'token',
   shape: { type: 'string' },
-  about: 'Shown here once: the daemon does not keep it',
+  about: 'Returned only once: the daemon does not keep it',
 } as const
 
 const changeErrors = ['agent_not_found', 'agent_ended', 'state_not_written'] as const
@@ -30,7 +34,7 @@ export const agentOperations = {
   ListAgents: define({
     method: 'GET',
     path: `${extraPrefix}/agents`,
-    about: 'Lists all agents, also those that have ended.',
+    about: 'Lists all agents, including those that have ended.',
     request: [],
     response: [{ name: 'agents', shape: { type: 'list', of: agentShape } }],
     responseName: 'ListAgentsResponse',
@@ -41,9 +45,9 @@ export const agentOperations = {
     method: 'POST',
     path: `${extraPrefix}/agents`,
     once: true,
-    about: 'Makes an agent: a token that lets a program sign with keys of one wallet, within rules.',
+    about: 'Creates an agent: a token that lets a program sign with keys of one wallet, within rules.',
     request: [
-      { name: 'name', kind: text, about: '1 to 64 visible characters that no other agent is named by' },
+      { name: 'name', kind: text, about: '1 to 64 visible characters; no other agent may have this name' },
       walletId,
       password,
       {
@@ -55,7 +59,7 @@ export const agentOperations = {
           tooLong: 'bad_agent',
           tooLongText: `addresses is too long, must be <= ${bounds.keys}`,
         },
-        about: `The keys of the wallet that it may use, 1 to ${bounds.keys}`,
+        about: `Addresses of the keys that the agent may use, 1 to ${bounds.keys}`,
       },
       rulesField,
       expiry,
@@ -90,7 +94,7 @@ export const agentOperations = {
   PauseAgent: define({
     method: 'POST',
     path: `${extraPrefix}/agents/pause`,
-    about: 'Keeps an agent from signing until it is resumed. Its handles end.',
+    about: 'Pauses an agent: it cannot sign until it is resumed. Its handles are released.',
     request: [agentField],
     response: [agentMember],
     responseName: 'PauseAgentResponse',
@@ -114,9 +118,9 @@ export const agentOperations = {
     method: 'POST',
     path: `${extraPrefix}/agents/confirm`,
     about:
-      'Lets the suspended agents of a wallet sign again. They are suspended when the state database was rolled back or damaged: what they spent since then is not counted. Paused ones stay paused.',
+      'Lets the suspended agents of a wallet sign again. Agents are suspended if the state database was rolled back or damaged: later spending may not be counted. Paused agents stay paused.',
     request: [walletId, password],
-    response: [{ name: 'agents', shape: { type: 'list', of: agentShape }, about: 'Those that were suspended' }],
+    response: [{ name: 'agents', shape: { type: 'list', of: agentShape }, about: 'The agents that were suspended' }],
     responseName: 'ConfirmAgentsResponse',
     errors: ['state_not_written', 'wallet_not_found', 'derivation_busy'],
     walletFailure: 400,
@@ -126,7 +130,7 @@ export const agentOperations = {
   RevokeAgent: define({
     method: 'POST',
     path: `${extraPrefix}/agents/revoke`,
-    about: 'Ends an agent for good. Its keys are deleted from the daemon, those of the wallet are not.',
+    about: 'Ends an agent permanently and deletes its copies of the keys. The wallet keeps its keys.',
     request: [agentField],
     response: [agentMember],
     responseName: 'RevokeAgentResponse',
@@ -137,7 +141,7 @@ export const agentOperations = {
   SetAgentRules: define({
     method: 'POST',
     path: `${extraPrefix}/agents/rules`,
-    about: 'Replaces the rules and the end of an agent. What it has spent still counts.',
+    about: "Replaces an agent's rules and expiry. Earlier spending still counts.",
     request: [agentField, password, rulesField, expiry],
     response: [agentMember],
     responseName: 'SetAgentRulesResponse',
@@ -150,7 +154,7 @@ export const agentOperations = {
     method: 'POST',
     path: `${extraPrefix}/agents/rotate`,
     once: true,
-    about: 'Gives an agent another token. The old one and the handles it opened end; rules and budgets stay.',
+    about: 'Gives an agent a new token. The old token and its handles become invalid; rules and budgets stay.',
     request: [agentField, password],
     response: [agentMember, tokenMember],
     responseName: 'RotateAgentTokenResponse',
@@ -162,7 +166,7 @@ export const agentOperations = {
   TestAgent: define({
     method: 'POST',
     path: `${extraPrefix}/agents/test`,
-    about: 'Tells which rule of an agent would decide about a transaction, without signing or counting it.',
+    about: 'Returns the rule that would decide about a transaction of an agent, without signing or counting it.',
     request: [agentField, { name: 'transaction', kind: bytes, about: 'The msgpack of one transaction' }],
     response: decisionMembers,
     responseName: 'TestAgentResponse',

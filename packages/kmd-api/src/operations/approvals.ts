@@ -10,17 +10,21 @@ import { approvalShape } from './approvalSchema.js'
 
 const approvalId = { name: 'approval_id', kind: ascii, about: 'The id of the approval' } as const
 
-const waitSeconds = { name: 'wait_seconds', kind: uint, about: 'How long to wait, at most 30' } as const
+const waitSeconds = { name: 'wait_seconds', kind: uint, about: 'Seconds to wait, at most 30' } as const
 
-const all = { name: 'all', kind: bool, about: 'Lists the latest 200 decided and expired ones, too' } as const
+const all = { name: 'all', kind: bool, about: 'Also lists the latest 200 decided and expired approvals' } as const
 
 const approvalList = [
   { name: 'approvals', shape: { type: 'list', of: approvalShape }, about: 'Newest first' },
-  { name: 'left_out', shape: { type: 'uint', format: 'int64' }, about: 'How many older ones are not listed' },
+  {
+    name: 'left_out',
+    shape: { type: 'uint', format: 'int64' },
+    about: 'Number of older approvals that are not listed',
+  },
   {
     name: 'revision',
     shape: { type: 'string' },
-    about: 'Changes with every approval that is asked for, decided, used or expires',
+    about: 'Changes whenever an approval is requested, decided, used or expires',
   },
 ] as const
 
@@ -31,7 +35,7 @@ export const approvalOperations = {
   ListApprovals: define({
     method: 'POST',
     path: `${path}/list`,
-    about: 'Lists the payments of agents that wait for the owner, the newest 1,000 of them at most.',
+    about: 'Lists the payments of agents that wait for approval, at most the newest 1,000.',
     request: [all],
     response: approvalList,
     responseName: 'ListApprovalsResponse',
@@ -42,8 +46,12 @@ export const approvalOperations = {
     method: 'POST',
     path: `${path}/watch`,
     waits: true,
-    about: 'Lists them once something has changed since the revision, or after the time.',
-    request: [{ name: 'revision', kind: ascii, about: 'From the last list; blank for at once' }, waitSeconds, all],
+    about: 'Lists the approvals once something has changed since the revision, or after the wait.',
+    request: [
+      { name: 'revision', kind: ascii, about: 'From the last list; blank to return immediately' },
+      waitSeconds,
+      all,
+    ],
     response: approvalList,
     responseName: 'WatchApprovalsResponse',
     errors: ['too_many_approvals'],
@@ -54,7 +62,7 @@ export const approvalOperations = {
     method: 'POST',
     path: `${path}/approve`,
     about:
-      'Lets the agent sign this very transaction, once it sends it again. If another rule asks by then, the owner is asked again.',
+      'Lets the agent sign this transaction when it sends it again. If another rule then requires an approval, the owner is asked again.',
     request: [approvalId],
     response: [{ name: 'approval', shape: approvalShape }],
     responseName: 'ApprovePaymentResponse',
@@ -65,7 +73,7 @@ export const approvalOperations = {
   DenyPayment: define({
     method: 'POST',
     path: `${path}/deny`,
-    about: 'Refuses this transaction for as long as the ledger may take it, whatever the rules say later.',
+    about: 'Denies this transaction for as long as it is valid, regardless of later rules.',
     request: [approvalId],
     response: [{ name: 'approval', shape: approvalShape }],
     responseName: 'DenyPaymentResponse',
@@ -76,7 +84,7 @@ export const approvalOperations = {
   WaitForApproval: define({
     method: 'POST',
     path: `${extraPrefix}/agent/approval`,
-    about: 'An approval that the agent asked for, once it is decided or after the time.',
+    about: 'Returns an approval that the agent requested, once it is decided or after the wait.',
     request: [approvalId, waitSeconds],
     response: [{ name: 'approval', shape: approvalShape }],
     responseName: 'WaitForApprovalResponse',

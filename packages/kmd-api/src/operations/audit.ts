@@ -21,7 +21,7 @@ const anchor = {
     { name: 'address', shape: text, about: 'The account that sent it' },
     { name: 'network', shape: text, about: 'The genesis hash, in base64' },
     { name: 'round', shape: count },
-    { name: 'recorded_as', shape: count, about: 'The record that has this' },
+    { name: 'recorded_as', shape: count, about: 'The record that contains this anchor' },
   ],
 } as const
 
@@ -32,14 +32,14 @@ const filters = [
     about: `Any of ${eventNames.join(', ')}; absent for all`,
   },
   { name: 'actor', kind: textKind, about: 'owner, console, agent or daemon; or the name or id of an agent' },
-  { name: 'agent_id', kind: ascii, about: 'What this agent did, and what was done to it' },
-  { name: 'wallet', kind: ascii, about: 'The id of a wallet, also of one that is gone' },
+  { name: 'agent_id', kind: ascii, about: 'Records by or about the agent with this id' },
+  { name: 'wallet', kind: ascii, about: 'The id of a wallet, also of a deleted one' },
   { name: 'address', kind: ascii, about: 'The address of a key, or of the account that sends' },
   { name: 'transaction_id', kind: ascii, about: 'The id of a transaction' },
   {
     name: 'text',
     kind: textKind,
-    about: `Anywhere in the record, in either case; at most ${auditBounds.mostTextBytes} bytes`,
+    about: `Anywhere in the record, case-insensitive; at most ${auditBounds.mostTextBytes} bytes`,
   },
   { name: 'after_ms', kind: uint, about: 'At this time or later, in milliseconds since 1970' },
   { name: 'before_ms', kind: uint, about: 'Before this time, in milliseconds since 1970; 0 for no bound' },
@@ -55,12 +55,16 @@ export const auditOperations = {
     method: 'POST',
     path: `${extraPrefix}/audit/search`,
     about:
-      'Lists records of the audit log that match every member given. A search that has looked at much ends early: continue_from says where to go on.',
+      'Lists the audit records that match every given member. A long search ends early: pass continue_from to continue it.',
     request: filters,
     response: [
       { name: 'records', shape: { type: 'list', of: auditRecord } },
-      { name: 'continue_from', shape: count, about: 'The next before_number or after_number; 0 if there is no more' },
-      { name: 'head_number', shape: count, about: 'The number of the last record of the log; 0 for an empty one' },
+      {
+        name: 'continue_from',
+        shape: count,
+        about: 'The next before_number or after_number; 0 if there are no more records',
+      },
+      { name: 'head_number', shape: count, about: 'The number of the last record; 0 if the log is empty' },
       { name: 'head_hash', shape: text },
     ],
     responseName: 'SearchAuditResponse',
@@ -75,17 +79,18 @@ export const auditOperations = {
     request: [],
     response: [
       { name: 'ok', shape: { type: 'bool' } },
-      { name: 'records', shape: count, about: 'How many were found to be right, from the first on' },
-      { name: 'head_hash', shape: text, blank: true, about: 'Of the last of them' },
+      { name: 'records', shape: count, about: 'Number of records verified, from the first' },
+      { name: 'head_hash', shape: text, blank: true, about: 'Hash of the last verified record, in hexadecimal' },
       {
         name: 'problem_type',
         shape: text,
         blank: true,
-        about: 'altered, missing, broken_link, truncated, replaced, damage_recorded or unreadable; blank if it is ok',
+        about:
+          'altered, missing, broken_link, truncated, replaced, damage_recorded or unreadable; blank if the log is intact',
       },
-      { name: 'problem_number', shape: count, about: 'The record where it shows; 0 if it concerns the whole' },
-      { name: 'problem', shape: text, blank: true, about: 'In words; blank if it is ok' },
-      { name: 'anchors', shape: { type: 'list', of: anchor }, about: 'Those that the log has' },
+      { name: 'problem_number', shape: count, about: 'The affected record; 0 if the whole log is affected' },
+      { name: 'problem', shape: text, blank: true, about: 'Description of the problem; blank if the log is intact' },
+      { name: 'anchors', shape: { type: 'list', of: anchor }, about: 'Anchors recorded in the log' },
     ],
     responseName: 'VerifyAuditResponse',
     access: { console: 'allowed', agent: ownersAlone },
@@ -94,7 +99,7 @@ export const auditOperations = {
   PrepareAnchor: define({
     method: 'POST',
     path: `${extraPrefix}/audit/anchor`,
-    about: 'Returns the note of a transaction that anchors the log on chain: its last record, by number and hash.',
+    about: 'Returns the note of a transaction that anchors the log on chain: number and hash of its last record.',
     request: [],
     response: [
       { name: 'number', shape: count },
@@ -110,14 +115,13 @@ export const auditOperations = {
     method: 'POST',
     path: `${extraPrefix}/audit/anchored`,
     once: true,
-    about:
-      'Records that a transaction with the note of an anchor is in the ledger. Verifying on chain looks for it there.',
+    about: "Records that an anchor's transaction is in the ledger, where verification on chain looks for it.",
     request: [
-      { name: 'note', kind: ascii, about: 'As it was prepared' },
+      { name: 'note', kind: ascii, about: 'As returned by the preparation' },
       { name: 'transaction_id', kind: ascii, about: 'Of 52 characters' },
       { name: 'address', kind: ascii, about: 'The account that sent it' },
       { name: 'network', kind: ascii, about: 'The genesis hash, in base64' },
-      { name: 'round', kind: uint, about: 'The round that has it' },
+      { name: 'round', kind: uint, about: 'The round that confirmed the transaction' },
     ],
     response: [{ name: 'recorded_as', shape: count, about: 'The number of the record' }],
     responseName: 'RecordAnchorResponse',

@@ -10,21 +10,21 @@ export const auditRecord = {
   name: 'AuditRecord',
   members: [
     { name: 'number', shape: count },
-    { name: 'at_ms', shape: count, about: 'Milliseconds since 1970; never less than in the record before' },
-    { name: 'event', shape: text, about: 'What happened, as in the record' },
+    { name: 'at_ms', shape: count, about: 'Milliseconds since 1970; never less than in the previous record' },
+    { name: 'event', shape: text, about: 'Event of the record' },
     {
       name: 'wallet_name',
       shape: { type: 'text' },
       blank: true,
-      about: 'As the wallet is called now; blank if it is gone',
+      about: "The wallet's current name; blank if the wallet was deleted",
     },
     {
       name: 'record',
       shape: text,
       about:
-        'JSON as it was hashed: event, actor, and where they apply agent, wallet, address, transaction (ids) and detail. Texts of strangers have names that begin with claimed',
+        'JSON as it was hashed: event, actor, and where they apply agent, wallet, address, transaction (ids) and detail. Members whose names begin with claimed contain unverified text from others',
     },
-    { name: 'previous', shape: text, about: 'The hash of the record before it, in hexadecimal' },
+    { name: 'previous', shape: text, about: 'The hash of the previous record, in hexadecimal' },
     { name: 'hash', shape: text, about: 'In hexadecimal' },
   ],
 } as const

@@ -21,7 +21,7 @@ export const backupOperations = {
     method: 'POST',
     path: `${extraPrefix}/wallet/backup`,
     about:
-      'Returns the master derivation key of a wallet that was created in the console and is not backed up yet. It restores every generated key, but no imported one and no multisig account.',
+      'Returns the master derivation key of a wallet that was created in the console and is not backed up yet. This key restores every generated key, but no imported keys or multisig accounts.',
     request: [handleToken, password],
     response: [{ name: 'master_derivation_key', shape: { type: 'key', name: 'MasterDerivationKey' } }],
     responseName: 'BackUpWalletResponse',
@@ -33,7 +33,7 @@ export const backupOperations = {
   FinishWalletBackup: define({
     method: 'POST',
     path: `${extraPrefix}/wallet/backup/finish`,
-    about: 'Notes that the owner has a backup of a wallet. The console cannot show its recovery mnemonic any more.',
+    about: 'Marks a wallet as backed up. The console can then no longer show its recovery mnemonic.',
     request: [{ name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' }],
     response: [],
     responseName: 'FinishWalletBackupResponse',

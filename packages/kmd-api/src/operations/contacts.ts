@@ -30,7 +30,7 @@ export const contactOperations = {
     path,
     about: 'Gives an address a label, or another label. A label belongs to one address.',
     request: [address, { name: 'label', kind: text, about: '1 to 64 visible characters, in UTF-8' }],
-    response: [{ name: 'label', shape: { type: 'string' }, about: 'As it is stored, without spaces around it' }],
+    response: [{ name: 'label', shape: { type: 'string' }, about: 'The stored label, without surrounding spaces' }],
     responseName: 'SetContactResponse',
     errors: ['bad_label', 'label_taken', 'too_many_contacts', 'state_file_damaged', 'state_file_not_saved'],
     access: { console: 'allowed', agent: ownersAlone },
@@ -39,7 +39,7 @@ export const contactOperations = {
   DeleteContact: define({
     method: 'DELETE',
     path,
-    about: 'Takes the label of an address away. Deleting one that is not there succeeds.',
+    about: 'Deletes a contact. Deleting a missing contact succeeds.',
     request: [address],
     response: [],
     responseName: 'DeleteContactResponse',

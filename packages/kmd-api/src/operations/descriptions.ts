@@ -26,7 +26,7 @@ export const describeOperations = {
   DescribeTransaction: define({
     method: 'POST',
     path: `${extraPrefix}/transaction/describe`,
-    about: 'Tells in words what transactions do, and what to think about before signing them.',
+    about: 'Describes transactions in plain text, with warnings to consider before signing.',
     request: [
       {
         name: 'transaction',
@@ -39,7 +39,7 @@ export const describeOperations = {
       { name: 'group_warnings', shape: texts },
     ],
     responseName: 'DescribeTransactionResponse',
-    access: { console: 'allowed', agent: refused('TestOwnAgent tells what the rules say of a transaction') },
+    access: { console: 'allowed', agent: refused('TestOwnAgent shows how the rules decide about a transaction') },
     audit: 'none',
   }),
 }

@@ -8,7 +8,7 @@ export const keyOperations = {
   ExportMasterKey: define({
     method: 'POST',
     path: '/v1/master-key/export',
-    about: 'Returns the master derivation key: a backup of every generated key, but not of imported ones.',
+    about: 'Returns the master derivation key: a backup of every generated key, but not of imported keys.',
     request: [handleToken, password],
     response: [{ name: 'master_derivation_key', shape: { type: 'key', name: 'MasterDerivationKey' } }],
     responseName: 'APIV1POSTMasterKeyExportResponse',
@@ -20,7 +20,7 @@ export const keyOperations = {
     method: 'POST',
     path: '/v1/key/import',
     once: true,
-    about: 'Adds a key made elsewhere. The master derivation key does not back it up.',
+    about: 'Imports a key that was created elsewhere. The master derivation key does not back it up.',
     request: [
       handleToken,
       {
@@ -64,7 +64,7 @@ export const keyOperations = {
   DeleteKey: define({
     method: 'DELETE',
     path: '/v1/key',
-    about: 'Deletes a key. Deleting one that is not there succeeds.',
+    about: 'Deletes a key. Deleting a missing key succeeds.',
     request: [handleToken, address, password],
     response: [],
     responseName: 'APIV1DELETEKeyResponse',

@@ -22,7 +22,7 @@ export const extraOperations = {
     method: 'GET',
     path: `${extraPrefix}/health`,
     about:
-      'Tells that the daemon runs and can read its wallets directory, and which files in it are refused or damaged.',
+      'Reports that the daemon is running and can read its wallets directory, and which files in it are refused or damaged.',
     request: [],
     response: [
       { name: 'status', shape: { type: 'string' } },
@@ -34,35 +34,34 @@ export const extraOperations = {
       {
         name: 'lost_log_lines',
         shape: { type: 'uint', format: 'int64' },
-        about: 'Lines that kmd.log did not take since the start: the disk is full, or was',
+        about: 'Lines that could not be written to kmd.log since the start, for example on a full disk',
       },
       {
         name: 'same_user_agents',
         shape: { type: 'list', of: { type: 'string' } },
-        about:
-          'Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for them',
+        about: "Names of agents that ran as the daemon's user or as root since its start: they can bypass every limit",
       },
       {
         name: 'suspended_agents',
         shape: { type: 'list', of: { type: 'string' } },
         about:
-          'Names of agents that sign nothing until the owner confirms them: the state database was rolled back or damaged',
+          'Names of agents that cannot sign until the owner confirms them, because the state database was rolled back or damaged',
       },
     ],
     responseName: 'HealthResponse',
     errors: ['wallets_directory'],
-    access: { console: 'allowed', agent: refused('it names wallets and files of the owner') },
+    access: { console: 'allowed', agent: refused("it names the owner's wallets and files") },
     audit: 'none',
   }),
   ChangeWalletPassword: define({
     method: 'POST',
     path: `${extraPrefix}/wallet/password`,
     once: true,
-    about: 'Changes the password of a wallet. Its open handles end.',
+    about: "Changes a wallet's password. Its open handles are released.",
     request: [
       walletId,
       password,
-      { name: 'new_wallet_password', kind: text, about: 'The new password; absent is the blank password' },
+      { name: 'new_wallet_password', kind: text, about: 'The new password; blank if absent' },
     ],
     response: [],
     responseName: 'ChangeWalletPasswordResponse',
@@ -74,7 +73,7 @@ export const extraOperations = {
     method: 'POST',
     path: `${extraPrefix}/wallet/delete`,
     once: true,
-    about: 'Takes a wallet out of the daemon. Its file is kept under another name: rename it back to undo this.',
+    about: 'Removes a wallet from the daemon. The file is kept under another name: rename it back to undo this.',
     request: [walletId, password],
     response: [{ name: 'moved_to', shape: { type: 'string' } }],
     responseName: 'DeleteWalletResponse',

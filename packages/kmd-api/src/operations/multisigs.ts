@@ -20,7 +20,7 @@ export const multisigOperations = {
   ListMultisig: define({
     method: 'POST',
     path: '/v1/multisig/list',
-    about: 'Lists the multisig addresses whose preimages the wallet holds.',
+    about: 'Lists the multisig addresses whose preimages are in the wallet.',
     request: [handleToken],
     response: [addressesMember],
     responseName: 'APIV1POSTMultisigListResponse',
@@ -36,11 +36,11 @@ export const multisigOperations = {
     request: [
       handleToken,
       { name: 'multisig_version', kind: uint8, about: 'Always 1' },
-      { name: 'threshold', kind: uint8, about: 'How many signatures the address asks for' },
+      { name: 'threshold', kind: uint8, about: 'Number of signatures that the address requires' },
       {
         name: 'pks',
         kind: { type: 'list', of: publicKey, max: maxPreimageKeys, tooLong: 'multisig_too_large' },
-        about: 'The public keys of the members; their order counts',
+        about: 'The public keys of the members; their order matters',
       },
     ],
     response: [addressMember],
@@ -73,7 +73,7 @@ export const multisigOperations = {
   DeleteMultisig: define({
     method: 'DELETE',
     path: '/v1/multisig',
-    about: 'Deletes the preimage of a multisig address. Deleting one that is not there succeeds.',
+    about: 'Deletes the preimage of a multisig address. Deleting a missing preimage succeeds.',
     request: [handleToken, address, password],
     response: [],
     responseName: 'APIV1DELETEMultisigResponse',

@@ -32,10 +32,10 @@ const account = {
   members: [
     { name: 'address', shape: text },
     { name: 'micro_algos', shape: text, about: 'As decimal text' },
-    { name: 'min_micro_algos', shape: text, about: 'What must stay in the account, as decimal text' },
-    { name: 'rekeyed_to', shape: text, about: 'Whose key signs for it; blank if its own' },
+    { name: 'min_micro_algos', shape: text, about: 'Minimum balance of the account, as decimal text' },
+    { name: 'rekeyed_to', shape: text, about: 'The account whose key signs for this one; blank if its own' },
     { name: 'assets', shape: { type: 'list', of: holding } },
-    { name: 'assets_left_out', shape: count, about: 'How many it holds beyond those listed' },
+    { name: 'assets_left_out', shape: count, about: 'Number of other assets held' },
   ],
 } as const
 
@@ -47,7 +47,7 @@ const transaction = {
   members: [
     { name: 'transaction_id', shape: text },
     { name: 'state', shape: state, about: 'confirmed, pending or unknown' },
-    { name: 'round', shape: count, about: '0 unless it is confirmed' },
+    { name: 'round', shape: count, about: '0 unless confirmed' },
   ],
 } as const
 
@@ -56,7 +56,7 @@ export const nodeOperations = {
   GetNode: define({
     method: 'GET',
     path: `${extraPrefix}/node`,
-    about: 'Tells which Algorand node the daemon asks, and whether it answers.',
+    about: "Returns the daemon's Algorand node, and whether it responds.",
     request: [],
     response: [
       { name: 'is_set', shape: bool },
@@ -69,9 +69,14 @@ export const nodeOperations = {
       {
         name: 'usdc_asset_ids',
         shape: { type: 'list', of: text },
-        about: 'The assets that stand for a dollar on the network, as decimal text',
+        about: 'The dollar assets of the network, as decimal text',
       },
-      { name: 'message', shape: text, blank: true, about: 'Why it is not reachable, and what to do; blank if it is' },
+      {
+        name: 'message',
+        shape: text,
+        blank: true,
+        about: 'Why the node cannot be reached, and what to do; blank if it can',
+      },
     ],
     responseName: 'GetNodeResponse',
     access: { console: 'allowed', agent: publicData },
@@ -80,7 +85,7 @@ export const nodeOperations = {
   GetAccounts: define({
     method: 'POST',
     path: `${extraPrefix}/accounts`,
-    about: 'Tells what accounts hold, as the node knows it.',
+    about: 'Returns the balances of accounts from the node.',
     request: [
       {
         name: 'addresses',
@@ -97,7 +102,7 @@ export const nodeOperations = {
   FindTransactions: define({
     method: 'POST',
     path: `${extraPrefix}/transactions`,
-    about: 'Tells whether transactions are in the ledger, as far back as the node remembers.',
+    about: 'Returns whether transactions are in the ledger, as far back as the node keeps them.',
     request: [
       {
         name: 'transaction_ids',
@@ -108,7 +113,7 @@ export const nodeOperations = {
     response: [{ name: 'transactions', shape: { type: 'list', of: transaction } }],
     responseName: 'FindTransactionsResponse',
     errors: ['bad_transaction_id', 'too_many_transaction_ids', 'no_node', 'node_failed'],
-    access: { console: 'allowed', agent: refused('GetTransactionOutcome tells what became of a payment') },
+    access: { console: 'allowed', agent: refused('GetTransactionOutcome returns the outcome of a payment') },
     audit: 'none',
   }),
 }

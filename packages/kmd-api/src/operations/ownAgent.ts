@@ -13,7 +13,7 @@ export const ownAgentOperations = {
   GetOwnAgent: define({
     method: 'GET',
     path: `${extraPrefix}/agent`,
-    about: 'Describes the agent whose token is used, with what is left of each limit.',
+    about: 'Describes the agent whose token is used, with the remainder of each limit.',
     request: [],
     response: [agentMember, budgetMember],
     responseName: 'GetOwnAgentResponse',
@@ -27,9 +27,13 @@ export const ownAgentOperations = {
     about: 'Signs a transaction within the rules of the agent. No handle is needed.',
     request: [
       transaction,
-      { name: 'public_key', kind: publicKey, about: 'The key to sign with, where it is not the sender' },
-      { name: 'claimed_url', kind: text, about: 'What is paid for; shown to the owner as the claim of the agent' },
-      { name: 'claimed_description', kind: text, about: 'The same, in words' },
+      { name: 'public_key', kind: publicKey, about: "The key to sign with, if it is not the sender's" },
+      { name: 'claimed_url', kind: text, about: "URL of what is paid for; shown to the owner as the agent's claim" },
+      {
+        name: 'claimed_description',
+        kind: text,
+        about: "Description of what is paid for; shown to the owner as the agent's claim",
+      },
     ],
     response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
     responseName: 'SignAsAgentResponse',
@@ -40,7 +44,7 @@ export const ownAgentOperations = {
   TestOwnAgent: define({
     method: 'POST',
     path: `${extraPrefix}/agent/test`,
-    about: 'Tells which rule would decide about a transaction, without signing or counting it.',
+    about: 'Returns the rule that would decide about a transaction, without signing or counting it.',
     request: [transaction],
     response: decisionMembers,
     responseName: 'TestOwnAgentResponse',
@@ -61,7 +65,7 @@ export const ownAgentOperations = {
       {
         name: 'continue_from',
         shape: { type: 'uint', format: 'int64' },
-        about: 'The next before_number; 0 if there is no more',
+        about: 'The next before_number; 0 if there are no more records',
       },
     ],
     responseName: 'ListOwnRecordsResponse',

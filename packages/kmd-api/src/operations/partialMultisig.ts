@@ -22,7 +22,7 @@ export const maxMultisigMembers = 255
 
 const partialMultisigFields = [
   { name: 'v', wire: 'reference', kind: uint8, about: 'Always 1' },
-  { name: 'thr', wire: 'reference', kind: uint8, about: 'How many signatures the address asks for' },
+  { name: 'thr', wire: 'reference', kind: uint8, about: 'Number of signatures that the address requires' },
   {
     name: 'subsig',
     wire: 'reference',
@@ -35,13 +35,13 @@ const partialMultisigFields = [
         type: 'object',
         fields: [
           { name: 'pk', kind: publicKey, about: 'The public key of the member' },
-          { name: 's', kind: bytes64, about: 'The signature of the member, if there is one yet' },
+          { name: 's', kind: bytes64, about: 'The signature of the member, if it has signed' },
         ],
       },
     },
   },
   { name: 'Version', wire: 'documented', kind: uint8, about: 'Always 1' },
-  { name: 'Threshold', wire: 'documented', kind: uint8, about: 'How many signatures the address asks for' },
+  { name: 'Threshold', wire: 'documented', kind: uint8, about: 'Number of signatures that the address requires' },
   {
     name: 'Subsigs',
     wire: 'documented',
@@ -54,7 +54,7 @@ const partialMultisigFields = [
         type: 'object',
         fields: [
           { name: 'Key', kind: publicKey, about: 'The public key of the member' },
-          { name: 'Sig', kind: bytes64, about: 'The signature of the member, if there is one yet' },
+          { name: 'Sig', kind: bytes64, about: 'The signature of the member, if it has signed' },
         ],
       },
     },
@@ -64,5 +64,5 @@ const partialMultisigFields = [
 export const partialMultisig = {
   name: 'partial_multisig',
   kind: { type: 'object', fields: partialMultisigFields },
-  about: 'The multisig so far; absent to start one with the stored preimage',
+  about: 'The multisig signature so far; absent to start one with the stored preimage',
 } as const

@@ -7,7 +7,7 @@ import { multisigErrors, partialMultisig } from './partialMultisig.js'
 const transaction = {
   name: 'transaction',
   kind: bytes,
-  about: 'The msgpack of a transaction, not of a signed one',
+  about: 'The msgpack of an unsigned transaction',
 } as const
 
 const program = { name: 'data', kind: bytes, about: 'The compiled program' } as const
@@ -23,7 +23,7 @@ export const signOperations = {
     request: [
       handleToken,
       transaction,
-      { name: 'public_key', kind: publicKey, about: 'The key to sign with, where it is not the sender' },
+      { name: 'public_key', kind: publicKey, about: "The key to sign with, if it is not the sender's" },
       password,
     ],
     response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
@@ -36,7 +36,7 @@ export const signOperations = {
   SignProgram: define({
     method: 'POST',
     path: '/v1/program/sign',
-    about: 'Signs a program with the key of an address, so that the program may act for it.',
+    about: 'Signs a program with the key of an address, so that the program can act for the address.',
     request: [handleToken, address, program, password],
     response: [{ name: 'sig', shape: { type: 'base64' } }],
     responseName: 'APIV1POSTProgramSignResponse',
@@ -55,7 +55,7 @@ export const signOperations = {
       { name: 'public_key', kind: publicKey, about: 'The member key to sign with' },
       partialMultisig,
       password,
-      { name: 'signer', kind: publicKey, about: 'The multisig address, where the sender was rekeyed to it' },
+      { name: 'signer', kind: publicKey, about: 'The multisig address, if the sender was rekeyed to it' },
     ],
     response: [multisigMember],
     responseName: 'APIV1POSTMultisigTransactionSignResponse',

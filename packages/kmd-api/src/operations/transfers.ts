@@ -22,9 +22,9 @@ const asset = {
     { name: 'exists', shape: bool },
     { name: 'decimals', shape: count },
     { name: 'unit_name', shape: text },
-    { name: 'name', shape: text, about: 'As its creator chose it: anybody can choose any name' },
+    { name: 'name', shape: text, about: 'Chosen by the creator: any creator can choose any name' },
     { name: 'creator', shape: text },
-    { name: 'is_frozen_by_default', shape: bool, about: 'Whether an account that opts in is frozen at first' },
+    { name: 'is_frozen_by_default', shape: bool, about: 'Whether the holding of an account that opts in is frozen' },
   ],
 } as const
 
@@ -46,7 +46,7 @@ export const transferOperations = {
   GetTransactionParameters: define({
     method: 'GET',
     path: `${extraPrefix}/transaction/parameters`,
-    about: 'Returns what a new transaction needs from the network: genesis, round and fees.',
+    about: 'Returns the network parameters for a new transaction: genesis, round and fees.',
     request: [],
     response: [
       { name: 'genesis_id', shape: text, blank: true },
@@ -63,7 +63,7 @@ export const transferOperations = {
   GetAssets: define({
     method: 'POST',
     path: `${extraPrefix}/assets`,
-    about: 'Returns decimals, unit, name and creator of assets, as the node knows them.',
+    about: 'Returns decimals, unit, name and creator of assets from the node.',
     request: [
       {
         name: 'asset_ids',
@@ -80,7 +80,7 @@ export const transferOperations = {
   GetHoldings: define({
     method: 'POST',
     path: `${extraPrefix}/holdings`,
-    about: 'Tells which accounts have opted in to an asset, and how much of it they hold.',
+    about: 'Returns which accounts have opted in to an asset, and their balances.',
     request: [
       assetId,
       {
@@ -98,7 +98,7 @@ export const transferOperations = {
   SimulateTransaction: define({
     method: 'POST',
     path: `${extraPrefix}/transaction/simulate`,
-    about: 'Asks the node whether transactions would be accepted now. Those without a signature count as signed.',
+    about: 'Asks the node whether transactions would be accepted now. Unsigned transactions count as signed.',
     request: [
       {
         name: 'transaction',
@@ -109,13 +109,18 @@ export const transferOperations = {
     response: [
       { name: 'is_accepted', shape: bool },
       { name: 'reason', shape: text, blank: true, about: "The node's own text; blank if they would be accepted" },
-      { name: 'explanation', shape: text, blank: true, about: 'The reason in words; blank if they would be accepted' },
+      {
+        name: 'explanation',
+        shape: text,
+        blank: true,
+        about: 'The reason in plain text; blank if they would be accepted',
+      },
     ],
     responseName: 'SimulateTransactionResponse',
     errors: ['no_node', 'node_failed'],
     access: {
       console: 'allowed',
-      agent: refused('it works for any account, and costs the node of the owner more than a payment'),
+      agent: refused("it works for any account, and costs the owner's node more than a payment"),
     },
     audit: 'none',
   }),
@@ -123,20 +128,20 @@ export const transferOperations = {
     method: 'POST',
     path: `${extraPrefix}/devnet/fund`,
     once: true,
-    about: 'Funds an account from the faucet of the embedded devnet. Any other network has none.',
+    about: 'Funds an account from the faucet of the embedded devnet. Other networks have none.',
     request: [
       address,
-      { name: 'micro_algos', kind: ascii, about: 'As decimal text; absent is 0' },
-      { name: 'asset_id', kind: ascii, about: 'An asset to give too, as decimal text; absent is none' },
+      { name: 'micro_algos', kind: ascii, about: 'As decimal text; 0 if absent' },
+      { name: 'asset_id', kind: ascii, about: 'An asset to send as well, as decimal text; absent for none' },
       { name: 'amount', kind: ascii, about: 'In the smallest unit of the asset, as decimal text' },
     ],
     response: [
-      { name: 'micro_algos', shape: text, about: 'What the account has now, as decimal text' },
+      { name: 'micro_algos', shape: text, about: 'New balance of the account, as decimal text' },
       { name: 'round', shape: count },
     ],
     responseName: 'FundAccountResponse',
     errors: ['bad_asset_id', 'bad_amount', 'no_faucet', 'faucet_refused', 'no_node', 'node_failed'],
-    access: { console: 'allowed', agent: refused('an agent must not be able to raise what it can spend') },
+    access: { console: 'allowed', agent: refused('an agent must not be able to raise its own funds') },
     audit: 'none',
   }),
 }

@@ -70,13 +70,16 @@ export const walletOperations = {
     responseName: 'APIV1POSTWalletInitResponse',
     errors: ['too_many_handles', 'no_secure_memory', 'stopping'],
     walletFailure: 401,
-    access: { console: 'allowed', agent: allowed('its own wallet only; such a handle opens nothing by itself') },
+    access: {
+      console: 'allowed',
+      agent: allowed("its own wallet only; such a handle unlocks nothing without the agent's token"),
+    },
     audit: { event: 'wallet_unlocked', required: 'all' },
   }),
   ReleaseWalletHandleToken: define({
     method: 'POST',
     path: '/v1/wallet/release',
-    about: 'Ends a handle.',
+    about: 'Releases a handle.',
     request: [handleToken],
     response: [],
     responseName: 'APIV1POSTWalletReleaseResponse',
@@ -86,7 +89,7 @@ export const walletOperations = {
   RenewWalletHandleToken: define({
     method: 'POST',
     path: '/v1/wallet/renew',
-    about: 'Gives a handle its whole lifetime again, or what session_max_lifetime_secs leaves of it.',
+    about: 'Renews a handle for its full lifetime, or for the rest of session_max_lifetime_secs.',
     request: [handleToken],
     response: [walletHandle],
     responseName: 'APIV1POSTWalletRenewResponse',
@@ -102,7 +105,7 @@ export const walletOperations = {
     request: [
       walletId,
       password,
-      { name: 'wallet_name', kind: name, about: 'The new name: 1 to 64 bytes that no other wallet is named by' },
+      { name: 'wallet_name', kind: name, about: 'The new name: 1 to 64 bytes; no other wallet may have this name' },
     ],
     response: [{ name: 'wallet', shape: wallet }],
     responseName: 'APIV1POSTWalletRenameResponse',
@@ -114,7 +117,7 @@ export const walletOperations = {
   GetWalletInfo: define({
     method: 'POST',
     path: '/v1/wallet/info',
-    about: 'Tells which wallet a handle is for and how long it lives. Does not renew it.',
+    about: 'Returns the wallet of a handle and its remaining lifetime. Does not renew the handle.',
     request: [handleToken],
     response: [walletHandle],
     responseName: 'APIV1POSTWalletInfoResponse',

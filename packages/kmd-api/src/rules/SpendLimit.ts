@@ -53,7 +53,7 @@ export const limitHint = `write a limit ${examples}`
  * // { type: 'amount', per: 'day', assetId: 31566704n, amount: 5_000_000n }
  */
 export function parse(text: string, options: DollarOptions = {}): SpendLimit {
-  if (text.length > maxLength) throw new SpendLimitError(`a limit has at most ${maxLength} characters`)
+  if (text.length > maxLength) throw new SpendLimitError(`a limit must have at most ${maxLength} characters`)
   const [, body, payee] = /^\s*(.*?)(?:\s+to\s+(\S+))?\s*$/is.exec(text)!
   if (payee !== undefined && !Address.isValid(payee)) throw new SpendLimitError(`${quote(payee)} is not an address`)
   const { quantity, per } = splitPeriod(body!, text)

@@ -141,7 +141,7 @@ function readLimit(given: Reader): Limit {
 function readPayees(given: Reader): Rules['payees'] {
   const [allow, deny] = [given.texts('allow', bounds.payees), given.texts('deny', bounds.payees)]
   if (!given.flag('allow_all')) return { allow, deny }
-  if (allow.length > 0) given.fail('allow', 'must be absent where allow_all is true')
+  if (allow.length > 0) given.fail('allow', 'must be absent if allow_all is true')
   return { allow: 'all', deny }
 }
 

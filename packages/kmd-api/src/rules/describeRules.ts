@@ -121,7 +121,7 @@ function otherLines(rules: Rules, networkName: (network: string) => string): str
 export function ruleWarnings({ limits, payees, ask }: Rules): string[] {
   const warnings: string[] = []
   if (!limits.some((limit) => limit.type === 'amount' && limit.assetId === 0n)) {
-    warnings.push('It has no limit in ALGO, so it can sign only what others pay the fee of.')
+    warnings.push('It has no limit in ALGO, so it can sign only transactions whose fee others pay.')
   }
   if (payees.allow !== 'all' && payees.allow.length === 0 && !ask.unknownPayee) {
     warnings.push('It may not pay any address: none is listed.')

@@ -31,10 +31,10 @@ const invalid: { readonly [message: string]: object } = {
   'rules.networks must name at least one': { networks: [] },
   'rules.networks[0] must be a genesis hash': { networks: ['x'] },
   'rules.networks has the wrong type': { networks: [1] },
-  'rules.networks has a network twice': { networks: [network, network] },
+  'rules.networks contains a network twice': { networks: [network, network] },
   'rules.networks is too long, must be <= 8': { networks: few(9, network) },
   'rules.limits has the wrong type': { limits: 'all' },
-  'rules.limits must have at least one limit of an amount': { limits: [] },
+  'rules.limits must contain at least one limit on an amount': { limits: [] },
   'rules.limits is too long, must be <= 100': { limits: few(101, day) },
   'rules.limits[0] has the wrong type': { limits: ['$5/day'] },
   'rules.limits[0].per must be payment, hour, day': { limits: [{ ...day, per: 'month' }] },
@@ -44,7 +44,9 @@ const invalid: { readonly [message: string]: object } = {
   'rules.limits[0].asset_id must be a whole number': { limits: [{ ...day, asset_id: 'usdc' }] },
   'rules.limits[0].count is for limits of the type count': { limits: [{ ...day, count: 1 }] },
   'rules.limits[0].payee must be an address': { limits: [{ ...day, payee: 'me' }] },
-  'rules.limits[1] limits the same as rules.limits[0]': { limits: [day, { ...day, amount: '6' }] },
+  'rules.limits[1] restricts the same period, asset and payee as rules.limits[0]': {
+    limits: [day, { ...day, amount: '6' }],
+  },
   'rules.limits[1].per cannot be payment for a count': {
     limits: [day, { per: 'payment', network, type: 'count', count: 1 }],
   },
@@ -57,15 +59,15 @@ const invalid: { readonly [message: string]: object } = {
   'rules.limits[1].amount is for limits of the type amount': {
     limits: [day, { per: 'day', network, type: 'count', count: 1, amount: '1' }],
   },
-  '"each 0.000005 ALGO" does not bound what is spent in all': { limits: [{ ...day, per: 'payment' }] },
+  '"each 0.000005 ALGO" does not limit the total': { limits: [{ ...day, per: 'payment' }] },
   'rules.payees.allow must be absent': { payees: { allow_all: true, allow: [payee] } },
   'rules.payees.allow[0] must be an address': { payees: { allow: ['me'] } },
-  'rules.payees.deny has an address twice': { payees: { deny: [payee, payee] } },
+  'rules.payees.deny contains an address twice': { payees: { deny: [payee, payee] } },
   'rules.payees.deny is too long, must be <= 1000': { payees: { deny: few(1_001, payee) } },
   'rules.applications[0].id must not be 0': { applications: [{ network, id: '0' }] },
   'rules.opt_ins is too long, must be <= 100': { opt_ins: few(101, { network, id: '1' }) },
   'rules.opt_ins[0].network must be one of': { opt_ins: [{ network: testnet, id: '1' }] },
-  'the dollar of this network is asset': { networks: [network, testnet], dollars: [{ network: testnet, id: '1' }] },
+  'the dollar asset of this network is': { networks: [network, testnet], dollars: [{ network: testnet, id: '1' }] },
   'a network has at most one dollar': { dollars: ['1', '2'].map((id) => ({ network, id })) },
   'rules.max_fee_micro_algos must be a whole number': { max_fee_micro_algos: '-1' },
   'rules.max_fee_micro_algos must be <= 10000000': { max_fee_micro_algos: '10000001' },
@@ -117,7 +119,7 @@ test('keys and expiry are checked', () => {
   Rules.validateKeys(addresses.slice(1))
   assert.throws(() => Rules.validateKeys(addresses), { message: 'addresses is too long, must be <= 32' })
   assert.throws(() => Rules.validateKeys([]), /at least one key/)
-  assert.throws(() => Rules.validateKeys([payee, payee]), /addresses has an address twice/)
+  assert.throws(() => Rules.validateKeys([payee, payee]), /addresses contains an address twice/)
   assert.throws(() => Rules.validateKeys(['me']), /addresses\[0\] must be an address/)
   Rules.validateExpiry(undefined, 5)
   Rules.validateExpiry(6, 5)

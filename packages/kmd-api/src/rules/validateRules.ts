@@ -60,7 +60,7 @@ function checkNetworks(networks: readonly string[]): void {
       fail(`${path}[${index}]`, 'must be a genesis hash: 32 bytes in base64')
     }
   }
-  if (new Set(networks).size < networks.length) fail(path, 'has a network twice')
+  if (new Set(networks).size < networks.length) fail(path, 'contains a network twice')
 }
 
 function checkLimits(rules: Rules): void {
@@ -71,15 +71,15 @@ function checkLimits(rules: Rules): void {
     const path = `rules.limits[${index}]`
     checkLimit(path, limit, rules.networks)
     const earlier = seen.get(keyOf(limit))
-    if (earlier !== undefined) fail(path, `limits the same as rules.limits[${earlier}]`)
+    if (earlier !== undefined) fail(path, `restricts the same period, asset and payee as rules.limits[${earlier}]`)
     seen.set(keyOf(limit), index)
   }
   if (!limits.some(({ type }) => type === 'amount')) {
-    fail('rules.limits', 'must have at least one limit of an amount: without one nothing can be spent')
+    fail('rules.limits', 'must contain at least one limit on an amount: without one nothing can be spent')
   }
   for (const [index, limit] of limits.entries()) {
     if (limit.per !== 'payment' || limits.some((other) => boundsSum(other, limit))) continue
-    const message = `"${formatLimit(limit, rules.dollars)}" does not bound what is spent in all; add a limit per hour, day, week, 30days or total`
+    const message = `"${formatLimit(limit, rules.dollars)}" does not limit the total; add a limit per hour, day, week, 30days or total`
     throw new RulesError(`rules.limits[${index}]`, message)
   }
 }
@@ -103,10 +103,10 @@ function checkDollars(dollars: readonly NetworkItem[], networks: readonly string
   checkItems(path, dollars, networks, bounds.networks)
   for (const [index, { network, id }] of dollars.entries()) {
     const known = publicDollar(network) ?? id
-    if (known !== id) throw new RulesError(`${path}[${index}].id`, `the dollar of this network is asset ${known}`)
+    if (known !== id) throw new RulesError(`${path}[${index}].id`, `the dollar asset of this network is ${known}`)
   }
   if (new Set(dollars.map(({ network }) => network)).size !== dollars.length) {
-    throw new RulesError(path, 'a network has at most one dollar')
+    throw new RulesError(path, 'a network has at most one dollar asset')
   }
 }
 
@@ -127,7 +127,7 @@ function checkItems(
 function checkAddresses(path: string, addresses: readonly string[], max: number): void {
   checkLength(path, addresses, max)
   for (const [index, address] of addresses.entries()) checkAddress(`${path}[${index}]`, address)
-  if (new Set(addresses).size < addresses.length) fail(path, 'has an address twice')
+  if (new Set(addresses).size < addresses.length) fail(path, 'contains an address twice')
 }
 
 function checkAddress(path: string, address: string): void {

@@ -26,16 +26,16 @@ async function firstLine(dataDir: string, name: string): Promise<string> {
   })
   const [line = ''] = text.split('\n', 1)
   if (line !== '') return line
-  const message = `${name} in ${dataDir} is empty: the daemon is just starting, or was cut short. Try again, or restart it`
+  const message = `${name} in ${dataDir} is empty: the daemon is just starting, or its start was interrupted. Try again, or restart the daemon`
   throw new KmdClientError('data_directory_unreadable', message, { operation: 'connect' })
 }
 
 function notRunning(dataDir: string, name: string, cause: unknown): KmdClientError {
-  const message = `${name} does not exist: no daemon runs in ${dataDir}. Start one, or check the directory`
+  const message = `no key daemon is running in ${dataDir}: ${name} does not exist. Start one, or check the directory`
   return new KmdClientError('daemon_not_running', message, { operation: 'connect', cause })
 }
 
 function unreadable(dataDir: string, name: string, cause: NodeJS.ErrnoException): KmdClientError {
-  const message = `${name} in ${dataDir} cannot be read (${cause.code}). Run as the user of the daemon`
+  const message = `${name} in ${dataDir} cannot be read (${cause.code}). Run as the daemon's user`
   return new KmdClientError('data_directory_unreadable', message, { operation: 'connect', cause })
 }

@@ -6,7 +6,7 @@ export async function readDataDirectory(
   _dataDir: string,
   _token?: string,
 ): Promise<{ address: string; token: string }> {
-  const message = 'a data directory can be read on Node only; pass { address, token } to Kmd.connect instead'
+  const message = 'only Node can read a data directory; pass { address, token } to Kmd.connect instead'
   throw new KmdClientError('data_directory_unsupported', message, { operation: 'connect' })
 }
 

@@ -134,11 +134,11 @@ function foreign(dataDir: string, uid: User): Doubt {
 }
 
 function stale(dataDir: string): Doubt {
-  const message = `no daemon runs in ${dataDir}: its kmd.net was left behind, and another program uses that address`
+  const message = `no key daemon is running in ${dataDir}: its kmd.net was left behind, and another program uses that address`
   return { reason: 'stale', message }
 }
 
 function unproven(dataDir: string): Doubt {
-  const message = `this system does not tell whether the daemon of ${dataDir} listens at the address in kmd.net`
+  const message = `this system cannot determine whether the daemon of ${dataDir} listens at the address in kmd.net`
   return { reason: 'unproven', message }
 }

@@ -29,7 +29,7 @@ export function createDaemonTransport(examine: Examine | undefined, fetch?: Fetc
   return {
     send: async ({ once, repeatable, ...request }) => {
       if (request.server.socketPath !== undefined && !transport.hasUnixSockets) {
-        const message = 'a Unix socket can be used on Node only, and not with a fetch of your own'
+        const message = 'a Unix socket requires Node, and cannot be used with a custom fetch'
         throw new KmdClientError('invalid_argument', message, { operation: 'connect' })
       }
       // A request that must not be repeated gets a new connection, which no earlier response has used.

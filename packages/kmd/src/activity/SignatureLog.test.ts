@@ -148,7 +148,7 @@ test('programs are recorded by address, with the account that they may act for',
     ...{ receiver: '', amount: 0n, assetId: 0n, feeMicroAlgos: 0n },
     warnings: first!.facts.warnings,
   })
-  assert.match(first!.facts.warnings[0]!, new RegExp(`sign for ${address(5)} what the program allows`))
+  assert.match(first!.facts.warnings[0]!, new RegExp(`sign for ${address(5)} whatever the program allows`))
   assert.equal(first!.isMultisig, true)
 })
 

@@ -182,7 +182,7 @@ function factsOfProgram(hashAndAccount: Uint8Array): Facts {
     ...{ transactionId: '', program: Address.encode(hashAndAccount.subarray(0, 32)), type: 'program', sender },
     ...{ receiver: '', amount: 0n, assetId: 0n, feeMicroAlgos: 0n },
     warnings: [
-      `Everyone who has the program and the signature can sign for ${sender} what the program allows, until the account is rekeyed.`,
+      `Anyone who has the program and the signature can sign for ${sender} whatever the program allows, until the account is rekeyed.`,
     ],
   }
 }

@@ -179,7 +179,7 @@ function readRow(row: Row, keys: ReadonlyMap<string, Buffer>): StoredAgent {
     }
     return { number: row.number, agent, verifier: Buffer.from(row.verifier), keys }
   } catch (error) {
-    const message = `latchkey_state.db cannot be used: agent ${row.number} in it is damaged. It was not changed`
+    const message = `latchkey_state.db cannot be used: its record of agent ${row.number} is damaged. The file was not changed`
     throw new KmdError('state_not_written', { message, cause: error })
   }
 }

@@ -216,7 +216,7 @@ export class Agents implements AgentsApi {
     const { addresses } = this.#requireNotEnded(agentId).agent
     const given = new Set(keys.map(({ address }) => address))
     if (given.size !== addresses.length || addresses.some((address) => !given.has(address))) {
-      throw new KmdError('bad_agent', { message: 'another token needs the same keys' })
+      throw new KmdError('bad_agent', { message: 'a new token needs the same keys as the old one' })
     }
     const { token, ...parts } = AgentToken.create(agentId)
     const sealed = sealAll(keys, parts)
@@ -433,11 +433,11 @@ export class Agents implements AgentsApi {
 const sealingKeyLength = 32
 /** The maximum number of pieces in one run. */
 const prunedPieces = 20
-const replaced = 'this token was replaced by another one for the same agent'
+const replaced = 'this token was replaced by a newer one for the same agent'
 
 /** A wallet that cannot be read now is checked again later. Until then, nothing is signed for its agents. */
 function ignoreUnreadable(error: unknown): void {
-  if (error instanceof KmdError && error.code === 'state_not_written') throw error
+  if (!(error instanceof KmdError) || error.code === 'state_not_written') throw error
 }
 
 function isExpired({ expiresAtMs }: Agent, nowMs: number): boolean {
@@ -453,7 +453,7 @@ function sealAll(
   try {
     const sealed = keys.map(({ address, privateKey }): [string, Buffer] => {
       if (Buffer.compare(privateKey.subarray(32), Address.decode(address)) !== 0) {
-        throw new KmdError('bad_agent', { message: 'a private key is not that of its address' })
+        throw new KmdError('bad_agent', { message: 'a private key does not belong to its address' })
       }
       return [address, SealedKeys.seal(privateKey, sealingKey)]
     })

@@ -132,7 +132,7 @@ function findForbidden(fields: Fields): AgentRefusal | undefined {
   const type = fields.type as Type
   if (!everyType.includes(type)) {
     const shown = /^[a-z]{1,7}$/.test(type) ? type : 'unknown'
-    return forbid('only pay and axfer', `An agent may not sign transactions of the type ${shown}.`)
+    return forbid('only pay and axfer', `An agent may not sign transactions of type ${shown}.`)
   }
   for (const name of Object.keys(fields)) {
     const use: FieldUse = Object.hasOwn(fieldUses, name) ? fieldUses[name as keyof Fields] : never

@@ -34,7 +34,7 @@ export function sign(sealed: Uint8Array, key: Uint8Array, publicKey: Uint8Array,
       sealed.length === sealedLength &&
       sodium.crypto_secretbox_open_easy(opened, sealed.subarray(nonceLength), sealed.subarray(0, nonceLength), key)
     if (!isOpen || Buffer.compare(opened.subarray(Ed25519.seedLength), publicKey) !== 0) {
-      throw new KmdError('agent_ended', { message: 'the sealed key of this agent does not open: it was damaged' })
+      throw new KmdError('agent_ended', { message: "this agent's sealed key cannot be opened: it is damaged" })
     }
     return Ed25519.sign(message, opened)
   } finally {

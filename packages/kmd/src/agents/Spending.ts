@@ -310,7 +310,7 @@ const tooLarge: AgentRefusal = {
   code: 'agent_limit_exceeded',
   rule: 'no such amount',
   ...{ unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined },
-  message: 'The amounts of this agent can no longer be counted.',
+  message: "This agent's total spending exceeds the maximum integer, so it can no longer be counted.",
 }
 
 function signatureOf({ agent }: StoredAgent, request: SpendingRequest, leftOut: number): AuditEvents.Signature {

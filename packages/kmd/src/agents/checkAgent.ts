@@ -25,7 +25,7 @@ export function readName(given: Uint8Array): string {
 
 /** Returns the name as stored: 1 to 64 visible characters, like labels of addresses. @throws KmdError `bad_agent` */
 export function checkName(name: string): string {
-  const message = 'name must have 1 to 64 characters, none of them invisible, and be no address'
+  const message = 'name must have 1 to 64 visible characters, and must not be an address'
   const label = Label.normalize(name)
   if (label === undefined) throw new KmdError('bad_agent', { message })
   return label

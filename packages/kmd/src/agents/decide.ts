@@ -204,15 +204,15 @@ function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars
 function askRefusals({ kind, network, assetId, amount }: Facts, { ask, dollars }: Rules): Soft[] {
   if (kind !== 'payment') {
     if (!ask.otherTypes) return []
-    const what = kind === 'opt_in' ? 'An opt-in' : 'A call of an application'
-    const message = `${what} needs the approval of the owner.`
+    const what = kind === 'opt_in' ? 'An opt-in' : 'An application call'
+    const message = `${what} needs the owner's approval.`
     return [{ asks: true, refusal: plain('agent_approval_required', 'ask other-types', message) }]
   }
   const above = ask.above.filter((one) => one.network === network && one.assetId === assetId && amount > one.amount)
   const asset = { network, id: assetId }
   return above.map((one) => {
     const most = formatAmount(one, dollars)
-    const message = `A payment above ${most} needs the approval of the owner.`
+    const message = `A payment above ${most} needs the owner's approval.`
     const refusal = plain('agent_approval_required', `ask above ${most}`, message)
     return { asks: true, refusal: { ...refusal, unit: assetUnit(asset, dollars), asked: amount, left: one.amount } }
   })

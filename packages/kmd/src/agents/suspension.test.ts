@@ -46,7 +46,7 @@ test('an older state database suspends agents until the owner confirms, even acr
   assert.equal(state.agents.find(id).state, 'suspended')
   assert.match(
     state.agents.find(id).suspendedReason ?? '',
-    /it ended with record 2, and with 3 by its copy of the head/,
+    /it ends with record 2, but its copy of the head names record 3/,
   )
   assert.equal(state.agents.budget(id)[0]!.used, 50n, 'nothing was counted')
   await state.close()

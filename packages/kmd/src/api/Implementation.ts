@@ -16,7 +16,7 @@ type Run<Id extends OperationId, C> = (
   caller: C,
 ) => OutputOf<Id> | Promise<OutputOf<Id>>
 
-/** What the audit log says about an operation. */
+/** Builds the audit record of an operation. */
 export type AuditFunctions<Input, Output> = {
   /** Describes the subject of the operation; runs before it. */
   readonly subject: (context: Context, input: Input) => Subject | Promise<Subject>

@@ -141,7 +141,7 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
     OpenConsole: {
       valid: { ticket: app.tickets.create() },
       faults: [
-        [{ ticket: 'nonsense' }, 401, 'this link to the console was used already or is too old; run: latchkey console'],
+        [{ ticket: 'nonsense' }, 401, 'this console link was already used or has expired; run: latchkey console'],
       ],
     },
     CloseConsole: { valid: {}, faults: [] },
@@ -164,7 +164,7 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
       valid: { address, label: 'mine' },
       faults: [
         noAddress,
-        [{ label: 'a\u202eb' }, 400, 'a label has 1 to 64 characters, none of them invisible, and is no address'],
+        [{ label: 'a\u202eb' }, 400, 'a label must have 1 to 64 visible characters, and must not be an address'],
         [{ label: 'Theirs' }, 400, 'another address has this label'],
       ],
     },
@@ -212,10 +212,10 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
       valid: { events: ['wallet_unlocked'], actor: 'owner', wallet: id, text: 'unlocked', count: 3 },
       faults: [
         [{ events: Array(99).fill('nonsense') }, 400, 'the audit log query is invalid'],
-        [{ events: ['nonsense'] }, 400, 'there is no event nonsense'],
-        [{ count: 1001 }, 400, 'count is 1000 at most'],
+        [{ events: ['nonsense'] }, 400, 'unknown event nonsense'],
+        [{ count: 1001 }, 400, 'count must be <= 1000'],
         noAddress,
-        [{ text: 'x'.repeat(257) }, 400, 'actor and text have 256 bytes at most'],
+        [{ text: 'x'.repeat(257) }, 400, 'actor and text must be <= 256 bytes'],
       ],
     },
     VerifyAudit: { valid: {}, faults: [] },

@@ -117,21 +117,21 @@ const badRequests: { [member: string]: object } = {
   'name must have 1 to 64': { name: stranger },
   'addresses must name': { addresses: [] },
   'addresses[0] must be an address': { addresses: ['nonsense'] },
-  'addresses has an address twice': { addresses: [stranger, stranger] },
+  'addresses contains an address twice': { addresses: [stranger, stranger] },
   'addresses is too long': { addresses: Array(33).fill(stranger) },
   'expires_at_ms is in the past': { expires_at_ms: 1 },
   'expires_at_ms is too late': { expires_at_ms: Number.MAX_SAFE_INTEGER },
   'rules.networks must name': { rules: {} },
   'rules.networks[0] must be': { rules: { ...rules, networks: ['AAAA'] } },
   'rules.networks[0] must be a genesis hash': { rules: { ...rules, networks: [`${network.slice(0, -2)}x=`] } },
-  'rules.networks has': { rules: { ...rules, networks: [network, network] } },
+  'rules.networks contains': { rules: { ...rules, networks: [network, network] } },
   'rules.networks is too long': { rules: { ...rules, networks: Array(9).fill(network) } },
-  'rules.limits must have': { rules: { ...rules, limits: [] } },
-  'rules.limits must have at least one': {
+  'rules.limits must contain': { rules: { ...rules, limits: [] } },
+  'rules.limits must contain at least one limit on an amount': {
     rules: { ...rules, limits: [{ per: 'day', network, type: 'count', count: 1 }] },
   },
   'rules.limits is too long': { rules: { ...rules, limits: Array(101).fill(limit) } },
-  'rules.limits[1] limits the same as rules.limits[0]': {
+  'rules.limits[1] restricts the same period, asset and payee as rules.limits[0]': {
     rules: { ...rules, limits: [limit, { ...limit, amount: '1' }] },
   },
   'rules.limits[0].per must be': { rules: { ...rules, limits: [{ ...limit, per: 'year' }] } },
@@ -163,7 +163,7 @@ const badRequests: { [member: string]: object } = {
   'rules.dollars[0].id must not': { rules: { ...rules, dollars: [{ network, id: '0' }] } },
   'rules.dollars is too long': { rules: { ...rules, dollars: Array(9).fill({ network, id: '1' }) } },
   'a network has at most one dollar': { rules: { ...rules, dollars: ['1', '2'].map((id) => ({ network, id })) } },
-  'the dollar of this network is asset 10458941': {
+  'the dollar asset of this network is 10458941': {
     rules: { ...rules, networks: [network, testnet], dollars: [{ network: testnet, id: '1' }] },
   },
   'rules.max_fee_micro_algos must be': { rules: { ...rules, max_fee_micro_algos: 'low' } },
@@ -203,7 +203,7 @@ test('the wallet, its password and its keys must be correct', async (t) => {
   assert.deepEqual(codeOf(await create({ wallet_password: 'wrong' })), [400, 'wrong_password'])
   const missing = await create({ addresses: [stranger] })
   assert.deepEqual(codeOf(missing), [400, 'key_not_found'])
-  assert.equal(missing.json.message, `${stranger} is no key of this wallet`)
+  assert.equal(missing.json.message, `${stranger} is not a key of this wallet`)
   assert.equal((await create()).status, 200)
   assert.deepEqual(codeOf(await create()), [400, 'agent_name_taken'])
   assert.deepEqual(codeOf(await create({ name: 'SHOPPER' })), [400, 'agent_name_taken'])

@@ -165,6 +165,6 @@ function exportKey(wallet: UnlockedWallet, address: string): GrantedKey {
     return { address, privateKey: wallet.exportKey(Address.decode(address)) }
   } catch (error) {
     if (!(error instanceof KmdError) || error.code !== 'key_not_found') throw error
-    throw new KmdError('key_not_found', { message: `${address} is no key of this wallet`, cause: error })
+    throw new KmdError('key_not_found', { message: `${address} is not a key of this wallet`, cause: error })
   }
 }

@@ -45,7 +45,7 @@ export function readTransaction(given: Uint8Array): Transaction.Canonical {
   const [member, ...others] = readTransactions(given)
   if (member === undefined || others.length > 0) {
     throw new KmdError('bad_transaction', {
-      message: 'send one transaction: the members of a group are decided one by one',
+      message: 'send one transaction: each member of a group is decided separately',
     })
   }
   return { bytes: member.bytes, sender: member.transaction.snd }

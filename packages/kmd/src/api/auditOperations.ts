@@ -42,7 +42,7 @@ export const auditOperations = {
   PrepareAnchor: {
     run: ({ audit }) => {
       const head = audit.head()
-      if (head.number === 0) throw new KmdError('bad_audit_query', { message: 'the audit log has no record yet' })
+      if (head.number === 0) throw new KmdError('bad_audit_query', { message: 'the audit log has no records yet' })
       return { number: head.number, hash: hex(head.hash), note: AnchorNote.write(head) }
     },
   },
@@ -73,11 +73,11 @@ export const auditOperations = {
 function readQuery(input: InputOf<'SearchAudit'>): Query {
   const bad = (message: string): KmdError => new KmdError('bad_audit_query', { message })
   const unknown = input.events.find((event) => !eventNames.some((name) => name === event))
-  if (unknown !== undefined) throw bad(`there is no event ${unknown.slice(0, 64)}`)
-  if (input.count > mostRecords) throw bad(`count is ${mostRecords} at most`)
+  if (unknown !== undefined) throw bad(`unknown event ${unknown.slice(0, 64)}`)
+  if (input.count > mostRecords) throw bad(`count must be <= ${mostRecords}`)
   if (input.address !== '' && !Address.isValid(input.address)) throw new KmdError('bad_address')
   const tooLong = [input.actor, input.text].some(({ length }) => length > mostTextBytes)
-  if (tooLong) throw bad(`actor and text have ${mostTextBytes} bytes at most`)
+  if (tooLong) throw bad(`actor and text must be <= ${mostTextBytes} bytes`)
   const given = (value: string | Buffer): string | undefined => (value.length === 0 ? undefined : value.toString())
   const positive = (value: number): number | undefined => (value === 0 ? undefined : value)
   return {

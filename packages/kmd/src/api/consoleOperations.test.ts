@@ -24,7 +24,7 @@ for (const wire of wires) {
     assert.match(opened.json.session_token, /^[A-Za-z0-9_-]{43}$/)
     const again = await open(app, ticketIn(link.path))
     assert.equal(again.status, 401)
-    assert.match(again.json.message, /^this link to the console was used already or is too old/)
+    assert.match(again.json.message, /^this console link was already used or has expired/)
 
     const headers = { 'x-kmd-api-token': opened.json.session_token }
     assert.equal((await app.request('GET', '/v1/wallets', { headers })).status, 200)

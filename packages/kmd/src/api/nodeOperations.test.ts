@@ -60,7 +60,8 @@ test('GetNode reports that no node is set, and why a node is unreachable', async
   const unset = (await none.request('GET', '/latchkey/v1/node')).json
   assert.deepEqual(unset, { error: false, message: noNode, is_set: false, is_reachable: false, ...blank })
   const app = createApp(t, { wire: 'documented', node: down })
-  const message = 'the node at http://n cannot be reached. Check that the node runs and that this is its address.'
+  const message =
+    'the node at http://n cannot be reached. Check that the node is running and that the address is right.'
   const unreachable = (await app.request('GET', '/latchkey/v1/node')).json
   assert.deepEqual(unreachable, { error: false, message, is_set: true, is_reachable: false, ...blank })
   const reference = createApp(t, { node: down })
@@ -90,7 +91,8 @@ test('FindTransactions returns states in the order of the request', async (t) =>
 })
 
 test('an unreachable node fails GetAccounts and FindTransactions, and is not logged', async (t) => {
-  const message = 'the node at http://n cannot be reached. Check that the node runs and that this is its address.'
+  const message =
+    'the node at http://n cannot be reached. Check that the node is running and that the address is right.'
   for (const [app, expected] of [
     [createApp(t), noNode],
     [createApp(t, { node: down }), message],

@@ -36,7 +36,7 @@ export const ownAgentOperations = {
     runAsAgent: async (context, input, caller) => {
       const { agentId } = caller.agent
       if (input.count > mostRecords) {
-        throw new KmdError('bad_audit_query', { message: `count is ${mostRecords} at most` })
+        throw new KmdError('bad_audit_query', { message: `count must be <= ${mostRecords}` })
       }
       const beforeNumber = input.before_number === 0 ? undefined : input.before_number
       return describeHistory(context, { agent: agentId, beforeNumber, count: input.count || defaultRecords })

@@ -60,7 +60,7 @@ async function toSubmitted(algod: NodeClient, id: string, result: SubmitResult):
   const { reason, isAmbiguous } = result
   if (result.type === 'unanswered') {
     const explanation = isAmbiguous
-      ? 'The node did not answer. The transaction may have reached it.'
+      ? 'The node did not respond. The transaction may have reached it.'
       : 'The node could not be reached. The transaction was not sent.'
     return { ...submitted, state: isAmbiguous ? 'unknown' : 'not_sent', reason, explanation }
   }

@@ -147,9 +147,9 @@ test('a devnet is asked once for its identity, and again after its ledger change
 })
 
 test("the faucet's refusal keeps its reason", async (t) => {
-  const fund = () => Promise.reject(new AlgodError('rejected', 'the faucet has no Algos left'))
+  const fund = () => Promise.reject(new AlgodError('rejected', 'the faucet has no ALGO left'))
   const app = createApp(t, { node: { ...devnet, fund } })
   const { status, headers, json } = await app.post('/latchkey/v1/devnet/fund', { address: alice, micro_algos: '1' })
   assert.deepEqual([status, headers.get('latchkey-error')], [400, 'faucet_refused'])
-  assert.match(json.message, /no Algos left/)
+  assert.match(json.message, /no ALGO left/)
 })

@@ -117,7 +117,7 @@ export class ChainCheck {
     if (record.length > maxRecordBytes) return altered(number)
     if (!hashOf({ number, atMs, previous, record }).equals(hash)) return altered(number)
     if (Buffer.compare(previous, this.#head.hash) !== 0) return brokenLink(number)
-    if (atMs < this.#atMs) return altered(number, 'its time is before that of the record before it')
+    if (atMs < this.#atMs) return altered(number, 'its time is earlier than that of the previous record')
     this.#head = { number, hash }
     this.#atMs = atMs
     return this.#checkContent(number, record, row.agent) ?? this.#checkNoted(number, hash)
@@ -129,7 +129,7 @@ export class ChainCheck {
     for (const checkpoint of this.#checkpoints.values()) {
       const later = checkpoint.find((one) => one.number > number)
       if (later === undefined) continue
-      const message = `the log ends with record ${number}, and ${later.source} says that there was record ${later.number}`
+      const message = `the log ends with record ${number}, but ${later.source} names record ${later.number}`
       return { type: 'truncated', number: number + 1, message }
     }
     return undefined
@@ -139,11 +139,11 @@ export class ChainCheck {
     const event = parse(Buffer.from(record.buffer, record.byteOffset, record.length).toString('utf8'))
     if (event === undefined) return altered(number, 'it is not a record')
     // Searches use this column, so a wrong value would hide a record from them.
-    if ((agentOf(event) ?? null) !== agent) return altered(number, 'it is filed under another agent')
+    if ((agentOf(event) ?? null) !== agent) return altered(number, 'its agent column names another agent')
     const { detail = {} } = event
     const text = (name: string): string => (typeof detail[name] === 'string' ? detail[name] : '')
     if (event.event === 'log_damaged') {
-      const message = `record ${number} says that the log was damaged before it: ${text('reason')}`
+      const message = `record ${number} reports earlier damage to the log: ${text('reason')}`
       return { type: 'damage_recorded', number, message }
     }
     if (event.event !== 'log_anchored' || this.anchors.length >= maxAnchors) return undefined
@@ -161,12 +161,12 @@ export class ChainCheck {
 }
 
 export function replaced(number: number, source: string): Problem {
-  const message = `record ${number} is not the one that ${source} was made of: it, or records before it, were replaced`
+  const message = `record ${number} does not match ${source}: this record or an earlier one was replaced`
   return { type: 'replaced', number, message }
 }
 
-function altered(number: number, why = 'its content is not what its hash says'): Problem {
-  return { type: 'altered', number, message: `record ${number} was altered, or is not where it was written: ${why}` }
+function altered(number: number, why = 'its content does not match its hash'): Problem {
+  return { type: 'altered', number, message: `record ${number} was altered or moved: ${why}` }
 }
 
 function missing(expected: number, found: number): Problem {
@@ -175,11 +175,11 @@ function missing(expected: number, found: number): Problem {
 }
 
 function brokenLink(number: number): Problem {
-  const before = number === 1 ? 'is not a first record' : `does not follow record ${number - 1}`
+  const before = number === 1 ? 'is not the first record' : `does not follow record ${number - 1}`
   return {
     type: 'broken_link',
     number,
-    message: `record ${number} ${before}: one was inserted, replaced, moved or taken away`,
+    message: `record ${number} ${before}: a record was inserted, replaced, moved or removed`,
   }
 }
 

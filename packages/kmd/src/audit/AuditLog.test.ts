@@ -123,11 +123,11 @@ test('untrusted texts are bounded, and a record is read back as hashed', async (
 test('records missing at the end when the daemon starts are recorded as missing', async (t) => {
   const damages: [name: string, damage: (directory: string) => void][] = [
     [
-      'it ended with record 3, and with 5 by the table',
+      'it ends with record 3, but the table audit_head names record 5',
       (directory) => sql(directory, 'DELETE FROM audit WHERE number > 3'),
     ],
     [
-      'it ended with record 3, and with 5 by its copy',
+      'it ends with record 3, but its copy of the head names record 5',
       (directory) => {
         sql(directory, 'DELETE FROM audit WHERE number > 3')
         sql(directory, 'UPDATE audit_head SET number = 3, hash = (SELECT hash FROM audit WHERE number = 3)')
@@ -135,7 +135,10 @@ test('records missing at the end when the daemon starts are recorded as missing'
     ],
     ['its copy of the head is missing', (directory) => rmSync(join(directory, HeadCopy.fileName))],
     ['its copy of the head is damaged', (directory) => writeFileSync(join(directory, HeadCopy.fileName), 'nothing')],
-    ['it ended with record 0, and with 5 by its copy', (directory) => rmSync(join(directory, 'latchkey_state.db'))],
+    [
+      'it ends with record 0, but its copy of the head names record 5',
+      (directory) => rmSync(join(directory, 'latchkey_state.db')),
+    ],
   ]
   for (const [reason, damage] of damages) {
     const directory = temporaryDirectory(t)

@@ -232,16 +232,17 @@ export class AuditLog {
 
   #difference(noted: Head, source: string, isExact: boolean): string | undefined {
     const last = this.#head!
-    if (noted.number > last.number) return `it ended with record ${last.number}, and with ${noted.number} by ${source}`
+    if (noted.number > last.number)
+      return `it ends with record ${last.number}, but ${source} names record ${noted.number}`
     if (isExact && noted.number < last.number) {
-      return `it ended with record ${last.number}, and with ${noted.number} by ${source}`
+      return `it ends with record ${last.number}, but ${source} names record ${noted.number}`
     }
     if (noted.number === 0) return undefined
     const found = this.#database.statement('SELECT hash FROM audit WHERE number = ?').get(noted.number) as
       | { hash: Uint8Array }
       | undefined
     const isSame = found !== undefined && Buffer.compare(found.hash, noted.hash) === 0
-    return isSame ? undefined : `record ${noted.number} was another one by ${source}`
+    return isSame ? undefined : `record ${noted.number} does not match ${source}`
   }
 }
 

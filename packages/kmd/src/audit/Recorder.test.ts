@@ -62,6 +62,25 @@ test('a deletion is recorded even if its subject could not be determined', async
   assert.equal((await recordsOf(app)).at(-1)!.event, 'wallet_deleted')
 })
 
+test('a defect in the state database is reported with its cause, not as a log that cannot be written', async (t) => {
+  const { app, id, held, address } = await prepare(t)
+  const { audit } = app.context
+  const requests = [
+    ['POST', '/v1/key/export', { ...held, ...password, address }, 'ExportKey'],
+    ['DELETE', '/v1/key', { ...held, ...password, address }, 'DeleteKey'],
+    ['POST', '/latchkey/v1/wallet/delete', { wallet_id: id, ...password }, 'DeleteWallet'],
+  ] as const
+  const change = t.mock.method(audit, 'change', () => Promise.reject(new TypeError('event is undefined')))
+  const probe = t.mock.method(audit, 'probe', () => Promise.reject(new TypeError('event is undefined')))
+  for (const [method, path, body, operation] of requests) {
+    const { status, headers } = await app.request(method, path, { body })
+    assert.deepEqual([path, status, headers.get('latchkey-error')], [path, 500, 'internal'])
+    assert.equal(app.failures.at(-1), `${operation}: TypeError: event is undefined`)
+  }
+  for (const { mock } of [change, probe]) mock.restore()
+  assert.deepEqual((await app.post('/v1/key/list', held)).json.addresses, [address])
+})
+
 test('the owner can work without a log, and the log later states how many records it missed', async (t) => {
   const { app, id, held, transaction } = await prepare(t)
   const release = block(app)

@@ -71,15 +71,9 @@ export class Recorder {
   async perform(recording: Recording, operation: Operation, input: Members, caller: OwnerCaller): Promise<Members> {
     const { context, log } = this.#options
     const isRequired = recording.required === 'always' || this.#mode === 'all'
-    let subject: Partial<AuditEvent> = {}
-    try {
-      subject = (await operation.record?.subject(context, input)) ?? {}
-      if (isRequired && recording.isChange) await log.probe()
-    } catch (error) {
-      if (error instanceof KmdError && error.code === 'state_not_written') throw error
-      // The request names something that does not exist, and the operation reports the error. If the operation succeeds
-      // anyway, it is recorded without a subject.
-    }
+    const found = await this.#subject(operation, input)
+    if (found !== undefined && isRequired && recording.isChange) await log.probe()
+    const subject = found ?? {}
     const output = await operation.run(context, input, caller)
     const result = operation.record?.result?.(input, output) ?? {}
     const event = {
@@ -97,6 +91,19 @@ export class Recorder {
       if (isRequired) throw this.#takeBack(recording, operation, output, error)
     }
     return output
+  }
+
+  /**
+   * Undefined if it could not be determined: the request names something that does not exist, and the operation reports
+   * the error. If the operation succeeds anyway, it is recorded without a subject.
+   */
+  async #subject({ record }: Operation, input: Members): Promise<Partial<AuditEvent> | undefined> {
+    try {
+      return (await record?.subject(this.#options.context, input)) ?? {}
+    } catch (error) {
+      if (error instanceof KmdError && error.code === 'state_not_written') throw error
+      return undefined
+    }
   }
 
   /** Records a wrong password, with the request's operation. */
@@ -195,10 +202,10 @@ export class Recorder {
     }, retryMs).unref()
   }
 
-  #takeBack({ isChange }: Recording, { record }: Operation, output: Members, cause: unknown): KmdError {
+  #takeBack({ isChange }: Recording, { record }: Operation, output: Members, cause: unknown): unknown {
     for (const value of Object.values(output)) if (value instanceof Uint8Array) value.fill(0)
     record?.undo?.(this.#options.context, output)
-    if (!isChange) return new KmdError('state_not_written', { cause })
+    if (!isChange) return cause instanceof KmdError ? new KmdError('state_not_written', { cause }) : cause
     return new KmdError('state_not_written', {
       message: 'the operation succeeded, but its audit record could not be written',
       cause,

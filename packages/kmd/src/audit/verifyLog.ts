@@ -80,7 +80,7 @@ function checkTable(reader: LogReader): Problem | undefined {
   const found = reader.statement("SELECT type FROM sqlite_schema WHERE name IN ('audit', 'audit_head')").all()
   const isTables = found.length === 2 && found.every((entry) => (entry as { type: string }).type === 'table')
   if (isTables) return undefined
-  return { type: 'unreadable', number: 0, message: 'the file has no table of the audit log' }
+  return { type: 'unreadable', number: 0, message: "the file does not have the audit log's tables" }
 }
 
 async function checkRows(
@@ -108,13 +108,13 @@ async function checkRows(
 /** The table must name the last record. */
 function checkEnd(head: Head, noted: Head | undefined): Problem | undefined {
   if ((noted?.number ?? 0) === head.number) return undefined
-  const message = `the log ends with record ${head.number}, and not with ${noted?.number ?? 0} as the table audit_head says`
+  const message = `the log ends with record ${head.number}, but the table audit_head names record ${noted?.number ?? 0}`
   return { type: 'replaced', number: head.number, message }
 }
 
 function checkCopy(copy: Copy | undefined): Problem | undefined {
   if (copy !== 'missing' && copy !== 'damaged') return undefined
-  const message = `the copy of the head, latchkey_audit.head, is ${copy}: records at the end may have been taken away or replaced`
+  const message = `the copy of the head, latchkey_audit.head, is ${copy}: the last records may have been removed or replaced`
   return { type: 'truncated', number: 0, message }
 }
 

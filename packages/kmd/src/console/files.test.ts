@@ -102,7 +102,7 @@ test('the console is served only to this machine', async (t) => {
     for (const path of ['/console', '/console/', '/console/nope']) {
       const { status, json } = await app.request('GET', path, { ...local, localAddress })
       assert.equal(status, 403, `${localAddress} ${path}`)
-      assert.match(json.message, /^the console is for browsers on the machine of the daemon only/)
+      assert.match(json.message, /^the console is only for browsers on the daemon's machine/)
     }
   }
   assert.equal((await app.request('GET', '/console/', { headers: {} })).status, 403, 'by no address at all')

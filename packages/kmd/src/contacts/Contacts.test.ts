@@ -88,7 +88,7 @@ test('holds 1,000 contacts and rejects one more, but renames', (t) => {
 const damaged: { [why: string]: [content: string, message: RegExp] } = {
   'not JSON': ['{"version": 1, "contacts": [', /it is not JSON/],
   'a newer version': ['{"version": 2, "contacts": []}', /version/],
-  'no list': ['{"version": 1, "contacts": {}}', /no list/],
+  'no list': ['{"version": 1, "contacts": {}}', /does not contain a list/],
   'a wrong address': [JSON.stringify({ version: 1, contacts: [{ address: 'X', label: 'a' }] }), /address of contact 1/],
   'a label with an escape': [
     JSON.stringify({ version: 1, contacts: [{ address: alice, label: '\u001b[2J' }] }),
@@ -102,7 +102,7 @@ const damaged: { [why: string]: [content: string, message: RegExp] } = {
         { address: alice, label: 'b' },
       ],
     }),
-    /contact 2 has the address/,
+    /contact 2 has the same address/,
   ],
   'too large': [' '.repeat(1024 * 1024 + 1), /more than 1048576 bytes/],
 }

@@ -69,13 +69,13 @@ function parse(json: unknown): State {
   if (!Json.isObject(json) || json['version'] !== version) throw new Error(`its version is not ${version}`)
   const list = json['contacts']
   if (!Array.isArray(list) || list.length > maxContacts)
-    throw new Error(`it has no list of up to ${maxContacts} contacts`)
+    throw new Error(`it does not contain a list of at most ${maxContacts} contacts`)
   const contacts = list.map(parseContact)
   for (const member of ['address', 'label'] as const) {
     const values = contacts.map((contact) => (member === 'label' ? Label.comparable(contact.label) : contact.address))
     const seen = new Set<string>()
     for (const [index, value] of values.entries()) {
-      if (seen.has(value)) throw new Error(`contact ${index + 1} has the ${member} of another one`)
+      if (seen.has(value)) throw new Error(`contact ${index + 1} has the same ${member} as another contact`)
       seen.add(value)
     }
   }

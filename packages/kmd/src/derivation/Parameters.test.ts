@@ -31,9 +31,9 @@ suite('parameters', () => {
   }
 
   const tooCostly: [Partial<typeof ofDefaultWallet>, RegExp][] = [
-    [{ n: 2 ** 22, p: 1 }, /memory for one lane.*ceiling is 268435456/],
+    [{ n: 2 ** 22, p: 1 }, /memory for one lane.*maximum is 268435456/],
     [{ n: 2 ** 40, p: 1 }, /memory for one lane/],
-    [{ p: 1025 }, /units of work.*ceiling is 67108864/],
+    [{ p: 1025 }, /units of work.*maximum is 67108864/],
     [{ r: 33 }, /memory for one lane/],
     [{ n: 2, r: 1, p: 8193 }, /bytes of input to the lanes/],
     [{ keyLength: 1025 }, /bytes of key/],

@@ -57,7 +57,7 @@ export function inputBytes({ r, p }: Parameters): number {
 
 function checkCeiling(ceiling: number, value: number, what: string): void {
   if (value <= ceiling) return
-  const cause = new RangeError(`scrypt parameters ask for ${value} ${what}; the ceiling is ${ceiling}`)
+  const cause = new RangeError(`the scrypt parameters require ${value} ${what}; the maximum is ${ceiling}`)
   throw new KmdError('scrypt_ceiling', { cause })
 }
 

@@ -221,7 +221,7 @@ function atLeastOne(name: string, value: number): number {
 }
 
 const outOfMemory =
-  'there is not enough memory to derive a key from a password: free some memory, or raise the limit of the process (ulimit -v)'
+  'there is not enough memory to derive a key from a password: free memory, or raise the process limit (ulimit -v)'
 
 function workerFailed(message: string, cause: unknown): KmdError {
   if (isOutOfMemory(cause)) return new KmdError('internal', { message: outOfMemory, cause })

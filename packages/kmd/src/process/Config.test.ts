@@ -66,7 +66,7 @@ test('every setting is read', () => {
 })
 
 test('a webhook whose traffic others could read is rejected', () => {
-  rejects(/^approval_webhook must be an https address/, () =>
+  rejects(/^approval_webhook must be an https URL/, () =>
     Config.validate(parse({ approval_webhook: 'http://owner.example/' })),
   )
   Config.validate(parse({ approval_webhook: 'http://127.0.0.1:9/' }))
@@ -95,8 +95,8 @@ const wrongTypes: [json: unknown, path: RegExp][] = [
   [{ session_lifetime_secs: '60' }, /^session_lifetime_secs/],
   [{ session_lifetime_secs: 1e300 }, /^session_lifetime_secs/],
   [{ session_max_lifetime_secs: -1 }, /^session_max_lifetime_secs must be an integer of at least 0/],
-  [{ address: 5 }, /^address must be a text/],
-  [{ allowed_origins: '*' }, /^allowed_origins must be a list of texts/],
+  [{ address: 5 }, /^address must be a string/],
+  [{ allowed_origins: '*' }, /^allowed_origins must be a list of strings/],
   [{ allowed_origins: [1] }, /^allowed_origins/],
   [{ allow_header_pna: 'true' }, /^allow_header_pna must be true or false/],
   [{ allow_header_pna: 1 }, /^allow_header_pna/],
@@ -106,11 +106,11 @@ const wrongTypes: [json: unknown, path: RegExp][] = [
   [{ wire: 'other' }, /^wire must be one of documented, reference/],
   [{ allowed_hosts: {} }, /^allowed_hosts/],
   [{ algod: 'http://127.0.0.1:8080' }, /^algod must be an object/],
-  [{ algod: { url: 8080 } }, /^algod\.url must be a text/],
+  [{ algod: { url: 8080 } }, /^algod\.url must be a string/],
   [{ algod_witnesses: { url: 'http://n' } }, /^algod_witnesses must be a list of objects/],
   [{ algod_witnesses: ['http://n'] }, /^algod_witnesses\.0 must be an object/],
-  [{ algod_witnesses: [{ url: 'http://n' }, { token: 'x' }] }, /^algod_witnesses\.1\.url must be an address/],
-  [{ algod: { url: '', token: 1 } }, /^algod\.token must be a text/],
+  [{ algod_witnesses: [{ url: 'http://n' }, { token: 'x' }] }, /^algod_witnesses\.1\.url must be a URL/],
+  [{ algod: { url: '', token: 1 } }, /^algod\.token must be a string/],
 ]
 for (const [json, path] of wrongTypes) {
   test(`rejects ${JSON.stringify(json)}`, () => rejects(path, () => parse(json)))

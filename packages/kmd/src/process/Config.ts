@@ -180,7 +180,7 @@ export function parse(text: string): Config {
 /** Removes the part of the file that V8 quotes: it may be the node's token, and the message is logged. */
 function withoutQuote(message: string): string {
   const [problem = ''] = message.split(/,? (?:\.\.\.)?"/, 1)
-  return problem === '' || message.startsWith('"') ? 'it has text where there should be a value' : problem
+  return problem === '' || message.startsWith('"') ? 'it contains text where a value is expected' : problem
 }
 
 /** The names of settings, by section. */
@@ -263,7 +263,7 @@ export function validate(config: Config): void {
     throw invalid(`algod_witnesses has too many nodes, must be <= ${maxWitnesses}`)
   }
   if (config.approvalWebhook !== '' && !isPrivate(config.approvalWebhook)) {
-    throw invalid('approval_webhook must be an https address, or an http one of this machine')
+    throw invalid('approval_webhook must be an https URL, or an http URL of this machine')
   }
 }
 
@@ -292,7 +292,7 @@ const maxWitnesses = 8
 function readWitnesses(sections: readonly Section[]): readonly NodeSetting[] {
   return sections.map((section, index) => {
     const node = readAlgod(section)
-    if (node === undefined) throw invalid(`algod_witnesses.${index}.url must be an address`)
+    if (node === undefined) throw invalid(`algod_witnesses.${index}.url must be a URL`)
     return node
   })
 }
@@ -321,7 +321,7 @@ class Section {
   }
 
   text(name: string): string | undefined {
-    return this.#value(name, 'a text', (value) => typeof value === 'string')
+    return this.#value(name, 'a string', (value) => typeof value === 'string')
   }
 
   bool(name: string): boolean | undefined {
@@ -342,7 +342,7 @@ class Section {
 
   texts(name: string): string[] | undefined {
     const isTexts = (value: unknown) => Array.isArray(value) && value.every((element) => typeof element === 'string')
-    return this.#value(name, 'a list of texts', isTexts)
+    return this.#value(name, 'a list of strings', isTexts)
   }
 
   unsignedList(name: string): number[] | undefined {

@@ -155,7 +155,9 @@ async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOpt
     return { address, unixSocket: path === '' ? undefined : path, stop, stopped }
   } catch (error) {
     const cleanUp = async (): Promise<void> => closers.close().finally(() => app.closeFiles())
-    await cleanUp().catch((failure) => log.write('error', `a failed start was not cleaned up: ${explain(failure)}`))
+    await cleanUp().catch((failure) =>
+      log.write('error', `cleaning up after a failed start failed: ${explain(failure)}`),
+    )
     throw logStartError(log, error)
   }
 }

@@ -32,8 +32,8 @@ test('settings that need no restart are applied, and the others named', (t) => {
   assert.deepEqual(
     lines.map(({ level, text }) => `${level}: ${text}`),
     [
-      'info: took over session_lifetime_secs, allowed_hosts, algod, log_level from kmd_config.json',
-      'warning: drivers.sqlite.scrypt, address, wire in kmd_config.json changed: restart the daemon to use it',
+      'info: applied session_lifetime_secs, allowed_hosts, algod, log_level from kmd_config.json',
+      'warning: drivers.sqlite.scrypt, address, wire changed in kmd_config.json: restart the daemon to apply it',
     ],
   )
   const again = Settings.reload(dataDir, config!)
@@ -55,7 +55,7 @@ test('a damaged, half-written, missing, huge or invalid file changes nothing and
     [{ drivers: { sqlite: { scrypt: { scrypt_n: 2 } } }, session_lifetime_secs: 7 }, /scrypt N must be at least/],
     [`{"a": "${'x'.repeat(1024 * 1024)}"}`, /longer than/],
     [{ algod: { url: 'localhost:4001' }, session_lifetime_secs: 7 }, /algod: the node must be an http or https URL/],
-    [{ algod: { url: 'http://127.0.0.1:1', token: 'a\nb' } }, /algod: the token of the node has characters/],
+    [{ algod: { url: 'http://127.0.0.1:1', token: 'a\nb' } }, /algod: the node's token has characters/],
   ]
   for (const [settings, reason] of broken) {
     write(dataDir, settings)
@@ -64,10 +64,10 @@ test('a damaged, half-written, missing, huge or invalid file changes nothing and
     assert.equal(lines.length, 1)
     assert.equal(lines[0]!.level, 'error')
     assert.match(lines[0]!.text, reason)
-    assert.match(lines[0]!.text, /^kmd_config\.json was not taken over, and the settings stay as they were: /)
+    assert.match(lines[0]!.text, /^kmd_config\.json was not applied, and the settings stay unchanged: /)
   }
   rmSync(join(dataDir, 'kmd_config.json'))
-  assert.match(Settings.reload(dataDir, current).lines[0]!.text, /it is missing; a restart uses the defaults/)
+  assert.match(Settings.reload(dataDir, current).lines[0]!.text, /the file is missing; a restart uses the defaults/)
   assert.deepEqual(Settings.reload(dataDir, Config.defaults).lines, [
     { level: 'info', text: 'there is no kmd_config.json' },
   ])
@@ -132,8 +132,8 @@ test('a running daemon applies the settings that it reads', async (t) => {
   assert.equal(await allowed(), origin)
   await daemon.stop()
   const log = readFileSync(join(dataDir, 'kmd.log'), 'utf8')
-  assert.match(log, /"msg":"took over allowed_origins, log_format from kmd_config.json"/)
-  assert.match(log, /"level":"error","msg":"kmd_config.json was not taken over/)
+  assert.match(log, /"msg":"applied allowed_origins, log_format from kmd_config.json"/)
+  assert.match(log, /"level":"error","msg":"kmd_config.json was not applied/)
 })
 
 test('a changed node is used after a reload, unless an option sets one', async (t) => {
@@ -146,7 +146,7 @@ test('a changed node is used after a reload, unless an option sets one', async (
     assert.equal(app.config.algod?.url, 'http://127.0.0.1:2')
     await app.close()
     const log = readFileSync(join(dataDir, 'kmd.log'), 'utf8')
-    const expected = node === undefined ? /took over algod from/ : /algod in kmd_config\.json changed, without effect/
+    const expected = node === undefined ? /applied algod from/ : /algod changed in kmd_config\.json without effect/
     assert.match(log, expected)
     rmSync(join(dataDir, 'kmd.log'))
   }
@@ -163,5 +163,5 @@ test('an invalid node URL changes nothing at all, and the log reports it', async
   const { status } = await app.fetch(new Request('http://b.example/versions'))
   assert.equal(status, 403)
   await app.close()
-  assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), /was not taken over.*algod: the node must be/)
+  assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), /was not applied.*algod: the node must be/)
 })

@@ -51,12 +51,10 @@ export function allowedHosts(config: Config.Config): ReadonlySet<string> {
 export function findWarnings(config: Config.Config): string[] {
   const warnings: string[] = []
   if (config.allowedOrigins.includes('*')) {
-    warnings.push(
-      'allowed_origins contains *: every web page the browser opens may talk to this daemon, if it knows the token',
-    )
+    warnings.push('allowed_origins contains *: any web page that knows the token can call this daemon')
   }
   if (config.address !== '' && !ListenAddress.parse(config.address).isLoopback) {
-    warnings.push(`address ${config.address} can be reached from other machines, without encryption`)
+    warnings.push(`address ${config.address} accepts unencrypted connections from other machines`)
   }
   return warnings
 }
@@ -136,8 +134,8 @@ function checkNodes({ algod, algodWitnesses }: Config.Config): void {
 function unread(error: unknown, current: Config.Config): Reload['lines'][number] {
   const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
   if (isMissing && current === Config.defaults) return { level: 'info', text: `there is no ${fileName}` }
-  const reason = isMissing ? 'it is missing; a restart uses the defaults' : (error as Error).message
-  return { level: 'error', text: `${fileName} was not taken over, and the settings stay as they were: ${reason}` }
+  const reason = isMissing ? 'the file is missing; a restart uses the defaults' : (error as Error).message
+  return { level: 'error', text: `${fileName} was not applied, and the settings stay unchanged: ${reason}` }
 }
 
 type Names = readonly (keyof Config.Config)[]
@@ -145,16 +143,16 @@ type Names = readonly (keyof Config.Config)[]
 const listed = (settings: Names): string => settings.map((setting) => Config.settingNames[setting].name).join(', ')
 
 function taken(settings: Names): Reload['lines'] {
-  return settings.length === 0 ? [] : [{ level: 'info', text: `took over ${listed(settings)} from ${fileName}` }]
+  return settings.length === 0 ? [] : [{ level: 'info', text: `applied ${listed(settings)} from ${fileName}` }]
 }
 
 function withoutEffect(settings: Names): Reload['lines'] {
   if (settings.length === 0) return []
-  const text = `${listed(settings)} in ${fileName} changed, without effect: an option of the daemon takes precedence`
+  const text = `${listed(settings)} changed in ${fileName} without effect: an option of the daemon takes precedence`
   return [{ level: 'warning', text }]
 }
 
 function waiting(settings: Names): Reload['lines'] {
   if (settings.length === 0) return []
-  return [{ level: 'warning', text: `${listed(settings)} in ${fileName} changed: restart the daemon to use it` }]
+  return [{ level: 'warning', text: `${listed(settings)} changed in ${fileName}: restart the daemon to apply it` }]
 }

@@ -98,7 +98,7 @@ test('follow() ignores a damaged or missing file', { timeout: 10_000 }, async (t
     log.close()
   })
   writeFileSync(Token.path(directory), 'short')
-  while (!readFileSync(join(directory, 'kmd.log'), 'utf8').includes('not taken over')) await setTimeout(10)
+  while (!readFileSync(join(directory, 'kmd.log'), 'utf8').includes('was not applied')) await setTimeout(10)
   rmSync(Token.path(directory))
   await setTimeout(1_200)
   assert.deepEqual(taken, [])

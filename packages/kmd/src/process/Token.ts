@@ -82,9 +82,9 @@ export function follow(dataDir: string, options: { take: (token: string) => void
       const token = read(dataDir)
       if (token === undefined) return
       options.take(token)
-      options.log.write('info', 'took over the API token in kmd.token')
+      options.log.write('info', 'applied the API token from kmd.token')
     } catch (error) {
-      options.log.write('error', `kmd.token was changed but not taken over: ${(error as Error).message}`)
+      options.log.write('error', `kmd.token changed but was not applied: ${(error as Error).message}`)
     }
   }
   // Not every file system reports changes, so poll as well.

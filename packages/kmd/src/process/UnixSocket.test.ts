@@ -57,10 +57,10 @@ test('a socket left behind by a killed daemon is removed, and nothing else', { s
   await listen(t, { path })
   const file = join(directory, 'file')
   writeFileSync(file, 'precious')
-  await assert.rejects(listen(t, { path: file }), { code: 'unix_socket', message: /is no socket/ })
+  await assert.rejects(listen(t, { path: file }), { code: 'unix_socket', message: /is not a socket/ })
   const link = join(directory, 'link')
   symlinkSync(file, link)
-  await assert.rejects(listen(t, { path: link }), { code: 'unix_socket', message: /is no socket/ })
+  await assert.rejects(listen(t, { path: link }), { code: 'unix_socket', message: /is not a socket/ })
   assert.ok(existsSync(file) && existsSync(link))
 })
 

@@ -32,21 +32,23 @@ const sticky = 0o1000
 export async function listen(server: Server, { path, group, needsUsers = false }: UnixSocketSettings): Promise<void> {
   checkPath(path)
   if (needsUsers && !PeerCredentials.isSupported()) {
-    throw refused('unix_socket_uids cannot be checked here: that takes Linux, and /usr/bin/perl or /usr/bin/python3')
+    throw refused(
+      'unix_socket_uids cannot be enforced here: this requires Linux, and /usr/bin/perl or /usr/bin/python3',
+    )
   }
   const real = join(checkDirectory(dirname(path)), basename(path))
   checkPath(real)
   const groupId = group === undefined ? undefined : findGroup(group)
   await removeStale(real)
   await withUmask(0o177, () => server.listenUnix(real)).catch((error: Error) => {
-    throw refused(`${path} cannot be listened on: ${error.message}`)
+    throw refused(`cannot listen on ${path}: ${error.message}`)
   })
   try {
     if (groupId !== undefined) chownSync(real, process.getuid?.() ?? 0, groupId)
     chmodSync(real, groupId === undefined ? ownMode : groupMode)
   } catch (error) {
     await server.stop(0)
-    throw refused(`the mode of ${path} cannot be set: ${(error as Error).message}`)
+    throw refused(`cannot set the mode of ${path}: ${(error as Error).message}`)
   }
 }
 
@@ -61,9 +63,9 @@ function withUmask<T>(umask: number, bind: () => T): T {
 }
 
 function checkPath(path: string): void {
-  if (process.platform === 'win32') throw refused('there are no Unix sockets on this system')
+  if (process.platform === 'win32') throw refused('this system has no Unix sockets')
   if (!isAbsolute(path)) throw refused(`unix_socket must be an absolute path, not ${path}`)
-  if (path.includes('\0')) throw refused('unix_socket must not have a zero byte')
+  if (path.includes('\0')) throw refused('unix_socket must not contain a zero byte')
   if (Buffer.byteLength(path) > longestPath) {
     throw refused(`unix_socket is too long, must be <= ${longestPath} bytes: ${path}`)
   }
@@ -78,7 +80,7 @@ function checkDirectory(directory: string): string {
   try {
     real = realpathSync(directory)
   } catch (error) {
-    throw refused(`the directory of the socket cannot be used: ${(error as Error).message}`)
+    throw refused(`the socket's directory cannot be used: ${(error as Error).message}`)
   }
   const problem = problemOf(real, statSync(real))
   if (problem !== undefined) throw refused(problem)
@@ -101,8 +103,8 @@ function problemOf(directory: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>
 async function removeStale(path: string): Promise<void> {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   if (stats === undefined) return
-  if (!stats.isSocket()) throw refused(`${path} exists, and is no socket`)
-  if (stats.uid !== process.getuid?.()) throw refused(`${path} is a socket of another user (${stats.uid})`)
+  if (!stats.isSocket()) throw refused(`${path} exists and is not a socket`)
+  if (stats.uid !== process.getuid?.()) throw refused(`the socket ${path} belongs to another user (${stats.uid})`)
   if (await isListening(path)) throw refused(`another program listens on ${path}`)
   unlinkSync(path)
 }
@@ -138,7 +140,7 @@ function findGroup(group: string): number {
     const [name, , number] = line.split(':')
     if (name === group && /^[0-9]+$/.test(number ?? '')) return Number(number)
   }
-  throw refused(`there is no group ${group} in /etc/group; give its number`)
+  throw refused(`group ${group} is not in /etc/group; give its number`)
 }
 
 function refused(message: string): StartError {

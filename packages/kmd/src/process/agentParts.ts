@@ -25,7 +25,7 @@ export function openAgentParts({ agents, lifetimes, userOf, onWarning, now }: Ag
 
 function sameUserWarning(agentId: string): string {
   return (
-    `agent ${agentId} runs as the user of the daemon, or as root: it can read the files of the daemon, ` +
-    'so that its limits do not hold. Run the daemon as a user of its own: latchkey service install'
+    `agent ${agentId} runs as the daemon's user or as root, so it can read the daemon's files ` +
+    'and bypass every limit. Run the daemon as its own user: latchkey service install'
   )
 }

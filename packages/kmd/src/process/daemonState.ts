@@ -30,7 +30,7 @@ export function openDaemonState({ dataDir, config, log, wallets }: DaemonStateOp
   const onDamage = (reason: string): void =>
     log.write(
       'error',
-      `the audit log is not as it was written: ${reason}. What agents have spent since is not known: they are suspended until you run latchkey agent confirm`,
+      `the audit log was altered: ${reason}. The recorded spending may lack payments, so all agents are suspended. To let them sign again: latchkey agent confirm`,
     )
   const state = closers.use(openState({ directory: dataDir, wallets, onProblem, onDamage, onApproval }))
   const resume = (): Promise<void> => state.check().then(() => state.approvals.resume())

@@ -9,20 +9,20 @@ export type Measured = { handles: Handles; wallets: Wallets; log: Log; recorder:
 
 export function makeMetrics({ handles, wallets, log, recorder }: Measured): Metrics {
   const metrics = new Metrics()
-  metrics.gauge({ name: 'latchkey_open_handles', help: 'Wallet handles that are open.', read: () => handles.size })
+  metrics.gauge({ name: 'latchkey_open_handles', help: 'Open wallet handles.', read: () => handles.size })
   metrics.gauge({
     name: 'latchkey_wallet_problems',
-    help: 'Files in the wallets directory that are refused or damaged, as of the last list.',
+    help: 'Files in the wallets directory that are refused or damaged, when they were last listed.',
     read: () => wallets.problems().length,
   })
   metrics.gauge({
     name: 'latchkey_lost_log_lines',
-    help: 'Lines that kmd.log did not take since the start, as on a full disk.',
+    help: 'Lines that could not be written to kmd.log since the start, for example on a full disk.',
     read: () => log.lostLines,
   })
   metrics.gauge({
     name: 'latchkey_lost_audit_records',
-    help: 'Things that happened since the start and could not be recorded in the audit log, as on a full disk.',
+    help: 'Events since the start that could not be recorded in the audit log, for example on a full disk.',
     read: () => recorder.lost,
   })
   metrics.gauge({

@@ -41,7 +41,7 @@ function agreeing(all: readonly Algod[]): LedgerClient {
       const answers = await Promise.all(all.map((one) => one.parameters()))
       const last = answers.reduce((least, one) => (one.lastRound < least.lastRound ? one : least))
       if (answers.every(({ genesisHash }) => Bytes.equal(genesisHash, last.genesisHash))) return last
-      throw new AlgodError('no_quorum', 'the nodes in algod and algod_witnesses are of different networks')
+      throw new AlgodError('no_quorum', 'the nodes in algod and algod_witnesses belong to different networks')
     },
     /** The transactions that any of the nodes has in the block. */
     blockTransactionIds: async (round) => {

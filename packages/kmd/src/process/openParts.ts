@@ -99,7 +99,7 @@ export async function openParts(options: DaemonAppOptions, log: Log): Promise<Pa
   } catch (error) {
     await closers
       .close()
-      .catch((failure) => log.write('error', `a failed start was not cleaned up: ${explain(failure)}`))
+      .catch((failure) => log.write('error', `cleaning up after a failed start failed: ${explain(failure)}`))
     throw error
   }
 }
@@ -219,7 +219,7 @@ function applying(
 /** Nothing is read before the first request that needs it. */
 function openOwnerFiles(dataDir: string, log: Log): OwnerContext {
   const onFailure = (error: unknown): void =>
-    log.write('error', `a new wallet is not noted as one without a backup: ${explain(error)}`)
+    log.write('error', `a new wallet could not be marked as not backed up: ${explain(error)}`)
   return {
     contacts: new Contacts({ file: join(dataDir, 'latchkey_contacts.json') }),
     pendingBackups: new PendingBackups({ file: join(dataDir, 'latchkey_backups.json'), onFailure }),

@@ -8,7 +8,7 @@ import type { Log } from './Log.js'
 
 export function openRecorder(context: Context, { audit: mode }: Config.Config, log: Log): Recorder {
   const onLost = ({ event }: AuditEvent, error: unknown): void =>
-    log.write('error', `the audit log has no record of this: ${event}: ${explain(error)}`)
+    log.write('error', `not recorded in the audit log: ${event}: ${explain(error)}`)
   return new Recorder({ log: context.audit, context, mode, onLost })
 }
 

@@ -76,7 +76,7 @@ test('with a list of users, others are rejected', {
   const { path, token } = await start(t, { unix_socket_uids: [own + 1] })
   const refused = await curl(path, token, '/v1/wallets')
   assert.equal(refused.status, '403')
-  assert.match(refused.body, /this user may not use the socket/)
+  assert.match(refused.body, /the socket does not serve this user/)
   assert.equal((await curl(path, token, '/versions')).status, '403', 'whatever it asks for')
   const listed = await start(t, { unix_socket_uids: [own] })
   assert.equal((await curl(listed.path, listed.token, '/v1/wallets')).status, '200')

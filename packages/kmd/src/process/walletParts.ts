@@ -31,7 +31,7 @@ export function openWalletParts({ dataDir, walletsDir, config, log, onWorkerStar
   const derivation = closers.use(new ScryptPool({ idleMs: derivationIdleMs, ...(onWorkerStart && { onWorkerStart }) }))
   const throttle = new PasswordThrottle({
     file: join(dataDir, 'latchkey_failures.json'),
-    onSaveFailure: (error) => log.write('error', `wrong passwords are not kept over a restart: ${explain(error)}`),
+    onSaveFailure: (error) => log.write('error', `the counts of wrong passwords could not be saved: ${explain(error)}`),
   })
   const onProblem = ({ file, problem }: Problem): void => log.write('warning', `wallet file ${file} ${problem}`)
   const { scrypt } = config

@@ -67,6 +67,22 @@ test('a change that throws after writing fails the whole transaction, and so doe
   assert.deepEqual(names(), ['a', 'c'])
 })
 
+test('an error that is not SQLite’s fails the transaction with its own message', async (t) => {
+  const { database, add, names } = open(t)
+  const defect = new TypeError('agent is undefined')
+  const half = (): never => {
+    add('half')()
+    throw defect
+  }
+  const results = await Promise.allSettled([database.change(add('a')), database.change(half)])
+  assert.deepEqual(
+    results.map((result) => result.status === 'rejected' && result.reason),
+    [defect, defect],
+  )
+  await database.change(add('b'))
+  assert.deepEqual(names(), ['b'])
+})
+
 test('listeners are called after a commit, before its changes are reported', async (t) => {
   const { database, add } = open(t)
   const order: string[] = []

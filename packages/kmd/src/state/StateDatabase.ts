@@ -92,7 +92,8 @@ export class StateDatabase {
    * of arrival. If `make` throws before writing anything, only this change is rejected; otherwise, the whole
    * transaction is.
    *
-   * @throws KmdError `state_not_written` if the transaction failed; nothing of it may be relied on.
+   * @throws KmdError `state_not_written` if SQLite or the disk failed; or the error of a `make` that threw. Nothing of
+   *   the transaction may be relied on.
    */
   change<T>(make: () => T, { erases = false }: ChangeOptions = {}): Promise<T> {
     if (this.#isClosed) return Promise.reject(stopping())
@@ -157,14 +158,15 @@ export class StateDatabase {
     } catch (error) {
       for (const { onRollback } of this.#listeners) onRollback?.()
       this.#restartLog()
-      return rejectAll(batch, error)
+      // Any other error is a defect, which no free disk space repairs: its own message is logged.
+      return rejectAll(batch, Sqlite.isSqliteError(error) ? notWritten(error) : error)
     }
     try {
       if (batch.some(({ erases }) => erases)) await this.#eraseLog()
       await WriteAheadLog.sync(this.#opened!.log)
     } catch (error) {
       await this.#giveUp()
-      return rejectAll(batch, error)
+      return rejectAll(batch, notWritten(error))
     }
     for (const { onCommit } of this.#listeners) onCommit?.()
     for (const [index, { resolve, reject }] of batch.entries()) {
@@ -319,8 +321,7 @@ const settings = `
 type Attempt = { value: unknown } | { error: unknown }
 
 function rejectAll(batch: readonly Change[], error: unknown): void {
-  const failure = notWritten(error)
-  for (const { reject } of batch) reject(failure)
+  for (const { reject } of batch) reject(error)
 }
 
 function stopping(): KmdError {

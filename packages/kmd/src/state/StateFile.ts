@@ -50,7 +50,7 @@ export class StateFile<T extends object> {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return empty
       const reason = error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message
       throw new KmdError('state_file_damaged', {
-        message: `${basename(path)} in the data directory cannot be used: ${reason}. It was not changed; repair it, or move it away`,
+        message: `${basename(path)} in the data directory cannot be used: ${reason}. The file was not changed; repair it, or move it away`,
         cause: error,
       })
     }

@@ -30,7 +30,7 @@ export type OpenStateOptions = {
   elapsed?: (() => number) | undefined
   /** Called with non-fatal errors: the copy of the log's head, or the expiry of an approval, could not be written. */
   onProblem?: ((error: unknown) => void) | undefined
-  /** Called if the audit log is not as it was written. Agents are then suspended. */
+  /** Called if the audit log was altered. Agents are then suspended. */
   onDamage?: ((reason: string) => void) | undefined
   /** Called for each approval that is requested or decided. */
   onApproval?: ApprovalsOptions['onChange'] | undefined

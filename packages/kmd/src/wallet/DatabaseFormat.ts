@@ -57,7 +57,7 @@ export class DatabaseFormat {
     const stored = header.readUInt16BE(16)
     this.pageSize = stored === 1 ? 65_536 : stored
     if (this.pageSize < 512 || (this.pageSize & (this.pageSize - 1)) !== 0)
-      throw new DatabaseFormatError('has a page size that SQLite does not know')
+      throw new DatabaseFormatError('has an invalid page size')
     if (header[18] !== 1 || header[19] !== 1) throw new DatabaseFormatError('is in WAL mode')
     this.#usable = this.pageSize - header[20]!
     if (this.#usable < 480) throw new DatabaseFormatError('reserves too much of each page')
@@ -151,7 +151,7 @@ export class DatabaseFormat {
   #load(number: number): boolean {
     if (number < 1 || number > this.pageCount) return false
     const mask = 1 << (number & 7)
-    if ((this.#seen[number >> 3]! & mask) !== 0) throw new DatabaseFormatError('has a page that is in two places')
+    if ((this.#seen[number >> 3]! & mask) !== 0) throw new DatabaseFormatError('uses a page twice')
     this.#seen[number >> 3]! |= mask
     const read = readSync(this.#descriptor, this.#page, 0, this.pageSize, (number - 1) * this.pageSize)
     return read === this.pageSize

@@ -59,6 +59,7 @@ function parse(json: unknown): State {
   if (!Json.isObject(json) || json['version'] !== version) throw new Error(`its version is not ${version}`)
   const wallets = json['wallets']
   const isList = Array.isArray(wallets) && wallets.length <= maxWallets
-  if (!isList || !wallets.every((wallet) => typeof wallet === 'string')) throw new Error('it has no list of wallets')
+  if (!isList || !wallets.every((wallet) => typeof wallet === 'string'))
+    throw new Error('it does not contain a list of wallets')
   return { version, wallets }
 }

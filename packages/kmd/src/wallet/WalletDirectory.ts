@@ -258,7 +258,7 @@ export class WalletDirectory {
     }
   }
 
-  /** Waits for a database that was never read and is held by another program, as the reference does. */
+  /** Waits for a database that was never read and is locked by another program, as the reference does. */
   async #waitForLocked(files: string[]): Promise<void> {
     const giveUpAt = performance.now() + lockWaitMs
     for (;;) {
@@ -278,7 +278,7 @@ export class WalletDirectory {
 
   #showHeld(file: string): void {
     const known = this.#known.get(file)!
-    known.problem = 'is held by another program'
+    known.problem = 'is locked by another program'
     this.#tell(file, known.signature, known.problem)
   }
 

@@ -51,7 +51,7 @@ export class WalletFiles {
   getWallet(path: string, id: Uint8Array): WalletFile {
     const file = this.get(path)
     if (!file.holds(id)) {
-      throw new KmdError('database', { cause: new Error('another wallet lies in the place of this one') })
+      throw new KmdError('database', { cause: new Error("the wallet's file was replaced by another wallet's") })
     }
     return file
   }

@@ -87,7 +87,7 @@ test('a page chain with a cycle is rejected', (t) => {
   const first = file.length - 4 * 4096
   file.writeUInt32BE(first / 4096, first)
   writeFileSync(path, file)
-  refuses(path, /two places|damaged/)
+  refuses(path, /uses a page twice|damaged/)
 })
 
 test('a file that becomes empty, or too large, after it was opened is rejected', (t) => {

@@ -107,17 +107,18 @@ const journalMagic = Buffer.from('d9d505f920a163d7', 'hex')
 /** SQLite looks for journals next to the target of a link, and writes their content into the database. */
 function checkBeside(path: string, database: Stats): void {
   // SQLite reads a WAL regardless of the database's mode.
-  if (lstatSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined) throw new BesideError('has a WAL beside it')
+  if (lstatSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined)
+    throw new BesideError('has a write-ahead log (-wal) next to it')
   const status = lstatSync(`${path}-journal`, { throwIfNoEntry: false })
   if (status === undefined) return
   if (!status.isFile()) throw new BesideError('has a journal that is not a regular file')
   if (status.uid !== database.uid && status.uid !== process.geteuid?.())
-    throw new BesideError('has a journal of another user')
+    throw new BesideError('has a journal that belongs to another user')
   // A journal holds each page of the database once. After a VACUUM that shrank the file, it can be slightly larger.
   if (status.size > Math.max(limits.journalBytes, 2 * database.size))
     throw new BesideError('has a journal that is too large')
   if (endOf(`${path}-journal`, status.size)?.equals(journalMagic) === true)
-    throw new BesideError('has a journal of several databases')
+    throw new BesideError('has a journal that spans several databases')
 }
 
 /** The last eight bytes; undefined if there are fewer, or if the journal's writer has just removed it. */
@@ -206,39 +207,39 @@ function readSchema(format: DatabaseFormat): Map<string, number> {
   const rows = format.walk({ root: 1, kind: 'table', maxPayloadBytes, maxRows: objectCount, onRow })
   if (rows !== objectCount || roots.size !== objectCount)
     throw new DatabaseFormatError('does not have the tables of a wallet')
-  if (new Set(roots.values()).size !== objectCount) throw new DatabaseFormatError('has a page that is in two places')
+  if (new Set(roots.values()).size !== objectCount) throw new DatabaseFormatError('uses a page twice')
   return roots
 }
 
 function checkObject(type: string, name: string, table: string, sql: string): string {
   if (type === 'table' && name === table) {
     const expected = expectedTables.get(name)
-    if (expected === undefined) throw new DatabaseFormatError('has a table that is not of a wallet')
-    if (normalized(sql) !== expected) throw new DatabaseFormatError('has other columns than a wallet')
+    if (expected === undefined) throw new DatabaseFormatError('has a table that no wallet has')
+    if (normalized(sql) !== expected) throw new DatabaseFormatError('does not have the columns of a wallet')
     return name
   }
   // The SQL text of an implicit index is NULL.
   if (type === 'index' && sql === '' && expectedTables.has(table) && name === `sqlite_autoindex_${table}_1`) return name
   const kind = ['view', 'trigger', 'index'].find((known) => known === type) ?? 'table'
-  throw new DatabaseFormatError(`has ${kind === 'index' ? 'an' : 'a'} ${kind} that is not of a wallet`)
+  throw new DatabaseFormatError(`has ${kind === 'index' ? 'an' : 'a'} ${kind} that no wallet has`)
 }
 
 function textOf(value: Value | undefined): string {
   if (value === null) return ''
-  if (typeof value !== 'object' || value.type !== 'text') throw new DatabaseFormatError('has a schema that is damaged')
+  if (typeof value !== 'object' || value.type !== 'text') throw new DatabaseFormatError('has a damaged schema')
   return value.bytes.toString('latin1')
 }
 
 function rootOf(value: Value | undefined): number {
-  if (typeof value !== 'number' || value < 2) throw new DatabaseFormatError('has a schema that is damaged')
+  if (typeof value !== 'number' || value < 2) throw new DatabaseFormatError('has a damaged schema')
   return value
 }
 
 function readMetadata(row: readonly Value[]): Metadata {
   const [driver, version, id, name] = row
-  if (row.length !== 7) throw new DatabaseFormatError('has metadata that is damaged')
-  if (!bytesOf(driver).equals(Buffer.from(driverName))) throw new DatabaseFormatError('is of another driver')
-  if (version !== driverVersion) throw new DatabaseFormatError('is of another version of the driver')
+  if (row.length !== 7) throw new DatabaseFormatError('has damaged metadata')
+  if (!bytesOf(driver).equals(Buffer.from(driverName))) throw new DatabaseFormatError('belongs to another driver')
+  if (version !== driverVersion) throw new DatabaseFormatError('belongs to another version of the driver')
   const metadata = { id: bytesOf(id), name: bytesOf(name) }
   if (metadata.id.length > limits.idBytes) throw new DatabaseFormatError('has an id that is too long')
   if (metadata.name.length > limits.nameBytes) throw new DatabaseFormatError('has a name that is too long')
@@ -246,7 +247,7 @@ function readMetadata(row: readonly Value[]): Metadata {
 }
 
 function bytesOf(value: Value | undefined): Buffer {
-  if (typeof value !== 'object' || value === null) throw new DatabaseFormatError('has metadata that is damaged')
+  if (typeof value !== 'object' || value === null) throw new DatabaseFormatError('has damaged metadata')
   return value.bytes
 }
 
@@ -263,7 +264,7 @@ export function problemOf(error: unknown): string {
   if (error instanceof DatabaseFormatError) return error.message
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (syscall === undefined) return `cannot be read: ${message}`
-  if (code === 'ENOENT') return 'is a link that leads nowhere'
-  if (code === 'ELOOP') return 'is a link that leads to itself'
+  if (code === 'ENOENT') return 'is a broken symbolic link'
+  if (code === 'ELOOP') return 'is a symbolic link to itself'
   return `cannot be read: ${code === 'EACCES' ? 'permission denied' : code}`
 }

@@ -236,7 +236,9 @@ export class Wallets {
         Secret.free(masterKey)
       }
     }
-    throw new KmdError('database_locked', { cause: new Error('the password of the wallet is changed all the time') })
+    throw new KmdError('database_locked', {
+      cause: new Error("the wallet's password was changed repeatedly during the request"),
+    })
   }
 
   /** The file's current content; undefined if the wrapped master key is no longer the one that was opened. */

@@ -49,12 +49,12 @@ test('reports missing ALGOs beyond the minimum balance', async () => {
   node.on('GET account', () => ok({ amount: 200_400, 'min-balance': 200_000 }))
   const { code, message, hint, asked, left } = (await payerProblem(chain, payment))!
   assert.deepEqual([code, asked, left], ['insufficient_algos', 1_000n, 400n])
-  assert.equal(message, 'PAYER is short of 0.0006 ALGO for this payment, on top of its minimum balance of 0.2 ALGO')
+  assert.equal(message, 'PAYER lacks 0.0006 ALGO for this payment, on top of its minimum balance of 0.2 ALGO')
   assert.equal(hint, "send it 0.0006 ALGO: latchkey send '0.0006 ALGO' PAYER --network testnet")
   assert.equal(await payerProblem(chain, { ...payment, feeMicroAlgos: 0n }), undefined)
   node.on('GET account', () => ok({ amount: 100, 'min-balance': 200_000 }))
   const inAlgos = { ...payment, assetId: 0n, amount: 5_000n }
-  assert.match((await payerProblem(chain, inAlgos))!.message, /short of 0.006 ALGO/)
+  assert.match((await payerProblem(chain, inAlgos))!.message, /lacks 0.006 ALGO/)
 })
 
 test('names the faucet on a local network', async () => {

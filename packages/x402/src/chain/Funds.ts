@@ -71,7 +71,7 @@ export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<Fun
   const why = `on top of its minimum balance of ${Amount.formatAlgos(minBalance)}`
   return {
     code: 'insufficient_algos',
-    message: `${payer} is short of ${short} for this payment, ${why}`,
+    message: `${payer} lacks ${short} for this payment, ${why}`,
     hint: `send it ${short}: ${fundCommand(chain, payer, short)}`,
     asked,
     left,

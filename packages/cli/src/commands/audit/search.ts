@@ -15,7 +15,7 @@ export const auditSearchCommand = command({
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: 'A record must match all filters. If no daemon runs, the command reads the file.',
+  notes: 'A record must match all filters. If no daemon is running, the command reads the file.',
   examples: [
     'latchkey audit search --event wrong_password --since 24h',
     'latchkey audit search weather.example --actor shopper --json',

@@ -19,7 +19,7 @@ export const auditTailCommand = command({
     json: { ...jsonOption.json, description: 'print each record as one line of JSON' },
   },
   notes:
-    'If no daemon runs, the command reads the file. Members whose names begin with claimed contain unverified text from others.',
+    'If no daemon is running, the command reads the file. Members whose names begin with claimed contain unverified text from others.',
   examples: [
     'latchkey audit tail',
     'latchkey audit tail -f --actor shopper',

@@ -61,9 +61,7 @@ function report(
   else if (!isDue) printResult(`The tables in schema ${schema} of ${server} are up to date (version ${version}).\n`)
   else if (version === needed) {
     const tables = `The tables in schema ${schema} of ${server} are of version ${version}`
-    printResult(
-      `${tables}, and this role was not granted the use of ${notGranted.join(', ')}: migrate with --grant-to.\n`,
-    )
+    printResult(`${tables}, but this role lacks the rights to use ${notGranted.join(', ')}: migrate with --grant-to.\n`)
   } else {
     const now = version === 0 ? 'There are no tables' : `The tables are of version ${version}`
     const role = mayMigrate ? 'this role may migrate them' : 'this role may not migrate them'

@@ -10,7 +10,7 @@ export function move(overlay: StateOverlay, from: MapKey.MapKey, to: MapKey.MapK
     const [has, spends] = [AlgodAmount.format(source.microAlgos), AlgodAmount.format(microAlgos)]
     const reason = `overspend (account ${MapKey.address(from)}, data {MicroAlgos:${has}}, tried to spend ${spends})`
     throw new LedgerError('rule_violation', reason, {
-      hint: `it is short of ${microAlgos - source.microAlgos} microAlgos`,
+      hint: `it lacks ${microAlgos - source.microAlgos} microAlgos`,
     })
   }
   overlay.putAccount(from, { ...source, microAlgos: source.microAlgos - microAlgos })

@@ -27,7 +27,7 @@ export function takeOut(
     throw new LedgerError('rule_violation', `asset ${assetId} frozen in ${MapKey.address(key)}`)
   if (holding.amount < amount) {
     throw new LedgerError('rule_violation', `underflow on subtracting ${amount} from sender amount ${holding.amount}`, {
-      hint: `it is short of ${amount - holding.amount} base units of asset ${assetId}`,
+      hint: `it lacks ${amount - holding.amount} base units of asset ${assetId}`,
     })
   }
   overlay.putHolding(key, assetId, { ...holding, amount: holding.amount - amount })
@@ -47,7 +47,7 @@ export function putIn(
       'rule_violation',
       `receiver error: must optin, asset ${assetId} missing from ${MapKey.address(key)}`,
       {
-        hint: `the receiver has to send 0 of asset ${assetId} to itself first`,
+        hint: `the receiver must first opt in: send 0 of asset ${assetId} to itself`,
       },
     )
   }

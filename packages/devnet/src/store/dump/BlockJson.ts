@@ -33,13 +33,13 @@ export function chainFromJson(member: JsonCursor, genesisHash: MapKey.MapKey): C
   for (const one of member.list()) {
     const { header: headerMember, transactions } = one.object(['header', 'transactions'])
     const header = readHeader(headerMember)
-    if (header.genesisHash !== genesisHash) headerMember.fail('is of another network')
+    if (header.genesisHash !== genesisHash) headerMember.fail('belongs to another network')
     const block = blockOf(header, transactions)
     const transactionCount = header.numbers.tc
     if (previous !== undefined) {
       checkLink(headerMember, header, previous.block)
       if (transactionCount !== previous.transactionCount + BigInt(block.transactions.length)) {
-        transactions.fail('are not as many as the header counts')
+        transactions.fail('do not match the count in the header')
       }
     }
     blocks.push(block)
@@ -52,7 +52,7 @@ export function chainFromJson(member: JsonCursor, genesisHash: MapKey.MapKey): C
 
 function checkLink(member: JsonCursor, { numbers, hashes }: Header, previous: Block.Block): void {
   if (numbers.rnd !== previous.round + 1n) {
-    member.fail(`is that of round ${numbers.rnd}, after one of round ${previous.round}`)
+    member.fail(`is of round ${numbers.rnd}, but follows round ${previous.round}`)
   }
   if (!isSame(hashes.prev, previous.hash) || !isSame(hashes.prev512, previous.hash512)) {
     member.fail('does not follow the block before it')

@@ -49,11 +49,11 @@ export class JsonCursor {
   }
 
   text(): string {
-    return typeof this.#value === 'string' ? this.#value : this.fail('is not text')
+    return typeof this.#value === 'string' ? this.#value : this.fail('is not a string')
   }
 
   oneOf<Word extends string>(words: readonly Word[]): Word {
-    return words.find((word) => word === this.#value) ?? this.fail(`is none of ${words.join(', ')}`)
+    return words.find((word) => word === this.#value) ?? this.fail(`is not one of ${words.join(', ')}`)
   }
 
   boolean(): boolean {
@@ -62,14 +62,14 @@ export class JsonCursor {
 
   unsigned(max: bigint = Consensus.maxUint64): bigint {
     const text = this.text()
-    if (!unsignedText.test(text)) return this.fail('is not an unsigned integer written as text')
+    if (!unsignedText.test(text)) return this.fail('is not an unsigned integer in a string')
     const value = BigInt(text)
     return value <= max ? value : this.fail(`is more than ${max}`)
   }
 
   signed(): bigint {
     const text = this.text()
-    if (!signedText.test(text)) return this.fail('is not an integer written as text')
+    if (!signedText.test(text)) return this.fail('is not an integer in a string')
     const value = BigInt(text)
     return -Consensus.maxUint64 <= value && value <= Consensus.maxUint64 ? value : this.fail('is out of range')
   }

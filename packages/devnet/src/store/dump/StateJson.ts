@@ -100,7 +100,7 @@ function checkAlgos(member: JsonCursor, accounts: ReadonlyMap<MapKey.MapKey, Acc
   const supply = allocations.reduce((sum, { microAlgos }) => sum + microAlgos, 0n)
   let sum = 0n
   for (const { microAlgos } of accounts.values()) sum += microAlgos
-  if (sum !== supply) member.fail(`adds up to ${sum} microAlgos, and there are ${supply}`)
+  if (sum !== supply) member.fail(`adds up to ${sum} microAlgos, but there are ${supply}`)
 }
 
 /** The holdings of an asset add up to its total, those of a destroyed one to zero. */
@@ -111,7 +111,7 @@ function checkAmounts(members: StateMembers, holdings: Holdings, assets: Readonl
   }
   for (const [assetId, sum] of sums) {
     const total = assets.get(assetId)?.total ?? 0n
-    if (sum !== total) members.accounts.fail(`adds up to ${sum} of asset ${assetId}, and there are ${total}`)
+    if (sum !== total) members.accounts.fail(`adds up to ${sum} of asset ${assetId}, but there are ${total}`)
   }
 }
 

@@ -72,7 +72,7 @@ export function decode(payload: Buffer, genesis: Genesis): LedgerChange {
     case 'group':
       return { type, bytes: new Uint8Array(body) }
     case 'block':
-      if (body.length !== 8) throw new RangeError('the timestamp of a block has 8 bytes')
+      if (body.length !== 8) throw new RangeError('the timestamp of a block must have 8 bytes')
       return { type, timestamp: body.readBigUInt64BE() }
     case 'clock':
       return { type, clock: ClockJson.fromJson(new JsonCursor(JSON.parse(body.toString()), () => 'clock')) }
@@ -83,7 +83,7 @@ export function decode(payload: Buffer, genesis: Genesis): LedgerChange {
     case 'reset':
       return { type }
     default:
-      throw new RangeError(`changes of type ${payload[0]} are unknown`)
+      throw new RangeError(`unknown type of change: ${payload[0]}`)
   }
 }
 

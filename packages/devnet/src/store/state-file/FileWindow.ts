@@ -25,7 +25,7 @@ export class FileWindow {
     let done = 0
     while (done < bytes.length) {
       const { bytesRead } = await this.#handle.read(bytes, done, bytes.length - done, offset + done)
-      if (bytesRead === 0) throw new Error('the file became shorter while it was read')
+      if (bytesRead === 0) throw new Error('the file was truncated while it was read')
       done += bytesRead
     }
     this.#bytes = bytes

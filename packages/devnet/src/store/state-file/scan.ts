@@ -80,7 +80,9 @@ async function checkUnfinished(window: FileWindow, offset: number, path: string)
   throw new StateFileError(
     'state_file_damaged',
     `${path} is damaged at byte ${offset}: an intact record follows at byte ${intact}. The file is unchanged`,
-    { hint: `restore a copy of the file, or discard everything from the damage on: truncate -s ${offset} ${path}` },
+    {
+      hint: `restore a copy of the file, or discard the damaged part and everything after it: truncate -s ${offset} ${path}`,
+    },
   )
 }
 

@@ -42,7 +42,9 @@ export class Watchers {
     const count = this.#counts.get(waiter) ?? 0
     const ofAgents = this.#waiting.size - (this.#counts.get(undefined) ?? 0)
     if (count >= maxOfOne || (waiter !== undefined && ofAgents >= maxOfAgents)) {
-      return Promise.reject(new KmdError('too_many_approvals', { message: 'too many requests wait for approvals' }))
+      return Promise.reject(
+        new KmdError('too_many_approvals', { message: 'too many requests are waiting for approvals' }),
+      )
     }
     this.#counts.set(waiter, count + 1)
     return new Promise((resolve) => {

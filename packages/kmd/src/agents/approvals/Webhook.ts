@@ -57,7 +57,7 @@ export class Webhook {
     const [oldest] = this.#waiting.values()
     if (oldest !== undefined && this.#waiting.size >= maxWaiting) {
       this.#waiting.delete(oldest.approval.id)
-      this.#giveUp(oldest, 'too many deliveries wait')
+      this.#giveUp(oldest, 'too many deliveries are waiting')
     }
     this.#waiting.set(approval.id, { approval, attempt: 1, dueAtMs: performance.now() })
     this.#run()
@@ -119,7 +119,7 @@ export class Webhook {
     })
     // Nothing of the response body is read, regardless of its size.
     await response.body?.cancel()
-    return response.ok ? undefined : `the status is ${response.status}`
+    return response.ok ? undefined : `it returned status ${response.status}`
   }
 
   #giveUp({ approval: { id, state } }: Delivery, problem: string): void {

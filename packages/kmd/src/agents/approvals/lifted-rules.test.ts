@@ -47,7 +47,10 @@ test('approvals given before a limit was reached do not lift the limit', async (
     assert.notEqual(again, ids[index], 'a decision about the earlier approval cannot lift the limit')
     const shown = approvals.get(again)
     assert.deepEqual(rulesOf(shown), ['0.0001 ALGO/day', 'ask above 0.00001 ALGO'])
-    assert.match(reasonOf(shown), /is left of the limit 0\.0001 ALGO\/day\..*above 0\.00001 ALGO needs the approval/)
+    assert.match(
+      reasonOf(shown),
+      /is left of the limit 0\.0001 ALGO\/day\..*above 0\.00001 ALGO needs the owner's approval/,
+    )
   }
   assert.equal(agents.budget(id)[0]!.used, 90n)
 })

@@ -19,7 +19,7 @@ export function readOrCreate(dataDir: string): Buffer {
     const text = readFileSync(path, 'latin1').trim()
     if (/^[0-9a-f]{64}$/.test(text)) return Buffer.from(text, 'hex')
     throw new StartError('invalid_config', {
-      message: `${path} is not 64 hexadecimal digits; delete it for a new secret`,
+      message: `${path} does not contain 64 hexadecimal digits; delete the file to get a new secret`,
     })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

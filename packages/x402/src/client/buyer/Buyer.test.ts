@@ -123,7 +123,7 @@ test('a payment', async (t) => {
     const buyer = new Buyer({ signer, chains: chain, maxFeeMicroAlgos: 1_500n })
     await assert.rejects(buyer.pay(required), (error) => /2000 microAlgos in fees/.test(messageOf(error)))
     const own = requiring({ ...requirement, extra: {} })
-    await assert.rejects(buyer.pay(own), (error) => /is short of 0.001 ALGO/.test(messageOf(error)))
+    await assert.rejects(buyer.pay(own), (error) => /lacks 0.001 ALGO/.test(messageOf(error)))
   })
 
   await t.test('ignores the buyer itself as fee payer', { timeout }, async (t) => {
@@ -275,7 +275,7 @@ test('missing funds are reported before anything is signed', async (t) => {
       }
     },
     'the buyer has nothing for the fee': ({ signer }) => {
-      return { signer, change: { extra: {} }, says: new RegExp(`${signer.address} is short of 0.001 ALGO`) }
+      return { signer, change: { extra: {} }, says: new RegExp(`${signer.address} lacks 0.001 ALGO`) }
     },
     'the seller is not opted in': ({ signer }) => {
       const payTo = newAddress()
