@@ -173,7 +173,10 @@ test('funding', async (t) => {
       [{ address, algos: '18446744073709', microAlgos: '18446744073709551615' }, /overspend/],
       [{ address, algos: '9999999999' }, /.+/],
       [{ address, dollars: '18446744073709' }, /.+/],
-      [{ address, algo: 1 }, 'unknown member "algo"; known members: address, algos, microAlgos, dollars, assetId, amount'],
+      [
+        { address, algo: 1 },
+        'unknown member "algo"; known members: address, algos, microAlgos, dollars, assetId, amount',
+      ],
       ['{"__proto__":1}', /^unknown member "__proto__"; /],
       ['[]', 'expected an object'],
       ['null', 'expected an object'],

@@ -53,7 +53,10 @@ test('a snapshot', async (t) => {
     for (const body of [{}, { snapshot: 'x' }, { snapshot: -1 }, { snapshot: 1.5 }]) {
       assert.match(errorMessageOf(await node.post('/devnet/revert', body)), /^snapshot must be a whole number /)
     }
-    assert.equal(errorMessageOf(await node.post('/devnet/snapshot', { id: 1 })), 'unknown member "id"; known members: none')
+    assert.equal(
+      errorMessageOf(await node.post('/devnet/snapshot', { id: 1 })),
+      'unknown member "id"; known members: none',
+    )
   })
 
   await t.test('is deleted after a hundred newer ones', async () => {
