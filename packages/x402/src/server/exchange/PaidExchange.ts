@@ -190,7 +190,7 @@ export class PaidExchange {
   async #settle(): Promise<GateResponse | undefined> {
     const { facilitators, renewals, events, onError, onClaimedElsewhere } = this.#gate
     const { request, payment, event, required } = this.#paid
-    // An answer that is stored can be settled by any gate. A handler runs for the holder of the claim only.
+    // Another request may have the claim by now. A handler's answer was stored a moment ago, which has checked that.
     if (this.#state !== 'answered' && !renewals.isHeld(this.#lease)) return this.#letGo()
     this.#enter('settling')
     const { state, settledRound } = this.#ledger
