@@ -117,7 +117,7 @@ export class WalletFile {
       this.#remember(status)
     }
     this.#isLookedAt = true
-    setImmediate(() => this.#lookAgain())
+    setImmediate(this.#lookAgain)
     return true
   }
 
@@ -134,7 +134,7 @@ export class WalletFile {
     this.#changedMs = status.ctimeMs
   }
 
-  #lookAgain(): void {
+  readonly #lookAgain = (): void => {
     this.#isLookedAt = false
   }
 
