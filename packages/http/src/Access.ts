@@ -92,6 +92,7 @@ function isOriginAllowed({ allowedOrigins, allowLoopbackOrigins = false }: CorsS
 /** Compares tokens in constant time. The comparison reveals the length of the token, which is not secret. */
 export class TokenCheck {
   #token: Buffer
+  #version = 0
 
   constructor(token: string) {
     this.#token = Buffer.from(token, 'latin1')
@@ -100,6 +101,12 @@ export class TokenCheck {
   /** Replaces the token. */
   replace(token: string): void {
     this.#token = Buffer.from(token, 'latin1')
+    this.#version++
+  }
+
+  /** Changes with the token, so that a request that had it before need not be compared again. */
+  get version(): number {
+    return this.#version
   }
 
   /** Whether the token of a request is the current one. */

@@ -140,9 +140,10 @@ export class Connection {
 
   #readHead(): void {
     const { limits } = this.#options
+    const now = performance.now()
     if (this.#phase === 'idle') {
       this.#phase = 'head'
-      this.#deadline = performance.now() + limits.headersMs
+      this.#deadline = now + limits.headersMs
     }
     // RFC 9112, section 2.2: an empty line before a request is ignored.
     if (this.#input[0] === 0x0d && this.#input[1] === 0x0a) this.#input = this.#input.subarray(2)
@@ -165,7 +166,7 @@ export class Connection {
       this.#refuse(400, `invalid HTTP request: ${(error as Error).message}`)
       return
     }
-    this.#serve(head)
+    this.#serve(head, now)
   }
 
   /** Programs mostly send the same head repeatedly on one connection. */
@@ -177,10 +178,10 @@ export class Connection {
     return this.#lastHead
   }
 
-  #serve(head: RequestHead.RequestHead): void {
+  #serve(head: RequestHead.RequestHead, now: number): void {
     this.#phase = 'handling'
     this.#isUnverified = false
-    this.#usedAt = performance.now()
+    this.#usedAt = now
     if (this.#options.onRequest !== undefined) {
       this.#requestId = RequestId.choose(head.headers.get(RequestId.lowerCaseName))
       this.#about = recordPart(head.method)
@@ -239,9 +240,10 @@ export class Connection {
   #wholeBody({ body }: RequestHead.RequestHead, limit: number): Buffer | undefined {
     if (body.type === 'none') return nothing
     if (body.type === 'chunked' || body.bytes > this.#input.length || body.bytes > limit) return undefined
-    const whole = this.#input.subarray(0, body.bytes)
-    this.#input = this.#input.subarray(body.bytes)
-    return whole
+    const input = this.#input
+    const isAll = body.bytes === input.length
+    this.#input = isAll ? nothing : input.subarray(body.bytes)
+    return isAll ? input : input.subarray(0, body.bytes)
   }
 
   /** A body that is too large is refused before it is sent. */

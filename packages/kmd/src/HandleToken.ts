@@ -30,9 +30,15 @@ export function parse(text: string): HandleToken {
   return { id, secret }
 }
 
+/** Shared: a comparison is synchronous. */
+const compared = Buffer.alloc(2 * secretLength)
+
 /** Compares in constant time with the stored secret. */
 export function hasSecret({ secret }: HandleToken, stored: Buffer): boolean {
-  return timingSafeEqual(Buffer.from(secret, 'latin1'), stored)
+  compared.write(secret, 'latin1')
+  const isEqual = timingSafeEqual(compared, stored)
+  compared.fill(0)
+  return isEqual
 }
 
 function isLowerHex(text: string, length: number): boolean {

@@ -125,6 +125,35 @@ test('a body is wiped after the response, whether the request succeeded or not',
   }
 })
 
+test('the same head on a connection is compared once with a token, and again with its replacement', async (t) => {
+  const { context, metrics } = createApp(t)
+  const check = new Access.TokenCheck(token)
+  const compared = t.mock.method(check, 'matches')
+  const app = new RequestHandler({
+    context,
+    wire: 'reference',
+    token: check,
+    metrics,
+    cors: { allowedOrigins: [], allowPrivateNetwork: false },
+    hosts: new Set<string>(),
+  })
+  const send = async (headers: ReadonlyMap<string, string>): Promise<number> => {
+    const header = (name: string): string | undefined => headers.get(name)
+    const request = { method: 'GET', target: '/v1/wallets', headers, header, body: () => Buffer.alloc(0) }
+    return (await app.handle(request)).status
+  }
+  const headOf = (sent: string): Map<string, string> =>
+    new Map(Object.entries({ host: 'localhost', 'x-kmd-api-token': sent }))
+  const head = headOf(token)
+  assert.deepEqual([await send(head), await send(head), await send(head)], [200, 200, 200])
+  assert.equal(compared.mock.callCount(), 1)
+  assert.equal(await send(headOf('b'.repeat(64))), 401, 'another head')
+  check.replace('b'.repeat(64))
+  assert.deepEqual([await send(head), await send(head)], [401, 401])
+  check.replace(token)
+  assert.equal(await send(head), 200)
+})
+
 test('an unreadable body gets its own error and is not logged', async (t) => {
   const { context, metrics } = createApp(t)
   const failures: unknown[] = []

@@ -225,12 +225,13 @@ export class RequestHandler {
    *
    * @throws {@link KmdError} if there is no valid token, or it may not be used for this
    */
-  #identify(request: RawRequest, { operation, path, mayBeAgent }: Route): Caller {
+  #identify(request: RawRequest, route: Route): Caller {
+    const { operation, path, mayBeAgent } = route
     const agent = mayBeAgent
       ? this.#agent(request, operation?.id ?? documentOf(path), agentAccess(operation, path))
       : undefined
     if (agent !== undefined) return agent
-    if (operation === undefined || isOpen(operation, this.#options.wire) || this.#hasToken(request)) return owner
+    if (operation === undefined || isOpen(operation, this.#options.wire) || this.#isOwner(request, route)) return owner
     const session = this.#session(request, operation)
     if (session === undefined) throw new KmdError('invalid_token')
     if (operation.access.console !== 'allowed') throw new KmdError('console_refused')
@@ -345,6 +346,18 @@ export class RequestHandler {
     return this.#errorResponse(new KmdError('method_not_allowed'), ['Allow', [...methods, 'OPTIONS'].join(', ')])
   }
 
+  /** Compares the token once per head: the same bytes on the same connection have the same token. */
+  #isOwner(request: RawRequest, route: Route): boolean {
+    const { version } = this.#options.token
+    if (route.ownerVersion !== version) {
+      if (!this.#hasToken(request)) return false
+      route.ownerVersion = version
+      return true
+    }
+    request.authenticated?.()
+    return true
+  }
+
   #hasToken(request: RawRequest): boolean {
     const isValid = this.#options.token.matches(request.header(tokenHeader))
     if (isValid) request.authenticated?.()
@@ -379,11 +392,15 @@ export class RequestHandler {
     const path = pathOf(request.target)
     const operation = request.method === 'OPTIONS' ? undefined : Operations.find(request.method, path)
     const cors = this.#cors(request)
-    const route = {
-      ...{ path, operation, cors, pattern: operation?.path ?? routeOf(path) },
+    const route: Route = {
+      path,
+      operation,
+      cors,
+      pattern: operation?.path ?? routeOf(path),
       isHostAllowed: Access.isHostAllowed(request.header('host'), this.#hosts, request.localAddress),
       headers: Object.freeze(['Content-Type', 'application/json', ...cors]) as string[],
       mayBeAgent: mayHaveAgentToken(request),
+      ownerVersion: undefined,
     }
     if (headers !== undefined) this.#routes.set(headers, route)
     return route

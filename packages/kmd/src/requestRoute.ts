@@ -24,6 +24,8 @@ export type Route = {
   readonly headers: string[]
   /** Whether the token must be looked up among those of agents. */
   readonly mayBeAgent: boolean
+  /** The version of the owner's token that this head was found to have; undefined if it had none yet. */
+  ownerVersion: number | undefined
 }
 
 /**

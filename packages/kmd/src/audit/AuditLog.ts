@@ -56,6 +56,8 @@ export class AuditLog {
   /** Whether the log was compared with its noted heads since the start or the last rollback. */
   #isCompared = false
   #isCopyDue = false
+  /** Whether the table does not name the last record yet. It is written once per transaction. */
+  #isHeadDue = false
   #verification: Promise<Verification> | undefined
   #flush: () => Promise<void> = () => Promise.resolve()
 
@@ -63,6 +65,7 @@ export class AuditLog {
     this.#options = options
     this.#database = options.database
     this.#now = options.now ?? Date.now
+    this.#database.listen({ beforeCommit: () => this.#writeHead() })
   }
 
   /** Sets the function that writes pending records before the log is read. */
@@ -112,9 +115,15 @@ export class AuditLog {
     this.#database
       .statement('INSERT INTO audit (number, at_ms, previous, record, hash, agent) VALUES (?, ?, ?, ?, ?, ?)')
       .run(number, atMs, previous, record, hash, agent)
-    this.#database.statement('INSERT OR REPLACE INTO audit_head (id, number, hash) VALUES (1, ?, ?)').run(number, hash)
     this.#head = { number, hash, atMs }
+    this.#isHeadDue = true
     this.#isCopyDue = true
+  }
+
+  #writeHead(): void {
+    if (!this.#isHeadDue || this.#head === undefined) return
+    this.#isHeadDue = false
+    this.#noteHead(this.#head)
   }
 
   #noteHead({ number, hash }: Head): void {
@@ -173,6 +182,7 @@ export class AuditLog {
     this.#head = undefined
     this.#isCompared = false
     this.#isCopyDue = false
+    this.#isHeadDue = false
   }
 
   close(): void {

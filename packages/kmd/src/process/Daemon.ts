@@ -137,7 +137,7 @@ async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOpt
     log.write('info', `started kmd on sock: ${address}`)
     // Last, because launchers regard the daemon as started once these files exist.
     StateFiles.write(dataDir, { address, pid: process.pid })
-    const preparing = setTimeout(() => app.prepare(), prepareAfterMs).unref()
+    const preparing = setTimeout(() => void app.prepare(), prepareAfterMs).unref()
     closers.add(() => clearTimeout(preparing))
     const { stop, stopped } = stopOnce(async () => {
       idle.cancel()

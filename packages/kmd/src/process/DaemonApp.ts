@@ -1,4 +1,5 @@
 /** The daemon without a server: a data directory, its lock, wallets and settings, behind a fetch handler. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as Libsodium from '@latchkey/algorand/sodium'
 import type { FetchHandler, RawHandler } from '@latchkey/http'
 import type { Wire } from '@latchkey/kmd-api'
@@ -104,12 +105,13 @@ export class DaemonApp {
   }
 
   /**
-   * Loads the libraries that wallet requests need. Without this call, the first such request loads them. This takes too
-   * long to be part of the start.
+   * Loads the libraries that wallet requests need, each in a turn of the event loop of its own. Without this call, the
+   * first such request loads them. This takes too long to be part of the start.
    */
-  prepare(): void {
+  async prepare(): Promise<void> {
     try {
       Libsodium.load()
+      await nextTurn()
       Sqlite.close(Sqlite.open(':memory:'))
     } catch (error) {
       this.log.write('error', `wallets cannot be used: ${explain(error)}`)

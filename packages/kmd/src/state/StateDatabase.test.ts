@@ -103,7 +103,8 @@ test('steps extend a transaction over several turns, and commit with it', async 
     }
   }
   const order: string[] = []
-  database.listen({ onCommit: () => order.push(`commit after ${turns}`) })
+  let settled = 0
+  database.listen({ beforeCommit: () => settled++, onCommit: () => order.push(`commit after ${turns}`) })
   const extended = database.change(() => {
     add('a')()
     database.extend(steps())
@@ -112,6 +113,7 @@ test('steps extend a transaction over several turns, and commit with it', async 
   const later = database.change(() => order.push('later'))
   await Promise.all([extended, later])
   assert.deepEqual(order, ['commit after 3', 'later', 'commit after 3'])
+  assert.equal(settled, 1 + 4 + 1, 'before each turn and each commit')
   assert.deepEqual(names(), ['a', 'b', 'c', 'd'])
 })
 

@@ -23,6 +23,8 @@ export type Migration = string
 export type StateListener = {
   /** A transaction begins. */
   onBegin?: () => void
+  /** Called within the transaction, before it commits and before each turn of the event loop that it waits for. */
+  beforeCommit?: () => void
   /** The transaction is on disk, and its changes are reported next. */
   onCommit?: () => void
   /** The transaction was rolled back. */
@@ -184,15 +186,22 @@ export class StateDatabase {
       database.exec('BEGIN IMMEDIATE')
       const results = batch.map(({ make }) => this.#attempt(make))
       for (const steps of this.#rest) {
-        do await nextTurn()
-        while (steps.next().done !== true)
+        do {
+          this.#settle()
+          await nextTurn()
+        } while (steps.next().done !== true)
       }
+      this.#settle()
       database.exec('COMMIT')
       return results
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK')
       throw error
     }
+  }
+
+  #settle(): void {
+    for (const { beforeCommit } of this.#listeners) beforeCommit?.()
   }
 
   /**

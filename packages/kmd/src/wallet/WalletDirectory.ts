@@ -38,6 +38,7 @@ const trustMs = 2_000
 const lockWaitMs = 5_000
 const lockPollMs = 50
 const filesPerTurn = 32
+const journal = '-journal'
 const unfinished = `.db${unfinishedSuffix}`
 /** Creating a file takes milliseconds. Another daemon may share the directory, so newer files are kept. */
 const unfinishedMs = 60_000
@@ -132,7 +133,7 @@ export class WalletDirectory {
 
   #notice(file: string | null): void {
     // A change to a journal is a change to its database.
-    const database = file?.replace(/-journal$/, '')
+    const database = file?.endsWith(journal) ? file.slice(0, -journal.length) : file
     if (database?.endsWith('.db')) this.#changed.add(database)
     // A wallet being created is read once it has its final name.
     else if (database?.endsWith(unfinished) !== true) this.#distrust()

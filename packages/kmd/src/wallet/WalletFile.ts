@@ -117,7 +117,7 @@ export class WalletFile {
       this.#remember(status)
     }
     this.#isLookedAt = true
-    setImmediate(() => this.#lookAgain())
+    setImmediate(this.#lookAgain)
     return true
   }
 
@@ -134,7 +134,7 @@ export class WalletFile {
     this.#changedMs = status.ctimeMs
   }
 
-  #lookAgain(): void {
+  readonly #lookAgain = (): void => {
     this.#isLookedAt = false
   }
 
@@ -185,6 +185,13 @@ export class WalletFile {
     }
   }
 
+  /** Read alone for each new key, because the other two boxes would take most of the time. */
+  #maxKeyIndex(): Uint8Array {
+    const row = this.#row('SELECT max_key_idx_encrypted AS max FROM metadata LIMIT 1')
+    if (row === undefined) throw new KmdError('database')
+    return row['max'] as Uint8Array
+  }
+
   /** Renames the wallet if its wrapped master key is still `wrapped`, and returns whether it was. */
   rename(name: Uint8Array, wrapped: Uint8Array): boolean {
     return this.#write('UPDATE metadata SET wallet_name = ? WHERE mep_encrypted = ?', name, wrapped) > 0
@@ -227,7 +234,7 @@ export class WalletFile {
    */
   generateKey(next: (maxKeyIndex: Uint8Array) => GeneratedKey): Uint8Array {
     const added = this.#exclusively(() => {
-      const generated = next(this.encrypted().maxKeyIndex)
+      const generated = next(this.#maxKeyIndex())
       this.#statement('INSERT INTO keys (address, secret_key_encrypted, key_idx) VALUES (?, ?, ?)').run(
         generated.address,
         generated.secretKey,

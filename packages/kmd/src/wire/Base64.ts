@@ -12,33 +12,42 @@ const padding = 0x3d
 
 /** Returns the bytes; undefined if the text is not base64. Removes line breaks from `text` in place. */
 export function decode(text: Buffer): Buffer | undefined {
-  const clean = text.includes(0x0a) || text.includes(0x0d) ? withoutLineBreaks(text) : text
-  const { length } = clean
+  const decoded = decodeClean(text)
+  if (decoded !== undefined) return decoded
+  return text.includes(0x0a) || text.includes(0x0d) ? decodeClean(withoutLineBreaks(text)) : undefined
+}
+
+function decodeClean(text: Buffer): Buffer | undefined {
+  const { length } = text
   if (length % 4 !== 0) return undefined
   if (length === 0) return Buffer.alloc(0)
-  const pads = clean[length - 1] !== padding ? 0 : clean[length - 2] !== padding ? 1 : 2
-  const digits = length - pads
+  const pads = text[length - 1] !== padding ? 0 : text[length - 2] !== padding ? 1 : 2
   const out = Buffer.allocUnsafe((length / 4) * 3 - pads)
-  let group = 0
+  const whole = pads === 0 ? length : length - 4
   let at = 0
-  for (let i = 0; i < digits; i++) {
-    const value = values[clean[i]!]!
-    if (value === 0xff) return undefined
-    group = (group << 6) | value
-    if ((i & 3) === 3) {
-      out[at++] = group >>> 16
-      out[at++] = group >>> 8
-      out[at++] = group
-      group = 0
-    }
+  let seen = 0
+  for (let i = 0; i < whole; i += 4) {
+    const first = values[text[i]!]!
+    const second = values[text[i + 1]!]!
+    const third = values[text[i + 2]!]!
+    const fourth = values[text[i + 3]!]!
+    seen |= first | second | third | fourth
+    out[at++] = (first << 2) | (second >>> 4)
+    out[at++] = (second << 4) | (third >>> 2)
+    out[at++] = (third << 6) | fourth
   }
-  if (pads === 1) {
-    out[at++] = group >>> 10
-    out[at++] = group >>> 2
-  } else if (pads === 2) {
-    out[at++] = group >>> 4
+  if (pads > 0) {
+    const first = values[text[whole]!]!
+    const second = values[text[whole + 1]!]!
+    const third = pads === 1 ? values[text[whole + 2]!]! : 0
+    seen |= first | second | third
+    out[at++] = (first << 2) | (second >>> 4)
+    if (pads === 1) out[at++] = (second << 4) | (third >>> 2)
   }
-  return out
+  if (seen < 64) return out
+  // It may be a part of a key.
+  out.fill(0)
+  return undefined
 }
 
 /** In place, so that a possible key is not in a second buffer. */

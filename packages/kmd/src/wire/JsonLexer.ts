@@ -29,8 +29,11 @@ export function peek(cursor: Cursor): number {
 }
 
 export function equalsAscii(bytes: Buffer, text: string): boolean {
-  if (bytes.length !== text.length) return false
-  for (let i = 0; i < text.length; i++) if (bytes[i] !== text.charCodeAt(i)) return false
+  return bytes.length === text.length && hasAsciiAt(bytes, 0, text)
+}
+
+export function hasAsciiAt(bytes: Buffer, at: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text.charCodeAt(i)) return false
   return true
 }
 
@@ -74,6 +77,23 @@ export function readString(cursor: Cursor, foldPairs = false): Buffer {
     if (byte === undefined) refuse()
     at++
   }
+}
+
+/**
+ * Returns a quoted string without escapes, one character per byte; undefined for anything else, which is not consumed.
+ */
+export function readAscii(cursor: Cursor): string | undefined {
+  if (peek(cursor) !== quote) return undefined
+  const { bytes } = cursor
+  const start = cursor.at + 1
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === backslash) return undefined
+    if (byte !== quote) continue
+    cursor.at = at + 1
+    return bytes.toString('latin1', start, at)
+  }
+  return undefined
 }
 
 /** Maps the character after a backslash to its meaning; 0 if it is not an escape. */
