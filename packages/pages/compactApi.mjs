@@ -4,7 +4,6 @@ import { errors as algorandErrors } from '@latchkey/algorand'
 import { apiErrors, descriptions, readingOf } from '@latchkey/kmd-api'
 import * as groups from '@latchkey/kmd-api/operations'
 
-const routes = mapValues(descriptions, ({ method, path, once }) => ({ method, path, once }))
 const texts = mapValues(apiErrors, ({ message, hint }) => ({ message, hint }))
 // Each function of the package has a message of its own.
 const hints = mapValues(algorandErrors, ({ hint }) => ({ hint }))
@@ -12,7 +11,11 @@ const hints = mapValues(algorandErrors, ({ hint }) => ({ hint }))
 const replacements = {
   'algorand/dist/errors.js': `export const errors = ${JSON.stringify(hints)}`,
   // No page lists the operations or serves documents.
-  'kmd-api/dist/operations.js': `export const descriptions = ${JSON.stringify(routes)}, operations = [], documentAccess = {}`,
+  'kmd-api/dist/operations.js': writeOperations(
+    descriptions,
+    (operations) => `export const descriptions = { ${operations.map(([id, text]) => `${id}: ${text}`).join(', ')} }
+export const operations = [], documentAccess = {}`,
+  ),
   'kmd-api/dist/apiErrors.js': `export const apiErrors = ${JSON.stringify(texts)}`,
   // The operations have readings in place of schemas.
   'kmd-api/dist/Reading.js': 'export const readingOf = (reading) => reading',
@@ -21,7 +24,10 @@ const replacements = {
     .map((name) => `export * as ${name} from './${name}.js'`)
     .join('\n'),
   ...Object.fromEntries(
-    Object.entries(groups).map(([name, group]) => [`kmd-api/dist/operations/${name}.js`, writeGroup(group)]),
+    Object.entries(groups).map(([name, group]) => [
+      `kmd-api/dist/operations/${name}.js`,
+      writeOperations(group, (operations) => operations.map(([id, text]) => `export const ${id} = ${text}`).join('\n')),
+    ]),
   ),
 }
 
@@ -33,8 +39,8 @@ export const compactApi = {
   load: (id) => replacements[/[^/]+\/dist\/.+$/.exec(id)?.[0]],
 }
 
-/** A module with the operations of a group. Objects that several operations return are constants. */
-function writeGroup(group) {
+/** A module with operations. Objects that several operations return are constants. */
+function writeOperations(group, writeExports) {
   const constants = new Map()
   const functions = new Set()
   const write = (reading) => {
@@ -48,14 +54,14 @@ function writeGroup(group) {
     if (!constants.has(reading)) constants.set(reading, [`reading${constants.size}`, members])
     return constants.get(reading)[0]
   }
-  const operations = Object.entries(group).map(
-    ([id, { method, path, response }]) =>
-      `export const ${id} = { method: '${method}', path: '${path}', response: ${write(readingOf(response))} }`,
-  )
+  const operations = Object.entries(group).map(([id, { method, path, once, response }]) => {
+    const isOnce = once === true ? ', once: true' : ''
+    return [id, `{ method: '${method}', path: '${path}'${isOnce}, response: ${write(readingOf(response))} }`]
+  })
   return [
     ...[...functions].map((name) => `import { ${name} } from '@latchkey/kmd-api/rules'`),
     ...[...constants.values()].map(([name, members]) => `const ${name} = { ${members.join(', ')} }`),
-    ...operations,
+    writeExports(operations),
   ].join('\n')
 }
 

@@ -78,7 +78,7 @@ export class AgentClient {
   /** Describes the agent and the remaining budget of each limit. */
   async self(options: CallOptions = {}): Promise<{ agent: Agent; budget: AgentLimitUse[] }> {
     const response = await this.#connection.call('GetOwnAgent', options)
-    return { agent: readAgent(response.object('agent')), budget: readBudget(response) }
+    return { agent: readAgent('GetOwnAgent', response.agent), budget: readBudget(response.budget) }
   }
 
   /**
@@ -116,7 +116,7 @@ export class AgentClient {
       const members = { approval_id: id, wait_seconds: waitSeconds }
       const timeoutMs = (options.timeoutMs ?? pollTimeoutMs) + waitSeconds * 1000
       const response = await this.#connection.call('WaitForApproval', { ...options, timeoutMs, members })
-      const approval = readApproval(response.object('approval'))
+      const approval = readApproval(response.approval)
       if (approval.state !== 'open' || performance.now() >= giveUpAt) return approval
     }
   }
@@ -130,13 +130,13 @@ export class AgentClient {
       claimed_description: description,
     }
     const response = await this.#connection.call('SignAsAgent', { ...callOptions, members })
-    return response.bytes('signed_transaction')
+    return response.signedTransaction
   }
 
   /** Returns the rule that would decide about a transaction (msgpack), without signing or counting it. */
   async test(transaction: Uint8Array, options: CallOptions = {}): Promise<AgentDecision> {
     const members = { transaction: Bytes.toBase64(transaction) }
-    return readDecision(await this.#connection.call('TestOwnAgent', { ...options, members }))
+    return readDecision('TestOwnAgent', await this.#connection.call('TestOwnAgent', { ...options, members }))
   }
 
   /** Lists the agent's audit records, newest first. */
@@ -144,8 +144,8 @@ export class AgentClient {
     const members = { before_number: beforeNumber, count }
     const response = await this.#connection.call('ListOwnRecords', { ...options, members })
     return {
-      records: response.objects('records').map(readRecord),
-      continueFrom: response.integer('continue_from') || undefined,
+      records: response.records.map(readRecord),
+      continueFrom: response.continueFrom || undefined,
     }
   }
 

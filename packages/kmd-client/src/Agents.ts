@@ -5,9 +5,8 @@ import { type AuditRecord, readRecord } from './Audit.js'
 import type { Agent, AgentDecision, AgentLimitUse, NewAgentRules } from './agentTypes.js'
 import { readAgent, readBudget, readDecision } from './agentWire.js'
 import type { CallOptions, CallRequest, Connection } from './Connection.js'
-import type { Operation } from './operations.js'
+import type { ResponseTo } from './operations.js'
 import type { Password } from './Password.js'
-import type { ResponseBody } from './ResponseBody.js'
 import { withPasswords } from './Wallets.js'
 
 /** Options of `kmd.agents.create`. */
@@ -63,7 +62,8 @@ export class Agents {
 
   /** Lists all agents, including ended ones. */
   async list(options: CallOptions = {}): Promise<Agent[]> {
-    return (await this.#connection.call('ListAgents', options)).objects('agents').map(readAgent)
+    const { agents } = await this.#connection.call('ListAgents', options)
+    return agents.map((agent) => readAgent('ListAgents', agent))
   }
 
   /**
@@ -78,21 +78,25 @@ export class Agents {
     const { name, walletId, addresses, rules, expiresAtMs, ...callOptions } = options
     const expires = { expires_at_ms: expiresAtMs ?? 0 }
     const members = { name, wallet_id: walletId, addresses, rules: writeRules(rules), ...expires }
-    return readToken(await this.#callWithPassword('CreateAgent', password, { ...callOptions, members }))
+    const { agent, token } = await this.#callWithPassword('CreateAgent', password, { ...callOptions, members })
+    return { agent: readAgent('CreateAgent', agent), token }
   }
 
   /** Describes an agent, the remaining budget of each limit, and its latest 100 audit records, newest first. */
   async show({ agent, ...options }: AgentOptions): Promise<ShownAgent> {
     const response = await this.#connection.call('ShowAgent', { ...options, members: { agent } })
-    const history = response.objects('history').map(readRecord)
-    const continueFrom = response.integer('continue_from') || undefined
-    return { agent: readAgent(response.object('agent')), budget: readBudget(response), history, continueFrom }
+    return {
+      agent: readAgent('ShowAgent', response.agent),
+      budget: readBudget(response.budget),
+      history: response.history.map(readRecord),
+      continueFrom: response.continueFrom || undefined,
+    }
   }
 
   /** Stops an agent from signing until it is resumed. */
   async pause({ agent, ...options }: AgentOptions): Promise<Agent> {
     const response = await this.#connection.call('PauseAgent', { ...options, members: { agent } })
-    return readAgent(response.object('agent'))
+    return readAgent('PauseAgent', response.agent)
   }
 
   /**
@@ -101,19 +105,20 @@ export class Agents {
    */
   async confirm({ walletId, password = '', ...options }: ConfirmAgentsOptions): Promise<Agent[]> {
     const request = { ...options, members: { wallet_id: walletId } }
-    return (await this.#callWithPassword('ConfirmAgents', password, request)).objects('agents').map(readAgent)
+    const { agents } = await this.#callWithPassword('ConfirmAgents', password, request)
+    return agents.map((agent) => readAgent('ConfirmAgents', agent))
   }
 
   /** Lets a paused or suspended agent sign again. */
   async resume({ agent, password = '', ...options }: AgentPasswordOptions): Promise<Agent> {
     const response = await this.#callWithPassword('ResumeAgent', password, { ...options, members: { agent } })
-    return readAgent(response.object('agent'))
+    return readAgent('ResumeAgent', response.agent)
   }
 
   /** Revokes an agent permanently. */
   async revoke({ agent, ...options }: AgentOptions): Promise<Agent> {
     const response = await this.#connection.call('RevokeAgent', { ...options, members: { agent } })
-    return readAgent(response.object('agent'))
+    return readAgent('RevokeAgent', response.agent)
   }
 
   /** Replaces an agent's rules and expiry. Earlier spending still counts. */
@@ -130,27 +135,30 @@ export class Agents {
   }): Promise<Agent> {
     const members = { agent, rules: writeRules(rules), expires_at_ms: expiresAtMs ?? 0 }
     const response = await this.#callWithPassword('SetAgentRules', password, { ...options, members })
-    return readAgent(response.object('agent'))
+    return readAgent('SetAgentRules', response.agent)
   }
 
   /** Replaces an agent's token; the old token stops working. Rules and budgets stay the same. */
   async rotate({ agent, password = '', ...options }: AgentPasswordOptions): Promise<AgentWithToken> {
-    return readToken(await this.#callWithPassword('RotateAgentToken', password, { ...options, members: { agent } }))
+    const response = await this.#callWithPassword('RotateAgentToken', password, { ...options, members: { agent } })
+    return { agent: readAgent('RotateAgentToken', response.agent), token: response.token }
   }
 
   /** Returns the rule that would decide about a transaction (msgpack), without signing or counting it. */
   async test({ agent, transaction, ...options }: AgentOptions & { transaction: Uint8Array }): Promise<AgentDecision> {
     const members = { agent, transaction: Bytes.toBase64(transaction) }
-    return readDecision(await this.#connection.call('TestAgent', { ...options, members }))
+    return readDecision('TestAgent', await this.#connection.call('TestAgent', { ...options, members }))
   }
 
-  #callWithPassword(operation: Operation, password: Password, request: CallRequest): Promise<ResponseBody> {
+  #callWithPassword<Id extends OperationWithPassword>(
+    operation: Id,
+    password: Password,
+    request: CallRequest<Id>,
+  ): Promise<ResponseTo<Id>> {
     return withPasswords({ wallet_password: password }, operation, (secrets) =>
-      this.#connection.call(operation, { ...request, secrets }),
+      this.#connection.call(operation, { ...request, secrets } as CallRequest<Id>),
     )
   }
 }
 
-function readToken(response: ResponseBody): AgentWithToken {
-  return { agent: readAgent(response.object('agent')), token: response.text('token') }
-}
+type OperationWithPassword = 'CreateAgent' | 'ConfirmAgents' | 'ResumeAgent' | 'SetAgentRules' | 'RotateAgentToken'

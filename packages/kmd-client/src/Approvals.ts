@@ -1,6 +1,6 @@
 /** Lists, watches and decides agent payments that wait for the owner's approval. */
 import type { CallOptions, Connection } from './Connection.js'
-import type { ResponseBody } from './ResponseBody.js'
+import type { ResponseTo } from './operations.js'
 
 /** `open`: waiting for the owner. `approved`: waiting for the agent to send the transaction again. */
 export type ApprovalState = 'open' | 'approved' | 'denied' | 'expired' | 'used'
@@ -89,46 +89,31 @@ export class Approvals {
   /** Lets the agent sign exactly this transaction. */
   async approve({ id, ...options }: { id: string } & CallOptions): Promise<Approval> {
     const response = await this.#connection.call('ApprovePayment', { ...options, members: { approval_id: id } })
-    return readApproval(response.object('approval'))
+    return readApproval(response.approval)
   }
 
   /** Refuses this transaction for as long as the ledger would accept it. */
   async deny({ id, ...options }: { id: string } & CallOptions): Promise<Approval> {
     const response = await this.#connection.call('DenyPayment', { ...options, members: { approval_id: id } })
-    return readApproval(response.object('approval'))
+    return readApproval(response.approval)
   }
 }
 
-function readList(response: ResponseBody): ApprovalList {
-  const approvals = response.objects('approvals').map(readApproval)
-  return { approvals, leftOut: response.integer('left_out'), revision: response.text('revision') }
+function readList({ approvals, leftOut, revision }: ResponseTo<'ListApprovals'>): ApprovalList {
+  return { approvals: approvals.map(readApproval), leftOut, revision }
 }
 
-export function readApproval(body: ResponseBody): Approval {
-  const text = (name: string): string => (body.members[name] === undefined ? '' : body.text(name))
-  const amount = (name: string): bigint | undefined =>
-    /^[0-9]{1,20}$/.test(text(name)) ? BigInt(text(name)) : undefined
-  const state = text('state')
+export function readApproval(approval: ResponseTo<'ApprovePayment'>['approval']): Approval {
   return {
-    id: body.text('id'),
-    agentId: body.text('agent_id'),
-    agentName: text('agent_name'),
+    ...approval,
     // A newer daemon may send an unknown state. `expired` ensures that nothing is signed because of it.
-    state: (states.includes(state) ? state : 'expired') as ApprovalState,
-    transactionId: body.text('transaction_id'),
-    transaction: body.bytes('transaction'),
-    description: body.texts('description'),
-    warnings: body.texts('warnings'),
-    reason: text('reason'),
-    rules: body.texts('rules'),
-    rule: text('rule'),
-    unit: text('unit'),
-    asked: amount('asked'),
-    left: amount('left'),
-    claimedUrl: text('claimed_url'),
-    claimedDescription: text('claimed_description'),
-    createdAtMs: body.integer('created_at_ms'),
-    expiresAtMs: body.integer('expires_at_ms'),
-    decidedAtMs: body.integer('decided_at_ms') || undefined,
+    state: states.includes(approval.state) ? approval.state : 'expired',
+    asked: amountOf(approval.asked),
+    left: amountOf(approval.left),
+    decidedAtMs: approval.decidedAtMs || undefined,
   }
+}
+
+function amountOf(text: string): bigint | undefined {
+  return /^[0-9]{1,20}$/.test(text) ? BigInt(text) : undefined
 }

@@ -2,7 +2,7 @@
 import { Json } from '@latchkey/algorand'
 import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
-import type { ResponseBody } from './ResponseBody.js'
+import type { ResponseTo } from './operations.js'
 
 /** The party that performed the operation. `id` and `name` are set for agents. */
 export type AuditActor = { type: string; id?: string | undefined; name?: string | undefined }
@@ -126,56 +126,39 @@ export class Audit {
     }
     const response = await this.#connection.call('SearchAudit', { signal, timeoutMs, members })
     return {
-      records: response.objects('records').map(readRecord),
-      continueFrom: response.integer('continue_from') || undefined,
-      headNumber: response.integer('head_number'),
-      headHash: response.text('head_hash'),
+      ...response,
+      records: response.records.map(readRecord),
+      continueFrom: response.continueFrom || undefined,
     }
   }
 
   /** Makes the daemon recompute and verify the whole log. */
   async verify({ timeoutMs = verifyTimeoutMs, ...options }: CallOptions = {}): Promise<AuditVerification> {
     const response = await this.#connection.call('VerifyAudit', { ...options, timeoutMs })
-    const ok = response.bool('ok')
+    const { ok, records, headHash, problemType, problemNumber, problem, anchors } = response
     return {
       ok,
-      records: response.integer('records'),
-      headHash: response.text('head_hash'),
-      problem: ok
-        ? undefined
-        : {
-            type: response.text('problem_type'),
-            number: response.integer('problem_number'),
-            message: response.text('problem'),
-          },
-      anchors: response.objects('anchors').map((one) => ({
-        number: one.integer('number'),
-        hash: one.text('hash'),
-        transaction: one.text('transaction_id'),
-        address: one.text('address'),
-        network: one.text('network'),
-        round: one.integer('round'),
-        recordedAs: one.integer('recorded_as'),
-      })),
+      records,
+      headHash,
+      problem: ok ? undefined : { type: problemType, number: problemNumber, message: problem },
+      anchors: anchors.map(({ transactionId, ...anchor }) => ({ ...anchor, transaction: transactionId })),
     }
   }
 
   /** Returns the note for a transaction that anchors the current log. */
   async prepareAnchor(options: CallOptions = {}): Promise<PreparedAnchor> {
-    const response = await this.#connection.call('PrepareAnchor', options)
-    return { number: response.integer('number'), hash: response.text('hash'), note: response.text('note') }
+    return this.#connection.call('PrepareAnchor', options)
   }
 
   /** Records an anchor that is in the ledger, and returns the number of the new record. */
   async recordAnchor({ note, transaction, address, network, round, ...options }: RecordAnchorOptions): Promise<number> {
     const members = { note, transaction_id: transaction, address, network, round }
     const response = await this.#connection.call('RecordAnchor', { ...options, members })
-    return response.integer('recorded_as')
+    return response.recordedAs
   }
 }
 
-export function readRecord(response: ResponseBody): AuditRecord {
-  const text = response.text('record')
+export function readRecord({ record: text, ...written }: ResponseTo<'SearchAudit'>['records'][number]): AuditRecord {
   const event = Json.parseObject(text)
   const actor = event?.['actor']
   if (event === undefined || typeof event['event'] !== 'string' || !Json.isObject(actor)) return fail()
@@ -184,18 +167,14 @@ export function readRecord(response: ResponseBody): AuditRecord {
     return typeof value === 'string' ? value : undefined
   }
   return {
-    number: response.integer('number'),
-    atMs: response.integer('at_ms'),
+    ...written,
     event: event['event'],
     actor: { type: optional(actor, 'type') ?? fail(), id: optional(actor, 'id'), name: optional(actor, 'name') },
     agent: optional(event, 'agent'),
     wallet: optional(event, 'wallet'),
     address: optional(event, 'address'),
     transaction: optional(event, 'transaction'),
-    walletName: response.members['wallet_name'] === undefined ? '' : response.text('wallet_name'),
     detail: readDetail(event['detail']),
-    previous: response.text('previous'),
-    hash: response.text('hash'),
     text,
   }
 }

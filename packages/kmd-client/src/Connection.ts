@@ -5,22 +5,22 @@
 
 import { Json } from '@latchkey/algorand'
 import { type Fetch, TransportError, type TransportResponse } from '@latchkey/http-client'
+import { readingOf, readResponse } from '@latchkey/kmd-api'
 import { examiner, readDataDirectory } from '#data-directory'
 import { readRefusal } from './agentWire.js'
 import * as Endpoint from './Endpoint.js'
 import { daemonErrorCode } from './errors.js'
-import { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
+import { invalidResponse, KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 import {
   isLatchkeyOnly,
   isRepeatable,
   type Operation,
   type RequestName,
-  type ResponseName,
+  type ResponseTo,
   type Route,
   routes,
 } from './operations.js'
 import * as RequestBody from './RequestBody.js'
-import { ResponseBody } from './ResponseBody.js'
 import { createDaemonTransport, type DaemonTransport } from './transport/DaemonTransport.js'
 import { type Doubt, UnprovenPeerError } from './transport/Examine.js'
 
@@ -84,14 +84,11 @@ export class Connection {
     return this.#endpoint.address
   }
 
-  async call<Id extends Operation>(
-    operation: Id,
-    request: CallRequest<Id> = {},
-  ): Promise<ResponseBody<ResponseName<Id>>> {
+  async call<Id extends Operation>(operation: Id, request: CallRequest<Id> = {}): Promise<ResponseTo<Id>> {
     const { method } = routes[operation]
     const body = method === 'GET' ? undefined : RequestBody.encode(request.members ?? {}, request.secrets)
     try {
-      return readResponse(operation, await this.#send(operation, body, request))
+      return read(operation, await this.#send(operation, body, request)) as ResponseTo<Id>
     } finally {
       body?.fill(0)
     }
@@ -217,12 +214,16 @@ function parse(response: TransportResponse): Received {
   }
 }
 
-/** Returns the members of a successful response, or throws the daemon's error. */
-function readResponse(operation: Operation, received: Received): ResponseBody {
+/** Reads a successful response, or throws the daemon's error. */
+function read(operation: Operation, received: Received): Json.Members {
   const { status, members, errorCode, retryAfter } = received
   const isWaiting = status === 202 && errorCode !== undefined
   if ((status === 200 || status === 202) && !isWaiting && members !== undefined && members['error'] !== true) {
-    return new ResponseBody(operation, members)
+    const { response }: Route = routes[operation]
+    // The message does not quote the value, because it may be a key.
+    return response === undefined
+      ? members
+      : readResponse(readingOf(response), members, (name) => invalidResponse(operation, name))
   }
   const retryAfterSeconds = retryAfter !== undefined && /^[0-9]{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined
   const details = { operation, status, retryAfterSeconds, ...refusalOf(received) }

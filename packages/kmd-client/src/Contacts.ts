@@ -15,8 +15,7 @@ export class Contacts {
 
   /** Lists all contacts, by label. */
   async list(options: CallOptions = {}): Promise<Contact[]> {
-    const response = await this.#connection.call('ListContacts', options)
-    return response.objects('contacts').map((one) => ({ address: one.text('address'), label: one.text('label') }))
+    return (await this.#connection.call('ListContacts', options)).contacts
   }
 
   /**
@@ -27,7 +26,7 @@ export class Contacts {
    */
   async set({ address, label, ...options }: Contact & CallOptions): Promise<Contact> {
     const response = await this.#connection.call('SetContact', { ...options, members: { address, label } })
-    return { address, label: response.text('label') }
+    return { address, label: response.label }
   }
 
   /** Removes a contact. Succeeds even if the contact does not exist. */

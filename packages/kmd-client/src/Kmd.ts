@@ -8,7 +8,6 @@ import { type CallOptions, Connection, type ConnectionOptions, readEndpoint } fr
 import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'
-import type { ResponseName } from './operations.js'
 import type { Password } from './Password.js'
 import { Session } from './Session.js'
 import { Wallet } from './Wallet.js'
@@ -208,31 +207,17 @@ export class Kmd {
 
   /** Lists the API versions that the daemon supports. */
   async versions(options: CallOptions = {}): Promise<string[]> {
-    return (await this.#connection.call('GetVersion', options)).texts('versions')
+    return (await this.#connection.call('GetVersion', options)).versions
   }
 
   /** Returns the daemon's OpenAPI 2 document. */
   async description(options: CallOptions = {}): Promise<{ readonly [member: string]: unknown }> {
-    return (await this.#connection.call('SwaggerHandler', options)).members
+    return this.#connection.call('SwaggerHandler', options)
   }
 
   /** Returns the daemon's state. Latchkey's daemon only. */
   async health(options: CallOptions = {}): Promise<Health> {
-    const response = await this.#connection.call('GetHealth', options)
-    return {
-      status: response.text('status'),
-      version: response.text('version'),
-      uptimeSeconds: response.integer('uptime_seconds'),
-      wallets: response.integer('wallets'),
-      openHandles: response.integer('open_handles'),
-      walletProblems: response.objects('wallet_problems').map((problem) => ({
-        file: problem.text('file'),
-        problem: problem.text('problem'),
-      })),
-      lostLogLines: response.integer('lost_log_lines'),
-      sameUserAgents: response.texts('same_user_agents'),
-      suspendedAgents: response.texts('suspended_agents'),
-    }
+    return this.#connection.call('GetHealth', options)
   }
 
   /** Creates a link to the daemon's console. Latchkey's daemon only. */
@@ -243,25 +228,15 @@ export class Kmd {
     }
     const response = await this.#connection.call('CreateConsoleLink', options)
     return {
-      url: `http://${this.#connection.address}${response.text('path')}`,
-      expiresSeconds: response.integer('expires_seconds'),
+      url: `http://${this.#connection.address}${response.path}`,
+      expiresSeconds: response.expiresSeconds,
     }
   }
 
   /** Describes the Algorand node used by the daemon. Latchkey's daemon only. */
   async node(options: CallOptions = {}): Promise<NodeInfo> {
-    const response = await this.#connection.call('GetNode', options)
-    const text = (name: ResponseName<'GetNode'>): string =>
-      response.members[name] === undefined ? '' : response.text(name)
-    return {
-      isSet: response.bool('is_set'),
-      isReachable: response.bool('is_reachable'),
-      genesisId: text('genesis_id'),
-      genesisHash: text('genesis_hash'),
-      network: networks.find((known) => known === text('network')) ?? 'local',
-      lastRound: response.integer('last_round'),
-      message: text('message'),
-    }
+    const { hasFaucet: _, usdcAssetIds: __, ...node } = await this.#connection.call('GetNode', options)
+    return { ...node, network: networks.find((known) => known === node.network) ?? 'local' }
   }
 
   /** Closes idle connections. Without this call, they time out. Handles stay open. */

@@ -71,3 +71,9 @@ export class KmdClientError extends LatchkeyError<KmdClientErrorCode> {
     this.approvalId = options.approvalId
   }
 }
+
+/** Rejects a response with a member that is missing or has a wrong type. */
+export function invalidResponse(operation: string, name: string): never {
+  const message = `the response to ${operation} has no valid "${name}"`
+  throw new KmdClientError('invalid_response', message, { operation, status: 200 })
+}

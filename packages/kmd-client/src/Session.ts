@@ -3,12 +3,11 @@
  * if the daemon no longer knows it and a password is known. Concurrent calls share one renewal and one reopening. There
  * are no timers: the handle of an unused wallet expires.
  */
-import type { CallOptions, Connection } from './Connection.js'
+import type { CallOptions, CallRequest, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
-import type { Operation } from './operations.js'
+import type { Operation, ResponseTo } from './operations.js'
 import * as Password from './Password.js'
 import type { Members } from './RequestBody.js'
-import type { ResponseBody } from './ResponseBody.js'
 import * as WalletInfo from './WalletInfo.js'
 
 /** Options of calls that need the wallet's password. */
@@ -62,12 +61,16 @@ export class Session {
     return this.#handle.wallet
   }
 
-  call(operation: Operation, members: Members, options: CallOptions): Promise<ResponseBody> {
+  call<Id extends Operation>(operation: Id, members: Members, options: CallOptions): Promise<ResponseTo<Id>> {
     return this.#call(operation, members, options, undefined)
   }
 
   /** Rejects before sending anything if no password is known. */
-  callWithPassword(operation: Operation, members: Members, options: PasswordOptions): Promise<ResponseBody> {
+  callWithPassword<Id extends Operation>(
+    operation: Id,
+    members: Members,
+    options: PasswordOptions,
+  ): Promise<ResponseTo<Id>> {
     return this.#withPassword(operation, options, (password) => this.#call(operation, members, options, password))
   }
 
@@ -77,7 +80,7 @@ export class Session {
       const members = { wallet_id: this.wallet.id, wallet_name: name }
       const secrets = { wallet_password: bytes }
       const response = await this.#connection.call(operation, { ...options, members, secrets })
-      this.#handle.wallet = WalletInfo.read(response.object('wallet'))
+      this.#handle.wallet = WalletInfo.read(response.wallet)
       return this.wallet
     })
   }
@@ -112,12 +115,12 @@ export class Session {
     }
   }
 
-  async #call(
-    operation: Operation,
+  async #call<Id extends Operation>(
+    operation: Id,
     members: Members,
     options: CallOptions,
     password: CallPassword | undefined,
-  ): Promise<ResponseBody> {
+  ): Promise<ResponseTo<Id>> {
     for (let isSecond = false; ; isSecond = true) {
       this.#checkNotReleased(operation)
       const handle = this.#handle
@@ -127,7 +130,7 @@ export class Session {
           ...options,
           members: { wallet_handle_token: handle.token, ...members },
           secrets: { wallet_password: password?.bytes },
-        })
+        } as CallRequest<Id>)
       } catch (error) {
         // The daemon checks the handle first, so the call can be repeated.
         if (isSecond || !isHandleLost(error)) throw error
@@ -197,7 +200,7 @@ async function openHandle(
   const members = { wallet_id: id }
   const secrets = { wallet_password: bytes }
   const response = await connection.call('InitWalletHandleToken', { ...options, members, secrets })
-  const token = response.text('wallet_handle_token')
+  const token = response.walletHandleToken
   try {
     return { token, ...(await renewHandle(connection, token, options)) }
   } catch (error) {
@@ -210,9 +213,8 @@ async function renewHandle(connection: Connection, token: string, options: CallO
   const sentAtMs = performance.now()
   const members = { wallet_handle_token: token }
   const response = await connection.call('RenewWalletHandleToken', { ...options, members })
-  const handle = response.object('wallet_handle')
-  const lifetimeMs = handle.integer('expires_seconds') * 1000
-  return { renewAtMs: sentAtMs + lifetimeMs / 2, wallet: WalletInfo.read(handle.object('wallet')) }
+  const { expiresSeconds, wallet } = response.walletHandle
+  return { renewAtMs: sentAtMs + (expiresSeconds * 1000) / 2, wallet: WalletInfo.read(wallet) }
 }
 
 async function releaseHandle(connection: Connection, token: string, options: CallOptions): Promise<void> {

@@ -2,7 +2,7 @@
 /** An unlocked wallet and the operations on its keys. */
 import { Address, Bytes, Multisig } from '@latchkey/algorand'
 import type { CallOptions } from './Connection.js'
-import { KmdClientError } from './KmdClientError.js'
+import { invalidResponse, KmdClientError } from './KmdClientError.js'
 import type { Operation } from './operations.js'
 import type { Members } from './RequestBody.js'
 import type { PasswordOptions, Session } from './Session.js'
@@ -107,8 +107,8 @@ export class Wallet {
   /** Describes the wallet and returns the seconds until the handle expires. */
   async info(options: CallOptions = {}): Promise<WalletInfo.WalletInfo & { expiresSeconds: number }> {
     const response = await this.#session.call('GetWalletInfo', {}, options)
-    const handle = response.object('wallet_handle')
-    return { ...WalletInfo.read(handle.object('wallet')), expiresSeconds: handle.integer('expires_seconds') }
+    const { wallet, expiresSeconds } = response.walletHandle
+    return { ...WalletInfo.read(wallet), expiresSeconds }
   }
 
   /** Renames the wallet. */
@@ -118,18 +118,19 @@ export class Wallet {
 
   /** Exports the master derivation key, which backs up every generated key but no imported keys. */
   async masterDerivationKey(options: PasswordOptions = {}): Promise<Uint8Array> {
-    const response = await this.#session.callWithPassword('ExportMasterKey', {}, options)
-    return response.bytes('master_derivation_key', masterKeyLength)
+    const operation = 'ExportMasterKey'
+    const { masterDerivationKey } = await this.#session.callWithPassword(operation, {}, options)
+    return ofLength(masterKeyLength, masterDerivationKey, operation, 'master_derivation_key')
   }
 
   /** Lists the addresses of all keys, in byte order. */
   async keys(options: CallOptions = {}): Promise<string[]> {
-    return (await this.#session.call('ListKeysInWallet', {}, options)).texts('addresses')
+    return (await this.#session.call('ListKeysInWallet', {}, options)).addresses
   }
 
   /** Generates the next key from the master derivation key and returns its address. */
   async generateKey(options: CallOptions = {}): Promise<string> {
-    return (await this.#session.call('GenerateKey', {}, options)).text('address')
+    return (await this.#session.call('GenerateKey', {}, options)).address
   }
 
   /** Imports a private key (64 bytes of seed and public key, or a 32-byte seed) and returns its address. */
@@ -140,13 +141,13 @@ export class Wallet {
       throw invalid(`a private key has ${privateKeyLength} bytes, or ${seedLength} as a seed, not ${length}`, operation)
     }
     const response = await this.#session.call(operation, { private_key: Bytes.toBase64(privateKey) }, options)
-    return response.text('address')
+    return response.address
   }
 
   /** Exports a private key: 64 bytes of seed and public key, which the caller must wipe. */
   async exportKey(address: string, options: PasswordOptions = {}): Promise<Uint8Array> {
-    const response = await this.#session.callWithPassword('ExportKey', { address }, options)
-    return response.bytes('private_key', privateKeyLength)
+    const { privateKey } = await this.#session.callWithPassword('ExportKey', { address }, options)
+    return ofLength(privateKeyLength, privateKey, 'ExportKey', 'private_key')
   }
 
   /** Deletes a key. Succeeds even if the key does not exist. */
@@ -156,7 +157,7 @@ export class Wallet {
 
   /** Lists the addresses of the multisig accounts whose preimages are in the wallet. */
   async multisigs(options: CallOptions = {}): Promise<string[]> {
-    return (await this.#session.call('ListMultisig', {}, options)).texts('addresses')
+    return (await this.#session.call('ListMultisig', {}, options)).addresses
   }
 
   /** Stores the preimage of a multisig account and returns its address. */
@@ -164,16 +165,16 @@ export class Wallet {
     const operation = 'ImportMultisig'
     const pks = publicKeys.map((key) => toPublicKey(key, operation))
     const members = { multisig_version: version, threshold, pks }
-    return (await this.#session.call(operation, members, options)).text('address')
+    return (await this.#session.call(operation, members, options)).address
   }
 
   /** Returns the preimage of a multisig account. */
   async exportMultisig(address: string, options: CallOptions = {}): Promise<MultisigPreimage> {
     const response = await this.#session.call('ExportMultisig', { address }, options)
     return {
-      version: response.integer('multisig_version'),
-      threshold: response.integer('threshold'),
-      publicKeys: response.bytesList('pks', publicKeyLength),
+      version: response.multisigVersion,
+      threshold: response.threshold,
+      publicKeys: response.pks.map((key) => ofLength(publicKeyLength, key, 'ExportMultisig', 'pks')),
     }
   }
 
@@ -197,14 +198,15 @@ export class Wallet {
       transaction: Bytes.toBase64(toBytes(transaction, 'the transaction', operation)),
       public_key: publicKey === undefined ? undefined : toPublicKey(publicKey, operation),
     }
-    return (await this.#session.callWithPassword(operation, members, options)).bytes('signed_transaction')
+    return (await this.#session.callWithPassword(operation, members, options)).signedTransaction
   }
 
   /** Signs a program and returns the 64-byte signature that delegates the account to the program. */
   async signProgram({ address, program, ...options }: SignProgramOptions): Promise<Uint8Array> {
     const operation = 'SignProgram'
     const members = { address, data: Bytes.toBase64(toBytes(program, 'the program', operation)) }
-    return (await this.#session.callWithPassword(operation, members, options)).bytes('sig', signatureLength)
+    const { sig } = await this.#session.callWithPassword(operation, members, options)
+    return ofLength(signatureLength, sig, operation, 'sig')
   }
 
   /** Signs a transaction for one member and returns the partial signature (msgpack): the next member's `partial`. */
@@ -222,7 +224,7 @@ export class Wallet {
       partial_multisig: partial === undefined ? undefined : toPartial(partial, operation),
       signer: signer === undefined ? undefined : toPublicKey(signer, operation),
     }
-    return (await this.#session.callWithPassword(operation, members, options)).bytes('multisig')
+    return (await this.#session.callWithPassword(operation, members, options)).multisig
   }
 
   /** Signs a program for one member and returns the partial signature (msgpack): the next member's `partial`. */
@@ -243,7 +245,7 @@ export class Wallet {
       // Daemons before version 4.3 reject this member's name.
       use_legacy_msig: useLegacyMultisig ? true : undefined,
     }
-    return (await this.#session.callWithPassword(operation, members, options)).bytes('multisig')
+    return (await this.#session.callWithPassword(operation, members, options)).multisig
   }
 
   /** Releases the handle. Later calls fail with `wallet_released`. */
@@ -255,6 +257,10 @@ export class Wallet {
   [Symbol.asyncDispose](): Promise<void> {
     return this.release()
   }
+}
+
+function ofLength(length: number, bytes: Uint8Array, operation: Operation, name: string): Uint8Array {
+  return bytes.length === length ? bytes : invalidResponse(operation, name)
 }
 
 function toBytes(value: Uint8Array, what: string, operation: Operation): Uint8Array {

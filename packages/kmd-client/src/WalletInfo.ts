@@ -1,4 +1,4 @@
-import type { ResponseBody } from './ResponseBody.js'
+import type { ResponseTo } from './operations.js'
 
 /** A wallet as the daemon describes it. */
 export type WalletInfo = {
@@ -11,13 +11,6 @@ export type WalletInfo = {
   supportedTransactions: string[]
 }
 
-export function read(wallet: ResponseBody): WalletInfo {
-  return {
-    id: wallet.text('id'),
-    name: wallet.text('name'),
-    driverName: wallet.text('driver_name'),
-    driverVersion: wallet.integer('driver_version'),
-    mnemonicUx: wallet.bool('mnemonic_ux'),
-    supportedTransactions: wallet.texts('supported_txs'),
-  }
+export function read({ supportedTxs, ...wallet }: ResponseTo<'CreateWallet'>['wallet']): WalletInfo {
+  return { ...wallet, supportedTransactions: supportedTxs }
 }

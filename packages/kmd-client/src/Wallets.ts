@@ -63,7 +63,7 @@ export class Wallets {
     }
     return withPasswords({ wallet_password: password }, operation, async (secrets) => {
       const response = await this.#connection.call(operation, { ...callOptions, members, secrets })
-      return WalletInfo.read(response.object('wallet'))
+      return WalletInfo.read(response.wallet)
     })
   }
 
@@ -73,7 +73,7 @@ export class Wallets {
     return withPasswords({ wallet_password: password }, 'RenameWallet', async (secrets) => {
       const members = { wallet_id: id, wallet_name: newName }
       const response = await this.#connection.call('RenameWallet', { ...callOptions, members, secrets })
-      return WalletInfo.read(response.object('wallet'))
+      return WalletInfo.read(response.wallet)
     })
   }
 
@@ -96,7 +96,7 @@ export class Wallets {
     return withPasswords({ wallet_password: password }, 'DeleteWallet', async (secrets) => {
       const members = { wallet_id: id }
       const response = await this.#connection.call('DeleteWallet', { ...callOptions, members, secrets })
-      return { movedTo: response.text('moved_to') }
+      return { movedTo: response.movedTo }
     })
   }
 
@@ -129,7 +129,7 @@ export async function find(
 }
 
 async function list(connection: Connection, options: CallOptions): Promise<WalletInfo.WalletInfo[]> {
-  return (await connection.call('ListWallets', options)).objects('wallets').map(WalletInfo.read)
+  return (await connection.call('ListWallets', options)).wallets.map(WalletInfo.read)
 }
 
 /** Obtains the passwords one after another and wipes them all afterwards. */

@@ -1,7 +1,7 @@
-/** Decodes agents in responses. */
-import { parseLimit, parseRules } from '@latchkey/kmd-api/rules'
+/** Agents, budgets and decisions in the daemon's responses. */
 import type { Agent, AgentDecision, AgentLimitUse, AgentRefusal, AgentState } from './agentTypes.js'
-import type { ResponseBody } from './ResponseBody.js'
+import { invalidResponse } from './KmdClientError.js'
+import type { Operation, ResponseTo } from './operations.js'
 
 const states: readonly AgentState[] = [
   'active',
@@ -12,45 +12,31 @@ const states: readonly AgentState[] = [
   'key_deleted',
   'wallet_deleted',
 ]
-const decisions = ['allowed', 'ask', 'refused'] as const
 
-export function readAgent(body: ResponseBody): Agent {
-  // Older daemons do not send this member.
-  const suspendedReason = body.members['suspended_reason'] === undefined ? '' : body.text('suspended_reason')
+export type ReadAgent = ResponseTo<'ShowAgent'>['agent']
+
+export function readAgent(operation: Operation, { sameUser, ...agent }: ReadAgent): Agent {
+  if (!states.includes(agent.state)) return invalidResponse(operation, 'state')
   return {
-    id: body.text('id'),
-    name: body.text('name'),
-    walletId: body.text('wallet_id'),
-    walletName: body.text('wallet_name'),
-    addresses: body.texts('addresses'),
-    state: body.oneOf('state', states),
-    suspendedReason: suspendedReason === '' ? undefined : suspendedReason,
-    createdAtMs: body.integer('created_at_ms'),
-    expiresAtMs: body.integer('expires_at_ms') || undefined,
-    lastUsedAtMs: body.integer('last_used_at_ms') || undefined,
-    isSameUser: body.bool('same_user'),
-    rules: body.parse('rules', parseRules),
+    ...agent,
+    suspendedReason: agent.suspendedReason || undefined,
+    expiresAtMs: agent.expiresAtMs || undefined,
+    lastUsedAtMs: agent.lastUsedAtMs || undefined,
+    isSameUser: sameUser,
   }
 }
 
-export function readBudget(body: ResponseBody): AgentLimitUse[] {
-  return body.objects('budget').map((use) => ({
-    limit: use.parse('limit', parseLimit),
-    text: use.text('text'),
-    used: use.bigint('used'),
-    left: use.bigint('left'),
-    resetsAtMs: use.integer('resets_at_ms') || undefined,
-  }))
+export function readBudget(budget: ResponseTo<'ShowAgent'>['budget']): AgentLimitUse[] {
+  return budget.map((use) => ({ ...use, resetsAtMs: use.resetsAtMs || undefined }))
 }
 
-export function readDecision(body: ResponseBody): AgentDecision {
-  const refusal = body.members['refusal']
-  return {
-    decision: body.oneOf('decision', decisions),
-    rule: body.members['rule'] === undefined ? '' : body.text('rule'),
-    refusal: refusal === undefined ? undefined : readRefusal(refusal),
-  }
+export function readDecision(operation: Operation, response: ResponseTo<'TestAgent'>): AgentDecision {
+  const { decision, rule, refusal } = response
+  if (!decisions.includes(decision)) return invalidResponse(operation, 'decision')
+  return { decision, rule, refusal: refusal === undefined ? undefined : readRefusal(refusal) }
 }
+
+const decisions: readonly AgentDecision['decision'][] = ['allowed', 'ask', 'refused']
 
 /**
  * Reads a refusal from an error's header or body; undefined if it is malformed, because any program may listen at the

@@ -1,11 +1,21 @@
 /** The operations of the daemon's API, as `@latchkey/kmd-api` describes them. */
-import { type Descriptions, descriptionPath, descriptions, type OperationId } from '@latchkey/kmd-api'
+import type { Json } from '@latchkey/algorand'
+import {
+  type Descriptions,
+  descriptionPath,
+  descriptions,
+  type Member,
+  type OperationId,
+  type ResponseOf,
+} from '@latchkey/kmd-api'
 
 export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   /** Whether repeating the operation has an additional effect. */
   readonly once?: boolean
+  /** Absent for a document, which is not read. */
+  readonly response?: readonly Member[]
 }
 
 /** An operation of the daemon, or the document that describes them all. */
@@ -16,10 +26,10 @@ export type RequestName<Id extends Operation> = Id extends OperationId
   ? Descriptions[Id]['request'][number]['name']
   : never
 
-/** The name of a member of an operation's response. */
-export type ResponseName<Id extends Operation> = Id extends OperationId
-  ? Descriptions[Id]['response'][number]['name']
-  : never
+/** An operation's response, with names in camel case. */
+export type ResponseTo<Id extends Operation> = Id extends OperationId
+  ? ResponseOf<Descriptions[Id]['response']>
+  : Json.Members
 
 export const routes: { readonly [Id in Operation]: Route } = {
   ...descriptions,

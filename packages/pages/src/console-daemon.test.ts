@@ -66,8 +66,8 @@ const operation = (id: string): Operation => {
 
 test('the bundle has the route and the reading of every operation, and nothing else', () => {
   for (const [name, group] of Object.entries(groups)) {
-    for (const [id, { method, path, response }] of Object.entries(group)) {
-      const expected = { method, path, response: readingOf(response) }
+    for (const [id, { method, path, once, response }] of Object.entries(group)) {
+      const expected = { method, path, once, response: readingOf(response) }
       assert.deepEqual(withoutFunctions(page.operations[name]?.[id]), withoutFunctions(expected), id)
     }
   }
