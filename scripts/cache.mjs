@@ -21,8 +21,7 @@ export const isComplete = (directory) => existsSync(markOf(directory))
  */
 export function buildOnce(directory, build) {
   if (isComplete(directory)) return
-  const release = lock(`${directory}.lock`)
-  try {
+  withLock(`${directory}.lock`, () => {
     if (isComplete(directory)) return
     const partial = `${directory}.partial`
     for (const path of [partial, directory]) rmSync(path, { recursive: true, force: true, maxRetries: 3 })
@@ -34,6 +33,14 @@ export function buildOnce(directory, build) {
     } finally {
       rmSync(partial, { recursive: true, force: true, maxRetries: 3 })
     }
+  })
+}
+
+/** Runs work in one process at a time. The others wait. A process that is killed leaves the lock to the next. */
+export function withLock(path, work) {
+  const release = lock(path)
+  try {
+    return work()
   } finally {
     release()
   }
@@ -50,9 +57,26 @@ function lock(path) {
     } catch (error) {
       if (error.code !== 'EEXIST') throw error
     }
-    if (isAbandoned(path)) rmSync(path, { force: true })
+    if (isAbandoned(path)) removeAbandoned(path)
     else if (Date.now() > deadline) throw new Error(`another process is still building; if not, delete ${path}`)
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs)
+  }
+}
+
+/** One process at a time: a second one could remove the lock that the first has just taken. */
+function removeAbandoned(path) {
+  const guard = `${path}.guard`
+  try {
+    writeFileSync(guard, String(process.pid), { flag: 'wx' })
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error
+    if (isAbandoned(guard)) rmSync(guard, { force: true })
+    return
+  }
+  try {
+    if (isAbandoned(path)) rmSync(path, { force: true })
+  } finally {
+    rmSync(guard, { force: true })
   }
 }
 

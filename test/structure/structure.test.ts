@@ -12,7 +12,7 @@ const allowed: { [directory: string]: readonly string[] } = {
   'packages/system': ['@latchkey/algorand'],
   'packages/algod': ['@latchkey/algorand', '@latchkey/http-client'],
   'packages/kmd-api': ['@latchkey/algorand'],
-  'packages/kmd-client': ['@latchkey/algorand', '@latchkey/http-client', '@latchkey/kmd-api'],
+  'packages/kmd-client': ['@latchkey/algorand', '@latchkey/http-client', '@latchkey/kmd-api', '@latchkey/system'],
   'packages/pages': [
     '@latchkey/algorand',
     '@latchkey/algod',

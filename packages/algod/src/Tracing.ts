@@ -73,11 +73,15 @@ export function isOn(): boolean {
 }
 
 /**
- * Runs work in a span that ends with the work. Check {@link isOn} first to avoid creating unused options and closures.
+ * Runs work in a span that ends with the work, or only the work if no SDK is registered.
  *
  * @throws the error of the work
  */
-export async function span<T>(name: string, options: SpanOptions, work: (span: OpenSpan) => Promise<T>): Promise<T> {
+export function span<T>(name: string, options: SpanOptions, work: (span: OpenSpan) => Promise<T>): Promise<T> {
+  return isOn() ? traced(name, options, work) : work(nothing)
+}
+
+async function traced<T>(name: string, options: SpanOptions, work: (span: OpenSpan) => Promise<T>): Promise<T> {
   const open = start(name, options)
   try {
     const result = await open.run(() => work(open))

@@ -251,16 +251,9 @@ const maxHeaderLength = 4_096
 
 function refusalOf({ refusal, approvalId }: Received): Pick<KmdClientErrorOptions, 'refusal' | 'approvalId'> {
   return {
-    refusal: refusal === undefined || refusal.length > maxHeaderLength ? undefined : readRefusal(parseJson(refusal)),
+    refusal:
+      refusal === undefined || refusal.length > maxHeaderLength ? undefined : readRefusal(Json.parseObject(refusal)),
     approvalId: approvalId !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(approvalId) ? approvalId : undefined,
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -86,20 +86,33 @@ export function replaceSync(
 ): void {
   // A file left by a crash may have another mode.
   rmSync(temporaryPath, { force: true })
-  const descriptor = openSync(temporaryPath, 'wx', mode)
+  createSync(temporaryPath, content, mode)
   try {
-    try {
-      writeFileSync(descriptor, content)
-      fsyncSync(descriptor)
-    } finally {
-      closeSync(descriptor)
-    }
     renameSync(temporaryPath, path)
   } catch (error) {
     rmSync(temporaryPath, { force: true })
     throw error
   }
   syncDirectorySync(path)
+}
+
+/**
+ * Creates a file and flushes its content to the disk.
+ *
+ * @default mode 0o600
+ * @throws the error of the file system, such as for a file that exists. No file is left if its content could not be written.
+ */
+export function createSync(path: string, content: string | Uint8Array, mode = ownerOnly): void {
+  const descriptor = openSync(path, 'wx', mode)
+  try {
+    writeFileSync(descriptor, content)
+    fsyncSync(descriptor)
+  } catch (error) {
+    rmSync(path, { force: true })
+    throw error
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 /** The synchronous {@link syncDirectory}. A created, renamed or removed file stays that way once this returns. */

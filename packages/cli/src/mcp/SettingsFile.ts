@@ -2,22 +2,19 @@
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
-  closeSync,
   constants,
   copyFileSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
   readFileSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Json } from '@latchkey/algorand'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { CommandError } from '../errors.js'
 import { quoted } from '../format.js'
 
@@ -109,14 +106,8 @@ function replace(path: string, content: string, before: string | undefined): str
   const [part, backup] = [`${path}.${suffix}.part`, `${path}.${suffix}.backup`]
   mkdirSync(dirname(path), { recursive: true })
   if (before !== undefined) copyFileSync(path, backup, constants.COPYFILE_EXCL)
-  const descriptor = openSync(part, 'wx', 0o600)
   try {
-    try {
-      writeFileSync(descriptor, content)
-      fsyncSync(descriptor)
-    } finally {
-      closeSync(descriptor)
-    }
+    AtomicFile.createSync(part, content)
     if (before !== undefined) chmodSync(part, statSync(path).mode & 0o777)
     // The client may have written its settings in the meantime.
     if (readText(path) !== before) throw new Error('another program changed it at the same time')

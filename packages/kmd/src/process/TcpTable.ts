@@ -2,11 +2,9 @@
  * Finds the users of TCP connections in the kernel's socket table. The table of a busy machine is long, so concurrent
  * lookups share one read, each read is parsed once and in pieces, and reads take at most a tenth of the process's time.
  */
-import { readFile } from 'node:fs/promises'
-import { isIPv6 } from 'node:net'
-import { endianness } from 'node:os'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectionEnds } from '@latchkey/http'
+import * as SocketTable from '@latchkey/system/socket-table'
 import { unmappedUser } from './PeerCredentials.js'
 
 /** Reads a table. Rejects, or resolves with blank text, if the system has none. */
@@ -36,9 +34,9 @@ export class TcpTable {
     if (remoteAddress === undefined || remotePort === undefined) return undefined
     if (localAddress === undefined || localPort === undefined) return undefined
     const users = await this.#read()
-    const here = spellings(localAddress, localPort)
+    const here = SocketTable.spellings({ address: localAddress, port: localPort })
     // The socket whose local end is the peer's.
-    for (const peer of spellings(remoteAddress, remotePort)) {
+    for (const peer of SocketTable.spellings({ address: remoteAddress, port: remotePort })) {
       for (const each of here) {
         const user = users.get(`${peer} ${each}`)
         if (user !== undefined) return user
@@ -80,8 +78,7 @@ export class TcpTable {
 }
 
 async function readTcpTables(): Promise<string> {
-  const files = ['/proc/net/tcp', '/proc/net/tcp6']
-  return (await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => '')))).join('\n')
+  return (await Promise.all(SocketTable.files.map(SocketTable.read))).join('\n')
 }
 
 /** Number, local end, remote end, state, queues, timer, retransmissions, user, timeout, inode. */
@@ -102,39 +99,4 @@ function parsePiece(table: string, at: number, users: Map<string, number>): numb
     start = next + 1
   }
   return start
-}
-
-/** The notations of an address in the table. A dual-stack socket shows an IPv4 address as IPv6. */
-function spellings(address: string, port: number): string[] {
-  const words = wordsOf(address)
-  const mapped = [0, 0, 0xffff]
-  const isMapped = words.length === 4 && mapped.every((word, at) => words[at] === word)
-  const four = isMapped ? words.slice(3) : words
-  const all = words.length === 1 || isMapped ? [four, [...mapped, ...four]] : [words]
-  const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
-  return all.map((each) => `${each.map(hexWord).join('')}:${hexPort}`)
-}
-
-/** One 32-bit word for IPv4, four for IPv6. */
-function wordsOf(address: string): number[] {
-  if (!isIPv6(address)) return [toWord(address.split('.').map(Number))]
-  // A URL has one form of each address, all in hexadecimal.
-  const [head = '', tail] = new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1).split('::')
-  const groupsOf = (text: string | undefined): string[] => (text === undefined || text === '' ? [] : text.split(':'))
-  const [before, after] = [groupsOf(head), groupsOf(tail)]
-  const groups = [...before, ...Array(8 - before.length - after.length).fill('0'), ...after]
-  const bytes = groups.flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff])
-  return [0, 4, 8, 12].map((at) => toWord(bytes.slice(at, at + 4)))
-}
-
-function toWord([a = 0, b = 0, c = 0, d = 0]: number[]): number {
-  return ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
-}
-
-/** The kernel prints each word in the machine's byte order. */
-function hexWord(word: number): string {
-  const bytes = Buffer.alloc(4)
-  if (endianness() === 'LE') bytes.writeUInt32LE(word)
-  else bytes.writeUInt32BE(word)
-  return bytes.toString('hex').toUpperCase()
 }

@@ -29,12 +29,8 @@ function requiredIn({ structuredContent, content }: CallToolResult): unknown {
   if (isRequired(structuredContent)) return structuredContent
   const [first] = Array.isArray(content) ? content : []
   if (first?.type !== 'text' || first.text.length > messageBounds.maxBytes) return undefined
-  try {
-    const value: unknown = JSON.parse(first.text)
-    return isRequired(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = Json.parseObject(first.text)
+  return isRequired(value) ? value : undefined
 }
 
 function isRequired(value: unknown): boolean {

@@ -1,6 +1,5 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
-import * as Tracing from '@latchkey/algod/tracing'
 import type {
   PaymentPayload,
   PaymentRequirements,
@@ -127,7 +126,6 @@ export class Facilitator {
 
   /** Returns whether a payment would be settled. Refusals are results with a code, not errors. */
   verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<VerifyResponse> {
-    if (!Tracing.isOn()) return this.#verify(payload, requirements, caller)
     return FacilitatorTrace.operation('verify', caller, () => this.#verify(payload, requirements, caller))
   }
 
@@ -152,7 +150,6 @@ export class Facilitator {
 
   /** Settles a payment, or returns the result of its settlement. Refusals are results with a code, not errors. */
   settle(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<SettleResponse> {
-    if (!Tracing.isOn()) return this.#settle(payload, requirements, caller)
     return FacilitatorTrace.operation('settle', caller, () => this.#settle(payload, requirements, caller))
   }
 
@@ -226,7 +223,7 @@ export class Facilitator {
       this.#verified.get(key) ?? verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
     const { transactionId } = payment.group
     caller.onPayment?.(transactionId)
-    if (Tracing.isOn()) FacilitatorTrace.note(transactionId, payment.chain.caip2)
+    FacilitatorTrace.note(transactionId, payment.chain.caip2)
     return payment
   }
 

@@ -1,4 +1,4 @@
-/** The tracing spans of a facilitator. Used only if an SDK is registered. */
+/** The tracing spans of a facilitator, if an SDK is registered. */
 import * as Tracing from '@latchkey/algod/tracing'
 import type { SettleResponse, VerifyResponse } from '@latchkey/x402-wire'
 import type { Caller } from './limits/Policy.js'
@@ -9,6 +9,7 @@ export function operation<T extends VerifyResponse | SettleResponse>(
   { requestId, header }: Caller,
   work: () => Promise<T>,
 ): Promise<T> {
+  if (!Tracing.isOn()) return work()
   const remote = header === undefined ? {} : { kind: 'server' as const, parent: Tracing.parentOf(header) }
   const attributes = { [Tracing.names.requestId]: requestId }
   // In the gate's own process, the call is a part of the gate's request.

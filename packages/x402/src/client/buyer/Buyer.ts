@@ -352,8 +352,10 @@ export class Buyer {
     try {
       const description = required.resource.description?.slice(0, maxDescriptionLength)
       const purpose = { url, description, signal }
-      const sign = (): Promise<Uint8Array> => Signer.signCanonical(this.#signer, transfer, purpose)
-      members[built.paymentIndex] = await (Tracing.isOn() ? traceSignature(payment, sign) : sign())
+      const attributes = { [Tracing.names.payment]: transactionId, [Tracing.names.network]: payment.network }
+      members[built.paymentIndex] = await Tracing.span('buyer.sign', { attributes }, () =>
+        Signer.signCanonical(this.#signer, transfer, purpose),
+      )
       signal?.throwIfAborted()
       const { resource, extensions } = required
       const plain: PaymentPayload = {
@@ -375,11 +377,6 @@ export class Buyer {
       throw error
     }
   }
-}
-
-function traceSignature({ transactionId, network }: Payment, sign: () => Promise<Uint8Array>): Promise<Uint8Array> {
-  const attributes = { [Tracing.names.payment]: transactionId, [Tracing.names.network]: network }
-  return Tracing.span('buyer.sign', { attributes }, sign)
 }
 
 function isPublic(genesisHash: Uint8Array): boolean {

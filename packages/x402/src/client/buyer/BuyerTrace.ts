@@ -1,4 +1,4 @@
-/** The tracing spans of a buyer. Used only if an SDK is registered. */
+/** The tracing spans of a buyer, if an SDK is registered. */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import { type Delivery, sendPayment } from './sendPayment.js'
@@ -7,6 +7,7 @@ const idHeader = 'X-Request-Id'
 
 /** Traces a request from its price to its answer, under its own id. */
 export function fetch(send: () => Promise<Response>): Promise<Response> {
+  if (!Tracing.isOn()) return send()
   const attributes = { [Tracing.names.requestId]: Bytes.toHex(Bytes.random(8)) }
   return Tracing.span('buyer.fetch', { isRequest: true, attributes }, async (span) => {
     const response = await send()
@@ -34,6 +35,7 @@ export function pay(delivery: Delivery): Promise<Response> {
  * first whether the headers are allowed, and would not send the request if they are not.
  */
 export function inject(request: Request): void {
+  if (!Tracing.isOn()) return
   const { location } = globalThis as { location?: { origin?: string } }
   if (location?.origin !== undefined && location.origin !== new URL(request.url).origin) return
   Tracing.inject((name, value) => request.headers.set(name, value))

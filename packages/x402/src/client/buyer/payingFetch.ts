@@ -15,7 +15,7 @@ import type { Offer } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import { isAsked, PriceCache } from './PriceCache.js'
-import { type Delivery, paymentOf, receiptOf, sendPayment } from './sendPayment.js'
+import { type Delivery, paymentOf, receiptOf } from './sendPayment.js'
 import { PassRequests, type Send } from './showPass.js'
 
 /** Options of {@link payingFetch}. */
@@ -156,7 +156,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     await first.body?.cancel().catch(() => {})
     return pay(purchase, payment, required, target)
   }
-  return (input, init) => (Tracing.isOn() ? BuyerTrace.fetch(() => call(input, init)) : call(input, init))
+  return (input, init) => BuyerTrace.fetch(() => call(input, init))
 }
 
 /** One call of the paying `fetch`. */
@@ -253,7 +253,7 @@ async function pay(
     isAnsweredByBody: options.answer === 'body',
     requests: [input, request],
   }
-  const response = await (Tracing.isOn() ? BuyerTrace.pay(delivery) : sendPayment(delivery))
+  const response = await BuyerTrace.pay(delivery)
   passes?.keep(required, target, payment.paid, response)
   if (target === request) learnPrice(prices, purchase.paidRequest, { required, paid: payment.paid, response })
   return response
@@ -330,7 +330,7 @@ function sender(
     const direct = mayBeDirect ? sendDirectly(directOf(target, changes, own, signal)) : undefined
     if (direct !== undefined) return direct
     const copy = new Request(target, { ...changes, ...(own === undefined ? {} : { body: own }) })
-    if (Tracing.isOn()) BuyerTrace.inject(copy)
+    BuyerTrace.inject(copy)
     return (baseFetch ?? fetch)(copy, init)
   }
 }

@@ -53,9 +53,7 @@ export class PaymentHolds {
     const startedMs = performance.now()
     const { algod } = payment.chain
     const unsigned = this.#unsignedGroup(payment)
-    const failure = await (Tracing.isOn()
-      ? Tracing.span('facilitator.simulate', {}, () => algod.simulate(unsigned))
-      : algod.simulate(unsigned))
+    const failure = await Tracing.span('facilitator.simulate', {}, () => algod.simulate(unsigned))
     if (failure !== undefined) {
       // If another process is settling the payment, the money may already be on the ledger.
       const known = await store.get(transactionId)

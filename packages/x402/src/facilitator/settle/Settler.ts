@@ -118,7 +118,6 @@ export class Settler {
     const claim = await this.#claimPatiently(settlement, isPatient)
     if (claim.type === 'known') return { settlement: await this.wait(claim.settlement, startedMs), isNew: false }
     void this.#runTask(settlement, { recordedMs: claim.startedMs })
-    if (!Tracing.isOn()) return { settlement: await this.wait(settlement, startedMs), isNew: true }
     const end = Tracing.span('facilitator.confirm', {}, () => this.wait(settlement, startedMs))
     return { settlement: await end, isNew: true }
   }
@@ -213,7 +212,7 @@ export class Settler {
   async #claim(settlement: Settlement): Promise<SettlementClaim> {
     const { store, limits } = this.#options
     const record = async (): Promise<SettlementClaim> => store.claim(settlement, limits)
-    const recording = Tracing.isOn() ? Tracing.span('facilitator.record', {}, record) : record()
+    const recording = Tracing.span('facilitator.record', {}, record)
     const claiming = recording.catch((error) => this.#findClaim(settlement, error))
     this.#claiming.add(claiming)
     try {

@@ -86,11 +86,8 @@ export async function step(settlement: Settlement, network: Network, progress: P
   progress.mayBeSent = true
   // Do not rely only on a node that accepted the payment and lost it.
   const toAll = progress.isForgotten || isStuck
-  const sent = await (Tracing.isOn()
-    ? Tracing.span('facilitator.submit', { attributes: { [Tracing.names.payment]: settlement.transactionId } }, () =>
-        algod.submit(settlement.group, { toAll }),
-      )
-    : algod.submit(settlement.group, { toAll }))
+  const attributes = { [Tracing.names.payment]: settlement.transactionId }
+  const sent = await Tracing.span('facilitator.submit', { attributes }, () => algod.submit(settlement.group, { toAll }))
   if (isStuck) progress.pendingSinceMs = performance.now()
   if (sent.type === 'refused' && !wasSent && !sent.isAmbiguous && sent.code === 'other') {
     // No node can have accepted the payment before, and this one rejected it. Any other code may be temporary: the
