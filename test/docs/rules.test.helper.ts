@@ -12,6 +12,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['docs/security.md', '│ wallet files'],
   ['packages/algod/README.md', 'Algod ── NodePool'],
   ['packages/algorand/README.md', 'bytes from a client'],
+  ['packages/avm/README.md', 'source ── Token'],
   ['packages/cli/README.md', 'bin/latchkey.js ── latchkey.ts'],
   ['packages/devnet/README.md', 'server ── RequestHandler'],
   ['packages/http/README.md', 'socket ─► Connection'],

@@ -11,6 +11,7 @@ const allowed: { [directory: string]: readonly string[] } = {
   'packages/http-client': ['@latchkey/algorand'],
   'packages/system': ['@latchkey/algorand'],
   'packages/algod': ['@latchkey/algorand', '@latchkey/http-client'],
+  'packages/avm': ['@latchkey/algorand'],
   'packages/kmd-api': ['@latchkey/algorand'],
   'packages/kmd-client': ['@latchkey/algorand', '@latchkey/http-client', '@latchkey/kmd-api', '@latchkey/system'],
   'packages/pages': [

@@ -1,0 +1,123 @@
+/** Literals of the assembly language: integers and byte strings. */
+import { Address, Bytes } from '@latchkey/algorand'
+import * as Base32 from '../encoding/Base32.js'
+import * as Base64 from '../encoding/Base64.js'
+import { quote, quoteCharacter } from '../encoding/quote.js'
+import { maxUint64 } from '../opcodes/StackType.js'
+import type { Token } from './Token.js'
+
+/** Why a literal is invalid. */
+export type LiteralProblem = { readonly problem: string; readonly token: Token }
+
+/** Parses a uint64: decimal, `0x`, `0b`, `0o`, a leading `0` for octal, `_` between digits. */
+export function parseInteger(text: string): bigint | 'invalid syntax' | 'value out of range' {
+  const [, prefix, digits] = /^(0[xX]|0[bB]|0[oO]|0(?=[0-9_]))?(.*)$/s.exec(text)!
+  if (!/^[0-9a-fA-F_]+$/.test(digits!)) return 'invalid syntax'
+  // An underscore stands between digits, where the prefix counts as a digit.
+  if (/__|_$/.test(digits!) || (prefix === undefined && digits!.startsWith('_'))) return 'invalid syntax'
+  const plain = digits!.replaceAll('_', '')
+  const base = prefix === undefined ? 10 : { x: 16, b: 2, o: 8 }[prefix[1]?.toLowerCase() ?? 'o']!
+  const valid = { 2: /^[01]+$/, 8: /^[0-7]+$/, 10: /^[0-9]+$/, 16: /^[0-9a-fA-F]+$/ }[base]!
+  if (!valid.test(plain)) return 'invalid syntax'
+  const value = BigInt(base === 10 ? plain : `0${{ 2: 'b', 8: 'o', 16: 'x' }[base]}${plain}`)
+  return value > maxUint64 ? 'value out of range' : value
+}
+
+/** A byte string, and how many tokens it took. */
+export type ParsedBytes = { readonly value: Uint8Array; readonly taken: number }
+
+/** Parses the byte literal at the start of the tokens. */
+export function parseBytes(tokens: readonly Token[]): ParsedBytes | LiteralProblem {
+  const token = tokens[0]!
+  const { text } = token
+  const [, encoding] = /^(base32|b32|base64|b64)$/.exec(text) ?? []
+  if (encoding !== undefined) {
+    const next = tokens[1]
+    if (next === undefined) return { problem: `${text} needs byte literal argument`, token }
+    const decoded = decode(encoding, next.text, 0)
+    return typeof decoded === 'string' ? { problem: decoded, token: next } : { value: decoded, taken: 2 }
+  }
+  const value = parseToken(text)
+  return typeof value === 'string' ? { problem: value, token } : { value, taken: 1 }
+}
+
+/** Parses an address. Returns the problem if it is not one. */
+export function parseAddress(text: string): Uint8Array | string {
+  const decoded = Base32.decode(text)
+  if (typeof decoded === 'number') return `failed to decode address ${text} from base 32`
+  if (decoded.length !== 36) return `decoded bad addr: ${text}`
+  const address = decoded.subarray(0, 32)
+  if (Address.encode(address) === text) return address
+  const checksum = Address.encode(address)
+  return Base32.decode(checksum) instanceof Uint8Array && sameBytes(decoded, Base32.decode(checksum) as Uint8Array)
+    ? `address ${text} is non-canonical`
+    : `address ${text} is malformed, checksum is invalid`
+}
+
+/** Parses a string literal in quotes. Returns undefined if the text is not in quotes. */
+export function parseString(text: string): Uint8Array | string | undefined {
+  if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return undefined
+  return unescaped(text.slice(1, -1))
+}
+
+function parseToken(text: string): Uint8Array | string {
+  const [, encoding] = /^(base32|b32|base64|b64)\(/.exec(text) ?? []
+  if (encoding !== undefined) {
+    if (!text.endsWith(')')) return `argument ${text} lacks closing parenthesis`
+    const start = encoding.length + 1
+    return decode(encoding, text.slice(start, -1), start)
+  }
+  if (text.startsWith('0x')) return parseHex(text.slice(2))
+  return parseString(text) ?? `arg did not parse: ${text}`
+}
+
+function decode(encoding: string, text: string, start: number): Uint8Array | string {
+  const is32 = encoding.endsWith('32')
+  const decoded = is32 ? Base32.decode(text) : Base64.decode(Bytes.fromUtf8(text))
+  if (typeof decoded !== 'number') return decoded
+  return `illegal base${is32 ? 32 : 64} data at input byte ${decoded + start}`
+}
+
+function parseHex(text: string): Uint8Array | string {
+  for (const byte of Bytes.fromUtf8(text)) {
+    const character = String.fromCharCode(byte)
+    if (!/[0-9a-fA-F]/.test(character)) {
+      const code = byte.toString(16).toUpperCase().padStart(4, '0')
+      return `encoding/hex: invalid byte: U+${code} ${quoteCharacter(character)}`
+    }
+  }
+  return Bytes.fromHex(text) ?? 'encoding/hex: odd length hex string'
+}
+
+const escapes: { readonly [character: string]: number } = { n: 10, r: 13, t: 9, '\\': 92, '"': 34 }
+
+function unescaped(text: string): Uint8Array | string {
+  const input = Bytes.fromUtf8(text)
+  const output: number[] = []
+  for (let index = 0; index < input.length; index++) {
+    const byte = input[index]!
+    if (byte !== 92) {
+      output.push(byte)
+      continue
+    }
+    const next = input[++index]
+    if (next === undefined) return 'non-terminated escape sequence'
+    const character = String.fromCharCode(next)
+    if (character === 'x') {
+      if (index + 2 >= input.length) return 'non-terminated hex sequence'
+      const digits = Bytes.toUtf8(input.subarray(index + 1, index + 3)) ?? '\ufffd'
+      if (!/^[0-9a-fA-F]{2}$/.test(digits)) return `strconv.ParseUint: parsing ${quote(digits)}: invalid syntax`
+      output.push(Number.parseInt(digits, 16))
+      index += 2
+    } else {
+      const escaped = escapes[character]
+      if (escaped === undefined) return `invalid escape sequence \\${character}`
+      output.push(escaped)
+    }
+  }
+  return Uint8Array.from(output)
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Bytes.equal(a.subarray(0, 36), b.subarray(0, 36))
+}

@@ -1,0 +1,96 @@
+/** Macros: `#define NAME tokens...`. */
+import * as Fields from '../opcodes/Fields.js'
+import * as Instruction from '../opcodes/Instruction.js'
+import type { Program } from './Program.js'
+import { families, namedIntegers, pseudoInstructions } from './pseudo.js'
+import type { Token } from './Token.js'
+
+/** The most tokens that the macros of one line may expand to. */
+const maxExpandedTokens = 100_000
+
+/** The most macros that may contain one another. */
+const maxDepth = 100
+
+/** The macros of a program. */
+export class Macros {
+  readonly #bodies = new Map<string, { readonly name: Token; readonly body: readonly Token[] }>()
+
+  has(name: string): boolean {
+    return this.#bodies.has(name)
+  }
+
+  /** Defines a macro, unless its name is taken or it contains itself. */
+  define(program: Program, name: Token, body: readonly Token[]): undefined {
+    const problem = this.#problemWith(program, name.text)
+    if (problem !== undefined) return program.fail(name, problem)
+    const previous = this.#bodies.get(name.text)
+    this.#bodies.set(name.text, { name, body })
+    const cycle = this.#findCycle(name.text)
+    if (cycle === undefined) return
+    const isTooDeep = cycle.length > maxDepth
+    const reason = `macro expansion cycle discovered: ${cycle.join(' -> ')}`
+    program.fail(name, isTooDeep ? `macros are nested more than ${maxDepth} deep` : reason)
+    this.#bodies.delete(name.text)
+    if (previous !== undefined) this.#bodies.set(name.text, previous)
+  }
+
+  /** Checks the names of macros that were defined before the version was known. */
+  recheck(program: Program): boolean {
+    let isValid = true
+    for (const { name } of this.#bodies.values()) {
+      const problem = this.#problemWith(program, name.text)
+      if (problem === undefined) continue
+      program.fail(name, problem)
+      isValid = false
+    }
+    return isValid
+  }
+
+  /** Replaces the macros of a line. Returns undefined if the result is too long. */
+  expand(tokens: readonly Token[]): Token[] | undefined {
+    const expanded: Token[] = []
+    const pending = [...tokens].reverse()
+    for (;;) {
+      const token = pending.pop()
+      if (token === undefined) return expanded
+      const macro = this.#bodies.get(token.text)
+      if (macro === undefined) expanded.push(token)
+      else for (const one of [...macro.body].reverse()) pending.push(one)
+      if (expanded.length + pending.length > maxExpandedTokens) return undefined
+    }
+  }
+
+  #problemWith(program: Program, name: string): string | undefined {
+    if (/^[+-]?\d/.test(name)) return `Cannot begin macro name with number: ${name}`
+    if (pseudoInstructions.has(name) || (families.has(name) && Instruction.firstNamed(name) === undefined)) {
+      return `Macro names cannot be pseudo-ops: ${name}`
+    }
+    if (program.version !== undefined && Instruction.named(program.version, name) !== undefined) {
+      return `Macro names cannot be opcodes: ${name}`
+    }
+    if (namedIntegers.has(name)) return `Named constants cannot be used as macro names: ${name}`
+    if (isField(name, program.version)) return `Macro names cannot be field names: ${name}`
+    if (program.labels.has(name)) return `Labels cannot be used as macro names: ${name}`
+    return undefined
+  }
+
+  /** Finds a path of macros from a macro to itself, or one that is too long. Visits each macro once. */
+  #findCycle(name: string): readonly string[] | undefined {
+    const visited = new Set<string>()
+    const find = (current: string, path: readonly string[]): readonly string[] | undefined => {
+      for (const { text } of this.#bodies.get(current)?.body ?? []) {
+        if (text === name || path.length > maxDepth) return [...path, text]
+        if (!this.#bodies.has(text) || visited.has(text)) continue
+        visited.add(text)
+        const cycle = find(text, [...path, text])
+        if (cycle !== undefined) return cycle
+      }
+      return undefined
+    }
+    return find(name, [name])
+  }
+}
+
+function isField(name: string, version: number | undefined): boolean {
+  return version !== undefined && Fields.isName(name, version)
+}

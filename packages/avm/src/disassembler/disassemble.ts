@@ -1,0 +1,151 @@
+/** Disassembles programs to the assembly language TEAL. */
+import { Address, Bytes } from '@latchkey/algorand'
+import * as Layout from '../assembler/Layout.js'
+import { quote } from '../encoding/quote.js'
+import * as Varint from '../encoding/Varint.js'
+import * as Fields from '../opcodes/Fields.js'
+import * as Instruction from '../opcodes/Instruction.js'
+import * as Immediates from '../program/Immediates.js'
+
+/** A disassembled program. */
+export type Disassembly = {
+  /** The source. After an error, the source of the instructions before it, where that is known. */
+  readonly text: string
+  /** Why the rest could not be disassembled, or undefined if all of it was. */
+  readonly error: string | undefined
+}
+
+/**
+ * Disassembles a program.
+ *
+ * @example
+ * disassemble(program).text // '#pragma version 10\npushint 1\n'
+ */
+export function disassemble(program: Uint8Array): Disassembly {
+  const version = Varint.decode(program, 0)
+  if (version === undefined || version.value > BigInt(Instruction.maxAssemblerVersion)) {
+    if (version === undefined) return { text: '', error: 'invalid version' }
+    return { text: `// unsupported version ${version.value}\n`, error: undefined }
+  }
+  return new Disassembler(program, Number(version.value), version.length).run()
+}
+
+/** Text of one instruction, such as `intc_0 // 5`, or the problem with it. */
+export class Disassembler {
+  readonly #program: Uint8Array
+  readonly #version: number
+  readonly #start: number
+  readonly #labels = new Map<number, string>()
+  #integers: readonly bigint[] = []
+  #byteStrings: readonly Uint8Array[] = []
+  #isStateful = false
+
+  constructor(program: Uint8Array, version: number, start: number) {
+    this.#program = program
+    this.#version = version
+    this.#start = start
+  }
+
+  run(): Disassembly {
+    const lines: { pc: number; text: string; label: string | undefined }[] = []
+    let error: string | undefined
+    let isKept = true
+    let pc = this.#start
+    while (pc < this.#program.length) {
+      const label = this.#labels.get(pc)
+      const next = this.#instruction(pc)
+      if ('problem' in next) {
+        error = next.problem
+        isKept = next.isKept
+        break
+      }
+      lines.push({ pc, text: next.text, label })
+      pc = next.end
+    }
+    if (error !== undefined && !isKept) return { text: '', error }
+    const output = [`#pragma version ${this.#version}`]
+    if (this.#wouldBeSalted()) output.push('#pragma autosalt false')
+    for (const line of lines) {
+      // After an error, only labels of forward branches are known.
+      const label = error === undefined ? this.#labels.get(line.pc) : line.label
+      if (label !== undefined) output.push(`${label}:`)
+      output.push(line.text)
+    }
+    const last = this.#labels.get(pc)
+    if (last !== undefined) output.push(`${last}:`)
+    if (error !== undefined) output.push(`invalid opcode ${hexOf(this.#program[pc]!)} at pc=${pc}`)
+    return { text: `${output.join('\n')}\n`, error }
+  }
+
+  #wouldBeSalted(): boolean {
+    return this.#version >= Layout.variableBranchVersion && !this.#isStateful && Layout.isOnCurve(this.#program)
+  }
+
+  #instruction(pc: number): { text: string; end: number } | { problem: string; isKept: boolean } {
+    const found = Immediates.instructionAt(this.#program, pc, this.#version)
+    if (typeof found === 'string') return { problem: found, isKept: true }
+    const { instruction } = found
+    if (!instruction.isForSignatures) this.#isStateful = true
+    const decoded = Immediates.decode(this.#program, pc, instruction)
+    if (typeof decoded === 'string') return { problem: decoded, isKept: false }
+    const texts = decoded.values.map((value, index) => this.#operand(value, instruction.immediates[index]!))
+    this.#remember(instruction.name, decoded.values)
+    const comment = this.#comment(instruction.name, decoded.values)
+    if (instruction.name === 'proto') this.#label(pc)
+    const text = [instruction.name, ...texts].join(' ')
+    return { text: comment === undefined ? text : `${text} // ${comment}`, end: decoded.end }
+  }
+
+  #operand(value: Immediates.Value, { group, kind }: Instruction.Immediate): string {
+    if (group !== undefined) return Fields.withByte(group, value as number)!.name
+    switch (kind) {
+      case 'bytes':
+        return `0x${Bytes.toHex(value as Uint8Array)}`
+      case 'byteses':
+        return (value as Uint8Array[]).map((bytes) => `0x${Bytes.toHex(bytes)}`).join(' ')
+      case 'varuints':
+        return (value as bigint[]).join(' ')
+      case 'int16be':
+      case 'varint':
+        return this.#label(value as number)
+      case 'int16s':
+        return (value as number[]).map((target) => this.#label(target)).join(' ')
+      default:
+        return String(value)
+    }
+  }
+
+  #label(target: number): string {
+    const known = this.#labels.get(target)
+    if (known !== undefined) return known
+    const label = `label${this.#labels.size + 1}`
+    this.#labels.set(target, label)
+    return label
+  }
+
+  #remember(name: string, values: readonly Immediates.Value[]): void {
+    if (name === 'intcblock') this.#integers = values[0] as bigint[]
+    if (name === 'bytecblock') this.#byteStrings = values[0] as Uint8Array[]
+  }
+
+  #comment(name: string, values: readonly Immediates.Value[]): string | undefined {
+    const [, kind, short] = /^(intc|bytec)(?:_([0-3]))?$/.exec(name) ?? []
+    const index = short === undefined ? (values[0] as number) : Number(short)
+    if (kind === 'intc') return this.#integers[index]?.toString()
+    if (kind === 'bytec') return commentOn(this.#byteStrings[index])
+    return name === 'pushbytes' ? commentOn(values[0] as Uint8Array) : undefined
+  }
+}
+
+function hexOf(byte: number): string {
+  return byte.toString(16).padStart(2, '0')
+}
+
+/** Shows a byte string as an address, as text or as hexadecimal. */
+function commentOn(bytes: Uint8Array | undefined): string | undefined {
+  if (bytes === undefined) return undefined
+  if (bytes.length === 32) return `addr ${Address.encode(bytes)}`
+  const text = Bytes.toUtf8(bytes)
+  if (text !== undefined && /^[\x20-\x7e]*$/.test(text)) return quote(text)
+  return `0x${Bytes.toHex(bytes)}`
+}
