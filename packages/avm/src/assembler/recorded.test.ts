@@ -21,7 +21,7 @@ type Case = {
 
 /**
  * Cases that differ. After more than 256 constants of a kind, the reference reports one more error of its optimizer
- * (`unexpected op at intReference`). The last case has one error less after an instruction without its operand.
+ * (`unexpected op at intReference`). For the last case, this assembler reports one `pop` too many; the rule is unknown.
  */
 const differing = new Set([
   'asm-hand-353',
