@@ -19,7 +19,7 @@ export type Disassembly = {
  * Disassembles a program.
  *
  * @example
- * disassemble(program).text // '#pragma version 10\npushint 1\n'
+ * disassemble(Uint8Array.of(10, 0x81, 1)).text // '#pragma version 10\npushint 1\n'
  */
 export function disassemble(program: Uint8Array): Disassembly {
   const version = Varint.decode(program, 0)
