@@ -1,9 +1,21 @@
 /** Tests what the paywall loads and when, which account it selects, and what it offers to people without a wallet. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { axeIssues } from './axe.test.helper.js'
 import { takeScreenshot } from './chromium.test.helper.js'
-import { connect, type Products, pay, startEnvironment, type Visit, waitForStatus } from './paywall.test.helper.js'
+import {
+  connect,
+  listen,
+  type Products,
+  pay,
+  startEnvironment,
+  type Visit,
+  visit,
+  waitForStatus,
+} from './paywall.test.helper.js'
 
 const environment = await startEnvironment({ after })
 const weather: Products = { '/weather': { type: 'text/plain', body: 'sunny' } }
@@ -12,11 +24,18 @@ const isConnector = (url: string): boolean => url.includes('x402-page=wallet-')
 const daemonButton = ({ page }: Visit) => page.getByRole('button', { name: 'Local key daemon' })
 const paidText = ({ page }: Visit): Promise<string> => page.locator('[data-content] pre').innerText()
 
-/** Sums the layout shifts that happen without user input, starting at the first paint. */
+/** Lists what moves without user input, starting at the first paint. */
 const observeShifts = `
-  globalThis.shifted = 0
+  globalThis.moved = []
+  const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(' ')
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) if (!entry.hadRecentInput) globalThis.shifted += entry.value
+    for (const { hadRecentInput, value, sources } of list.getEntries()) {
+      if (hadRecentInput) continue
+      const nodes = sources.map(({ node, previousRect, currentRect }) => {
+        return (node?.className || node?.nodeName) + ' from ' + place(previousRect) + ' to ' + place(currentRect)
+      })
+      globalThis.moved.push(value.toFixed(4) + ': ' + nodes.join(', '))
+    }
   }).observe({ type: 'layout-shift', buffered: true })
 `
 
@@ -54,7 +73,7 @@ for (const [scheme, width] of [
     const { page } = visitor
     await daemonButton(visitor).and(page.locator(':enabled')).waitFor()
     await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
-    assert.equal(await page.evaluate('globalThis.shifted'), 0)
+    assert.deepEqual(await page.evaluate('globalThis.moved'), [])
     await takeScreenshot(page, `loading-wallets-${scheme}-${width}`)
     assert.deepEqual(await axeIssues(page), [])
     await page.getByText('No wallet yet?').click()
@@ -68,6 +87,41 @@ for (const [scheme, width] of [
     assert.deepEqual(visitor.issues, [])
   })
 }
+
+test('a page that arrives in pieces is shown when it is complete, so nothing moves', async (t) => {
+  await environment.sell(weather)
+  let sendRest = (): void => {}
+  const slow = createServer(async (request, response) => {
+    const { accept } = request.headers
+    // Not `fetch`, whose requests are no navigation.
+    const [answer] = (await once(get(environment.url + request.url, { headers: { accept } }), 'response')) as [
+      IncomingMessage,
+    ]
+    const body = await buffer(answer)
+    const type = answer.headers['content-type']!
+    response.writeHead(answer.statusCode!, { 'content-type': type })
+    if (!type.startsWith('text/html')) return void response.end(body)
+    const middle = body.indexOf('<div data-pay>')
+    response.write(body.subarray(0, middle))
+    sendRest = () => void response.end(body.subarray(middle))
+  })
+  const url = await listen(slow, t)
+  let opened: Visit['page'] | undefined
+  const before = async (page: Visit['page']): Promise<void> => {
+    await page.addInitScript(observeShifts)
+    opened = page
+  }
+  const visiting = visit(environment.browser, `${url}/weather`, { width: 390, before })
+  while (opened === undefined) await new Promise((resolve) => setTimeout(resolve, 10))
+  const card = opened.locator('.card')
+  await card.waitFor({ state: 'attached' })
+  await opened.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  assert.equal(await card.isVisible(), false)
+  sendRest()
+  const visitor = await visiting
+  await daemonButton(visitor).and(visitor.page.locator(':enabled')).waitFor()
+  assert.deepEqual(await visitor.page.evaluate('globalThis.moved'), [])
+})
 
 test('selects an account that can pay, and shows each balance', async () => {
   await environment.sell(weather)
@@ -134,7 +188,7 @@ test('a page whose script does not load offers a reload, and shows nothing befor
   await page.evaluate('for (const animation of document.getAnimations()) animation.finish()')
   await reload.waitFor()
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
-  assert.equal(await page.evaluate('globalThis.shifted'), 0, 'nothing moves when the notice appears')
+  assert.deepEqual(await page.evaluate('globalThis.moved'), [], 'nothing moves when the notice appears')
   await takeScreenshot(page, 'loading-late')
   assert.deepEqual(await axeIssues(page), [])
   await page.unroute(isScript)

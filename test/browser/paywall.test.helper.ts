@@ -54,7 +54,7 @@ export async function startEnvironment(scope: Scope) {
   }
 }
 
-async function listen(server: Server, scope: Scope): Promise<string> {
+export async function listen(server: Server, scope: Scope): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   scope.after(async () => {
