@@ -65,12 +65,10 @@ const ledger: Ledger = {
 }
 
 /**
- * Whether a case differs. Falcon signatures are not supported. The reference multiplies with an endomorphism, whose
- * result for a point outside of the subgroup is no multiple. Of a failed `substring` of an `itob`, the reference leaves
- * the number.
+ * Whether a case differs. The reference multiplies with an endomorphism, whose result for a point outside of the subgroup
+ * is no multiple. Of a failed `substring` of an `itob`, the reference leaves the number.
  */
 export function isDiffering({ id }: Case): boolean {
-  if (id.startsWith('lsig-crypto falcon-')) return true
   const [, scalarMul] = /^lsig-crypto ec_scalar_mul-(\d+)$/.exec(id) ?? []
   return scalarMul === undefined ? remainders.has(id) : outsideOfSubgroup.has(Number(scalarMul))
 }

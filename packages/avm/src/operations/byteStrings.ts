@@ -64,8 +64,9 @@ export const byteStrings: Operations = {
   }),
   bitlen: pure((value: Value) => {
     const bytes = typeof value === 'bigint' ? encodeUint64(value) : value
-    const first = bytes.findIndex((byte) => byte !== 0)
-    return first === -1 ? 0n : BigInt(8 * (bytes.length - first) - (Math.clz32(bytes[first]!) - 24))
+    let first = 0
+    while (bytes[first] === 0) first++
+    return first === bytes.length ? 0n : BigInt(8 * (bytes.length - first) - (Math.clz32(bytes[first]!) - 24))
   }),
 }
 

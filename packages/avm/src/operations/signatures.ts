@@ -2,6 +2,7 @@
 import { Hash, Program } from '@latchkey/algorand'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import * as Ecdsa from '../crypto/Ecdsa.js'
+import * as Falcon from '../crypto/Falcon.js'
 import * as Vrf from '../crypto/Vrf.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
@@ -11,7 +12,6 @@ import { type Operations, pure } from './Operation.js'
 
 const hashBytes = 32
 const maxRecoveryId = 3n
-const falconKeyBytes = 1793
 
 /** Signatures. */
 export const signatures: Operations = {
@@ -71,12 +71,11 @@ export const signatures: Operations = {
       return [output ?? new Uint8Array(Vrf.outputBytes), fromBoolean(output !== undefined)]
     })(machine)
   },
-  // Verification needs an implementation of Falcon-1024. Until there is one, a program must not pass or fail by guess.
-  falcon_verify: pure((_data: Uint8Array, _signature: Uint8Array, key: Uint8Array) => {
-    if (key.length !== falconKeyBytes) {
-      throw new EvaluationError(`invalid public key size ${key.length} != ${falconKeyBytes}`)
+  falcon_verify: pure((data: Uint8Array, signature: Uint8Array, key: Uint8Array) => {
+    if (key.length !== Falcon.keyBytes) {
+      throw new EvaluationError(`invalid public key size ${key.length} != ${Falcon.keyBytes}`)
     }
-    throw new EvaluationError('falcon_verify is not supported')
+    return fromBoolean(Falcon.verify(key, signature, data))
   }),
 }
 
