@@ -29,7 +29,7 @@ export type CheckOptions = {
  * @returns the problem in the words of algod, or undefined.
  *
  * @example
- * checkProgram(program, { mode: 'signature', group: [transaction] }) // undefined
+ * checkProgram(Uint8Array.of(10, 0x81, 1), { mode: 'signature', group: [] }) // undefined
  */
 export function checkProgram(program: Uint8Array, options: CheckOptions): string | undefined {
   const { mode, group, parameters = defaultParameters } = options

@@ -42,7 +42,13 @@ export type Evaluation = {
  * Evaluates a logic signature. Failures of the program are part of the result.
  *
  * @example
- * const { isAccepted, cost } = evaluateSignature({ program, group: [transaction], index: 0, ledger })
+ * const program = Uint8Array.of(10, 0x81, 1)
+ * const blockHeader = () => {
+ *   throw new RangeError('the program reads no block')
+ * }
+ * const ledger = { genesisHash: new Uint8Array(32), blockHeader }
+ * const group = [{ type: 'pay', snd: new Uint8Array(32) }]
+ * evaluateSignature({ program, group, index: 0, ledger }).isAccepted // true
  */
 export function evaluateSignature(options: SignatureOptions): Evaluation {
   const { program, group, args = [], parameters = defaultParameters } = options
