@@ -4,6 +4,7 @@ import { bn254 } from '@noble/curves/bn254.js'
 import { decodeInteger, encodeInteger } from '../evaluator/Value.js'
 import * as BnMap from './BnMap.js'
 import type { Coordinate, Pair, Point } from './CurvePoint.js'
+import * as Endomorphism from './Endomorphism.js'
 
 const curves = { BN254: bn254, BLS12_381: bls12_381 } as const
 type CurveName = keyof typeof curves
@@ -13,11 +14,12 @@ type Field<T> = {
   readonly ZERO: T
   eql(a: T, b: T): boolean
   add(a: T, b: T): T
-  mul(a: T, b: T): T
+  mul(a: T, b: T | bigint): T
   sqr(a: T): T
 }
 
 type PointConstructor = {
+  readonly BASE: Point
   readonly ZERO: Point
   readonly Fp: Field<Coordinate>
   fromAffine(point: { x: Coordinate; y: Coordinate }): Point
@@ -39,6 +41,7 @@ export class CurveGroup {
   readonly #curve: CurveName
   readonly #points: PointConstructor
   readonly #modulus: bigint
+  #root: bigint | undefined
 
   constructor(curve: CurveName, degree: 1 | 2) {
     const { fields, G1, G2 } = curves[curve]
@@ -92,6 +95,13 @@ export class CurveGroup {
     return point.is0() || point.isTorsionFree()
   }
 
+  /** Multiplies a point. Points outside of the subgroup have other multiples; see {@link Endomorphism}. */
+  multiply(point: Point, scalar: bigint): Point {
+    if (point.is0()) return point
+    const [first, second] = Endomorphism.split(scalar, Endomorphism.bases[this.#curve])
+    return signedMultiple(point, first).add(signedMultiple(this.#rotate(point, this.#cubeRoot()), second))
+  }
+
   /** Maps an element of the field to a point of the subgroup. */
   map(element: Coordinate): Point {
     if (this.#curve === 'BN254') {
@@ -101,6 +111,23 @@ export class CurveGroup {
     // The map of G1 takes a number, although its type says a list.
     if (typeof element === 'bigint') return G1.mapToCurve(element as unknown as bigint[]) as unknown as Point
     return G2.mapToCurve([element.c0, element.c1]) as unknown as Point
+  }
+
+  #rotate(point: Point, root: bigint): Point {
+    const { x, y } = point.toAffine()
+    return this.#points.fromAffine({ x: this.#points.Fp.mul(x, root), y })
+  }
+
+  /** The cube root of one whose map is the multiplication by the eigenvalue. */
+  #cubeRoot(): bigint {
+    if (this.#root !== undefined) return this.#root
+    const { Fp, Fr } = curves[this.#curve].fields
+    const value = Endomorphism.eigenvalue(Endomorphism.bases[this.#curve], this.order, (number) => Fr.inv(number))
+    const root = Fp.div(Fp.sub(Fp.sqrt(Fp.create(-3n)), Fp.ONE), 2n)
+    const { BASE } = this.#points
+    const isRoot = this.#rotate(BASE, root).equals(BASE.multiplyUnsafe(value))
+    this.#root = isRoot ? root : Fp.sqr(root)
+    return this.#root
   }
 
   #decodeElement(bytes: Uint8Array): bigint | string {
@@ -115,6 +142,10 @@ export class CurveGroup {
     bytes.set(encodeInteger(value.c1, this.elementBytes), this.elementBytes)
     return bytes
   }
+}
+
+function signedMultiple(point: Point, scalar: bigint): Point {
+  return scalar < 0n ? point.multiplyUnsafe(-scalar).negate() : point.multiplyUnsafe(scalar)
 }
 
 /** Whether the product of the pairings is one. */

@@ -11,6 +11,8 @@ export type Point = {
   toAffine(): { x: Coordinate; y: Coordinate }
   is0(): boolean
   add(other: Point): Point
+  negate(): Point
+  equals(other: Point): boolean
   multiplyUnsafe(scalar: bigint): Point
   isTorsionFree(): boolean
 }

@@ -32,8 +32,7 @@ export const curves: Operations = {
       throw new EvaluationError(`ec_scalar_mul scalar len is ${length}, exceeds ${scalarBytes}`)
     }
     pure((point: Uint8Array, scalar: Uint8Array) => {
-      const multiple = onePoint(point, group).multiplyUnsafe(decodeInteger(scalar) % group.order)
-      return group.encodePoint(multiple)
+      return group.encodePoint(group.multiply(onePoint(point, group), decodeInteger(scalar)))
     }, zero)(machine)
   },
   ec_multi_scalar_mul: (machine) => {
