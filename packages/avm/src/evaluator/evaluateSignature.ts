@@ -52,6 +52,7 @@ export type Evaluation = {
  */
 export function evaluateSignature(options: SignatureOptions): Evaluation {
   const { program, group, args = [], parameters = defaultParameters } = options
+  if (group[options.index] === undefined) throw new RangeError(`the group has no transaction ${options.index}`)
   const opened = openProgram(program, group, parameters)
   const machine = new Machine({
     program,

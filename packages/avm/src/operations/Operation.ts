@@ -9,25 +9,25 @@ export type Operations = { readonly [name: string]: Operation }
 
 type Compute = (...args: never[]) => Value | readonly Value[]
 
-/** The stack that a failed computation leaves behind, as the recorded behaviour has it. */
-export type Remains = (stack: Value[], base: number) => void
+/** Changes the stack after a failure, because the stack of a failed program is part of the recorded behaviour. */
+export type OnFailure = (stack: Value[], base: number) => void
 
 /** A failure leaves the arguments. */
-const untouched: Remains = () => undefined
+const untouched: OnFailure = () => undefined
 
 /** A failure leaves the number zero in place of the arguments. */
-export const zero: Remains = (stack, base) => {
+export const zero: OnFailure = (stack, base) => {
   stack.length = base
   stack.push(0n)
 }
 
 /** A failure drops the last argument. */
-export const withoutLast: Remains = (stack) => {
+export const withoutLast: OnFailure = (stack) => {
   stack.pop()
 }
 
 /** An operation that replaces its arguments by what a function returns for them. */
-export function pure(compute: Compute, onFailure: Remains = untouched): Operation {
+export function pure(compute: Compute, onFailure: OnFailure = untouched): Operation {
   const count = compute.length
   return ({ stack }) => {
     const base = stack.length - count

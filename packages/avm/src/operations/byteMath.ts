@@ -3,18 +3,18 @@ import { EvaluationError } from '../evaluator/EvaluationError.js'
 import { decodeInteger, encodeInteger, fromBoolean } from '../evaluator/Value.js'
 import { maxBytesLength } from '../opcodes/StackType.js'
 import { squareRoot } from './arithmetic.js'
-import { type Operation, type Operations, pure, type Remains } from './Operation.js'
+import { type OnFailure, type Operation, type Operations, pure } from './Operation.js'
 
 const maxNumberBytes = 64
 
 /** A calculation without a result leaves no bytes in place of its arguments. */
-const noBytes: Remains = (stack, base) => {
+const noBytes: OnFailure = (stack, base) => {
   stack.length = base
   stack.push(new Uint8Array())
 }
 
 /** Two comparisons leave their arguments in the other order. */
-const swapped: Remains = (stack) => {
+const swapped: OnFailure = (stack) => {
   stack.push(...stack.splice(-2).reverse())
 }
 
@@ -73,7 +73,7 @@ function expectNumbers(values: readonly Uint8Array[]): void {
   }
 }
 
-function compare(holds: (a: bigint, b: bigint) => boolean, onFailure?: Remains): Operation {
+function compare(holds: (a: bigint, b: bigint) => boolean, onFailure?: OnFailure): Operation {
   return pure((a: Uint8Array, b: Uint8Array) => fromBoolean(holds(numberOf(a), numberOf(b))), onFailure)
 }
 

@@ -43,11 +43,10 @@ export const curves: Operations = {
       if (scalars.length !== expected) {
         throw new EvaluationError(`bad scalars length ${scalars.length}. Expected ${expected}`)
       }
-      const sum = points.reduce((total, point, index) => {
-        const scalar = decodeInteger(scalars.subarray(scalarBytes * index, scalarBytes * (index + 1)))
-        return total.add(point.multiplyUnsafe(scalar % group.order))
-      }, group.zero)
-      return group.encodePoint(sum)
+      const factors = points.map((_, index) =>
+        decodeInteger(scalars.subarray(scalarBytes * index, scalarBytes * (index + 1))),
+      )
+      return group.encodePoint(group.sumOfMultiples(points, factors))
     }, zero)(machine)
   },
   ec_pairing_check: (machine) => {
