@@ -68,3 +68,17 @@ for (const [name, source] of Object.entries(hostile)) {
     assert.ok(cost <= 80_000)
   })
 }
+
+test('evaluates random bytes to a result', () => {
+  let state = 1
+  const random = (): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return (state >>> 8) & 0xff
+  }
+  for (let count = 0; count < 3000; count++) {
+    const program = Uint8Array.from({ length: 64 }, random)
+    program.set([1 + (count % 13), 0x80, 8])
+    assert.equal(typeof evaluateSignature({ program, group, index: 0, ledger }).isAccepted, 'boolean')
+    checkProgram(program, { mode: 'signature', group })
+  }
+})

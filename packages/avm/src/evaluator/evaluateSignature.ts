@@ -39,7 +39,9 @@ export type Evaluation = {
 }
 
 /**
- * Evaluates a logic signature. Failures of the program are part of the result.
+ * Evaluates a logic signature. Failures of the program are part of the result. Check a program before its first run.
+ *
+ * @throws RangeError if the group has no such transaction, and errors of the ledger.
  *
  * @example
  * const program = Uint8Array.of(10, 0x81, 1)
