@@ -7,4 +7,8 @@ export const errors = {
     message: 'The program could not be assembled.',
     hint: 'Correct the lines that the message names.',
   },
+  evaluation_failed: {
+    message: 'The program failed.',
+    hint: 'Trace the program up to the instruction that failed.',
+  },
 } as const satisfies ErrorRegistry

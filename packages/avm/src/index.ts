@@ -2,3 +2,18 @@ export { type Assembly, AssemblyError, assemble } from './assembler/assemble.js'
 export type { Message } from './assembler/Program.js'
 export { type Disassembly, disassemble } from './disassembler/disassemble.js'
 export { errors } from './errors.js'
+export { Budget } from './evaluator/Budget.js'
+export { type ConsensusParameters, defaultParameters } from './evaluator/ConsensusParameters.js'
+export type { Mode } from './evaluator/Context.js'
+export { type CheckOptions, checkProgram } from './evaluator/checkProgram.js'
+export { EvaluationError } from './evaluator/EvaluationError.js'
+export {
+  type Evaluation,
+  evaluateSignature,
+  rejectionOf,
+  type SignatureOptions,
+} from './evaluator/evaluateSignature.js'
+export type { BlockHeader, Ledger } from './evaluator/Ledger.js'
+export type { Machine } from './evaluator/Machine.js'
+export type { Tracer } from './evaluator/run.js'
+export type { Value } from './evaluator/Value.js'

@@ -8,12 +8,21 @@ import type { Token } from './Token.js'
 /** The most tokens that the macros of one line may expand to. */
 const maxExpandedTokens = 100_000
 
+/** The most tokens that the macros of a program may expand to. */
+const maxTotalTokens = 250_000
+
+// Each definition looks for a cycle through all others, so their number and length are limited.
+const maxMacros = 1000
+const maxBodyTokens = 20_000
+
 /** The most macros that may contain one another. */
 const maxDepth = 100
 
 /** The macros of a program. */
 export class Macros {
   readonly #bodies = new Map<string, { readonly name: Token; readonly body: readonly Token[] }>()
+  #bodyTokens = 0
+  #expandedTokens = 0
 
   has(name: string): boolean {
     return this.#bodies.has(name)
@@ -23,6 +32,10 @@ export class Macros {
   define(program: Program, name: Token, body: readonly Token[]): undefined {
     const problem = this.#problemWith(program, name.text)
     if (problem !== undefined) return program.fail(name, problem)
+    this.#bodyTokens += body.length
+    if (this.#bodies.size >= maxMacros || this.#bodyTokens > maxBodyTokens) {
+      return program.fail(name, `more than ${maxMacros} macros or ${maxBodyTokens} tokens in macros`)
+    }
     const previous = this.#bodies.get(name.text)
     this.#bodies.set(name.text, { name, body })
     const cycle = this.#findCycle(name.text)
@@ -55,8 +68,12 @@ export class Macros {
       if (token === undefined) return expanded
       const macro = this.#bodies.get(token.text)
       if (macro === undefined) expanded.push(token)
-      else for (const one of [...macro.body].reverse()) pending.push(one)
+      else {
+        this.#expandedTokens += macro.body.length
+        for (const one of [...macro.body].reverse()) pending.push(one)
+      }
       if (expanded.length + pending.length > maxExpandedTokens) return undefined
+      if (this.#expandedTokens > maxTotalTokens) return undefined
     }
   }
 

@@ -21,6 +21,8 @@ export type Assembly = {
 }
 
 const maxLineBytes = 65_536
+/** Sixty times the longest program: room for names and comments. */
+const maxSourceLength = 1_048_576
 /** A program without instructions and version: the largest version. */
 const emptyProgram = Uint8Array.from([255, 255, 255, 255, 255, 255, 255, 255, 255, 1])
 
@@ -36,6 +38,10 @@ export function assemble(source: string): Assembly {
   const program = new Program()
   if (source.trim() === '') {
     program.fail({ line: 0, column: 0 }, 'Cannot assemble empty program text')
+    throw new AssemblyError(program)
+  }
+  if (source.length > maxSourceLength) {
+    program.fail({ line: 0, column: 0 }, `source is longer than ${maxSourceLength} characters`)
     throw new AssemblyError(program)
   }
   const types = new TypeTracker()

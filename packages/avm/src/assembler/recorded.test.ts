@@ -49,6 +49,21 @@ test('bounds the expansion of macros', () => {
   assert.throws(() => assemble(['#define m0 pop ;', ...lines, 'm40'].join('\n')), /too many tokens/)
 })
 
+test('bounds the expansion of macros over all lines', () => {
+  const body = Array.from({ length: 100 }, () => 'int 1 ; pop ;').join(' ')
+  const lines = Array.from({ length: 510 }, () => 'm')
+  assert.throws(() => assemble([`#define m ${body}`, ...lines].join('\n')), /too many tokens/)
+})
+
+test('bounds the number of macros', () => {
+  const lines = Array.from({ length: 1001 }, (_, index) => `#define m${index} 1`)
+  assert.throws(() => assemble([...lines, 'int 1'].join('\n')), /more than 1000 macros/)
+})
+
+test('bounds the length of the source', () => {
+  assert.throws(() => assemble(`int 1\n${'// comment\n'.repeat(100_000)}`), /source is longer/)
+})
+
 function outcomeOf(source: string): object {
   try {
     const { program, address, mappings, warnings } = assemble(source)

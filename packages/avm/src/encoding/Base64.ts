@@ -58,7 +58,7 @@ export function decode(
       break
     }
     bits <<= 6 * (4 - digits)
-    if (isStrict && digits === 2 && (bits & 0xffff) !== 0) return offset - (isPadded ? 2 : 1)
+    if (isStrict && digits === 2 && (bits & 0xffff) !== 0) return offset - 2
     if (isStrict && digits === 3 && (bits & 0xff) !== 0) return offset - 1
     for (let index = 0; index < digits - 1; index++) output[length++] = (bits >> (16 - 8 * index)) & 0xff
     if (isLast) return output.subarray(0, length)

@@ -2,6 +2,7 @@
 import * as Varint from '../encoding/Varint.js'
 import * as Fields from '../opcodes/Fields.js'
 import * as Instruction from '../opcodes/Instruction.js'
+import * as ConstantBlock from './ConstantBlock.js'
 
 /** An immediate. Branches are absolute targets. */
 export type Value = number | bigint | Uint8Array | readonly number[] | readonly bigint[] | readonly Uint8Array[]
@@ -76,9 +77,9 @@ function decodeOne(
       return { value: program.subarray(offset + length!.length, end), end }
     }
     case 'varuints':
-      return decodeIntegers(program, offset)
+      return listOf(ConstantBlock.decodeIntegers(program, offset))
     case 'byteses':
-      return decodeByteStrings(program, offset)
+      return listOf(ConstantBlock.decodeByteStrings(program, offset, '[]byte'))
     default:
       return decodeTargets(program, offset, name)
   }
@@ -98,39 +99,8 @@ function decodeSmall(
   return { value: kind === 'int8' && byte > 127 ? byte - 256 : byte, end: offset + 1 }
 }
 
-function decodeIntegers(program: Uint8Array, start: number): One | string {
-  const count = Varint.decode(program, start)
-  if (count === undefined) return `could not decode length of int list at pc=${start}`
-  let offset = start + count.length
-  if (count.value > BigInt(program.length)) return 'const int list with too many items'
-  const values: bigint[] = []
-  for (let index = 0; index < Number(count.value); index++) {
-    if (offset >= program.length) return 'const int list ran past end of program'
-    const decoded = Varint.decode(program, offset)
-    if (decoded === undefined) return `could not decode int const[${index}] at pc=${offset}`
-    values.push(decoded.value)
-    offset += decoded.length
-  }
-  return { value: values, end: offset }
-}
-
-function decodeByteStrings(program: Uint8Array, start: number): One | string {
-  const count = Varint.decode(program, start)
-  if (count === undefined) return `could not decode length of []byte list at pc=${start}`
-  let offset = start + count.length
-  if (count.value > BigInt(program.length)) return 'const bytes list with too many items'
-  const values: Uint8Array[] = []
-  for (let index = 0; index < Number(count.value); index++) {
-    if (offset >= program.length) return 'const bytes list ran past end of program'
-    const length = Varint.decode(program, offset)
-    if (length === undefined) return `could not decode []byte const[${index}] at pc=${offset}`
-    offset += length.length
-    if (length.value > BigInt(program.length - offset)) return 'const bytes list ran past end of program'
-    const end = offset + Number(length.value)
-    values.push(program.subarray(offset, end))
-    offset = end
-  }
-  return { value: values, end: offset }
+function listOf(block: ConstantBlock.Block<bigint | Uint8Array> | string): One | string {
+  return typeof block === 'string' ? block : { value: block.values as Value, end: block.end }
 }
 
 function decodeTargets(program: Uint8Array, start: number, name: string): One | string {

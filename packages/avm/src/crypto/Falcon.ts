@@ -1,0 +1,138 @@
+/**
+ * Verifies signatures of Falcon-1024 (specification of the third NIST round) in the deterministic, compressed form of
+ * Algorand: instead of a random salt, the signature has the version of a fixed one.
+ */
+import { Bytes } from '@latchkey/algorand'
+import { shake256 } from '@noble/hashes/sha3.js'
+
+const degree = 1024
+const modulus = 12_289
+/** The largest squared length of a valid signature. */
+const maxSquaredNorm = 70_265_242
+const publicKeyHeader = 0x0a
+const signatureHeader = 0xba
+const coefficientBits = 14
+/** Hashed values below this multiple of the modulus are uniform. */
+const hashLimit = 5 * modulus
+const saltBytes = 40
+const saltText = '\x0aFALCON_DET'
+const maxCoefficient = 2047
+
+/** The bytes of a public key. */
+export const keyBytes = 1 + (degree * coefficientBits) / 8
+
+/** Whether a signature is valid. The key must have {@link keyBytes}. */
+export function verify(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
+  if (publicKey[0] !== publicKeyHeader || signature[0] !== signatureHeader || signature.length < 2) return false
+  const key = decodeKey(publicKey.subarray(1))
+  const second = decompress(signature.subarray(2))
+  if (key === undefined || second === undefined) return false
+  const target = hashToPoint(saltOf(signature[1]!), message)
+  const product = multiply(second, key)
+  let norm = 0
+  for (let index = 0; index < degree; index++) {
+    const first = centered(target[index]! - product[index]!)
+    norm += first * first + second[index]! * second[index]!
+  }
+  return norm <= maxSquaredNorm
+}
+
+function saltOf(version: number): Uint8Array {
+  const salt = new Uint8Array(saltBytes)
+  salt[0] = version
+  salt.set(Bytes.fromUtf8(saltText), 1)
+  return salt
+}
+
+/** Coefficients of 14 bits each. Returns undefined if one is not below the modulus. */
+function decodeKey(bytes: Uint8Array): Int32Array | undefined {
+  const reader = new BitReader(bytes)
+  const key = new Int32Array(degree)
+  for (let index = 0; index < degree; index++) {
+    const value = reader.read(coefficientBits)!
+    if (value >= modulus) return undefined
+    key[index] = value
+  }
+  return key
+}
+
+/** A sign, seven low bits and the high bits in unary for each coefficient. There is one encoding of each polynomial. */
+function decompress(bytes: Uint8Array): Int32Array | undefined {
+  const reader = new BitReader(bytes)
+  const polynomial = new Int32Array(degree)
+  for (let index = 0; index < degree; index++) {
+    const sign = reader.read(1)
+    const low = reader.read(7)
+    const high = reader.readUnary(maxCoefficient >> 7)
+    if (sign === undefined || low === undefined || high === undefined) return undefined
+    const value = (high << 7) | low
+    if (value === 0 && sign === 1) return undefined
+    polynomial[index] = sign === 1 ? -value : value
+  }
+  return reader.isAtEnd ? polynomial : undefined
+}
+
+function hashToPoint(salt: Uint8Array, message: Uint8Array): Int32Array {
+  const output = shake256.create({}).update(salt).update(message)
+  const point = new Int32Array(degree)
+  for (let index = 0; index < degree; ) {
+    const [high, low] = output.xof(2)
+    const value = (high! << 8) | low!
+    if (value < hashLimit) point[index++] = value % modulus
+  }
+  return point
+}
+
+/** The product modulo x¹⁰²⁴ + 1. Sums of 1024 products of 11 and 14 bits are exact numbers. */
+function multiply(a: Int32Array, b: Int32Array): Float64Array {
+  const product = new Float64Array(degree)
+  for (let i = 0; i < degree; i++) {
+    const factor = a[i]!
+    if (factor === 0) continue
+    for (let j = 0; j < degree - i; j++) product[i + j]! += factor * b[j]!
+    for (let j = degree - i; j < degree; j++) product[i + j - degree]! -= factor * b[j]!
+  }
+  return product
+}
+
+/** The representative between -modulus / 2 and modulus / 2. */
+function centered(value: number): number {
+  const rest = ((value % modulus) + modulus) % modulus
+  return rest > modulus / 2 ? rest - modulus : rest
+}
+
+/** Reads bits, the highest first. */
+class BitReader {
+  readonly #bytes: Uint8Array
+  #position = 0
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  /** Whether less than a byte is left, and that is zero. */
+  get isAtEnd(): boolean {
+    const left = 8 * this.#bytes.length - this.#position
+    return left < 8 && this.read(left) === 0
+  }
+
+  read(count: number): number | undefined {
+    if (this.#position + count > 8 * this.#bytes.length) return undefined
+    let value = 0
+    for (let index = 0; index < count; index++) {
+      value = (value << 1) | ((this.#bytes[this.#position >> 3]! >> (7 - (this.#position & 7))) & 1)
+      this.#position++
+    }
+    return value
+  }
+
+  /** Counts zeros before a one. */
+  readUnary(max: number): number | undefined {
+    for (let count = 0; count <= max; count++) {
+      const bit = this.read(1)
+      if (bit === undefined) return undefined
+      if (bit === 1) return count
+    }
+    return undefined
+  }
+}

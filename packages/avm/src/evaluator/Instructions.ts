@@ -1,0 +1,16 @@
+/** Finds instructions in programs. */
+import * as Instruction from '../opcodes/Instruction.js'
+import { EvaluationError } from './EvaluationError.js'
+
+/**
+ * The instruction at an offset.
+ *
+ * @throws EvaluationError if there is none.
+ */
+export function instructionAt(program: Uint8Array, pc: number, version: number): Instruction.Instruction {
+  const opcode = program[pc]!
+  const suffix = Instruction.isPrefix(version, opcode) ? (program[pc + 1] ?? -1) : undefined
+  const instruction = Instruction.withCode(version, opcode, suffix)
+  if (instruction !== undefined) return instruction
+  throw new EvaluationError(`illegal opcode 0x${opcode.toString(16).padStart(2, '0')}`)
+}

@@ -1,0 +1,45 @@
+import type { Machine } from '../evaluator/Machine.js'
+import type { Value } from '../evaluator/Value.js'
+
+/** Performs an instruction. The kinds of its arguments have been checked. */
+export type Operation = (machine: Machine) => void
+
+/** Operations by the names of their instructions. */
+export type Operations = { readonly [name: string]: Operation }
+
+type Compute = (...args: never[]) => Value | readonly Value[]
+
+/** Changes the stack after a failure, because the stack of a failed program is part of the recorded behaviour. */
+export type OnFailure = (stack: Value[], base: number) => void
+
+/** A failure leaves the arguments. */
+const untouched: OnFailure = () => undefined
+
+/** A failure leaves the number zero in place of the arguments. */
+export const zero: OnFailure = (stack, base) => {
+  stack.length = base
+  stack.push(0n)
+}
+
+/** A failure drops the last argument. */
+export const withoutLast: OnFailure = (stack) => {
+  stack.pop()
+}
+
+/** An operation that replaces its arguments by what a function returns for them. */
+export function pure(compute: Compute, onFailure: OnFailure = untouched): Operation {
+  const count = compute.length
+  return ({ stack }) => {
+    const base = stack.length - count
+    let result: Value | readonly Value[]
+    try {
+      result = (compute as (...args: Value[]) => Value | readonly Value[])(...stack.slice(base))
+    } catch (error) {
+      onFailure(stack, base)
+      throw error
+    }
+    stack.length = base
+    if (typeof result === 'bigint' || result instanceof Uint8Array) stack.push(result)
+    else stack.push(...result)
+  }
+}

@@ -1,0 +1,44 @@
+/** Operations on global fields. */
+import { EvaluationError } from '../evaluator/EvaluationError.js'
+import type { Machine } from '../evaluator/Machine.js'
+import { fromBoolean, type Value } from '../evaluator/Value.js'
+import * as Fields from '../opcodes/Fields.js'
+import type { Operations } from './Operation.js'
+
+const zeroAddress = new Uint8Array(32)
+
+const readers: { readonly [name: string]: (machine: Machine) => Value } = {
+  MinTxnFee: ({ context: { parameters } }) => parameters.minTxnFee,
+  MinBalance: ({ context: { parameters } }) => parameters.minBalance,
+  MaxTxnLife: ({ context: { parameters } }) => parameters.maxTxnLife,
+  ZeroAddress: () => zeroAddress,
+  GroupSize: ({ context: { group } }) => BigInt(group.length),
+  LogicSigVersion: ({ context: { parameters } }) => BigInt(parameters.maxVersion),
+  GroupID: ({ context: { group }, index }) => group[index]!.grp ?? zeroAddress,
+  OpcodeBudget: ({ budget }) => BigInt(budget.remaining),
+  AssetCreateMinBalance: ({ context: { parameters } }) => parameters.assetMinBalance,
+  AssetOptInMinBalance: ({ context: { parameters } }) => parameters.assetMinBalance,
+  GenesisHash: ({ context: { ledger } }) => ledger.genesisHash,
+  PayoutsEnabled: ({ context: { parameters } }) => fromBoolean(parameters.payouts.isEnabled),
+  PayoutsGoOnlineFee: ({ context: { parameters } }) => parameters.payouts.goOnlineFee,
+  PayoutsPercent: ({ context: { parameters } }) => parameters.payouts.percent,
+  PayoutsMinBalance: ({ context: { parameters } }) => parameters.payouts.minBalance,
+  PayoutsMaxBalance: ({ context: { parameters } }) => parameters.payouts.maxBalance,
+}
+
+/** Fields of the chain and of the group. */
+export const globals: Operations = {
+  global: (machine) => {
+    const byte = machine.immediate(1)
+    const field = Fields.withByte('global', byte)
+    if (field === undefined || field.version > Math.max(machine.version, 1)) {
+      throw new EvaluationError(`invalid global field ${field?.name ?? `GlobalField(${byte})`}`)
+    }
+    if (field.isAppOnly && machine.mode === 'signature') {
+      throw new EvaluationError(`global[${field.name}] not allowed in current mode`)
+    }
+    const read = readers[field.name]
+    if (read === undefined) throw new EvaluationError(`global ${field.name} is not supported`)
+    machine.stack.push(read(machine))
+  },
+}
