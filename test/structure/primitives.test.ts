@@ -8,7 +8,7 @@ const files = sources('packages').filter((file) => !isTest(file))
 /** The name of a primitive, a pattern that reveals a copy of it, and its home. */
 const primitives: readonly (readonly [name: string, trace: RegExp, home: string])[] = [
   ['the check for an object', /function isObject\b|const isObject =/, 'packages/algorand/src/Json.ts'],
-  ['base32', /ABCDEFGHIJKLMNOPQRSTUVWXYZ234567/, 'packages/algorand/src/internal/Base32.ts'],
+  ['base32', /ABCDEFGHIJKLMNOPQRSTUVWXYZ234567/, 'packages/algorand/src/internal/Bytes.ts'],
   ['the bounded map', /class BoundedMap\b/, 'packages/algorand/src/BoundedMap.ts'],
   ['the file lock', /'flock', \['-x'/, 'packages/system/src/Lock.ts'],
   [

@@ -1,7 +1,7 @@
 /** Algorand addresses: a public key and its checksum as 58 characters. */
 import { errors } from './errors.js'
 import * as Hash from './Hash.js'
-import * as Base32 from './internal/Base32.js'
+import * as Bytes from './internal/Bytes.js'
 import { LatchkeyError } from './LatchkeyError.js'
 
 const publicKeyLength = 32
@@ -23,7 +23,7 @@ export function encode(publicKey: Uint8Array): string {
   for (let index = 0; index < checksumLength; index++) {
     bytes[publicKeyLength + index] = digest[digest.length - checksumLength + index]!
   }
-  return Base32.encode(bytes)
+  return Bytes.encodeBase32(bytes)
 }
 
 /**
@@ -35,7 +35,7 @@ export function decode(text: string): Uint8Array {
   if (text.length !== textLength) {
     throw new AddressError('invalid_address', `an address has ${textLength} characters, not ${text.length}`)
   }
-  const bytes = Base32.decode(text)
+  const bytes = Bytes.decodeBase32(text)
   if (bytes === undefined) throw new AddressError('invalid_address', 'an address is written in upper-case base32')
   const publicKey = bytes.slice(0, publicKeyLength)
   const digest = Hash.sha512_256(publicKey)

@@ -3,9 +3,7 @@
  */
 import * as crypto from '#crypto'
 import * as platform from '#platform'
-import * as Base32 from './internal/Base32.js'
 import * as Internal from './internal/Bytes.js'
-import * as Text from './internal/Text.js'
 
 /**
  * Joins byte strings. Not for secrets: short results share their memory with others.
@@ -70,7 +68,7 @@ export function fromBase64Url(text: string): Uint8Array | undefined {
 
 /** Encodes bytes as base32 in upper case, without padding. */
 export function toBase32(bytes: Uint8Array): string {
-  return Base32.encode(bytes)
+  return Internal.encodeBase32(bytes)
 }
 
 /** Lower-case hexadecimal. */
@@ -90,10 +88,10 @@ export function fromHex(text: string): Uint8Array | undefined {
 
 /** Decodes UTF-8. Returns undefined if the bytes are not UTF-8. A byte order mark is kept. */
 export function toUtf8(bytes: Uint8Array): string | undefined {
-  return Text.decode(bytes)
+  return Internal.decodeText(bytes)
 }
 
 /** Encodes text as UTF-8. Half of a surrogate pair becomes the replacement character. */
 export function fromUtf8(text: string): Uint8Array {
-  return Text.encode(text)
+  return Internal.encodeText(text)
 }

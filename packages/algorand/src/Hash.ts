@@ -1,9 +1,7 @@
 /** Hashes, and the domain prefixes that separate hashes and signatures by purpose. */
 import * as crypto from '#crypto'
 import { errors } from './errors.js'
-import * as Base32 from './internal/Base32.js'
 import * as Bytes from './internal/Bytes.js'
-import * as Text from './internal/Text.js'
 import { LatchkeyError } from './LatchkeyError.js'
 
 /** Prefixes that prevent a signature or hash for one purpose from being valid for another. */
@@ -26,7 +24,7 @@ export const domains = {
 export type Domain = (typeof domains)[keyof typeof domains]
 
 const prefixes = new Map<Domain, Uint8Array>(
-  Object.values(domains).map((domain) => [domain, Text.encode(domain).slice()]),
+  Object.values(domains).map((domain) => [domain, Bytes.encodeText(domain).slice()]),
 )
 
 const digestLength = 32
@@ -66,12 +64,12 @@ export function prefixed(domain: Domain, ...parts: readonly Uint8Array[]): Uint8
  */
 export function toText(digest: Uint8Array): string {
   if (digest.length !== digestLength) throw new HashError(`a digest has ${digestLength} bytes, not ${digest.length}`)
-  return Base32.encode(digest)
+  return Bytes.encodeBase32(digest)
 }
 
 /** Decodes a digest. Returns undefined for anything but the exact spelling of {@link toText}. */
 export function fromText(text: string): Uint8Array | undefined {
-  return text.length === textLength ? Base32.decode(text) : undefined
+  return text.length === textLength ? Bytes.decodeBase32(text) : undefined
 }
 
 /** The bytes are not a digest. */

@@ -1,7 +1,7 @@
 /** Derives the keys of a wallet from its master key, like the Go daemon. */
 import * as crypto from '#crypto'
 import { errors } from './errors.js'
-import * as Text from './internal/Text.js'
+import * as Bytes from './internal/Bytes.js'
 import { LatchkeyError } from './LatchkeyError.js'
 
 const masterKeyLength = 32
@@ -27,7 +27,7 @@ export function seed(masterDerivationKey: Uint8Array, index: bigint | number): U
   if (index < 0 || index > maxIndex) {
     throw new KeyDerivationError('invalid_key_index', 'a key index must be between 0 and 2^63 - 1')
   }
-  return crypto.hmacSha512_256(masterDerivationKey, Text.encode(`AlgorandDeterministicKey-${index}\x01`))
+  return crypto.hmacSha512_256(masterDerivationKey, Bytes.encodeText(`AlgorandDeterministicKey-${index}\x01`))
 }
 
 /** No key can be derived from these values. */

@@ -1,6 +1,6 @@
 /** Transactions: their canonical encoding and their ids. */
 import * as Hash from './Hash.js'
-import * as Base32 from './internal/Base32.js'
+import * as Bytes from './internal/Bytes.js'
 import * as CanonicalForm from './internal/CanonicalForm.js'
 import * as Decode from './internal/Decode.js'
 import * as Encode from './internal/Encode.js'
@@ -118,10 +118,10 @@ export function digest(transaction: Transaction | Uint8Array): Uint8Array {
  * @throws EncodeError for a transaction that cannot be encoded.
  */
 export function id(transaction: Transaction | Uint8Array): string {
-  return Base32.encode(digest(transaction))
+  return Bytes.encodeBase32(digest(transaction))
 }
 
 /** Encodes the 32 bytes of {@link digest} as the displayed id. */
 export function encodeId(digestBytes: Uint8Array): string {
-  return Base32.encode(digestBytes)
+  return Bytes.encodeBase32(digestBytes)
 }

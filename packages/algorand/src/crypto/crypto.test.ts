@@ -5,7 +5,7 @@ import type { Crypto, Hashing, Signing } from './Crypto.js'
 import { smallOrder, speccheck } from './edgeCases.test.data.js'
 import * as noble from './noble.js'
 import * as node from './node.js'
-import { openssl } from './openssl.js'
+import { openssl } from './node.js'
 import { fromSodium, require } from './sodium.js'
 
 const signers: { readonly [name: string]: Signing } = { sodium: fromSodium(require()), openssl, noble }

@@ -2,7 +2,6 @@ import { decodeLatin1 } from '#platform'
 import * as Bytes from './Bytes.js'
 import { DecodeError, type Reader } from './MsgpackReader.js'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
-import * as Text from './Text.js'
 
 /**
  * Reads a value by its schema. Recursion is as deep as the schema, never as deep as the input. Zero values are returned
@@ -83,7 +82,7 @@ function integers(max: number, reader: Reader): Uint8Array {
 function checkedText(view: Uint8Array, max: number, kind: 'utf8' | 'text'): string | Uint8Array | undefined {
   if (view.length > max) throw new DecodeError('text too long')
   if (view.length === 0) return undefined
-  const text = Text.decode(view)
+  const text = Bytes.decodeText(view)
   if (text !== undefined) return text
   if (kind === 'text') return view.slice()
   throw new DecodeError('text is not UTF-8')

@@ -1,5 +1,5 @@
 import * as Hash from '../Hash.js'
-import * as Base32 from './Base32.js'
+import * as Bytes from './Bytes.js'
 import * as CanonicalForm from './CanonicalForm.js'
 import * as Decode from './Decode.js'
 import * as Encode from './Encode.js'
@@ -41,7 +41,7 @@ export class DecodedTransaction<S extends Signed> {
 
   /** The id as explorers and nodes show it. */
   get id(): string {
-    this.#id ??= Base32.encode(this.digest)
+    this.#id ??= Bytes.encodeBase32(this.digest)
     return this.#id
   }
 }

@@ -1,7 +1,6 @@
 import * as Bytes from './Bytes.js'
 import { EncodeError, type Writer } from './MsgpackWriter.js'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
-import * as Text from './Text.js'
 
 /** Writes a value in canonical form. Rejects whatever decoding would reject, so that nothing unreadable is signed. */
 export function encode(kind: Kind, value: unknown, writer: Writer): void {
@@ -50,7 +49,7 @@ function byteString(value: unknown): Uint8Array {
 
 function text(max: number, allowsBytes: boolean, value: unknown, writer: Writer): void {
   if (typeof value !== 'string' && !allowsBytes) throw new EncodeError('expected text')
-  const bytes = typeof value === 'string' ? Text.encode(value) : byteString(value)
+  const bytes = typeof value === 'string' ? Bytes.encodeText(value) : byteString(value)
   if (bytes.length > max) throw new EncodeError('text too long')
   writer.strBytes(bytes)
 }

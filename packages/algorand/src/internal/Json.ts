@@ -1,11 +1,11 @@
 import { decodeBase64, decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../Address.js'
 import { isObject } from '../Json.js'
+import * as Bytes from './Bytes.js'
 import { zeroOf } from './Decode.js'
 import { isZeroValue } from './Encode.js'
 import { DecodeError } from './MsgpackReader.js'
 import type { Kind, List, Struct, UintMap } from './Schema.js'
-import * as Text from './Text.js'
 
 export type JsonValue = bigint | number | string | boolean | JsonValue[] | JsonObject
 export type JsonObject = { [name: string]: JsonValue }
@@ -116,10 +116,10 @@ function fromBase64(value: unknown, max: number): Uint8Array {
 function text(value: unknown, max: number): string {
   if (typeof value !== 'string') throw new DecodeError('expected text')
   if (value.length > max) throw new DecodeError('text too long')
-  const bytes = Text.encode(value)
+  const bytes = Bytes.encodeText(value)
   if (bytes.length > max) throw new DecodeError('text too long')
   // Half of a surrogate pair has no UTF-8 form and would silently become another character.
-  if (Text.decode(bytes) !== value) throw new DecodeError('text is not Unicode')
+  if (Bytes.decodeText(bytes) !== value) throw new DecodeError('text is not Unicode')
   return value
 }
 

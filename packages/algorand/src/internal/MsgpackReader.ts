@@ -1,6 +1,6 @@
 import { errors } from '../errors.js'
 import { LatchkeyError } from '../LatchkeyError.js'
-import * as Text from './Text.js'
+import * as Bytes from './Bytes.js'
 
 /**
  * Reads one value after another. Every method throws DecodeError if the next value has another type. Lengths are
@@ -109,7 +109,7 @@ export class Reader {
    * Reads the content of a str or bin as text. Rejects text that is not UTF-8, because it could not be written back.
    */
   str(): string {
-    const text = Text.decode(this.view())
+    const text = Bytes.decodeText(this.view())
     if (text === undefined) throw new DecodeError('text is not UTF-8')
     return text
   }

@@ -1,7 +1,6 @@
 import { errors } from '../errors.js'
 import { LatchkeyError } from '../LatchkeyError.js'
 import * as Bytes from './Bytes.js'
-import * as Text from './Text.js'
 
 const maxUint64 = 2n ** 64n - 1n
 const initialCapacity = 256
@@ -58,7 +57,7 @@ export class Writer {
 
   /** Writes text. */
   str(text: string): this {
-    return this.strBytes(Text.encode(text))
+    return this.strBytes(Bytes.encodeText(text))
   }
 
   /** Writes bytes marked as text, for text that is not UTF-8 and so has no string form. */

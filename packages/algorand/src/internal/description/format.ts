@@ -3,7 +3,7 @@
 import { decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../../Address.js'
 import { formatAlgos as algos } from '../../Amount.js'
-import * as Text from '../Text.js'
+import * as Bytes from '../Bytes.js'
 
 /** Letters, digits, marks, punctuation, symbols and the plain space; no invisible characters. */
 const visible = /^(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
@@ -34,7 +34,7 @@ function escaped(character: string): string {
 
 /** Shows bytes as text if they are text, and otherwise in base64. */
 export function textOrBytes(bytes: Uint8Array): string {
-  const text = Text.decode(bytes)
+  const text = Bytes.decodeText(bytes)
   const isText = text !== undefined && [...text].every((character) => visible.test(character) || /\s/.test(character))
   return isText ? quoted(text) : `${base64(bytes)} (base64)`
 }
