@@ -1,9 +1,7 @@
 /** One connection. Requests are read and answered one after the other, regardless of how far ahead the peer sends. */
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
-import type { ConnectionOptions } from './ConnectionOptions.js'
-import { lazyEnds } from './connectionEnds.js'
-import { keepAliveValue } from './Limits.js'
+import { type ConnectionOptions, keepAliveValue, lazyEnds } from './Limits.js'
 import { type BodySource, dropConnection, type HostResponse, isSecret, isSource, type RawRequest } from './Message.js'
 import * as RequestHead from './RequestHead.js'
 import * as RequestId from './RequestId.js'

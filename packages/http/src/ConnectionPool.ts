@@ -4,7 +4,7 @@
  * is reserved for peers that have not shown a token yet. Named holders never take all of the rest, so the owner always
  * gets an answer.
  */
-import type { PooledConnection } from './ConnectionOptions.js'
+import type { PooledConnection } from './Limits.js'
 
 /** One in this many connections is reserved for peers that have not shown a token yet. */
 const newcomersShare = 8

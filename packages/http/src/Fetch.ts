@@ -1,8 +1,7 @@
 /** Converts between the two forms of a handler: the host's own and the web-standard one. */
 import { BodyError, Pieces, tooLarge } from './BodyReader.js'
-import { toRequest } from './LightRequest.js'
-import { textResponse, unreadResponse } from './LightResponse.js'
 import { defaultLimits } from './Limits.js'
+import { textResponse, toRequest, unreadResponse } from './lightMessages.js'
 import {
   type BodySource,
   type ConnectionInfo,

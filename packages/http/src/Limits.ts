@@ -1,3 +1,8 @@
+/** The limits of a server, and the options that it passes to each of its connections. */
+import type { Socket } from 'node:net'
+import type { ConnectionEnds, HostHandler, RawResponse } from './Message.js'
+import type { RequestRecord } from './RequestRecord.js'
+
 /** Limits on what peers send and how long they take. */
 export type Limits = {
   /** The largest request body. */
@@ -56,4 +61,56 @@ export function keepAliveValue(limits: Limits): string {
     keepAliveValues.set(limits, value)
   }
   return value
+}
+
+export type ConnectionOptions = {
+  socket: Socket
+  limits: Limits
+  handle: HostHandler
+  errorResponse: (status: number, message: string) => RawResponse
+  onError: (error: unknown) => void
+  /** Called with each finished request. @default none */
+  onRequest?: ((record: RequestRecord) => void) | undefined
+  /** Whether connections end after the current response. */
+  isStopping: () => boolean
+  /**
+   * Schedules requests that a peer without the owner's token has sent ahead of its responses, alternating with other
+   * peers.
+   * @default setImmediate
+   */
+  defer?: ((run: () => void) => void) | undefined
+  /** Tracks whose token the last request of each connection had. @default all are admitted */
+  holders?: Holders | undefined
+}
+
+/** The part of a connection that a pool needs. */
+export type PooledConnection = {
+  readonly usedAt: number
+  readonly isIdle: boolean
+  readonly isStalled: boolean
+  destroy(): void
+}
+
+type Holders = {
+  /** Whether one more connection of the holder is served; undefined is the owner. */
+  admit(connection: PooledConnection, holder: string | undefined): boolean
+  /** Revokes the admission of a connection. */
+  withdraw(connection: PooledConnection): void
+}
+
+/** Returns the same object each time, even after the connection was closed. */
+export function lazyEnds(socket: () => Socket): () => ConnectionEnds {
+  let ends: ConnectionEnds | undefined
+  return () => {
+    ends ??= read(socket())
+    return ends
+  }
+}
+
+function read(socket: Socket): ConnectionEnds {
+  const { localAddress, localPort, remoteAddress, remotePort } = socket
+  // Node has no public property for the descriptor.
+  const { fd } = (socket as { _handle?: { fd?: unknown } | null })._handle ?? {}
+  const descriptor = typeof fd === 'number' && fd >= 0 ? fd : undefined
+  return { localAddress, localPort, remoteAddress, remotePort, descriptor }
 }

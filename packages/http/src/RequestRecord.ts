@@ -1,3 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import * as RequestId from './RequestId.js'
+
 /** The record of a finished request: enough for a log line, without secrets. */
 
 /** A finished request. */
@@ -25,11 +28,70 @@ export const noRoute = '-'
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** A client can send any word as the method. */
-export function knownMethod(method: string): string {
+function knownMethod(method: string): string {
   return methods.has(method) ? method : 'OTHER'
 }
 
 /** The part of a record that its handler completes. */
 export function recordPart(method: string): { method: string; route: string; payment: string | undefined } {
   return { method: knownMethod(method), route: noRoute, payment: undefined }
+}
+
+/** Options of {@link recordRequests}. */
+export type RecordRequestsOptions = {
+  /** Called with each finished request. It must not throw. */
+  onRequest: (record: RequestRecord) => void
+  /**
+   * Returns the route pattern of a path without its query, or undefined if there is none. Never return the path itself,
+   * because it may contain a secret.
+   */
+  routeOf: (path: string, method: string) => string | undefined
+  /**
+   * Returns the id of the payment of a request, at its end.
+   *
+   * @default none is recorded
+   * @example (request) => paymentOf(request)?.transactionId
+   */
+  paymentOf?: ((request: IncomingMessage) => string | undefined) | undefined
+}
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+/**
+ * Wraps a listener for `node:http` or Express: gives every response an `X-Request-Id` and reports each finished
+ * request.
+ *
+ * @example
+ * ```ts
+ * const routeOf = (path: string) => (path === '/weather' ? path : undefined)
+ * createServer(recordRequests(listener, { routeOf, onRequest: (record) => console.log(JSON.stringify(record)) }))
+ * ```
+ */
+export function recordRequests(listener: Listener, options: RecordRequestsOptions): Listener {
+  const { onRequest, routeOf, paymentOf } = options
+  return (request, response) => {
+    const startedAt = performance.now()
+    const sent = request.headers[RequestId.lowerCaseName]
+    const id = RequestId.choose(typeof sent === 'string' ? sent : undefined)
+    const [path = ''] = (request.url ?? '').split('?', 1)
+    const method = knownMethod(request.method ?? '')
+    const written = request.socket.bytesWritten
+    response.setHeader(RequestId.headerName, id)
+    // The handler sees the same id and can forward it.
+    request.headers[RequestId.lowerCaseName] = id
+    response.once('close', () => {
+      const bytes = Math.max(0, request.socket.bytesWritten - written)
+      onRequest({
+        ...{
+          id,
+          method,
+          route: routeOf(path, method) ?? noRoute,
+          status: response.headersSent ? response.statusCode : 0,
+        },
+        ...{ durationMs: performance.now() - startedAt, bytes, isComplete: response.writableFinished },
+        payment: paymentOf?.(request),
+      })
+    })
+    listener(request, response)
+  }
 }

@@ -20,6 +20,5 @@ export {
 } from './Message.js'
 export { type NodeListenerOptions, toNodeListener } from './nodeListener.js'
 export * as RequestId from './RequestId.js'
-export { noRoute, type RequestRecord } from './RequestRecord.js'
-export { type RecordRequestsOptions, recordRequests } from './recordRequests.js'
+export { noRoute, type RecordRequestsOptions, type RequestRecord, recordRequests } from './RequestRecord.js'
 export { Server, type ServerOptions } from './Server.js'

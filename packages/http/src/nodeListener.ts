@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyError } from './BodyReader.js'
 import { callFetch, type FetchHost, jsonError } from './Fetch.js'
-import { urlOf } from './LightRequest.js'
+import { urlOf } from './lightMessages.js'
 import { type BodySource, dropConnection, type FetchHandler } from './Message.js'
 import { drained } from './ResponseWriter.js'
 

@@ -4,8 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { dropConnection } from './Message.js'
-import type { RequestRecord } from './RequestRecord.js'
-import { recordRequests } from './recordRequests.js'
+import { type RequestRecord, recordRequests } from './RequestRecord.js'
 import { Server, type ServerOptions } from './Server.js'
 
 type Recorded = { port: number; records: RequestRecord[]; next: () => Promise<RequestRecord> }

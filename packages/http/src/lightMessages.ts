@@ -1,8 +1,8 @@
 /**
- * A cheap `Request`: commonly used members come directly from the raw request, and a real `Request` is built only for
- * the rest. Building one for every request takes longer than everything else the host does.
+ * A cheap `Request` and `Response`: commonly used members come directly from the raw message, and a real one is built
+ * only for the rest. Building one for every request takes longer than everything else the host does.
  */
-import type { RawRequest } from './Message.js'
+import type { RawRequest, RawResponse } from './Message.js'
 
 /** Methods that `Request` does not allow. */
 const forbiddenMethods = new Set(['CONNECT', 'TRACE', 'TRACK'])
@@ -196,5 +196,68 @@ class LightRequest {
       this.#real.text().catch(() => {})
     } else this.#real = toRealRequest(this.#raw, this.url, this.signal)
     return this.#real
+  }
+}
+
+let canBeLightResponse: boolean | undefined
+
+/**
+ * As with a light request, Node's own `Response` stores its state under symbols on Node 20 and 22. Elsewhere a real one
+ * is used.
+ */
+function prepareResponse(): boolean {
+  const symbols = Object.getOwnPropertySymbols(new Response())
+  LightResponse.inherit(symbols)
+  return symbols.some(({ description }) => description === 'state')
+}
+
+/** Creates a text response. Its headers have lower-case names. */
+export function textResponse(status: number, headers: readonly string[], body: string): Response {
+  canBeLightResponse ??= prepareResponse()
+  const raw = { status, headers: [...headers], body }
+  return canBeLightResponse ? (new LightResponse(raw) as unknown as Response) : toRealResponse(raw)
+}
+
+/**
+ * Returns the parts of a light response, or undefined for any other response, and for one that was read or may have
+ * changed.
+ */
+export function unreadResponse(response: Response): RawResponse | undefined {
+  return canBeLightResponse === true && response instanceof LightResponse ? response.unread : undefined
+}
+
+function toRealResponse({ status, headers, body }: RawResponse): Response {
+  const pairs: [string, string][] = []
+  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i]!, headers[i + 1]!])
+  return new Response(body, { status, headers: pairs })
+}
+
+/**
+ * A `Response` whose text the host already has. A real one, with its stream, is built only if something reads it.
+ * Building and reading one takes longer than many handlers.
+ */
+class LightResponse {
+  readonly #raw: RawResponse
+  #real: Response | undefined
+
+  /** Every member of `Response` reads its state through these. */
+  static inherit(stateSymbols: readonly symbol[]): void {
+    Object.setPrototypeOf(LightResponse.prototype, Response.prototype)
+    for (const symbol of stateSymbols) {
+      Object.defineProperty(LightResponse.prototype, symbol, {
+        get(this: LightResponse) {
+          this.#real ??= toRealResponse(this.#raw)
+          return Reflect.get(this.#real, symbol)
+        },
+      })
+    }
+  }
+
+  constructor(raw: RawResponse) {
+    this.#raw = raw
+  }
+
+  get unread(): RawResponse | undefined {
+    return this.#real === undefined ? this.#raw : undefined
   }
 }
