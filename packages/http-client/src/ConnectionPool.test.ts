@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { Exchange, requestHead } from './Connection.js'
 import { ConnectionPool } from './ConnectionPool.js'
-import { Exchange, requestHead } from './Exchange.js'
 import * as Server from './Server.js'
 
 const timeout = 60_000

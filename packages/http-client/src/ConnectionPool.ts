@@ -1,7 +1,6 @@
 /** Keeps connections to servers, and uses them only while the server certainly keeps them open. */
 import { BoundedMap } from '@latchkey/algorand'
-import { Connection, type ConnectionOptions } from './Connection.js'
-import type { Exchange } from './Exchange.js'
+import { Connection, type ConnectionOptions, type Exchange } from './Connection.js'
 import { keyOf } from './Server.js'
 
 /** Options of {@link ConnectionPool}. */

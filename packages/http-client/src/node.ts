@@ -3,10 +3,9 @@
  * costs several times as much as the exchange.
  */
 
-import { CollectedBody } from './CollectedBody.js'
+import { Exchange, requestHead } from './Connection.js'
 import { ConnectionPool } from './ConnectionPool.js'
-import { Exchange, requestHead } from './Exchange.js'
-import { createFetchTransport } from './fetch.js'
+import { CollectedBody, createFetchTransport } from './fetch.js'
 import { type ResponseHead, valuesOf } from './ResponseReader.js'
 import {
   type Transport,
