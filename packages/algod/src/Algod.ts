@@ -4,9 +4,8 @@ import { BoundedMap, Bytes } from '@latchkey/algorand'
 import { createFetchTransport, createTransport, type Transport } from '@latchkey/http-client'
 import { AlgodError } from './AlgodError.js'
 import * as DevnetFaucet from './DevnetFaucet.js'
-import type { PoolRequest } from './exchange.js'
+import { type NodeResponse, type PoolRequest, tracedTransport } from './exchange.js'
 import { NodePool } from './NodePool.js'
-import type { NodeResponse } from './NodeResponse.js'
 import type { NodeAddress, NodeStatus, PoolNode } from './PoolNode.js'
 import {
   certainty,
@@ -23,7 +22,6 @@ import {
   readTransaction,
 } from './readResponse.js'
 import { rejectionCode } from './rejections.js'
-import { tracedTransport } from './tracedTransport.js'
 import type {
   Absence,
   AccountHoldings,

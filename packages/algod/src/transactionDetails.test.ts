@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { Address, Bytes, type Json, Transaction } from '@latchkey/algorand'
 import { FakeNode, missing, ok } from './FakeNode.test.helper.js'
 import { Algod } from './index.js'
-import { decodeTransaction } from './transactionJson.js'
+import { decodeTransaction } from './readResponse.js'
 
 const bytes = (fill: number, length = 32): Uint8Array => new Uint8Array(length).fill(fill)
 const common = { snd: bytes(1), fee: 1000n, fv: 5n, lv: 1005n, gh: bytes(9), gen: 'dev-v1' }
