@@ -4,8 +4,8 @@
  * simulated and submitted, so two encodings of a payment are one payment.
  */
 import { Address, Bytes, Group, Json, Submission, type Transaction } from '@latchkey/algorand'
-import { decodeBase64 } from './base64.js'
 import { WireError } from './errors.js'
+import { decodeBase64 } from './parsePayment.js'
 
 /** A transaction of a payment group. */
 export type Member = {

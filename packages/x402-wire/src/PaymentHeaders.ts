@@ -1,10 +1,8 @@
 /** The three headers of the protocol: JSON in base64, limited in size and checked against the protocol's schemas. */
 import { Bytes, Json } from '@latchkey/algorand'
 import { PaymentRequirementsV2Schema, parsePaymentRequired } from '@x402/core/schemas'
-import { decodeBase64 } from './base64.js'
 import { WireError } from './errors.js'
-import { parseJson } from './parseJson.js'
-import { parsePayload } from './parsePayment.js'
+import { decodeBase64, parseJson, parsePayload } from './parsePayment.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
 
 /** The header of a 402, with the seller's offers. */

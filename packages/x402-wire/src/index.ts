@@ -1,16 +1,16 @@
 /** The pure half of x402 on Algorand: headers, prices, payments and their extensions. */
 export { LatchkeyError } from '@latchkey/algorand/error'
-export { decodeBase64 } from './base64.js'
 export {
   type BuiltPayment,
   buildPayment,
   checkFee,
   FeeError,
+  feePayerOf,
   type PaymentOrder,
   type TransactionParameters,
+  withoutSpellings,
 } from './buildPayment.js'
 export { type ErrorCode, errors, WireError, X402Error } from './errors.js'
-export { feePayerOf, withoutSpellings } from './Offers.js'
 export * as PaymentGroup from './PaymentGroup.js'
 export { GroupError, type GroupErrorCode } from './PaymentGroup.js'
 export * as PaymentHeaders from './PaymentHeaders.js'
@@ -40,8 +40,7 @@ export type { Proof } from './PaymentSecret.js'
 export * as PaymentSecret from './PaymentSecret.js'
 export * as Prices from './Prices.js'
 export { type AssetAmount, type Money, type Price, PriceError } from './Prices.js'
-export { parseJson } from './parseJson.js'
-export { parsePayload, parseRequirements } from './parsePayment.js'
+export { decodeBase64, parseJson, parsePayload, parseRequirements } from './parsePayment.js'
 export type {
   PaymentPayload,
   PaymentRequired,
