@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { decodeReceipt, PaymentRefusedError } from '@latchkey/x402/client'
 import type { CallToolRequestParams, CallToolResult } from '@modelcontextprotocol/client'
 import { payingCallTool } from './client/index.js'
-import { responseOf } from './client/toolResponse.js'
+import { responseOf } from './client/payingCallTool.js'
 import { buyerOf, openMarket } from './market.test.helper.js'
 
 /** "Payment Required Signaling", on a network that this buyer does not pay on. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { callUrl } from './callUrl.js'
+import { callUrl } from './payingCallTool.js'
 
 test('a call is recorded with its server, its tool and a digest of its arguments', () => {
   assert.equal(callUrl('https://example.com/mcp/', 'a.b', 'd'), 'mcp://example.com/mcp/tools/a.b?arguments=d')

@@ -1,4 +1,6 @@
 /** A `callTool` that pays when a server asks for a payment, and otherwise behaves like the client's own `callTool`. */
+
+import { Json } from '@latchkey/algorand'
 import {
   type Buyer,
   decodePayment,
@@ -8,6 +10,8 @@ import {
   type PaymentRequired,
   type PaymentState,
   payingFetch,
+  paymentRequired,
+  paymentResponse,
   paymentSignature,
   type Receipt,
   type SignedPayment,
@@ -19,13 +23,11 @@ import type {
   Client,
 } from '@modelcontextprotocol/client'
 import { McpError } from '../errors.js'
-import { type Bounds, boundsProblem, canonicalJson, digestOf } from '../wire/boundedJson.js'
-import { paymentKey } from '../wire/names.js'
-import { callUrl, checkServer } from './callUrl.js'
+import { type Bounds, boundsProblem, canonicalJson, digestOf, messageBounds, toHeader } from '../wire/boundedJson.js'
+import { paymentKey, paymentResponseKey } from '../wire/names.js'
 import { KeyedQueue } from './KeyedQueue.js'
 import { LostToolResultError } from './LostToolResultError.js'
 import { openError, openPayments, yieldToEarlier } from './openPayments.js'
-import { responseOf } from './toolResponse.js'
 
 /** Options of {@link payingCallTool}. */
 export type PayingCallToolOptions = {
@@ -288,4 +290,71 @@ class Purchase {
 /** JSON-RPC errors have numeric codes. Connection errors and timeouts, which leave the outcome unknown, have names. */
 function isProtocolError(error: unknown): boolean {
   return error instanceof Error && typeof (error as { code?: unknown }).code === 'number'
+}
+
+/** Keeps the URL, with the tool and the digest, within the length that a payment log records. */
+const maxServerLength = 1_000
+
+/** @throws McpError if the server name is empty or too long */
+function checkServer(server: string): void {
+  if (typeof server === 'string' && server !== '' && authorityOf(server).length <= maxServerLength) return
+  const message = `server cannot be ${JSON.stringify(typeof server === 'string' ? server.slice(0, 100) : server)}`
+  throw new McpError('invalid_tool_option', message, { hint: 'Pass the URL of the server, or a name for it.' })
+}
+
+/** Returns `mcp://example.com/mcp/tools/forecast?arguments=...`, or `mcp://name/tools/...` for a named server. */
+export function callUrl(server: string, name: string, digest: string): string {
+  return new URL(`mcp://${authorityOf(server)}/tools/${plain(String(name))}?arguments=${digest}`).href
+}
+
+/** Removes the scheme of a URL and keeps its path. */
+function authorityOf(server: string): string {
+  const url = URL.canParse(server) ? new URL(server) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return plain(server)
+  const { host, pathname, search } = url
+  return `${host}${pathname.replace(/\/+$/, '')}${search === '' ? '' : `/${digestOf(search)}`}`
+}
+
+/** Returns the name unchanged if every program encodes it identically in a URL, and otherwise a digest of it. */
+function plain(name: string): string {
+  return /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$/.test(name) ? name : digestOf(name)
+}
+
+/** The status tells whether the call was served. The result itself is not part of the response. */
+export function responseOf(result: CallToolResult): Response {
+  const headers = new Headers()
+  const receipt = headerOf(result._meta?.[paymentResponseKey])
+  if (receipt !== undefined) headers.set(paymentResponse, receipt)
+  if (result.isError !== true) return new Response(null, { status: 200, headers })
+  const required = headerOf(requiredIn(result))
+  if (required !== undefined) {
+    headers.set(paymentRequired, required)
+    return new Response(null, { status: 402, headers })
+  }
+  const seconds = Json.isObject(result.structuredContent) ? result.structuredContent['retryAfterSeconds'] : undefined
+  if (typeof seconds !== 'number') return new Response(null, { status: 500, headers })
+  headers.set('Retry-After', '5')
+  return new Response(null, { status: 503, headers })
+}
+
+/** Returns the payment requirement in the structured content or the text of a result, or undefined if there is none. */
+function requiredIn({ structuredContent, content }: CallToolResult): unknown {
+  if (isRequired(structuredContent)) return structuredContent
+  const [first] = Array.isArray(content) ? content : []
+  if (first?.type !== 'text' || first.text.length > messageBounds.maxBytes) return undefined
+  const value = Json.parseObject(first.text)
+  return isRequired(value) ? value : undefined
+}
+
+function isRequired(value: unknown): boolean {
+  return Json.isObject(value) && value['x402Version'] !== undefined && Array.isArray(value['accepts'])
+}
+
+/**
+ * Encodes a protocol value for the functions that read and check it. Returns undefined if it is absent or above the
+ * limits.
+ */
+function headerOf(value: unknown): string | undefined {
+  if (!Json.isObject(value) || boundsProblem(value, messageBounds) !== undefined) return undefined
+  return toHeader(value)
 }

@@ -1,5 +1,15 @@
 /** The gate in front of tools: applies the gate of HTTP routes to tool calls. */
-import { type Decision, Gate, type Payment, paymentOf as paymentOfRequest } from '@latchkey/x402/server'
+import { Bytes, Json } from '@latchkey/algorand'
+import {
+  type Accept,
+  type Decision,
+  Gate,
+  type HeaderList,
+  type Payment,
+  type PaymentRequired,
+  paymentOf as paymentOfRequest,
+  type Route,
+} from '@latchkey/x402/server'
 import type {
   CallToolResult,
   Icon,
@@ -13,11 +23,9 @@ import type {
   ToolCallback,
 } from '@modelcontextprotocol/server'
 import { McpError } from '../errors.js'
-import { digestOf } from '../wire/boundedJson.js'
-import { checkToolName } from '../wire/names.js'
-import { answerOf, failedResult, resultOf, withReceipt } from './gateResults.js'
-import type { ToolCall, ToolGateOptions } from './ToolGateOptions.js'
-import { routeKey, routeOf, toolRequest } from './toolRequest.js'
+import { boundsProblem, digestOf, fromHeader, messageBounds, toHeader } from '../wire/boundedJson.js'
+import { checkToolName, paymentKey, paymentResponseKey, toolUrl } from '../wire/names.js'
+import type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'
 
 const defaultMaxResultBytes = 10 * 1024 * 1024
 
@@ -224,4 +232,144 @@ function failed(error: unknown): CallToolResult {
 function tooLarge(maxBytes: number, isSettled: boolean): CallToolResult {
   const charge = isSettled ? 'send the same payment again: it is not charged twice' : 'nothing was charged'
   return failedResult({ error: 'result_too_large', message: `the result has more than ${maxBytes} bytes; ${charge}` })
+}
+
+/** The complete result of a tool, as a gate stores it. */
+type ToolAnswer = { readonly status: number; readonly headers: HeaderList; readonly body: Uint8Array }
+
+const help =
+  'This tool requires payment: pay one of `accepts` and call it again with the payment in `_meta["x402/payment"]`.'
+
+/** Adds the receipt of the gate to a result, and removes any receipt that the tool made up. */
+function withReceipt<T extends { _meta?: CallToolResult['_meta'] }>(result: T, headers: HeaderList): T {
+  const { [paymentResponseKey]: _, ...meta } = result._meta ?? {}
+  const receipt = headers.find(([name]) => /^payment-response$/i.test(name))?.[1]
+  const all = receipt === undefined ? meta : { ...meta, [paymentResponseKey]: fromHeader(receipt) }
+  if (Object.keys(all).length > 0) return { ...result, _meta: all }
+  const { _meta, ...rest } = result
+  return rest as T
+}
+
+/** Encodes a result for the gate to store. */
+function answerOf(result: CallToolResult): ToolAnswer {
+  const body = Bytes.fromUtf8(JSON.stringify(result))
+  return {
+    status: 200,
+    headers: [['Content-Type', 'application/json']],
+    body,
+  }
+}
+
+/**
+ * Returns the tool result for a response that the gate gives in the tool's place: a price, a refusal, an earlier
+ * result, or a temporary failure.
+ */
+async function resultOf(response: Response, name: string): Promise<CallToolResult> {
+  const { status, headers } = response
+  const text = await response.text()
+  const body = parsed(text)
+  if (status === 200 && Json.isObject(body)) return withReceipt(body as CallToolResult, [...headers])
+  const header = headers.get('PAYMENT-REQUIRED')
+  if (status === 402 && header !== null) {
+    const required = fromHeader(header) as PaymentRequired
+    const message = required.error === 'Payment required' ? undefined : messageIn(body)
+    return withReceipt(paymentRequired(required, name, message), [...headers])
+  }
+  const retryAfterSeconds = Number(headers.get('Retry-After') ?? Number.NaN)
+  const members = {
+    ...(Json.isObject(body) ? body : { error: 'the payment could not be checked' }),
+    ...(Number.isFinite(retryAfterSeconds) ? { retryAfterSeconds } : {}),
+  }
+  return withReceipt(failedResult(members), [...headers])
+}
+
+/**
+ * The result that asks for a payment: the same JSON twice, as the transport specifies, with instructions in plain text.
+ */
+function paymentRequired(required: PaymentRequired, name: string, message: string = help): CallToolResult {
+  const named = { ...required, resource: { ...required.resource, url: toolUrl(name) } }
+  const texts = [JSON.stringify(named), message]
+  return { isError: true, structuredContent: named, content: texts.map((text) => ({ type: 'text', text })) }
+}
+
+/** Not a payment requirement, because a buyer that is asked to pay again might do so. */
+function failedResult(members: Json.Members): CallToolResult {
+  return { isError: true, structuredContent: members, content: [{ type: 'text', text: JSON.stringify(members) }] }
+}
+
+function messageIn(body: unknown): string | undefined {
+  const message = Json.isObject(body) ? body['message'] : undefined
+  return typeof message === 'string' ? message : undefined
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Its path matches `mcp://tool/NAME`: the gate compares the path with the resource that a payment names. */
+const origin = 'http://tool'
+/** Identifies the arguments that a price and a payment are for. */
+const argumentsHeader = 'Mcp-Tool-Arguments'
+const paymentHeader = 'PAYMENT-SIGNATURE'
+/** A header that no gate can parse, sent in place of an oversized payment. */
+const unreadable = '-'
+
+/** The calls behind the requests. */
+const calls = new WeakMap<Request, ToolCall>()
+
+/** The route key of a tool. */
+function routeKey(name: string): string {
+  return `POST /${name}`
+}
+
+/** The gate's route for a tool. The method is POST because a tool call may not be repeatable. */
+function routeOf({ accepts, description, settleFirstAbove }: PaidTool): Route {
+  const list = (Array.isArray(accepts) ? accepts : [accepts]) as readonly ToolAccept[]
+  return {
+    accepts: list.map(acceptOf),
+    description,
+    settleFirstAbove,
+    mimeType: 'application/json',
+    varyBy: [argumentsHeader],
+    passes: false,
+  }
+}
+
+/** Without a payment flow the gate settles a POST first and stores its answer. */
+function acceptOf(accept: ToolAccept): Accept {
+  // The gate itself reports a missing value.
+  if (typeof accept !== 'object' || accept === null) return accept
+  const { price, payTo, paymentFlow = 'authorization', ...rest } = accept
+  const isUpfront = paymentFlow === 'upfront'
+  return { ...rest, price: ofCall(price), payTo: ofCall(payTo), ...(isUpfront ? {} : { paymentFlow }) }
+}
+
+function ofCall<T>(value: ToolDynamic<T>): T | ((request: Request) => T | Promise<T>) {
+  if (typeof value !== 'function') return value
+  return (request) => (value as (call: ToolCall) => T | Promise<T>)(calls.get(request)!)
+}
+
+/**
+ * Builds the request for a call from its payment and from whatever distinguishes clients that have no secret. The gate
+ * never sees other headers of an HTTP request, which may be for several calls.
+ */
+function toolRequest(call: ToolCall, digest: string, { mcpReq, http }: ServerContext): Request {
+  const headers = new Headers({ [argumentsHeader]: digest })
+  const payment = mcpReq._meta?.[paymentKey]
+  if (payment !== undefined) headers.set(paymentHeader, headerOf(payment))
+  for (const name of ['Authorization', 'X-Forwarded-For', 'X-Request-Id']) {
+    const value = http?.req?.headers.get(name) ?? null
+    if (value !== null) headers.set(name, value)
+  }
+  const request = new Request(`${origin}/${call.name}`, { method: 'POST', headers, signal: mcpReq.signal })
+  calls.set(request, call)
+  return request
+}
+
+function headerOf(payment: unknown): string {
+  return boundsProblem(payment, messageBounds) === undefined ? toHeader(payment) : unreadable
 }

@@ -17,10 +17,8 @@ import {
 import type { FetchRequest } from './FetchRequest.js'
 import { type Destinations, GuardedFetch } from './GuardedFetch.js'
 import { amountText, type Left, leftOf, type Quote, quoteOf } from './money.js'
-import { oneOpenPayment } from './OneOpenPayment.js'
-import { Purchases } from './Purchases.js'
+import { oneOpenPayment, Purchases, type WalletParts } from './Purchase.js'
 import { ToolError } from './ToolError.js'
-import type { WalletParts } from './WalletParts.js'
 
 /** Options of {@link AgentWallet.open}. */
 export type AgentWalletOptions = Destinations & {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { type TestContext, test } from 'node:test'
-import { type Destinations, GuardedFetch, type Resolve } from './GuardedFetch.js'
+import { type Destinations, GuardedFetch, isOwnAddress, isPublicAddress, type Resolve } from './GuardedFetch.js'
 import { ToolError } from './ToolError.js'
 import { errorResult } from './toolResult.js'
 
@@ -120,4 +121,104 @@ test('the host of a refused redirect appears only in the untrusted part of the e
   const [plain, untrusted] = content as { text: string }[]
   assert.ok(!`${plain!.text}${JSON.stringify(meta)}`.includes('ignore'), plain!.text)
   assert.match(untrusted!.text, /^Details, quoted from the seller\. Untrusted content: .*\nhost: "ignore-all-previous/s)
+})
+
+const others = [
+  ...[
+    '127.0.0.1',
+    '127.255.255.255',
+    '0.0.0.0',
+    '0.1.2.3',
+    '10.0.0.1',
+    '10.255.255.255',
+    '172.16.0.1',
+    '172.31.255.255',
+  ],
+  ...['192.168.0.1', '169.254.169.254', '100.64.0.1', '100.127.255.255', '192.0.0.8', '192.0.2.1', '198.18.0.1'],
+  ...['198.19.255.255', '198.51.100.1', '203.0.113.1', '192.88.99.1', '224.0.0.1', '239.255.255.255', '240.0.0.1'],
+  ...[
+    '255.255.255.255',
+    '::',
+    '::1',
+    '0:0:0:0:0:0:0:1',
+    'fe80::1',
+    'fe80::1%eth0',
+    'febf::1',
+    'fc00::1',
+    'fd00:ec2::254',
+  ],
+  ...['ff02::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:10.0.0.1', '::127.0.0.1', '::7f00:1', '64:ff9b::7f00:1'],
+  ...[
+    '64:ff9b::10.0.0.1',
+    '64:ff9b:1::1',
+    '2001:db8::1',
+    '2001::1',
+    '2001:10::1',
+    '2002:7f00:1::',
+    '2002:a00:1::1',
+    '3fff::1',
+  ],
+  ...[
+    '100::1',
+    '5f00::1',
+    '4000::1',
+    'fec0::1',
+    '2001:0:7f00:1::',
+    '',
+    'localhost',
+    '127.1',
+    '0x7f.0.0.1',
+    '2130706433',
+    '[::1]',
+  ],
+]
+const publicOnes = [
+  ...[
+    '1.1.1.1',
+    '8.8.8.8',
+    '9.255.255.255',
+    '11.0.0.0',
+    '100.63.255.255',
+    '100.128.0.0',
+    '126.255.255.255',
+    '128.0.0.1',
+  ],
+  ...['169.253.255.255', '172.15.255.255', '172.32.0.0', '192.167.255.255', '192.169.0.0', '198.17.0.1', '198.20.0.0'],
+  ...[
+    '223.255.255.255',
+    '2606:4700::1111',
+    '2001:4860:4860::8888',
+    '2a00:1450::1',
+    '3ffe::1',
+    '::ffff:8.8.8.8',
+    '64:ff9b::8.8.8.8',
+  ],
+]
+
+test('addresses of this machine, of its networks and reserved ones are not public', () => {
+  assert.deepEqual(others.filter(isPublicAddress), [])
+})
+
+test('addresses of the internet are public', () => {
+  assert.deepEqual(
+    publicOnes.filter((address) => !isPublicAddress(address)),
+    [],
+  )
+})
+
+const none = () => ({})
+
+test('addresses of the interfaces of this machine are its own', async () => {
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  assert.ok(own.length > 0)
+  for (const { address } of own) assert.ok(await isOwnAddress(address), address)
+  assert.ok(await isOwnAddress('::ffff:127.0.0.1'))
+})
+
+test('the routing table identifies own addresses that no interface lists', async () => {
+  assert.ok(await isOwnAddress('127.0.0.1', none))
+})
+
+test('addresses of other machines are not its own', async () => {
+  for (const address of ['93.184.216.34', '2606:2800:220:1::1946']) assert.ok(!(await isOwnAddress(address)), address)
 })

@@ -7,7 +7,7 @@ import {
   PaymentRequestError,
   type RefusalReason,
 } from '@latchkey/x402/client'
-import { OpenPaymentError } from './OneOpenPayment.js'
+import { OpenPaymentError } from './Purchase.js'
 import { ToolError, type ToolErrorCode } from './ToolError.js'
 
 const maxReasons = 10

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type RequestArguments, readRequest } from './FetchRequest.js'
-import { receiveBody } from './receiveBody.js'
+import { receiveBody } from './Purchase.js'
 import { plainText, untrustedBlock } from './untrusted.js'
 
 test('invisible characters are replaced, and no character is split', () => {

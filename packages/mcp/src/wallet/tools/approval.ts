@@ -2,8 +2,8 @@
 import type { Approval } from '@latchkey/kmd-client'
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
+import { within } from '../Purchase.js'
 import { errorResult, result } from '../toolResult.js'
-import { within } from '../within.js'
 import { approvalId, oneOf, schema, text, transactionId } from './schemas.js'
 
 const defaultWaitSeconds = 25

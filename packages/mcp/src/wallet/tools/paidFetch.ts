@@ -1,6 +1,8 @@
 /** `paid_fetch`: sends a request, pays for it within a maximum, and returns the response. */
 import {
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
   type ElicitInputParams,
   type InputRequiredResult,
   inputRequired,
@@ -11,12 +13,10 @@ import {
 import type { AgentWallet } from '../AgentWallet.js'
 import { type FetchRequest, type RequestArguments, readRequest } from '../FetchRequest.js'
 import { type AssetAmount, assetAmountOf, type Left, type Quote, readMax } from '../money.js'
-import type { Fetched, MadePayment, Purchase } from '../Purchase.js'
+import { type Fetched, type MadePayment, type Purchase, within } from '../Purchase.js'
 import { ToolError } from '../ToolError.js'
 import { errorResult, result } from '../toolResult.js'
 import { notice } from '../untrusted.js'
-import { within } from '../within.js'
-import { canElicit } from './elicitation.js'
 import { approvalId, body, headers, left, list, nullable, object, oneOf, schema, text, url } from './schemas.js'
 
 /** Clients give up after a minute by default. */
@@ -278,3 +278,15 @@ function yesOrNo(title: string): YesOrNo {
 }
 
 type YesOrNo = Extract<ElicitInputParams['requestedSchema'], { type: 'object' }>
+
+/** The capabilities that a client of the newest protocol sends with every request. */
+type Envelope = { readonly [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities }
+
+/** Whether the client can ask its user with a form. False for a client that has not declared it. */
+function canElicit({ server }: McpServer, { mcpReq }: ServerContext): boolean {
+  const { elicitation } =
+    (mcpReq.envelope as Envelope | undefined)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {}
+  if (elicitation === undefined) return false
+  // Without a mode the capability means forms, which used to be the only mode.
+  return elicitation.form !== undefined || Object.keys(elicitation).length === 0
+}

@@ -1,8 +1,12 @@
 /** `list_payments`, `find_payment`, and the payment log as a resource. */
+
+import type { Chain, Payment } from '@latchkey/x402/client'
 import type { McpServer } from '@modelcontextprotocol/server'
 import type { AgentWallet } from '../AgentWallet.js'
+import { maxUrlLength } from '../FetchRequest.js'
+import { assetAmountOf } from '../money.js'
 import { errorResult, result } from '../toolResult.js'
-import { paymentOutput, urlsOutput, urlsText } from './paymentOutput.js'
+import { notice, plainText } from '../untrusted.js'
 import { list, payment, paymentUrls, schema, transactionId, url } from './schemas.js'
 
 const defaultCount = 20
@@ -82,4 +86,48 @@ export function registerPayments(server: McpServer, wallet: AgentWallet): void {
     const text = JSON.stringify({ payments, untrusted: urlsOutput(shown) }, undefined, 2)
     return { contents: [{ uri: paymentsUri, mimeType: metadata.mimeType, text }] }
   })
+}
+
+/** A payment as tools return it. The seller's name for the resource is omitted; its URL is among the untrusted text. */
+type PaymentOutput = {
+  transaction_id: string
+  pay_to: string
+  price: string
+  amount: string
+  asset_id: string
+  network: string
+  state: string
+  signed_at: string
+}
+
+function paymentOutput(payment: Payment, chain: Chain): PaymentOutput {
+  return {
+    transaction_id: payment.transactionId,
+    pay_to: payment.payTo,
+    price: assetAmountOf(payment, chain),
+    amount: payment.amount,
+    asset_id: payment.asset,
+    network: payment.network,
+    state: payment.state,
+    signed_at: new Date(payment.signedMs).toISOString(),
+  }
+}
+
+/**
+ * The URLs of payments by transaction id. They are untrusted: an attacker may have written them, and may have told an
+ * earlier conversation to fetch them.
+ */
+function urlsOutput(payments: readonly Payment[]): {
+  notice: string
+  urls: { [transactionId: string]: string }
+} {
+  return {
+    notice,
+    urls: Object.fromEntries(payments.map((one) => [one.transactionId, plainText(one.url, maxUrlLength)])),
+  }
+}
+
+/** The same URLs as text for people and models. */
+function urlsText(payments: readonly Payment[]): string {
+  return payments.map((one) => `${one.transactionId} ${plainText(one.url, maxUrlLength)}`).join('\n')
 }

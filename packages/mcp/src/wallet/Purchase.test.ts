@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Payment } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
-import { OpenPaymentError, oneOpenPayment } from './OneOpenPayment.js'
+import { OpenPaymentError, oneOpenPayment } from './Purchase.js'
 
 const payment: Payment = {
   ...{ transactionId: 'A', network: 'algorand:x', url: 'https://shop.example/', payTo: 'P', asset: '1', amount: '5' },
