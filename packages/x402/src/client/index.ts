@@ -36,9 +36,8 @@ export {
   type SignedPayment,
 } from './buyer/Buyer.js'
 export { findPaymentState } from './buyer/findPaymentState.js'
-export type { AssetLimit, LimitOptions } from './buyer/Limits.js'
 export { LostResponseError } from './buyer/LostResponseError.js'
-export type { Offer } from './buyer/Offer.js'
+export type { AssetLimit, LimitOptions, Offer } from './buyer/Offer.js'
 export type { PaidRequest } from './buyer/PaidRequest.js'
 export {
   PaymentRefusedError,
@@ -49,9 +48,10 @@ export {
 export { type PayingFetchOptions, PaymentRequestError, payingFetch } from './buyer/payingFetch.js'
 export { type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js'
 export { passOf } from './buyer/showPass.js'
-export { MemoryPayments, type MemoryPaymentsOptions } from './store/MemoryPayments.js'
 export { MemoryPassCache, type PassCache, type StoredPass } from './store/PassCache.js'
 export {
+  MemoryPayments,
+  type MemoryPaymentsOptions,
   type Payment,
   type PaymentLog,
   PaymentLogError,

@@ -6,8 +6,8 @@ import { Chain } from '../../chain/Chain.js'
 import * as Signer from '../../signer/Signer.js'
 import { PaymentLogError } from '../store/Payments.js'
 import { Buyer } from './Buyer.js'
-import { Limits } from './Limits.js'
 import { dollar, type Market, newAddress, newSigner, openMarket, requiring } from './market.test.helper.js'
+import { Limits } from './Offer.js'
 import { PaymentRefusedError, type RefusalReason } from './PaymentRefusedError.js'
 
 const timeout = 30_000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isPlainRequest } from './isPlainRequest.js'
+import { isPlainRequest } from './payingFetch.js'
 
 const url = 'https://shop.example/weather'
 

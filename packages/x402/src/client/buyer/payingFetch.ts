@@ -7,15 +7,13 @@ import { PartyError } from '../../errors.js'
 import { MemoryPassCache, type PassCache } from '../store/PassCache.js'
 import type { Payment, PaymentState } from '../store/Payments.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
-import * as BuyerTrace from './BuyerTrace.js'
 import type { DirectRequest } from './direct-send/DirectSend.js'
-import { isPlainRequest } from './isPlainRequest.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import { isAsked, PriceCache } from './PriceCache.js'
-import { type Delivery, paymentOf, receiptOf } from './sendPayment.js'
+import { type Delivery, injectTrace, paymentOf, receiptOf, traceFetch, tracePayment } from './sendPayment.js'
 import { PassRequests, type Send } from './showPass.js'
 
 /** Options of {@link payingFetch}. */
@@ -156,7 +154,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     await first.body?.cancel().catch(() => {})
     return pay(purchase, payment, required, target)
   }
-  return (input, init) => BuyerTrace.fetch(() => call(input, init))
+  return (input, init) => traceFetch(() => call(input, init))
 }
 
 /** One call of the paying `fetch`. */
@@ -253,7 +251,7 @@ async function pay(
     isAnsweredByBody: options.answer === 'body',
     requests: [input, request],
   }
-  const response = await BuyerTrace.pay(delivery)
+  const response = await tracePayment(delivery)
   passes?.keep(required, target, payment.paid, response)
   if (target === request) learnPrice(prices, purchase.paidRequest, { required, paid: payment.paid, response })
   return response
@@ -330,7 +328,7 @@ function sender(
     const direct = mayBeDirect ? sendDirectly(directOf(target, changes, own, signal)) : undefined
     if (direct !== undefined) return direct
     const copy = new Request(target, { ...changes, ...(own === undefined ? {} : { body: own }) })
-    BuyerTrace.inject(copy)
+    injectTrace(copy)
     return (baseFetch ?? fetch)(copy, init)
   }
 }
@@ -385,4 +383,14 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Ar
 /** A request that cannot be paid for, because of its redirect or its body. Nothing was signed. */
 export class PaymentRequestError extends PartyError<'payment_redirected' | 'body_too_large'> {
   override name = 'PaymentRequestError'
+}
+
+/** Whether a request uses only basic features of `fetch`: no custom dispatcher or integrity check, for example. */
+export function isPlainRequest(request: Request, init: RequestInit | undefined): boolean {
+  const key = Object.getOwnPropertySymbols(request).find(({ description }) => description === 'dispatcher')
+  const ofRequest: unknown = key === undefined ? undefined : Reflect.get(request, key)
+  const { dispatcher = ofRequest } = (init ?? {}) as { dispatcher?: unknown }
+  const { integrity, referrer, cache, mode } = request
+  const isUsual = integrity === '' && referrer === 'about:client' && cache === 'default' && mode === 'cors'
+  return isUsual && (dispatcher ?? undefined) === undefined
 }

@@ -1,12 +1,13 @@
 /** Sends a payment until it is answered. The ledger, not the seller, decides about its state. */
 
+import * as Tracing from '@latchkey/algod/tracing'
+import { Bytes } from '@latchkey/algorand'
 import { PaymentHeaders, PaymentSecret } from '@latchkey/x402-wire'
 import { isStaleFailure } from '#direct-send'
 import type { Payment, PaymentState } from '../store/Payments.js'
-import { isWhole } from './asFetched.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
+import { isWhole, watchBody } from './fetchedResponse.js'
 import { LostResponseError } from './LostResponseError.js'
-import { watchBody } from './watchBody.js'
 
 export type Delivery = {
   readonly buyer: Buyer
@@ -71,7 +72,7 @@ export function paymentOf(response: Response): PaymentResult | undefined {
  * Sends the payment. Sends the same payment again if its response was lost or the ledger has not decided, because a
  * seller takes a payment only once. Never makes a second payment.
  */
-export async function sendPayment(delivery: Delivery): Promise<Response> {
+async function sendPayment(delivery: Delivery): Promise<Response> {
   const { paid, onSent } = delivery
   let delivered: Delivered
   try {
@@ -231,4 +232,45 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     }
     if (signal.aborted) end()
   })
+}
+
+const idHeader = 'X-Request-Id'
+
+/** Traces a request from its price to its answer, under its own id. */
+export function traceFetch(send: () => Promise<Response>): Promise<Response> {
+  if (!Tracing.isOn()) return send()
+  const attributes = { [Tracing.names.requestId]: Bytes.toHex(Bytes.random(8)) }
+  return Tracing.span('buyer.fetch', { isRequest: true, attributes }, async (span) => {
+    const response = await send()
+    span.set({ 'http.response.status_code': response.status })
+    return response
+  })
+}
+
+/** Traces a payment that is sent until it is answered. */
+export function tracePayment(delivery: Delivery): Promise<Response> {
+  const { transactionId, network } = delivery.paid.payment
+  Tracing.annotate({ [Tracing.names.payment]: transactionId, [Tracing.names.network]: network })
+  return Tracing.span('buyer.pay', { kind: 'client' }, async (span) => {
+    const response = await sendPayment(delivery)
+    span.set({
+      'http.response.status_code': response.status,
+      [Tracing.names.outcome]: response.status < 400 ? 'answered' : 'refused',
+    })
+    return response
+  })
+}
+
+/**
+ * Propagates the trace and the id with a request. Skipped in a page that requests another site: the browser would ask
+ * first whether the headers are allowed, and would not send the request if they are not.
+ */
+export function injectTrace(request: Request): void {
+  if (!Tracing.isOn()) return
+  const { location } = globalThis as { location?: { origin?: string } }
+  if (location?.origin !== undefined && location.origin !== new URL(request.url).origin) return
+  Tracing.inject((name, value) => request.headers.set(name, value))
+  const given = request.headers.get(idHeader)
+  if (given !== null) Tracing.annotate({ [Tracing.names.requestId]: given })
+  else request.headers.set(idHeader, String(Tracing.attribute(Tracing.names.requestId)))
 }

@@ -1,17 +1,18 @@
 /** A payment log in a file: one line of JSON for each change, synced before the payment is signed. */
 import * as Lock from '@latchkey/system/lock'
 import { LineFile } from './LineFile.js'
-import { defaultMaxPayments } from './MemoryPayments.js'
 import * as PaymentLine from './PaymentLine.js'
 import {
+  type Change,
+  defaultMaxPayments,
   type Payment,
   type PaymentLog,
   PaymentLogError,
   type PaymentState,
+  PaymentTable,
   type Spent,
   type UnansweredPayment,
 } from './Payments.js'
-import { type Change, PaymentTable } from './PaymentTable.js'
 import * as ProcessName from './ProcessName.js'
 
 /** Options of {@link FilePayments}. */

@@ -3,8 +3,7 @@
  * file.
  */
 import { Json } from '@latchkey/algorand'
-import type { Payment, PaymentState, Spent } from './Payments.js'
-import { type Change, PaymentTable, type Unanswered } from './PaymentTable.js'
+import { type Change, type Payment, type PaymentState, PaymentTable, type Spent, type Unanswered } from './Payments.js'
 
 /** The first line of a rewritten file: the totals of the payments that are no longer in it. */
 type Before = { before: { microDollars: string; assets: { [key: string]: string } } }

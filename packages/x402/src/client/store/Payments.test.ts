@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { FilePayments } from './FilePayments.js'
-import { MemoryPayments } from './MemoryPayments.js'
-import { assetKey, type Payment, type PaymentLog, PaymentLogError } from './Payments.js'
+import { assetKey, MemoryPayments, type Payment, type PaymentLog, PaymentLogError } from './Payments.js'
 
 const network = 'algorand:local'
 

@@ -1,4 +1,6 @@
 /** The payment log of a buyer. Records every signed payment, so that limits hold and no payment is made twice. */
+
+import { BoundedMap } from '@latchkey/algorand'
 import { PartyError } from '../../errors.js'
 
 /**
@@ -81,6 +83,180 @@ export type PaymentLog = {
 /** Includes the network, because the same asset id is a different asset on another network. */
 export function assetKey(network: string, asset: string): string {
   return `${network} ${asset}`
+}
+
+/** A change of a payment. */
+export type Change = {
+  readonly transactionId: string
+  readonly state?: PaymentState | undefined
+  /** The header that sends the payment again; null if the payment is not sent again. */
+  readonly header?: string | null | undefined
+  /** The process that waits for the answer; null if none does. */
+  readonly owner?: string | null | undefined
+}
+
+/** A payment without an answer. */
+export type Unanswered = { readonly header?: string | undefined; readonly owner?: string | undefined }
+
+/** Payments beyond this number are counted but not sent again. */
+const maxUnanswered = 10_000
+/**
+ * Sellers keep the answer to a settled payment for minutes. After this time a new payment may be made for the request.
+ */
+const settledMs = 60 * 60 * 1000
+
+/** Payments in memory: their totals, and which of them have no answer yet. */
+export class PaymentTable {
+  /** An evicted payment stays counted in any state, so a limit is never exceeded because of it. */
+  readonly #payments: BoundedMap<string, Payment>
+  readonly #unanswered = new BoundedMap<string, Unanswered>(maxUnanswered)
+  readonly #assets: Map<string, bigint>
+  #microDollars: bigint
+
+  constructor(maxPayments: number, spent?: Spent | undefined) {
+    this.#payments = new BoundedMap(maxPayments)
+    this.#microDollars = spent?.microDollars ?? 0n
+    this.#assets = new Map(spent?.assets)
+  }
+
+  add(payment: Payment, unanswered: Unanswered): void {
+    this.#payments.set(payment.transactionId, payment)
+    // Without a request, the payment cannot be sent again.
+    if (payment.requestId !== undefined) this.#unanswered.set(payment.transactionId, unanswered)
+    if (payment.state !== 'expired') this.#count(payment, 1n)
+  }
+
+  change({ transactionId, state, header, owner }: Change): void {
+    const payment = this.#payments.get(transactionId)
+    if (payment === undefined) return
+    // Only an open payment changes its state. The decision of the ledger is final.
+    if (payment.state === 'open' && state !== undefined && state !== 'open') {
+      this.#payments.set(transactionId, { ...payment, state })
+      if (state === 'expired') this.#count(payment, -1n)
+    }
+    const before = this.#unanswered.get(transactionId)
+    const isOver = header === null || this.#payments.get(transactionId)?.state === 'expired'
+    if (isOver) this.#unanswered.delete(transactionId)
+    else if (payment.requestId !== undefined && (header !== undefined || owner !== undefined)) {
+      const after = {
+        header: header ?? before?.header,
+        owner: owner === undefined ? before?.owner : (owner ?? undefined),
+      }
+      this.#unanswered.set(transactionId, after)
+    }
+  }
+
+  get count(): number {
+    return this.#payments.size
+  }
+
+  get(transactionId: string): Payment | undefined {
+    return this.#payments.get(transactionId)
+  }
+
+  all(): Payment[] {
+    return [...this.#payments.values()]
+  }
+
+  unanswered(transactionId: string): Unanswered {
+    return this.#unanswered.get(transactionId) ?? {}
+  }
+
+  spent(): Spent {
+    return { microDollars: this.#microDollars, assets: this.#assets }
+  }
+
+  /** The oldest payment for a request that can be sent again and that no process waits for. */
+  find(
+    requestId: string,
+    networks: readonly string[],
+    isAwaited: (owner: string) => boolean,
+  ): UnansweredPayment | undefined {
+    for (const [transactionId, { header, owner }] of this.#unanswered.entries()) {
+      const payment = this.#payments.get(transactionId)
+      if (payment?.requestId !== requestId || header === undefined || !isOpenToAnswer(payment)) continue
+      if (!networks.includes(payment.network)) continue
+      if (owner === undefined || !isAwaited(owner)) return { payment, header }
+    }
+    return undefined
+  }
+
+  #count(payment: Payment, sign: 1n | -1n): void {
+    const key = assetKey(payment.network, payment.asset)
+    this.#assets.set(key, (this.#assets.get(key) ?? 0n) + sign * BigInt(payment.amount))
+    this.#microDollars += sign * BigInt(payment.microDollars ?? 0)
+  }
+}
+
+function isOpenToAnswer({ state, signedMs }: Payment): boolean {
+  return state === 'open' || (state === 'settled' && Date.now() - signedMs < settledMs)
+}
+
+/** Options of {@link MemoryPayments}. */
+export type MemoryPaymentsOptions = {
+  /**
+   * How many payments are kept individually. Older payments are only counted.
+   *
+   * @default 10_000
+   */
+  maxPayments?: number | undefined
+  /**
+   * The amounts spent before.
+   *
+   * @default nothing
+   */
+  spent?: Spent | undefined
+}
+
+export const defaultMaxPayments = 10_000
+
+const owner = 'this process'
+
+/** A payment log in memory. Limits over all payments hold as long as the process runs. */
+export class MemoryPayments implements PaymentLog {
+  readonly #table: PaymentTable
+
+  constructor({ maxPayments = defaultMaxPayments, spent }: MemoryPaymentsOptions = {}) {
+    this.#table = new PaymentTable(maxPayments, spent)
+  }
+
+  add(payment: Payment): void {
+    this.#table.add(payment, { owner })
+  }
+
+  update(transactionId: string, state: PaymentState): void {
+    this.#table.change({ transactionId, state })
+  }
+
+  get(transactionId: string): Payment | undefined {
+    return this.#table.get(transactionId)
+  }
+
+  all(): Payment[] {
+    return this.#table.all()
+  }
+
+  spent(): Spent {
+    return this.#table.spent()
+  }
+
+  exclusive<T>(work: () => T): T {
+    return work()
+  }
+
+  keep(transactionId: string, header: string): void {
+    this.#table.change({ transactionId, header })
+  }
+
+  resume(requestId: string, networks: readonly string[]): UnansweredPayment | undefined {
+    const found = this.#table.find(requestId, networks, () => true)
+    if (found !== undefined) this.#table.change({ transactionId: found.payment.transactionId, owner })
+    return found
+  }
+
+  finish(transactionId: string, outcome: 'answered' | 'unanswered'): void {
+    this.#table.change({ transactionId, owner: null, header: outcome === 'answered' ? null : undefined })
+  }
 }
 
 type PaymentLogErrorCode = 'unknown_payment' | 'invalid_payment_log' | 'payment_log_locked' | 'payment_log_unwritable'

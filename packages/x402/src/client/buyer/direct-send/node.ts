@@ -3,13 +3,13 @@
  * Supports only requests that follow no redirect, such as those with a payment, so that little of `fetch` is repeated
  * here.
  */
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
+import type { ZlibOptions } from 'node:zlib'
 import { Server, TransportError, usesPlainFetch } from '@latchkey/http-client'
 import { ConnectionPool, Exchange, type ResponseHead, requestHead } from '@latchkey/http-client/connections'
 import { paymentSignature } from '@latchkey/x402-wire'
-import { asFetched, noteWhole } from '../asFetched.js'
+import { asFetched, noteWhole } from '../fetchedResponse.js'
 import type { DirectRequest, DirectSend, IsStaleFailure } from './DirectSend.js'
-import { unpack } from './unpack.js'
 
 /**
  * Kept as long as `fetch` keeps a connection, or shorter if the server asks for that: most servers close theirs after 5
@@ -219,4 +219,78 @@ function toStream(body: Readable, source: Readable, signal: AbortSignal | undefi
 
 function failure(message: string, cause: unknown): TypeError {
   return new TypeError(message, { cause })
+}
+
+type Zlib = typeof import('node:zlib')
+
+/** Each encoding takes memory, and the server chooses how many there are. */
+const maxEncodings = 5
+
+/**
+ * Leaves the bytes unchanged if an encoding is not known.
+ *
+ * @throws Error for more encodings than `fetch` accepts
+ */
+function unpack(packed: Readable, header: string | null): Readable {
+  if (header === null) return packed
+  const names = header.toLowerCase().split(',')
+  if (names.length > maxEncodings) throw new Error(`the body has ${names.length} encodings`)
+  const zlib = process.getBuiltinModule('node:zlib')
+  const decoders = names.map((name) => decoderOf(name.trim(), zlib)).reverse()
+  let body = packed
+  if (!decoders.every((start) => start !== undefined)) return body
+  // Errors propagate to the last stream.
+  for (const start of decoders) body = pipeline(body, start(), () => {})
+  return body
+}
+
+function decoderOf(name: string, zlib: Zlib): (() => Transform) | undefined {
+  const flush = { flush: zlib.constants.Z_SYNC_FLUSH, finishFlush: zlib.constants.Z_SYNC_FLUSH }
+  if (name === 'gzip' || name === 'x-gzip') return () => zlib.createGunzip(flush)
+  if (name === 'deflate') return () => new Inflate(zlib, flush)
+  if (name === 'br') return () => zlib.createBrotliDecompress()
+  return undefined
+}
+
+/** Inflates data with or without a zlib header, because servers send both. The first byte shows which it is. */
+class Inflate extends Transform {
+  readonly #zlib: Zlib
+  readonly #options: ZlibOptions
+  #inner: Transform | undefined
+
+  constructor(zlib: Zlib, options: ZlibOptions) {
+    super()
+    this.#zlib = zlib
+    this.#options = options
+  }
+
+  override _transform(piece: Buffer, _: BufferEncoding, done: TransformCallback): void {
+    const inner = this.#inner ?? this.#open(piece[0]!)
+    if (inner.write(piece)) done()
+    else inner.once('drain', done)
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.#inner === undefined) done()
+    else this.#inner.once('end', () => done()).end()
+  }
+
+  override _read(size: number): void {
+    this.#inner?.resume()
+    super._read(size)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#inner?.destroy()
+    done(error)
+  }
+
+  #open(first: number): Transform {
+    const { createInflate, createInflateRaw } = this.#zlib
+    const inner = (first & 0x0f) === 0x08 ? createInflate(this.#options) : createInflateRaw(this.#options)
+    inner.on('data', (piece) => this.push(piece) || inner.pause())
+    inner.on('error', (error) => this.destroy(error))
+    this.#inner = inner
+    return inner
+  }
 }

@@ -1,6 +1,29 @@
-import { asFetched } from './asFetched.js'
+/** Responses of `fetch`: how complete they are, the properties that only `fetch` sets, and the end of their bodies. */
+const whole = new WeakSet<Response>()
 
-export type BodyEvents = {
+/** Marks a response whose whole body arrived with the head, so that the body can no longer break off. */
+export function noteWhole(response: Response): Response {
+  whole.add(response)
+  return response
+}
+
+/** Whether the response was marked; false if that is not known. */
+export function isWhole(response: Response): boolean {
+  return whole.has(response)
+}
+
+type FetchedAs = Pick<Response, 'url' | 'redirected' | 'type'>
+
+/** Sets the properties on a response and its clones that only `fetch` can set. */
+export function asFetched(response: Response, { url, redirected, type }: FetchedAs): Response {
+  const clone = (): Response => asFetched(Response.prototype.clone.call(response), { url, redirected, type })
+  for (const [name, value] of Object.entries({ url, redirected, type, clone })) {
+    Object.defineProperty(response, name, { value, configurable: true })
+  }
+  return response
+}
+
+type BodyEvents = {
   /** The body was read to its end, or the reader canceled it. */
   readonly onEnd: () => void
   /** The body broke off. Returns the error for the reader. */

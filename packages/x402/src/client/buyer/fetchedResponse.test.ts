@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { watchBody } from './watchBody.js'
+import { watchBody } from './fetchedResponse.js'
 
 const timeout = 30_000
 
