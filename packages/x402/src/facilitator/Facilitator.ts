@@ -13,18 +13,21 @@ import * as FacilitatorTrace from './FacilitatorTrace.js'
 import { type FacilitatorStatus, Health } from './health/Health.js'
 import { Metrics } from './health/Metrics.js'
 import { nodeMetrics } from './health/nodeMetrics.js'
-import { settingDigests } from './health/settingDigests.js'
-import { keyOf } from './limits/holdOf.js'
-import { PaymentHolds } from './limits/PaymentHolds.js'
+import { settingDigests } from './health/SettingsCheck.js'
+import { keyOf, PaymentHolds } from './limits/PaymentHolds.js'
 import { type Caller, Policy } from './limits/Policy.js'
 import { checkClaimant, Reservations } from './limits/Reservations.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 import { FeePayers } from './settle/FeePayers.js'
-import { responseOf } from './settle/responseOf.js'
-import { Settler } from './settle/Settler.js'
+import { responseOf, Settler } from './settle/Settler.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
-import { VerifiedPayments, verificationKey } from './verify/VerifiedPayments.js'
-import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verify/verifyPayment.js'
+import {
+  transactionIdOf,
+  type VerifiedPayment,
+  VerifiedPayments,
+  verificationKey,
+  verifyPayment,
+} from './verify/verifyPayment.js'
 
 /**
  * Verifies and settles payments. A payment is submitted once, and every call for that payment gets the same result.

@@ -27,8 +27,18 @@ export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './healt
 export type { HealthCheck, HealthCheckName } from './health/HealthChecks.js'
 export type { Caller, PolicyOptions } from './limits/Policy.js'
 export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
-export type { SettlementLeases } from './store/SettlementLeases.js'
-export type { SettlementClaim, SettlementLimits } from './store/SettlementLimits.js'
+export type {
+  HeldAhead,
+  HoldResult,
+  ReplicaSettings,
+  SettingDigests,
+  SettlementClaim,
+  SettlementLeases,
+  SettlementLimits,
+  SharedHold,
+  SharedHolds,
+  SharedSettings,
+} from './store/Settlement.js'
 export {
   MemorySettlements,
   type Settlement,
@@ -37,5 +47,3 @@ export {
   type SettlementStore,
   type StoreConnections,
 } from './store/Settlements.js'
-export type { HeldAhead, HoldResult, SharedHold, SharedHolds } from './store/SharedHolds.js'
-export type { ReplicaSettings, SettingDigests, SharedSettings } from './store/SharedSettings.js'

@@ -2,9 +2,8 @@
  * A database in memory that replicas of a facilitator share, with leases and holds. Tests the coordination of replicas
  * without a server, with its own clock.
  */
-import type { SettlementLimits } from './store/SettlementLimits.js'
+import type { HoldResult, SettlementLimits, SharedHold } from './store/Settlement.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
-import type { HoldResult, SharedHold } from './store/SharedHolds.js'
 
 type Held = SharedHold & { readonly untilMs: number; settledMs?: number }
 

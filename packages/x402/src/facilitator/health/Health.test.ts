@@ -4,7 +4,7 @@ import { sponsor } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { createFacilitatorHandler } from '../handler.js'
 import { setUp } from '../setup.test.helper.js'
 import { MemorySettlements } from '../store/Settlements.js'
-import { StoreCheck } from './StoreCheck.js'
+import { StoreCheck } from './HealthChecks.js'
 
 type Ready = { status: string; warnings: string[]; feeAccounts: Row[]; checks: Row[] }
 type Row = { name: string; status: string; since: string; reason?: string; network?: string; balance?: string }

@@ -3,14 +3,12 @@ import { Network } from '@latchkey/algorand'
 import { type Chain, ChainError } from '../../chain/Chain.js'
 import * as Funds from '../../chain/Funds.js'
 import { SignerError } from '../../signer/Signer.js'
-import { type FeePayer, type FeePayers, rekeyedText } from '../settle/FeePayers.js'
-import { isLongerThan } from '../settle/FeeSigner.js'
+import { type FeePayer, type FeePayers, isLongerThan, rekeyedText } from '../settle/FeePayers.js'
+import type { SettingDigests } from '../store/Settlement.js'
 import type { SettlementStore } from '../store/Settlements.js'
-import type { SettingDigests } from '../store/SharedSettings.js'
-import { type HealthCheck, type HealthCheckName, Since } from './HealthChecks.js'
+import { type CheckedStore, type HealthCheck, type HealthCheckName, Since, StoreCheck } from './HealthChecks.js'
 import type { Metrics } from './Metrics.js'
 import { SettingsCheck } from './SettingsCheck.js'
-import { type CheckedStore, StoreCheck } from './StoreCheck.js'
 
 /** Checks this recent are reused, because anyone may request one and it sends requests to a node. */
 const freshMs = 1_000

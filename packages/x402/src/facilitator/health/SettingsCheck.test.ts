@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limitsOf } from '../FacilitatorOptions.js'
 import type { PolicyOptions } from '../limits/Policy.js'
-import type { SettingDigests } from '../store/SharedSettings.js'
-import { SettingsCheck } from './SettingsCheck.js'
-import { settingDifferences, settingDigests } from './settingDigests.js'
+import type { SettingDigests } from '../store/Settlement.js'
+import { SettingsCheck, settingDifferences, settingDigests } from './SettingsCheck.js'
 
 const digestsOf = (policy: PolicyOptions, feePayers = ['A', 'B']): SettingDigests =>
   settingDigests({ policy, limits: limitsOf({ chains: [] }), feePayers, networks: ['algorand:x'] })

@@ -2,21 +2,20 @@
  * Holds payments that the ledger would accept: for their claimant, and their cost from the payer's balance. Holds apply
  * to all replicas if the store supports them, otherwise to this process.
  */
+
+import { AlgodError, type SimulationFailure } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
-import { Address, Submission } from '@latchkey/algorand'
+import { Address, Bytes, Hash, Submission } from '@latchkey/algorand'
 import type { PaymentRequirements } from '@latchkey/x402-wire'
-import type { FeePayers } from '../settle/FeePayers.js'
-import type { SettlementLimits } from '../store/SettlementLimits.js'
-import type { SettlementStore } from '../store/Settlements.js'
-import type { SharedHolds } from '../store/SharedHolds.js'
-import { checkSponsoredFee } from '../verify/checkSponsoredFee.js'
-import { simulationError } from '../verify/simulationError.js'
-import type { VerifiedPayment } from '../verify/verifyPayment.js'
-import { costsOf } from './costs.js'
-import { holdMsOf, keyOf } from './holdOf.js'
-import { limitError } from './limitError.js'
+import { ChainError } from '../../chain/Chain.js'
+import * as Funds from '../../chain/Funds.js'
+import { PaymentError } from '../PaymentError.js'
+import { type FeePayers, keyUnavailable, rekeyedText } from '../settle/FeePayers.js'
+import type { SettlementLimits, SharedHolds } from '../store/Settlement.js'
+import type { Settlement, SettlementStore } from '../store/Settlements.js'
+import { checkSponsoredFee, type VerifiedPayment } from '../verify/verifyPayment.js'
+import { costsOf, type SharedPayment, type ShareResult } from './Accounts.js'
 import { alreadyClaimed, boundHoldMs, type HeldPayment, type Reservations } from './Reservations.js'
-import type { SharedPayment, ShareResult } from './sharedBalance.js'
 
 export type PaymentHoldsOptions = {
   readonly store: SettlementStore
@@ -110,4 +109,113 @@ export class PaymentHolds {
       return isSigned || signed.sgnr !== undefined ? Submission.encode({ txn }) : bytes
     })
   }
+}
+
+/** Rounds of public networks take about 3 seconds. */
+const maxRoundMs = 5_000
+
+/**
+ * The time that the seller has, but no longer than the payment can be valid. Most buyers make payments with shorter
+ * validity.
+ */
+function holdMsOf({ firstValid, lastValid }: VerifiedPayment, { maxTimeoutSeconds }: PaymentRequirements): number {
+  const validMs = Number(lastValid - firstValid + 1n) * maxRoundMs
+  return Number.isFinite(maxTimeoutSeconds) ? Math.min(maxTimeoutSeconds * 1000, validMs) : validMs
+}
+
+const keys = new WeakMap<VerifiedPayment, string>()
+
+/** Covers signatures too, because a result for one signature of a payment does not apply to another. */
+export function keyOf(payment: VerifiedPayment): string {
+  let key = keys.get(payment)
+  if (key === undefined) {
+    key = Bytes.toBase64(Hash.sha256(Bytes.concat(payment.group.members.map(({ bytes }) => bytes))))
+    keys.set(payment, key)
+  }
+  return key
+}
+
+type Limited = {
+  readonly payment: Pick<Settlement, 'payer' | 'payTo'>
+  readonly limits: SettlementLimits
+  /** Whether the seller may already have done the work. The error then asks for a retry. */
+  readonly isVerified?: boolean
+}
+
+/** Whether a payment may pass this limit shortly. Fee limits recover only after hours. */
+export function isTemporary(limit: keyof SettlementLimits): boolean {
+  return limit !== 'feesInAll' && limit !== 'feesPerPayTo'
+}
+
+export function limitError(limit: keyof SettlementLimits, { payment, limits, isVerified = false }: Limited) {
+  const isRate = limit === 'payerPerMinute' || limit === 'payToPerMinute'
+  const isBusy = isTemporary(limit) && (!isRate || isVerified)
+  return new PaymentError(isBusy ? 'facilitator_busy' : 'facilitator_policy_refused', texts[limit](payment, limits))
+}
+
+const texts: {
+  readonly [limit in keyof SettlementLimits]-?: (payment: Limited['payment'], limits: SettlementLimits) => string
+} = {
+  payerPerMinute: ({ payer }, { payerPerMinute }) => `more than ${payerPerMinute} payments per minute from ${payer}`,
+  payToPerMinute: ({ payTo }, { payToPerMinute }) => `more than ${payToPerMinute} payments per minute for ${payTo}`,
+  feesInAll: () => 'the daily limit for fees is reached; buyers can pay their own',
+  feesPerPayTo: ({ payTo }) => `the daily limit for fees of payments to ${payTo} is reached; buyers can pay their own`,
+  pendingPerPayer: ({ payer }, { pendingPerPayer }) =>
+    `${payer} has ${pendingPerPayer} unconfirmed payments; retry when they are confirmed`,
+  pendingPerPayTo: ({ payTo }, { pendingPerPayTo }) =>
+    `${payTo} has ${pendingPerPayTo} unconfirmed payments; retry when they are confirmed`,
+}
+
+/**
+ * Explains why a simulation failed: which account is the cause, and what is missing. Faults of the facilitator are not
+ * reported as the buyer's.
+ */
+async function simulationError(
+  failure: SimulationFailure,
+  payment: VerifiedPayment,
+  feePayers: FeePayers,
+): Promise<PaymentError> {
+  const { message } = failure
+  if (failure.code === 'already_in_ledger') {
+    const text = 'the payment is already on the ledger; each payment pays for one request'
+    return new PaymentError('duplicate_settlement', text)
+  }
+  if (failure.code === 'outside_validity') {
+    const { firstValid, lastValid } = payment
+    const text = `the payment is not valid now, only from round ${firstValid} to ${lastValid}`
+    return new PaymentError('invalid_exact_avm_payload_validity', text)
+  }
+  const code = 'invalid_exact_avm_simulation_failed'
+  try {
+    return (
+      (await feeAccountError(payment, feePayers)) ?? new PaymentError(code, (await fundsMessage(payment)) ?? message)
+    )
+  } catch (error) {
+    if (error instanceof AlgodError || error instanceof ChainError) return new PaymentError(code, message)
+    throw error
+  }
+}
+
+/** Records the problem of the account, so that new payments name another one. */
+async function feeAccountError(payment: VerifiedPayment, feePayers: FeePayers): Promise<PaymentError | undefined> {
+  const { chain, feePayer, feeMicroAlgos } = payment
+  const account = feePayer === undefined ? undefined : feePayers.get(feePayer)
+  if (account === undefined) return undefined
+  const { microAlgos, minBalance, authAddress = account.address } = await chain.algod.account(account.address)
+  if (authAddress !== account.authorizer) {
+    account.report(chain.caip2, rekeyedText(account.address))
+    return keyUnavailable()
+  }
+  if (microAlgos - minBalance >= feeMicroAlgos) return undefined
+  account.report(chain.caip2, `the fee account ${account.address} cannot pay a fee`)
+  const message = "the facilitator cannot pay the fee now; this is not the buyer's fault"
+  return new PaymentError('facilitator_fee_account_unfunded', message)
+}
+
+async function fundsMessage(payment: VerifiedPayment): Promise<string | undefined> {
+  const { chain, group, payer, payTo, assetId, amount } = payment
+  const feeMicroAlgos = group.payment.txn.fee ?? 0n
+  const problem = await Funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos })
+  const found = problem ?? (await Funds.receiverProblem(chain, payTo, assetId))
+  return found && Funds.describe(found)
 }

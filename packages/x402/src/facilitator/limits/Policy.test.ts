@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requirementsFor, seller, stranger } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { PaymentError } from '../PaymentError.js'
-import { Policy } from './Policy.js'
-import { RateCounter } from './RateCounter.js'
+import { Policy, RateCounter } from './Policy.js'
 
 const fee = (feeMicroAlgos: bigint) => ({ feeMicroAlgos, amount: 1_000n })
 const requirements = requirementsFor()

@@ -6,10 +6,17 @@
 import { PaymentError } from '../PaymentError.js'
 import type { Settlement } from '../store/Settlements.js'
 import type { VerifiedPayment } from '../verify/verifyPayment.js'
-import { costsOf, feeBalance, feePayerOf, sumsOf } from './costs.js'
-import { FeeAccount } from './FeeAccount.js'
-import { PayerAccount, type Reservation } from './PayerAccount.js'
-import { checkSharedBalance, type SharedPayment } from './sharedBalance.js'
+import {
+  checkSharedBalance,
+  costsOf,
+  FeeAccount,
+  feeBalance,
+  feePayerOf,
+  PayerAccount,
+  type Reservation,
+  type SharedPayment,
+  sumsOf,
+} from './Accounts.js'
 
 /** Looks up a settlement, which may belong to another process. */
 export type FindSettlement = (

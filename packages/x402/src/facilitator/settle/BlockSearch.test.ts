@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Algod } from '@latchkey/algod'
-import { BlockSearch } from './BlockSearch.js'
+import { BlockSearch } from './BlockWatch.js'
 
 const idOf = (text: string): string => text.padEnd(52, 'A')
 

@@ -5,8 +5,7 @@ import { Algod } from '@latchkey/algod'
 import { FakeNode, type FakeResponse, missing, ok } from '../../../../algod/dist/FakeNode.test.helper.js'
 import { alone } from '../../../../x402-wire/dist/payments.test.helper.js'
 import { setUp } from '../setup.test.helper.js'
-import { BlockWatch } from './BlockWatch.js'
-import { RoundClock } from './RoundClock.js'
+import { BlockWatch, RoundClock } from './BlockWatch.js'
 
 const timeout = 60_000
 

@@ -5,7 +5,42 @@
 import { type Algod, AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import { BoundedMap } from '@latchkey/algorand'
-import type { RoundClock } from './RoundClock.js'
+
+/** The last round of a network. */
+export class RoundClock {
+  readonly #algod: Algod
+  readonly #maxAgeMs: number
+  #request: { startedMs: number; round: Promise<bigint> } | undefined
+  /** The round that a node last reported; undefined before the first response. */
+  seen: bigint | undefined
+
+  /** @param maxAgeMs how long a round is reused, so that all waiting settlements share one request */
+  constructor(algod: Algod, maxAgeMs: number) {
+    this.#algod = algod
+    this.#maxAgeMs = maxAgeMs
+  }
+
+  /** A recent round, never ahead of the ledger. */
+  async lastRound(): Promise<bigint> {
+    const now = performance.now()
+    if (this.#request === undefined || now - this.#request.startedMs > this.#maxAgeMs) {
+      this.#request = { startedMs: now, round: this.#algod.lastRound() }
+    }
+    const request = this.#request
+    try {
+      return this.observe(await request.round)
+    } catch (error) {
+      if (this.#request === request) this.#request = undefined
+      throw error
+    }
+  }
+
+  /** Records a round that a node reported. */
+  observe(round: bigint): bigint {
+    this.seen = round
+    return round
+  }
+}
 
 /** Called with the round whose block has the transaction, or with undefined if the transaction must be looked up. */
 export type BlockListener = (round: bigint | undefined) => void
@@ -168,4 +203,108 @@ export class BlockWatch {
   #callAll(): void {
     for (const listener of [...this.#listeners.values()]) listener(undefined)
   }
+}
+
+type Wanted = {
+  readonly transactionId: string
+  next: bigint
+  readonly to: bigint
+  readonly resolve: (round: bigint | undefined) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Twice the longest validity. */
+const maxSearchedBlocks = 2_048
+/** Each fingerprint takes 8 bytes. */
+const maxFingerprints = 1_000_000
+
+/**
+ * Looks for transactions in blocks that are too old for a lookup by id. A single search reads one block after the other
+ * for all wanted transactions, so an expired payment needs no extra blocks while others are searched.
+ */
+export class BlockSearch {
+  readonly #algod: Algod
+  readonly #wanted = new Set<Wanted>()
+  /** Fingerprints of the transactions in a block. A match is compared with the block itself. */
+  readonly #blocks: BoundedMap<bigint, Float64Array>
+  #fingerprints = 0
+  #isRunning = false
+
+  constructor(algod: Algod) {
+    this.#algod = algod
+    this.#blocks = new BoundedMap(maxSearchedBlocks, ({ length }) => {
+      this.#fingerprints -= length
+    })
+  }
+
+  /**
+   * Returns the round whose block has the transaction; undefined if none of the blocks has it.
+   *
+   * @throws AlgodError `not_found` if a block is on no node, `no_quorum` if it is on fewer than the quorum
+   */
+  find(transactionId: string, from: bigint, to: bigint): Promise<bigint | undefined> {
+    if (from > to) return Promise.resolve(undefined)
+    return new Promise((resolve, reject) => {
+      this.#wanted.add({ transactionId, next: from, to, resolve, reject })
+      if (!this.#isRunning) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    while (this.#wanted.size > 0) {
+      let round: bigint | undefined
+      for (const { next } of this.#wanted) if (round === undefined || next < round) round = next
+      await this.#searchBlock(round!)
+    }
+    this.#isRunning = false
+  }
+
+  async #searchBlock(round: bigint): Promise<void> {
+    // Searches added while the block is read start with the next one.
+    const here = [...this.#wanted].filter(({ next }) => next === round)
+    const end = (one: Wanted, work: () => void): void => {
+      this.#wanted.delete(one)
+      work()
+    }
+    try {
+      const found = await this.#among(here, round)
+      for (const one of here) {
+        if (found.has(one)) end(one, () => one.resolve(round))
+        else if (round >= one.to) end(one, () => one.resolve(undefined))
+        else one.next = round + 1n
+      }
+    } catch (error) {
+      for (const one of here) end(one, () => one.reject(error))
+    }
+  }
+
+  /** The searches whose transaction is in the block. */
+  async #among(wanted: readonly Wanted[], round: bigint): Promise<Set<Wanted>> {
+    // Round 0 has no transactions, and some nodes do not serve it.
+    if (round === 0n) return new Set()
+    const known = this.#blocks.get(round)
+    const mayBeIn = known && wanted.filter(({ transactionId }) => known.includes(fingerprint(transactionId)))
+    if (mayBeIn?.length === 0) return new Set()
+    const ids = new Set(await this.#algod.blockTransactionIds(round, this.#algod.quorum))
+    if (known === undefined) this.#remember(round, ids)
+    return new Set(wanted.filter(({ transactionId }) => ids.has(transactionId)))
+  }
+
+  #remember(round: bigint, ids: ReadonlySet<string>): void {
+    if (this.#fingerprints + ids.size > maxFingerprints) return
+    this.#fingerprints += ids.size
+    this.#blocks.set(round, Float64Array.from(ids, fingerprint))
+  }
+}
+
+/** The first 50 bits of an id. */
+function fingerprint(transactionId: string): number {
+  let value = 0
+  for (let index = 0; index < 10; index++) {
+    const code = transactionId.charCodeAt(index)
+    // Base32: A to Z, 2 to 7.
+    value = value * 32 + (code >= 65 ? (code - 65) % 32 : 26 + ((code - 50) % 6))
+  }
+  return Number.isNaN(value) ? -1 : value
 }

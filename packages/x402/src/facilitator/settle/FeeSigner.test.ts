@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { KmdClientError } from '@latchkey/kmd-client'
 import * as Signer from '../../signer/Signer.js'
-import { FeeSigner, type FeeSignerOptions } from './FeeSigner.js'
+import { FeeSigner, type FeeSignerOptions } from './FeePayers.js'
 
 const key = Signer.fromSeed(new Uint8Array(32).fill(1))
 const self = Address.decode(key.address)

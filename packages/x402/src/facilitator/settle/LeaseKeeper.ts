@@ -3,7 +3,7 @@
  * settlements of replicas that died or stopped. A lease only saves work: two replicas that work on one settlement
  * submit the same bytes.
  */
-import type { SettlementLeases } from '../store/SettlementLeases.js'
+import type { SettlementLeases } from '../store/Settlement.js'
 import type { Settlement } from '../store/Settlements.js'
 
 export type LeaseKeeperOptions = {

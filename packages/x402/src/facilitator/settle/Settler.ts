@@ -4,10 +4,10 @@
  */
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
-import { isTemporary, limitError } from '../limits/limitError.js'
+import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
+import { isTemporary, limitError } from '../limits/PaymentHolds.js'
 import { PaymentError } from '../PaymentError.js'
-import type { SettlementLeases } from '../store/SettlementLeases.js'
-import type { SettlementClaim } from '../store/SettlementLimits.js'
+import type { SettlementClaim, SettlementLeases } from '../store/Settlement.js'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
 import { LeaseKeeper } from './LeaseKeeper.js'
 import type { SettlerOptions } from './SettlerOptions.js'
@@ -20,8 +20,7 @@ import {
   step,
   watchBlocks,
 } from './settlementStep.js'
-import { Turns } from './Turns.js'
-import { Waits, waitFor } from './Waits.js'
+import { Turns, Waits, waitFor } from './Waits.js'
 
 /** The longest wait between two lookups of a payment. */
 const maxPollMs = 5_000
@@ -385,4 +384,19 @@ type TaskOptions = {
 
 function busy(message: string): PaymentError {
   return new PaymentError('facilitator_busy', message)
+}
+
+/** The response to a seller about a settlement. */
+export function responseOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
+  const { transactionId: transaction, payer, amount, state, round, errorReason, errorMessage } = settlement
+  if (state === 'settled') {
+    const extra = round === undefined ? {} : { extra: { round: Number(round) } }
+    return { success: true, transaction, network, payer, amount, ...extra }
+  }
+  if (state === 'failed') {
+    return { success: false, transaction, network, payer, errorReason: errorReason!, errorMessage: errorMessage! }
+  }
+  const message =
+    'the payment was submitted and is not confirmed yet; send the same payment again: it is not charged twice'
+  return { success: false, transaction, network, payer, errorReason: 'settlement_pending', errorMessage: message }
 }

@@ -1,7 +1,7 @@
 import type { Chain } from '../../chain/Chain.js'
 import type { ErrorListener } from '../FacilitatorOptions.js'
 import type { Metrics } from '../health/Metrics.js'
-import type { SettlementLimits } from '../store/SettlementLimits.js'
+import type { SettlementLimits } from '../store/Settlement.js'
 import type { Settlement, SettlementStore } from '../store/Settlements.js'
 
 export type SettlerOptions = {

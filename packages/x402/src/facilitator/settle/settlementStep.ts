@@ -2,9 +2,7 @@
 import type { Absence, Algod, TransactionState } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
-import { BlockSearch } from './BlockSearch.js'
-import { BlockWatch } from './BlockWatch.js'
-import { RoundClock } from './RoundClock.js'
+import { BlockSearch, BlockWatch, RoundClock } from './BlockWatch.js'
 
 /** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
 const settledRounds = 2n

@@ -39,3 +39,127 @@ export type Settlement = {
 export type SettlementOutcome = Pick<Settlement, 'round' | 'errorReason' | 'errorMessage'> & {
   readonly state: 'settled' | 'failed'
 }
+
+/**
+ * Which replica works on which pending settlement. `claim` leases a settlement to the replica that recorded it. The
+ * database's clock decides when a lease ends. The leases of a replica that died end.
+ */
+export type SettlementLeases = {
+  /** How long a lease lasts. `renew` is called three times in this period. */
+  readonly leaseMs: number
+  /** Extends all leases of this replica on the settlements that it still works on. Returns those that it has lost. */
+  readonly renew: (transactionIds: readonly string[]) => Promise<readonly string[]>
+  /** Takes over pending settlements whose lease has ended, the oldest first. */
+  readonly takeOver: (limit: number) => Promise<readonly Settlement[]>
+  /** Releases unfinished settlements of a replica that stops, so that others take over immediately. */
+  readonly release: () => Promise<void>
+  /**
+   * Waits until a settlement of another replica has ended, its lease has ended, or the time is up. Returns the current
+   * settlement. Calls for many settlements share their lookups.
+   */
+  readonly watch: (transactionId: string, timeoutMs: number) => Promise<Settlement | undefined>
+}
+
+/**
+ * The limits on the settlements of all replicas together. A store checks and counts them in the transaction that
+ * records a settlement, so that they hold exactly; its own clock decides. Undefined means no limit. A rolling period
+ * may be counted in parts, each of which counts until the whole part is over, so the limit is never exceeded in any
+ * minute or day. If several limits are reached, one on fees is reported, because waiting helps with the others.
+ */
+export type SettlementLimits = {
+  /** Settlements in a rolling minute, with any outcome. Counted only if there is a limit. */
+  readonly payToPerMinute?: number | undefined
+  readonly payerPerMinute?: number | undefined
+  /**
+   * Fees in a rolling day, in microAlgos, for one `payTo` and in total. Counted even without a limit, which may be set
+   * later. Payments without a fee are not limited by them.
+   */
+  readonly feesPerPayTo?: bigint | undefined
+  readonly feesInAll?: bigint | undefined
+  /** Settlements that have not ended. Rejected settlements do not count for their `payTo`. */
+  readonly pendingPerPayer?: number | undefined
+  readonly pendingPerPayTo?: number | undefined
+}
+
+/** The result of `SettlementStore.claim`. */
+export type SettlementClaim =
+  /** This call recorded the settlement durably. */
+  | { readonly type: 'recorded' }
+  /** The settlement was already recorded. */
+  | { readonly type: 'known'; readonly settlement: Settlement }
+  /** The settlement is not recorded, because of a limit. */
+  | { readonly type: 'limited'; readonly limit: keyof SettlementLimits }
+
+/** A digest of each setting, by its name. */
+export type SettingDigests = { readonly [setting: string]: string }
+
+/** Another replica that works on the same store. */
+export type ReplicaSettings = {
+  /** The machine and process of the replica, for messages. */
+  readonly replica: string
+  readonly settings: SettingDigests
+}
+
+/** The settings that replicas announce to each other. */
+export type SharedSettings = {
+  /** Announces the settings of this replica, and returns those that others announced in the last minute. */
+  readonly announce: (settings: SettingDigests) => Promise<readonly ReplicaSettings[]>
+}
+
+/**
+ * A verified payment, shared with other replicas. The payment belongs to its claimant, and counts against its payer's
+ * balance.
+ */
+export type SharedHold = {
+  readonly transactionId: string
+  readonly network: string
+  readonly payer: string
+  readonly payTo: string
+  readonly claimant: string
+  /** The cost for the payer, in base units by asset id. */
+  readonly costs: readonly { readonly asset: string; readonly amount: bigint }[]
+  /** The fee that the facilitator pays, and the account that pays it. */
+  readonly feeMicroAlgos: bigint
+  readonly feePayer: string | undefined
+  readonly holdMs: number
+}
+
+/** The result of {@link SharedHolds.hold}. */
+export type HoldResult =
+  /**
+   * The payment is held. `ahead` contains the amounts of other payments of the payer and the fee account that were
+   * there first, from all replicas including this one, without this payment. `wasHeld` is true if the same claimant
+   * already held it, at any replica. The payment is then held for longer, keeps its place, and is not limited, because
+   * the seller may already have done the work.
+   */
+  | { readonly type: 'held'; readonly ahead: HeldAhead; readonly wasHeld: boolean }
+  | { readonly type: 'known'; readonly settlement: Settlement }
+  /** The payment belongs to another claimant. */
+  | { readonly type: 'claimed' }
+  | { readonly type: 'limited'; readonly limit: keyof SettlementLimits }
+
+/** The amounts ahead of a held payment. */
+export type HeldAhead = {
+  /** Amounts by asset id: verified ones, and settling ones that may already be deducted from the balance. */
+  readonly costs: readonly { readonly asset: string; readonly held: bigint; readonly settling: bigint }[]
+  /**
+   * How long ago a payment of the payer was settled, if that was in the last minute. A simulation that started before
+   * has seen a balance that is too high.
+   */
+  readonly settledAgoMs?: number | undefined
+  readonly fees: { readonly all: bigint; readonly settling: bigint; readonly own: bigint; readonly payers: number }
+}
+
+/**
+ * Payments that are verified and not settled, over all replicas. May be lost with the database's memory, but not with a
+ * replica.
+ */
+export type SharedHolds = {
+  /**
+   * Looks up the settlement, checks the limits of a payment that was not held, without counting it, and holds the
+   * payment, in one round trip. Replicas that concurrently hold payments of one payer each see the earlier ones.
+   */
+  readonly hold: (hold: SharedHold, limits: SettlementLimits) => Promise<HoldResult>
+  /** Releases a payment that the balance does not cover. */
+  readonly release: (transactionId: string) => Promise<void>
+}

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import * as Sqlite from '../../db/sqlite/Sqlite.js'
-import type { SettlementLimits } from './SettlementLimits.js'
+import type { SettlementLimits } from './Settlement.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './Settlements.js'
 import { SqliteSettlements } from './sqlite/SqliteSettlements.js'
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { SettlementClaim } from './SettlementLimits.js'
+import type { SettlementClaim } from './Settlement.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './Settlements.js'
 import { SqliteSettlements } from './sqlite/SqliteSettlements.js'
 

@@ -2,12 +2,15 @@
  * The settlements of a facilitator. Settlements are recorded before anything is submitted, by the id of the transaction
  * that pays, so that a payment is submitted once and every request for it gets the same result.
  */
-import { MemoryLimits } from './MemoryLimits.js'
-import type { Settlement, SettlementOutcome } from './Settlement.js'
-import type { SettlementLeases } from './SettlementLeases.js'
-import type { SettlementClaim, SettlementLimits } from './SettlementLimits.js'
-import type { SharedHolds } from './SharedHolds.js'
-import type { SharedSettings } from './SharedSettings.js'
+import type {
+  Settlement,
+  SettlementClaim,
+  SettlementLeases,
+  SettlementLimits,
+  SettlementOutcome,
+  SharedHolds,
+  SharedSettings,
+} from './Settlement.js'
 
 export type { Settlement, SettlementOutcome, SettlementState } from './Settlement.js'
 
@@ -163,5 +166,201 @@ export class MemorySettlements implements SettlementStore {
   #delete(transactionId: string): void {
     this.#settlements.delete(transactionId)
     this.#limits.forget(transactionId)
+  }
+}
+
+type Counted = Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>
+
+/** A settlement that is pending, or that failed and may still be on the ledger. */
+type Entry = {
+  /** The part of the day that the fee counts in. */
+  readonly feePart: number
+  isRejected: boolean
+}
+
+/**
+ * The number of sellers for whom fees were paid in one day. None is evicted, because that would reset its limit.
+ * Further sellers are refused. Each has cost at least one fee, so a stranger cannot fill the table for free.
+ */
+const maxSellers = 100_000
+const allSellers = ''
+
+/** The counts for the limits of one process, which are lost with it. */
+class MemoryLimits {
+  readonly #fees: RollingSums
+  readonly #payerRates: RollingSums
+  readonly #payToRates: RollingSums
+  /** Settlements that have not ended. */
+  readonly #pending = { payer: new Map<string, number>(), payTo: new Map<string, number>() }
+  /** Keyed by transaction id. */
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(nowMs: () => number) {
+    this.#fees = new RollingSums(feePeriod, nowMs)
+    this.#payerRates = new RollingSums(ratePeriod, nowMs)
+    this.#payToRates = new RollingSums(ratePeriod, nowMs)
+  }
+
+  check({ payer, payTo, feeMicroAlgos }: Counted, limits: SettlementLimits): keyof SettlementLimits | undefined {
+    const { payerPerMinute, payToPerMinute, pendingPerPayer, pendingPerPayTo } = limits
+    const feeLimit = feeMicroAlgos > 0n ? this.#checkFees(payTo, feeMicroAlgos, limits) : undefined
+    if (feeLimit !== undefined) return feeLimit
+    if (payerPerMinute !== undefined && this.#payerRates.get(payer) >= payerPerMinute) return 'payerPerMinute'
+    if (payToPerMinute !== undefined && this.#payToRates.get(payTo) >= payToPerMinute) return 'payToPerMinute'
+    const { payer: byPayer, payTo: byPayTo } = this.#pending
+    if (pendingPerPayer !== undefined && (byPayer.get(payer) ?? 0) >= pendingPerPayer) return 'pendingPerPayer'
+    if (pendingPerPayTo !== undefined && (byPayTo.get(payTo) ?? 0) >= pendingPerPayTo) return 'pendingPerPayTo'
+    return undefined
+  }
+
+  #checkFees(payTo: string, fee: bigint, { feesInAll, feesPerPayTo }: SettlementLimits) {
+    if (feesInAll !== undefined && this.#fees.get(allSellers) + fee > feesInAll) return 'feesInAll'
+    if (feesPerPayTo === undefined) return undefined
+    const spent = this.#fees.get(payTo)
+    if (spent + fee > feesPerPayTo) return 'feesPerPayTo'
+    return spent === 0n && this.#fees.size > maxSellers ? 'feesInAll' : undefined
+  }
+
+  /** Counts a settlement that is being recorded. */
+  count({ transactionId, payer, payTo, feeMicroAlgos }: Settlement, limits: SettlementLimits): void {
+    if (limits.payerPerMinute !== undefined) this.#payerRates.add(payer, 1n)
+    if (limits.payToPerMinute !== undefined) this.#payToRates.add(payTo, 1n)
+    add(this.#pending.payer, payer, 1)
+    add(this.#pending.payTo, payTo, 1)
+    let feePart = 0
+    if (feeMicroAlgos > 0n) {
+      feePart = this.#fees.add(payTo, feeMicroAlgos)
+      this.#fees.add(allSellers, feeMicroAlgos)
+    }
+    this.#entries.set(transactionId, { feePart, isRejected: false })
+  }
+
+  /** Records whether nodes reject a pending settlement. */
+  setRejected({ transactionId, payTo }: Settlement, isRejected: boolean): void {
+    const entry = this.#entries.get(transactionId)
+    if (entry === undefined || entry.isRejected === isRejected) return
+    entry.isRejected = isRejected
+    add(this.#pending.payTo, payTo, isRejected ? -1 : 1)
+  }
+
+  /**
+   * Ends a settlement. The fee of a failed settlement no longer counts. The fee counts again if the payment is found on
+   * the ledger.
+   */
+  end(before: Settlement, state: 'settled' | 'failed'): void {
+    const { transactionId, payer, payTo, feeMicroAlgos } = before
+    const { feePart } = this.#entries.get(transactionId)!
+    if (before.state === 'pending') {
+      this.setRejected(before, false)
+      add(this.#pending.payer, payer, -1)
+      add(this.#pending.payTo, payTo, -1)
+    }
+    if (state === 'failed' || before.state === 'failed') {
+      const change = state === 'failed' ? -feeMicroAlgos : feeMicroAlgos
+      for (const key of [payTo, allSellers]) this.#fees.change(key, feePart, change)
+    }
+    if (state === 'settled') this.#entries.delete(transactionId)
+  }
+
+  /** Deletes an ended settlement. */
+  forget(transactionId: string): void {
+    this.#entries.delete(transactionId)
+  }
+}
+
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change
+  if (count > 0) counts.set(key, count)
+  else counts.delete(key)
+}
+
+/** Fees count for a day, in parts of a quarter of an hour. */
+export const feePeriod = { periodMs: 24 * 60 * 60 * 1000, partMs: 15 * 60 * 1000 } as const
+/** Settlements count for a minute, in parts of a second. */
+export const ratePeriod = { periodMs: 60_000, partMs: 1_000 } as const
+
+export type RollingPeriod = {
+  readonly periodMs: number
+  /** The length of a part. All amounts of a part count until the whole part is older than the period. */
+  readonly partMs: number
+}
+
+/** The first millisecond of the part that contains a time. */
+export function partOf(ms: number, { partMs }: RollingPeriod): number {
+  return ms - (ms % partMs)
+}
+
+/** Parts that start at or before this time no longer count. */
+export function lastEnded(nowMs: number, { periodMs, partMs }: RollingPeriod): number {
+  return nowMs - periodMs - partMs
+}
+
+class RollingSum {
+  readonly #parts = new Map<number, bigint>()
+  sum = 0n
+
+  add(fromMs: number, amount: bigint): void {
+    this.#parts.set(fromMs, (this.#parts.get(fromMs) ?? 0n) + amount)
+    this.sum += amount
+  }
+
+  removeUntil(lastMs: number): void {
+    // Ordered by time, unless the clock was set back; a part then counts for longer.
+    for (const [fromMs, amount] of this.#parts) {
+      if (fromMs > lastMs) return
+      this.sum -= amount
+      this.#parts.delete(fromMs)
+    }
+  }
+}
+
+/** Sums by key over the last minute or day, in parts, for the settlements of one process. */
+class RollingSums {
+  readonly #period: RollingPeriod
+  readonly #nowMs: () => number
+  readonly #sums = new Map<string, RollingSum>()
+  #sweptMs: number
+
+  constructor(period: RollingPeriod, nowMs: () => number) {
+    this.#period = period
+    this.#nowMs = nowMs
+    this.#sweptMs = nowMs()
+  }
+
+  /** The number of keys. Each was added to in the last two periods. */
+  get size(): number {
+    return this.#sums.size
+  }
+
+  get(key: string): bigint {
+    const sum = this.#sums.get(key)
+    sum?.removeUntil(lastEnded(this.#nowMs(), this.#period))
+    return sum?.sum ?? 0n
+  }
+
+  /** Returns the part that the amount counts in, for {@link change}. */
+  add(key: string, amount: bigint): number {
+    const now = this.#nowMs()
+    this.#sweep(now)
+    const fromMs = partOf(now, this.#period)
+    this.#add(key, fromMs, amount)
+    return fromMs
+  }
+
+  /** Changes the sum of an earlier part. A part that no longer counts is ignored. */
+  change(key: string, fromMs: number, amount: bigint): void {
+    if (fromMs > lastEnded(this.#nowMs(), this.#period)) this.#add(key, fromMs, amount)
+  }
+
+  #add(key: string, fromMs: number, amount: bigint): void {
+    const sum = this.#sums.get(key) ?? new RollingSum()
+    this.#sums.set(key, sum)
+    sum.add(fromMs, amount)
+  }
+
+  #sweep(now: number): void {
+    if (now >= this.#sweptMs && now - this.#sweptMs < this.#period.periodMs) return
+    this.#sweptMs = now
+    for (const key of [...this.#sums.keys()]) if (this.get(key) === 0n) this.#sums.delete(key)
   }
 }

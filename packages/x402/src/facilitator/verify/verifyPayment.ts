@@ -1,5 +1,5 @@
 /** The checks of a payment that need no node, in the order of the public scheme. */
-import { Address, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
+import { Address, BoundedMap, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
 import { PaymentGroup, type PaymentPayload, type PaymentRequirements } from '@latchkey/x402-wire'
 import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
 import { PaymentError, type PaymentErrorCode } from '../PaymentError.js'
@@ -247,4 +247,71 @@ function checkValidity({ members }: PaymentGroup.PaymentGroup, { maxValidityRoun
     if (lv < lastValid) lastValid = lv
   }
   return { firstValid, lastValid }
+}
+
+/** The lowest fee of a transaction on all public networks. */
+const protocolMinFee = 1_000n
+/** The bytes that a signature and its envelope add to a transaction, for fees per byte. */
+const signatureBytes = 75
+/**
+ * The network may ask for less by the time the payment arrives, and buyers use parameters that are some seconds old.
+ */
+const congestionMargin = 2n
+
+/**
+ * Refuses a fee that is higher than the network asks for, because the buyer chooses the fee and the sponsor pays it.
+ * The node is queried only if the fee is above the lowest possible one.
+ *
+ * @throws PaymentError
+ * @throws AlgodError if no node responds
+ */
+export async function checkSponsoredFee({ chain, group, feeMicroAlgos: fee }: VerifiedPayment): Promise<void> {
+  const count = BigInt(group.members.length)
+  if (fee <= protocolMinFee * count) return
+  const { minFee, feePerByte } = await chain.parameters()
+  const bytes = group.members.reduce((sum, { bytes: { length } }) => sum + length + signatureBytes, 0)
+  const byBytes = feePerByte * BigInt(bytes) * congestionMargin
+  const needed = byBytes > minFee * count ? byBytes : minFee * count
+  if (fee <= needed) return
+  const message = `the fee of ${fee} microAlgos is above the ${needed} that the network requires`
+  throw new PaymentError('invalid_exact_avm_fee_too_high', message)
+}
+
+/** Each payment takes some kilobytes. Only payments that nodes would accept are kept. */
+const maxPayments = 2_000
+/** Longer texts are rare, and are not kept. */
+const maxKeyCharacters = 8_192
+
+/**
+ * Caches recently verified payments, so that a payment decoded and checked for `verify` is not decoded and checked
+ * again for `settle`. The key is the exact text of everything that the checks read, so that another signature or
+ * requirement is another payment.
+ */
+export class VerifiedPayments {
+  readonly #payments = new BoundedMap<string, VerifiedPayment>(maxPayments)
+
+  get(key: string | undefined): VerifiedPayment | undefined {
+    return key === undefined ? undefined : this.#payments.get(key)
+  }
+
+  add(key: string | undefined, payment: VerifiedPayment): void {
+    if (key !== undefined) this.#payments.set(key, payment)
+  }
+}
+
+/** Everything that `verifyPayment` reads; undefined for values that a valid payment cannot have. */
+export function verificationKey(payload: PaymentPayload, requirements: PaymentRequirements): string | undefined {
+  const { paymentGroup, paymentIndex } = (payload?.payload ?? {}) as Record<string, unknown>
+  if (!Array.isArray(paymentGroup) || !Number.isInteger(paymentIndex)) return undefined
+  const { scheme, network, asset, amount, payTo } = requirements ?? {}
+  const { scheme: acceptedScheme, network: acceptedNetwork } = payload.accepted ?? {}
+  const texts: unknown[] = [acceptedScheme, acceptedNetwork, scheme, network, asset, amount, payTo, ...paymentGroup]
+  let length = 0
+  for (const text of texts) {
+    if (typeof text !== 'string') return undefined
+    length += text.length
+  }
+  if (length > maxKeyCharacters || payload.x402Version !== 2) return undefined
+  // Escaped, so that adjacent texts cannot run together.
+  return JSON.stringify([paymentIndex, ...texts])
 }

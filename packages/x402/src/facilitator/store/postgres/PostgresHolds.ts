@@ -2,9 +2,8 @@ import { Batches, maxWaitMs } from '../../../db/postgres/Batches.js'
 import type { PostgresConnection } from '../../../db/postgres/PostgresConnection.js'
 import { isOfItem } from '../../../db/postgres/PostgresError.js'
 import { StoreError } from '../../../db/StoreError.js'
-import type { SettlementLimits } from '../SettlementLimits.js'
+import type { HoldResult, SettlementLimits, SharedHold, SharedHolds } from '../Settlement.js'
 import type { Settlement } from '../Settlements.js'
-import type { HoldResult, SharedHold, SharedHolds } from '../SharedHolds.js'
 import { limitsOf, limitValues } from './settlementRows.js'
 
 type Item = { readonly hold: SharedHold; readonly limits: SettlementLimits }

@@ -1,6 +1,6 @@
 import type { PostgresConnection } from '../../../db/postgres/PostgresConnection.js'
 import { StoreError } from '../../../db/StoreError.js'
-import type { SettlementLeases } from '../SettlementLeases.js'
+import type { SettlementLeases } from '../Settlement.js'
 import type { Settlement } from '../Settlements.js'
 
 export type PostgresLeasesOptions = {

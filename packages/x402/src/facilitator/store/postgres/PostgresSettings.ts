@@ -1,7 +1,7 @@
 /** The settings that replicas announce to each other, as digests. */
 
 import type { PostgresConnection, Statement } from '../../../db/postgres/PostgresConnection.js'
-import type { ReplicaSettings, SettingDigests, SharedSettings } from '../SharedSettings.js'
+import type { ReplicaSettings, SettingDigests, SharedSettings } from '../Settlement.js'
 
 /** Version 2 of the facilitator's tables. Unlogged, because replicas announce their settings again within seconds. */
 export const replicaTable = `

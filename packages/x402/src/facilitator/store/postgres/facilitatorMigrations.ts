@@ -2,8 +2,7 @@
 
 import type { Migrations } from '../../../db/postgres/Migrations.js'
 import { facilitatorFunctions } from './facilitatorFunctions.js'
-import { facilitatorPartitions } from './facilitatorPartitions.js'
-import { facilitatorGrants, facilitatorTables } from './facilitatorTables.js'
+import { facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
 import { holdFunctions } from './holdFunctions.js'
 import { replicaGrants, replicaTable } from './PostgresSettings.js'
 

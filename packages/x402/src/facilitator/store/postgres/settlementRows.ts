@@ -1,5 +1,5 @@
 /** Converts settlements to rows and back. */
-import type { SettlementLimits } from '../SettlementLimits.js'
+import type { SettlementLimits } from '../Settlement.js'
 import type { Settlement, SettlementState } from '../Settlements.js'
 
 /** The columns of {@link SettlementRow}. */

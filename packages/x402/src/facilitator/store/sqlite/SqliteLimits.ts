@@ -1,7 +1,6 @@
 import type * as Sqlite from '../../../db/sqlite/Sqlite.js'
-import { feePeriod, lastEnded, partOf, type RollingPeriod, ratePeriod } from '../RollingSums.js'
-import type { Settlement } from '../Settlement.js'
-import type { SettlementLimits } from '../SettlementLimits.js'
+import type { Settlement, SettlementLimits } from '../Settlement.js'
+import { feePeriod, lastEnded, partOf, type RollingPeriod, ratePeriod } from '../Settlements.js'
 
 type Counted = Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>
 

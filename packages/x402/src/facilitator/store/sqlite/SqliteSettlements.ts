@@ -1,6 +1,6 @@
 import { named, naming, StoreError } from '../../../db/StoreError.js'
 import * as Sqlite from '../../../db/sqlite/Sqlite.js'
-import type { SettlementClaim, SettlementLimits } from '../SettlementLimits.js'
+import type { SettlementClaim, SettlementLimits } from '../Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from '../Settlements.js'
 import { limitsMigration, SqliteLimits } from './SqliteLimits.js'
 
