@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,7 +13,7 @@ import { PaymentRefusedError, refusalReasons } from './client/buyer/PaymentRefus
 import { PaymentRequestError } from './client/buyer/payingFetch.js'
 import { PaymentLogError } from './client/store/Payments.js'
 import { StoreError } from './db/StoreError.js'
-import { type ErrorCode, errors, OptionsError, X402Error } from './errors.js'
+import { type ErrorCode, errors, OptionsError, warn, X402Error } from './errors.js'
 import { Facilitator } from './facilitator/Facilitator.js'
 import { PaymentError, paymentErrors } from './facilitator/PaymentError.js'
 import { FacilitatorError, httpFacilitator } from './server/exchange/FacilitatorClient.js'
@@ -101,4 +102,18 @@ test('every registered code is used', () => {
     (code) => !(code in wireErrors) && code !== 'invalid_option' && !text.includes(`'${code}'`),
   )
   assert.deepEqual(unused, [])
+})
+
+test('removes line breaks and control characters of others from a warning', async () => {
+  const warned = once(process, 'warning')
+  warn(new RangeError('the facilitator says a\u001b]52;c;QQ==\u0007\n(node:1) Warning: \u202eb'))
+  const [{ name, message }] = (await warned) as [Error]
+  assert.deepEqual([name, message], ['RangeError', 'the facilitator says a?]52;c;QQ==??(node:1) Warning: ?b'])
+})
+
+test('passes a printable error on unchanged', async () => {
+  const error = new Error('plain')
+  const warned = once(process, 'warning')
+  warn(error)
+  assert.equal((await warned)[0], error)
 })

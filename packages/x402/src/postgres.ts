@@ -28,8 +28,8 @@ export {
   PostgresSettlements,
   type PostgresSettlementsOptions,
 } from './facilitator/store/postgres/PostgresSettlements.js'
-export { type OpenPostgresSales, openPostgresSales } from './server/store/postgres/openPostgresSales.js'
 export { PostgresClaims, type PostgresClaimsOptions } from './server/store/postgres/PostgresClaims.js'
+export { type OpenPostgresSales, openPostgresSales } from './server/store/postgres/PostgresSales.js'
 
 /** Options of {@link migratePostgres}. */
 export type MigratePostgresOptions = PostgresOptions & {

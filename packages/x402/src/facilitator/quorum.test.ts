@@ -6,7 +6,7 @@ import { FakeNode, missing, ok, refused } from '../../../algod/dist/FakeNode.tes
 import { sponsored } from '../../../x402-wire/dist/payments.test.helper.js'
 import { Chain } from '../chain/Chain.js'
 import { findPaymentState } from '../client/buyer/findPaymentState.js'
-import * as LedgerPayment from '../server/exchange/LedgerPayment.js'
+import { lookUpPayment } from '../server/exchange/Payment.js'
 import { setUp } from './setup.test.helper.js'
 import { MemorySettlements } from './store/Settlements.js'
 
@@ -160,7 +160,7 @@ test('a gate refuses no payment as expired because of one node’s report', asyn
   const nodes = [new FakeNode(), new FakeNode()]
   for (const node of nodes) node.round = past
   const lookUp = async () =>
-    (await LedgerPayment.lookUp(await openChain(nodes, 2), { transactionId: 'A'.repeat(52), lastValid: 200n })).state
+    (await lookUpPayment(await openChain(nodes, 2), { transactionId: 'A'.repeat(52), lastValid: 200n })).state
   assert.equal(await lookUp(), 'expired')
   nodes[1]!.round = 150n
   await assert.rejects(lookUp(), { code: 'no_quorum' })

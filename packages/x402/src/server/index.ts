@@ -30,9 +30,18 @@ export {
 } from './exchange/FacilitatorClient.js'
 export { type PassUse, type Payment, paymentOf } from './exchange/Payment.js'
 export { Gate, GateError } from './gate/Gate.js'
-export type { GateEvent, GateHooks, PaymentEvent, PaymentRequiredEvent, RefusedEvent } from './gate/GateHooks.js'
-export type { GateOptions, GatePassOptions, PassOptions, Route } from './gate/GateOptions.js'
-export { HookError } from './gate/Notifications.js'
+export { HookError } from './gate/GateEvents.js'
+export type {
+  GateEvent,
+  GateHooks,
+  GateOptions,
+  GatePassOptions,
+  PassOptions,
+  PaymentEvent,
+  PaymentRequiredEvent,
+  RefusedEvent,
+  Route,
+} from './gate/GateOptions.js'
 export type { HeaderList } from './gate/responses.js'
 export { type SellerSettings, SettingsError, sellerSettings } from './gate/sellerSettings.js'
 export type { CustomPaywall, PaywallOptions, PaywallWallet } from './paywall/Paywall.js'
@@ -42,7 +51,7 @@ export { RouteError } from './routes/RouteTable.js'
 export { SalesError } from './sales/SalesLog.js'
 export { revenueCsv, salesCsv } from './sales/salesCsv.js'
 export { type SalesHandler, type SalesPageOptions, salesPage } from './sales/salesPage.js'
-export type { ClaimRenewals, HeldClaim } from './store/ClaimRenewals.js'
+export type { ClaimRenewals, HeldAnswer, HeldClaim } from './store/Claims.js'
 export {
   type ClaimEnd,
   type ClaimLease,
@@ -54,7 +63,6 @@ export {
   type MemoryClaimsOptions,
   type StoredClaim,
 } from './store/Claims.js'
-export type { HeldAnswer } from './store/HeldAnswer.js'
 export { type IssuedPass, MemoryPasses, type NewPass, type PassStore, type TakeResult } from './store/PassStore.js'
 export {
   type NextSale,

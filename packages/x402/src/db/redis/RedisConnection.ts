@@ -2,9 +2,10 @@
  * The connection of one process to Redis or Valkey. Scripts have a time limit, and are sent again after the connection
  * was lost.
  */
+
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../StoreError.js'
-import type { Script } from './Script.js'
 
 /** The part of a client that a store uses, implemented by `Redis` and `Cluster` of `ioredis`. */
 export type RedisClient = {
@@ -271,3 +272,21 @@ function evictionWarning(server: string, info: string): string | undefined {
     'the payment can be used again; set maxmemory-policy to noeviction'
   )
 }
+
+type Script = { readonly text: string; readonly sha: string }
+
+export function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
+/** `now` in milliseconds. The clock of the server decides, not those of the replicas. */
+export const now = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`
+
+/**
+ * Begins a script that the server refuses entirely while its memory is full (since Redis 7). Without it, a script that
+ * has written anything continues beyond the limit.
+ */
+export const refusedWhenFull = '#!lua\n'

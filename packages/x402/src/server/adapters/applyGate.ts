@@ -1,12 +1,11 @@
 /** Applies a gate to a request of `node:http` or `node:http2`. Shared by the adapters for Node, Express and Fastify. */
 import type { OutgoingHttpHeaders } from 'node:http'
+import { warn } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { json } from '../gate/responses.js'
-import { warn } from '../gate/warn.js'
-import type { RequestPath } from '../routes/GateRequest.js'
-import { isUpgradeRequest } from '../routes/GateRequest.js'
+import { isUpgradeRequest, type RequestPath } from '../routes/GateRequest.js'
 import { depthOf } from '../routes/PaidRoutes.js'
 import {
   addHeadersOnSend,
@@ -15,10 +14,9 @@ import {
   bufferResponse,
   onUndelivered,
 } from './bufferResponse.js'
-import { hasPassed, notePassed } from './mountedGate.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { StreamedResponse } from './StreamedResponse.js'
-import { webRequest } from './webRequest.js'
+import { hasPassed, notePassed, webRequest } from './webRequest.js'
 
 export type GatedRequest = {
   gate: Gate

@@ -6,12 +6,21 @@
 import { isAscii } from 'node:buffer'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { paymentResponse } from '@latchkey/x402-wire'
+import { warn } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
 import { type HeaderList, json } from '../gate/responses.js'
-import { warn } from '../gate/warn.js'
 import { Overlay, withMembers } from './Overlay.js'
-import { type CapturedAnswer, type NodeRequest, type NodeResponse, ResponseCapture } from './ResponseCapture.js'
-import { addHeaders, headersOf, setHead, setHeaders, setMessage } from './responseHead.js'
+import {
+  addHeaders,
+  type CapturedAnswer,
+  headersOf,
+  type NodeRequest,
+  type NodeResponse,
+  ResponseCapture,
+  setHead,
+  setHeaders,
+  setMessage,
+} from './ResponseCapture.js'
 
 /** Options of the adapters on `node:http`. */
 export type BufferOptions = {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Gate } from '../gate/Gate.js'
 import { applyGate, type GateResult, mountedPath } from './applyGate.js'
 import { type BufferOptions, send } from './bufferResponse.js'
-import { checkGate } from './mountedGate.js'
+import { checkGate } from './webRequest.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
 export type { SalesPageOptions } from '../sales/salesPage.js'

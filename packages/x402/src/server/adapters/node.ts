@@ -1,12 +1,12 @@
 /** The gate in front of a listener of `node:http` or `node:http2`, and in front of WebSockets. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { warn } from '../../errors.js'
 import type { Gate } from '../gate/Gate.js'
 import { json } from '../gate/responses.js'
-import { warn } from '../gate/warn.js'
 import { applyGate, mountedPath } from './applyGate.js'
 import { type BufferedResponse, type BufferOptions, send } from './bufferResponse.js'
-import { checkGate } from './mountedGate.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+import { checkGate } from './webRequest.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
 export type { SalesPageOptions } from '../sales/salesPage.js'

@@ -2,16 +2,15 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { SettleResponse } from '@latchkey/x402-wire'
+import { warn } from '../../errors.js'
 import type { Admission, Decision } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
 import { json } from '../gate/responses.js'
-import { warn } from '../gate/warn.js'
 import { isUpgradeRequest } from '../routes/GateRequest.js'
 import { mountedPath } from './applyGate.js'
 import type { BufferOptions } from './bufferResponse.js'
-import { checkGate } from './mountedGate.js'
-import { webRequest } from './webRequest.js'
+import { checkGate, webRequest } from './webRequest.js'
 
 /** A listener for the event `upgrade`. `receipt` is set if the connection is paid for. */
 export type UpgradeListener = (

@@ -1,5 +1,7 @@
-/** Converts a request of `node:http` or `node:http2` to a web `Request`, without its body. */
+/** A request as adapters see it: as a web `Request` without its body, and with the gates that it has passed. */
 import type { TLSSocket } from 'node:tls'
+import { OptionsError } from '../../errors.js'
+import type { Gate } from '../gate/Gate.js'
 import type { NodeRequest } from './ResponseCapture.js'
 
 /** A host name or IP address, and a port. Excludes characters that would continue the URL. */
@@ -53,4 +55,29 @@ export function tryNewRequest(url: string, parts: RequestParts): Request | undef
 export function newRequest(url: string, { method, headers, signal }: RequestParts): Request {
   if (!/^(connect|trace|track)$/i.test(method)) return new Request(url, { method, headers, signal })
   return Object.defineProperty(new Request(url, { headers, signal }), 'method', { value: method })
+}
+
+/**
+ * Rejects a promise of a gate, which would fail with every request.
+ *
+ * @throws OptionsError
+ */
+export function checkGate(gate: Gate): void {
+  if (typeof gate?.decide === 'function') return
+  throw new OptionsError('gate is not a Gate', 'Pass the gate that `await Gate.open(...)` returned.')
+}
+
+const passed = new WeakMap<object, Map<Gate, string>>()
+
+/**
+ * Whether the request has already paid at the gate, for the same method and path. A gate that is mounted twice, for an
+ * app and for its route, takes one payment.
+ */
+export function hasPassed(request: object, gate: Gate, target: string): boolean {
+  return passed.get(request)?.get(gate) === target
+}
+
+export function notePassed(request: object, gate: Gate, target: string): void {
+  const gates = passed.get(request) ?? new Map<Gate, string>()
+  passed.set(request, gates.set(gate, target))
 }

@@ -2,7 +2,7 @@
 
 import type { SettleResponse } from '@latchkey/x402-wire'
 import type { HeaderList } from '../gate/responses.js'
-import type { HeldAnswer } from '../store/HeldAnswer.js'
+import type { HeldAnswer } from '../store/Claims.js'
 import type { PassUse, Payment } from './Payment.js'
 
 /** The gate's decision on a request. */

@@ -12,15 +12,13 @@ import { PartyError } from '../../errors.js'
 import type { GateEvents } from '../gate/GateEvents.js'
 import * as responses from '../gate/responses.js'
 import { newId } from '../routes/GateRequest.js'
-import type { ClaimEnd, ClaimResult, ClaimStore } from '../store/Claims.js'
-import type { HeldAnswer } from '../store/HeldAnswer.js'
+import type { ClaimEnd, ClaimResult, ClaimStore, HeldAnswer } from '../store/Claims.js'
 import type { Admission, Decision, GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
-import * as LedgerPayment from './LedgerPayment.js'
 import type { PaidRequest } from './PaidRequest.js'
-import type { Lease, Renewals } from './Renewals.js'
+import { type LedgerStatus, lookUpPayment } from './Payment.js'
+import type { Lease, Renewals, Unfinished } from './Renewals.js'
 import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
-import type { Unfinished } from './Unfinished.js'
 
 /** For each state, the functions that leave it, and the states that they lead to. */
 export const transitions = {
@@ -80,7 +78,7 @@ export class PaidExchange {
   readonly #paid: PaidRequest
   #state: State = 'offered'
   /** Set by `verify`. */
-  #ledger!: LedgerPayment.LedgerStatus
+  #ledger!: LedgerStatus
   /** Whether the payment was claimed here before. */
   #isKnown = false
   /** The claim of this request. Set by `claim`. */
@@ -115,7 +113,7 @@ export class PaidExchange {
   /** Looks the payment up on the ledger, and has a new one verified by a facilitator. Nothing is stored yet. */
   async #verify(): Promise<GateResponse | undefined> {
     const { chain, payment } = this.#paid
-    this.#ledger = await LedgerPayment.lookUp(chain, payment)
+    this.#ledger = await lookUpPayment(chain, payment)
     const { state, round } = this.#ledger
     if (state === 'expired') return this.#refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
     // Such a payment would be claimed and stay undecided for as long as its sender chooses.
@@ -196,7 +194,7 @@ export class PaidExchange {
     const { state, settledRound } = this.#ledger
     const isOnLedger = state === 'settled'
     const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, facilitators, onError }
-    const result = await traced('gate.settle', () => settlePayment(settling))
+    const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
@@ -407,7 +405,7 @@ export class PaidExchange {
   async #askFacilitator(): ReturnType<typeof verifyPayment> {
     const { facilitators, onClaimedElsewhere } = this.#gate
     const verifying = { ...this.#paid, requestId: this.#paid.request.id, facilitators }
-    const problem = await traced('gate.verify', () => verifyPayment(verifying))
+    const problem = await Tracing.span('gate.verify', { kind: 'client' }, () => verifyPayment(verifying))
     if (problem?.isClaimedElsewhere) onClaimedElsewhere(this.#paid.payment.transactionId)
     return problem
   }
@@ -485,10 +483,6 @@ export class PaidExchange {
   #respond(response: Response): GateResponse {
     return this.#gate.respond(this.#paid.request.request, response)
   }
-}
-
-function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
-  return Tracing.isOn() ? Tracing.span(name, { kind: 'client' }, work) : work()
 }
 
 const tooLate = 'the payment expired before the handler finished; nothing was charged'

@@ -12,14 +12,12 @@ import type { EventPayment, EventRequest } from '../gate/GateEvents.js'
 import type { Route } from '../gate/GateOptions.js'
 import type { HeaderList } from '../gate/responses.js'
 import type { Passes, PassOffer } from '../passes/Passes.js'
-import { type GateRequest, pathsOf } from '../routes/GateRequest.js'
+import { bindingOf, claimantOf, type GateRequest, pathsOf, proofOf } from '../routes/GateRequest.js'
 import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
 import type { Accept, Requirements } from '../routes/Requirements.js'
 import type { ClaimLease, ClaimStore } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
-import { bindingOf, claimantOf, proofOf } from './Binding.js'
-import * as LedgerPayment from './LedgerPayment.js'
-import { assetOf, describePayment, PaymentStatus } from './Payment.js'
+import { assetOf, describePayment, type LedgerPayment, PaymentStatus, readLedgerPayment } from './Payment.js'
 
 /** A way to pay for a route. */
 export type RouteAccept = { readonly accept: Accept; readonly chain: Chain }
@@ -48,7 +46,7 @@ export type PaidRequest = {
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
   readonly required: PaymentRequired
-  readonly payment: LedgerPayment.LedgerPayment
+  readonly payment: LedgerPayment
   readonly binding: string
   readonly proof: ClaimLease['proof']
   readonly claimant: string
@@ -91,7 +89,7 @@ export async function read(
   const requirement = found ?? (await claimedRequirement(payload, requirements, claims))
   if (requirement === undefined) return refuse(offer, 'No matching payment requirements')
   const chain = requirements.chainOf(requirement)
-  const payment = LedgerPayment.parse(payload, requirement, chain)
+  const payment = readLedgerPayment(payload, requirement, chain)
   if (typeof payment === 'string') return invalid(payment)
   const proof = PaymentSecret.read(payload)
   if (typeof proof === 'string') return invalid(proof)
@@ -138,7 +136,7 @@ async function claimedRequirement(
 ): Promise<PaymentRequirements | undefined> {
   const accepted = requirements.claimed(payload)
   if (accepted === undefined) return undefined
-  const payment = LedgerPayment.parse(payload, accepted, requirements.chainOf(accepted))
+  const payment = readLedgerPayment(payload, accepted, requirements.chainOf(accepted))
   // The transaction has the amount and the payee of the claim.
   return typeof payment !== 'string' && (await claims.has(payment.transactionId)) ? accepted : undefined
 }

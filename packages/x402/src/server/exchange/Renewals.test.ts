@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import test, { type TestContext } from 'node:test'
-import type { HeldClaim } from '../store/ClaimRenewals.js'
-import { type ClaimLease, MemoryClaims } from '../store/Claims.js'
+import type { TestContext } from 'node:test'
+import test from 'node:test'
+import { type ClaimLease, type HeldClaim, MemoryClaims } from '../store/Claims.js'
 import { Renewals } from './Renewals.js'
 
 const longestMs = 600_000

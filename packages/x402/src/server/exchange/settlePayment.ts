@@ -4,14 +4,14 @@ import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@latch
 import type { Chain } from '../../chain/Chain.js'
 import { FacilitatorError } from './FacilitatorClient.js'
 import type { Facilitators } from './Facilitators.js'
-import * as LedgerPayment from './LedgerPayment.js'
+import { confirmPayment, type LedgerPayment, lookUpPayment } from './Payment.js'
 
 export type SettlePaymentOptions = {
   readonly facilitators: Facilitators
   readonly chain: Chain
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
-  readonly payment: LedgerPayment.LedgerPayment
+  readonly payment: LedgerPayment
   /** Identifies this gate and the resource to the facilitator. */
   readonly claimant: string
   readonly requestId: string
@@ -102,7 +102,7 @@ function resultOf(options: SettlePaymentOptions, response: SettleResponse): Sett
 /** An untrusted facilitator reports success, so the ledger must have the payment. */
 async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementResult> {
   const { chain, payment, onError } = options
-  const round = await LedgerPayment.confirm(chain, payment)
+  const round = await confirmPayment(chain, payment)
   if (round !== undefined) return settled(options, round)
   const message = `the facilitator reports ${payment.transactionId} as settled, but it is not on the ledger`
   onError(new FacilitatorError('facilitator_protocol_error', message))
@@ -112,7 +112,7 @@ async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementRe
 /** Some facilitators report a failure if they did not see the confirmation, or found the payment already settled. */
 async function checkFailure(options: SettlePaymentOptions, response: SettleResponse): Promise<SettlementResult> {
   try {
-    const { state, settledRound } = await LedgerPayment.lookUp(options.chain, options.payment)
+    const { state, settledRound } = await lookUpPayment(options.chain, options.payment)
     if (state === 'settled') return settled(options, settledRound)
     if (state === 'submitted') return pending(options, 503, 'the payment is not confirmed yet')
   } catch (error) {

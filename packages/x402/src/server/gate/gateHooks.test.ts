@@ -17,8 +17,7 @@ import {
   stubGate,
   usdc,
 } from '../stubs.test.helper.js'
-import type { PaymentEvent, PaymentRequiredEvent, RefusedEvent } from './GateHooks.js'
-import type { GateOptions } from './GateOptions.js'
+import type { GateOptions, PaymentEvent, PaymentRequiredEvent, RefusedEvent } from './GateOptions.js'
 
 type Told = { name: string; event: Partial<PaymentEvent & PaymentRequiredEvent & RefusedEvent> }
 

@@ -8,7 +8,7 @@ import {
   passStatusHeader,
   type SettleResponse,
 } from '@latchkey/x402-wire'
-import type { HeldAnswer } from '../store/HeldAnswer.js'
+import type { HeldAnswer } from '../store/Claims.js'
 
 /** Names and values of headers. */
 export type HeaderList = readonly (readonly [string, string])[]

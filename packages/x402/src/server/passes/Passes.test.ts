@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { PaymentPass } from '@latchkey/x402-wire'
-import { bindingOf } from '../exchange/Binding.js'
 import type { GateOptions } from '../gate/GateOptions.js'
 import * as GateRequest from '../routes/GateRequest.js'
+import { bindingOf } from '../routes/GateRequest.js'
 import { MemoryClaims } from '../store/Claims.js'
 import {
   admitted,

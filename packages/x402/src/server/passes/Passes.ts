@@ -1,21 +1,23 @@
 /** Passes: one payment opens a route for some minutes, or for some requests. */
 import { Bytes, Hash } from '@latchkey/algorand'
-import { PaymentPass, type PaymentRequirements } from '@latchkey/x402-wire'
+import {
+  maxPassMinutes,
+  maxPassRequests,
+  type PassScope,
+  PaymentPass,
+  type PaymentRequirements,
+} from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import { OptionsError } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
-import { digest } from '../exchange/Binding.js'
-import type { LedgerPayment } from '../exchange/LedgerPayment.js'
-import { assetOf, describePayment, type Payment } from '../exchange/Payment.js'
-import type { GatePassOptions, Route } from '../gate/GateOptions.js'
+import { assetOf, describePayment, type LedgerPayment, type Payment } from '../exchange/Payment.js'
+import type { GatePassOptions, PassOptions, Route } from '../gate/GateOptions.js'
 import type { HeaderList } from '../gate/responses.js'
-import type { GateRequest } from '../routes/GateRequest.js'
-import type { PaidRoute } from '../routes/PaidRoutes.js'
+import { digest, type GateRequest, pathsOf } from '../routes/GateRequest.js'
+import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
 import type { ClaimStore } from '../store/Claims.js'
 import type { PassStore } from '../store/PassStore.js'
-import { PassKeys, type PassToken } from './PassToken.js'
-import { type CookiePlace, readCookies, setCookies } from './passCookie.js'
-import { type PassPlan, passPlan } from './passPlan.js'
+import { type CookiePlace, PassKeys, type PassToken, readCookies, setCookies } from './PassToken.js'
 
 export type PassesOptions = {
   readonly passes: GatePassOptions | undefined
@@ -292,4 +294,61 @@ class Clock {
   nowMs(): number {
     return Math.max(Date.now(), performance.now() + this.#offsetMs)
   }
+}
+
+/** The passes of a route. */
+type PassPlan = {
+  readonly opens: PassScope
+  readonly minutes: number
+  /** Undefined if requests are not counted. */
+  readonly requests: number | undefined
+  /** The parts of a request, in addition to route and method, that decide whether a pass opens it. */
+  readonly parts: (request: GateRequest) => readonly unknown[]
+}
+
+const defaultMinutes = 30 * 24 * 60
+
+/**
+ * Undefined if the route has no passes.
+ *
+ * @throws OptionsError for a value that cannot be used
+ */
+function passPlan(key: string, route: Route, ofGate: PassOptions | undefined): PassPlan | undefined {
+  if (route?.passes === false) return undefined
+  const isOfGate = route?.passes === undefined && (ofGate?.minutes ?? ofGate?.requests) !== undefined
+  const options = isOfGate ? ofGate : route?.passes
+  if (options === undefined) return undefined
+  const { minutes, requests } = options
+  if (minutes === undefined && requests === undefined) {
+    throw new OptionsError(`${key}: passes has neither minutes nor requests`, 'Set one of them, or both.')
+  }
+  check(key, 'minutes', minutes, (value) => value > 0 && value <= maxPassMinutes, `a number up to ${maxPassMinutes}`)
+  const isCount = (value: number): boolean => Number.isInteger(value) && value >= 2 && value <= maxPassRequests
+  check(key, 'requests', requests, isCount, 'an integer of at least 2 (the payment itself pays for the first request)')
+  const opens = scopeOf(key, route, options)
+  return { opens, minutes: minutes ?? defaultMinutes, requests, parts: parts[opens] }
+}
+
+const parts: { readonly [opens in PassScope]: PassPlan['parts'] } = {
+  route: () => [],
+  path: (request) => pathsOf(request).map((path) => path.replace(/\?.*$/s, '')),
+  request: (request) => [...pathsOf(request), request.pricedBy],
+}
+
+/** A price that a function chooses is for one request, and so is its pass. */
+function scopeOf(key: string, route: Route, { scope }: PassOptions): PassScope {
+  const isDynamic = hasDynamicPrice(route)
+  if (scope !== undefined && scope !== 'route' && scope !== 'path') {
+    throw new OptionsError(`${key}: passes.scope cannot be ${JSON.stringify(scope)}`, 'Use "route" or "path".')
+  }
+  if (isDynamic && scope !== undefined) {
+    const hint = 'Leave it out: a price from a function applies to one request, and its pass opens that same request.'
+    throw new OptionsError(`${key}: passes.scope cannot be set if a price or a payee is a function`, hint)
+  }
+  return isDynamic ? 'request' : (scope ?? 'route')
+}
+
+function check(key: string, name: string, value: unknown, isValid: (value: number) => boolean, expected: string): void {
+  if (value === undefined || (typeof value === 'number' && isValid(value))) return
+  throw new OptionsError(`${key}: passes.${name} cannot be ${JSON.stringify(value)}`, `Pass ${expected}.`)
 }

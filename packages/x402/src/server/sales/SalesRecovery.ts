@@ -5,8 +5,7 @@
 import { AlgodError } from '@latchkey/algod'
 import { BoundedMap, Network } from '@latchkey/algorand'
 import { type Chain, ChainError } from '../../chain/Chain.js'
-import * as LedgerPayment from '../exchange/LedgerPayment.js'
-import { formatAmount, type Payment } from '../exchange/Payment.js'
+import { formatAmount, lookUpPayment, type Payment } from '../exchange/Payment.js'
 import type { GateEvents } from '../gate/GateEvents.js'
 import { cursorOf, type Sale, type SaleStore } from '../store/Sales.js'
 import type { SalesLog } from './SalesLog.js'
@@ -108,7 +107,7 @@ export class SalesRecovery {
     const { transactionId, firstValid } = sale
     try {
       const lookUp = { transactionId, lastValid: BigInt(sale.lastValid) }
-      const { state, round, settledRound } = await LedgerPayment.lookUp(chain, lookUp)
+      const { state, round, settledRound } = await lookUpPayment(chain, lookUp)
       if (state === 'settled') this.#settled(sale, Number(settledRound))
       else if (state === 'expired') this.#expired(sale, round - BigInt(firstValid) < lookupRounds)
     } catch (error) {

@@ -1,9 +1,8 @@
 /** The seller's page as a handler: revenue by day and route, latest payments, failures, CSV. Only for the seller. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import { salesPage as html, salesPolicy } from '@latchkey/pages/sales'
-import { OptionsError } from '../../errors.js'
+import { OptionsError, warn } from '../../errors.js'
 import { json } from '../gate/responses.js'
-import { warn } from '../gate/warn.js'
 import type { ClaimStore } from '../store/Claims.js'
 import { dayOf, keepDays, type SaleOutcome, type SaleStore } from '../store/Sales.js'
 import { revenueCsv, salesCsv } from './salesCsv.js'

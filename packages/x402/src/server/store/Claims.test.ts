@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import test, { type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
+import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as Sqlite from '../../db/sqlite/Sqlite.js'
 import {
@@ -12,10 +13,10 @@ import {
   type ClaimLease,
   type ClaimResult,
   type ClaimStore,
+  type HeldAnswer,
   keepServedMs,
   MemoryClaims,
 } from './Claims.js'
-import type { HeldAnswer } from './HeldAnswer.js'
 import { SqliteClaims } from './sqlite/SqliteClaims.js'
 
 const bound = { binding: 'b', proof: 'none' } as const

@@ -3,12 +3,21 @@
  * yet.
  */
 import { Bytes } from '@latchkey/algorand'
-import type { ClaimRenewals, HeldClaim } from './ClaimRenewals.js'
-import type { HeldAnswer } from './HeldAnswer.js'
-import { MemoryAnswers } from './MemoryAnswers.js'
-import { MemorySales } from './MemorySales.js'
 import { MemoryPasses, type PassStore } from './PassStore.js'
-import type { Sale, SaleStore } from './Sales.js'
+import { MemorySales, type Sale, type SaleStore } from './Sales.js'
+
+/** The whole response of a handler, held for its buyer. */
+export type HeldAnswer = {
+  readonly status: number
+  /** Names and values. A name may occur several times. */
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body: Uint8Array
+}
+
+/** The size of an answer, including its headers. */
+export function bytesOf({ headers, body }: HeldAnswer): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.length)
+}
 
 /**
  * The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends the
@@ -80,6 +89,36 @@ export type ClaimStore = {
 
 /** The result of changing a claim: false if the claim is lost. A store without `renewals` may return nothing. */
 export type ClaimWrite = Promise<boolean> | boolean | Promise<void> | void
+
+/** A claim held by a request, as the store identifies it. */
+export type HeldClaim = {
+  readonly transactionId: string
+  readonly owner: string
+  /** The number that the store issued with the claim. */
+  readonly fence: number
+}
+
+/**
+ * The part of a claim store with which gates renew their leases. A store without it gets leases that last as long as a
+ * request can take, and the claims of a killed gate are taken over only after that.
+ *
+ * A claim is held as long as its owner and fence are the stored ones and it was not ended. The claim stays held after
+ * its lease, until another request claims the payment.
+ */
+export type ClaimRenewals = {
+  /** Renews leases for `leaseMs` from now. Returns the owners of claims that are still held; the others are lost. */
+  readonly renew: (
+    claims: readonly HeldClaim[],
+    leaseMs: number,
+    nowMs: number,
+  ) => Promise<readonly string[]> | readonly string[]
+  /**
+   * Records the start of a handler that must not run twice. After the lease has ended, the next claim gets `held`
+   * without an answer. `hold` replaces the record. `finish` with `open` deletes it, because the handler failed. Returns
+   * false if the claim is lost; the handler must then not run.
+   */
+  readonly begin: (claim: HeldClaim) => Promise<boolean> | boolean
+}
 
 /** How long, and for which request, a payment is claimed. */
 export type ClaimLease = {
@@ -279,4 +318,62 @@ export class MemoryClaims implements ClaimStore {
 
 function isOf(known: Claim | undefined, owner: string, fence: number | undefined): known is Claim {
   return known?.owner === owner && (fence === undefined || known.fence === fence)
+}
+
+type Entry = { readonly answer: HeldAnswer; readonly bytes: number }
+
+const defaultMaxBytes = 64 * 1024 * 1024
+
+/** Held answers in memory, limited in total size. Served answers make room for others. */
+class MemoryAnswers {
+  readonly #maxBytes: number
+  readonly #entries = new Map<string, Entry>()
+  /** Served answers and when they are dropped, the oldest first. */
+  readonly #served = new Map<string, number>()
+  #bytes = 0
+
+  constructor(maxBytes = defaultMaxBytes) {
+    this.#maxBytes = maxBytes
+  }
+
+  get(id: string): HeldAnswer | undefined {
+    return this.#entries.get(id)?.answer
+  }
+
+  add(id: string, answer: HeldAnswer): void {
+    this.delete(id)
+    const bytes = bytesOf(answer)
+    if (bytes > this.#maxBytes) return
+    for (const served of this.#served.keys()) {
+      if (this.#bytes + bytes <= this.#maxBytes) break
+      this.delete(served)
+    }
+    if (this.#bytes + bytes > this.#maxBytes) return
+    this.#entries.set(id, { answer, bytes })
+    this.#bytes += bytes
+  }
+
+  delete(id: string): void {
+    this.#bytes -= this.#entries.get(id)?.bytes ?? 0
+    this.#entries.delete(id)
+    this.#served.delete(id)
+  }
+
+  /** Marks an answer as served, to be dropped at this time. */
+  expireAt(id: string, atMs: number): void {
+    this.#served.delete(id)
+    if (this.#entries.has(id)) this.#served.set(id, atMs)
+  }
+
+  /** Keeps an answer until it is served. */
+  keep(id: string): void {
+    this.#served.delete(id)
+  }
+
+  expire(nowMs: number): void {
+    for (const [id, atMs] of this.#served) {
+      if (atMs > nowMs) return
+      this.delete(id)
+    }
+  }
 }

@@ -1,5 +1,15 @@
 /** Sales and their totals, as rows of the database tables. */
-import type { Revenue, Sale } from './Sales.js'
+import {
+  allOutcomes,
+  cursorOf,
+  pageLimit,
+  parseCursor,
+  type Revenue,
+  type Sale,
+  type SaleOutcome,
+  type SalePage,
+  type SaleQuery,
+} from './Sales.js'
 
 /** Databases return integers as numbers, as big integers, or as text. */
 type Whole = number | bigint | string
@@ -48,6 +58,34 @@ export function saleOf(row: SaleRow): Sale {
     lastValid: Number(row.last_valid),
     isDue: Number(row.is_due) === 1,
   }
+}
+
+/** The values of a query for a page of sales: the time, the outcomes, the position that it starts after, and a limit. */
+export type PageBounds = {
+  readonly sinceMs: number
+  readonly untilMs: number
+  readonly outcomes: readonly SaleOutcome[]
+  readonly timeMs: number
+  readonly transactionId: string
+  /** One more row than a page has, to learn whether there is a next page. */
+  readonly rows: number
+}
+
+export function pageBounds({ outcomes = allOutcomes, sinceMs = 0, untilMs, after, limit }: SaleQuery): PageBounds {
+  const last = Number.MAX_SAFE_INTEGER
+  const position = (after === undefined ? undefined : parseCursor(after)) ?? { timeMs: last, transactionId: '' }
+  return { sinceMs, untilMs: untilMs ?? last, outcomes, ...position, rows: pageLimit(limit) + 1 }
+}
+
+/** The page of the rows that were found within {@link pageBounds}. */
+export function pageOf(found: readonly SaleRow[], { rows }: PageBounds): SalePage {
+  const sales = found.slice(0, rows - 1).map(saleOf)
+  return { sales, next: found.length < rows ? undefined : cursorOf(sales.at(-1)!) }
+}
+
+/** The position of the sale that a list of open sales starts after. */
+export function openAfter(after: string | undefined): { timeMs: number; transactionId: string } {
+  return parseCursor(after ?? '') ?? { timeMs: -1, transactionId: '' }
 }
 
 /** A row of the revenue table. */

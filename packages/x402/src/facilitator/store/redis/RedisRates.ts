@@ -1,5 +1,4 @@
-import { RedisConnection, type RedisOptions } from '../../../db/redis/RedisConnection.js'
-import { now, script } from '../../../db/redis/Script.js'
+import { now, RedisConnection, type RedisOptions, script } from '../../../db/redis/RedisConnection.js'
 
 /** Keys: the prefix. The minute is that of the server. */
 const countScript = script(`${now}

@@ -1,4 +1,4 @@
-import { warn } from '../../gate/warn.js'
+import { warn } from '../../../errors.js'
 import { cutResponse, onUndelivered } from '../bufferResponse.js'
 import { ResponseCapture } from '../ResponseCapture.js'
 import type { NodeResponses } from './NodeResponses.js'

@@ -1,9 +1,17 @@
 import { prepare } from '../../../db/postgres/Migrations.js'
 import { PostgresConnection, type PostgresOptions } from '../../../db/postgres/PostgresConnection.js'
 import { PostgresError } from '../../../db/postgres/PostgresError.js'
-import type { ClaimRenewals, HeldClaim } from '../ClaimRenewals.js'
-import { type ClaimEnd, type ClaimLease, type ClaimResult, type ClaimStore, keepServedMs } from '../Claims.js'
-import { bytesOf, type HeldAnswer } from '../HeldAnswer.js'
+import {
+  bytesOf,
+  type ClaimEnd,
+  type ClaimLease,
+  type ClaimRenewals,
+  type ClaimResult,
+  type ClaimStore,
+  type HeldAnswer,
+  type HeldClaim,
+  keepServedMs,
+} from '../Claims.js'
 import { PostgresPasses } from './PostgresPasses.js'
 import { PostgresSales, saleJson } from './PostgresSales.js'
 import { sellerMigrations } from './sellerMigrations.js'

@@ -1,21 +1,20 @@
-import type { PostgresConnection } from '../../../db/postgres/PostgresConnection.js'
-import { type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
+import { currentState } from '../../../db/postgres/Migrations.js'
+import { PostgresConnection, type PostgresOptions } from '../../../db/postgres/PostgresConnection.js'
+import { StoreError } from '../../../db/StoreError.js'
+import { openAfter, pageBounds, pageOf, type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
 import {
-  cursorOf,
   dayOf,
   earlier,
   keepDays,
   pageLimit,
-  parseCursor,
   type Revenue,
   type Sale,
-  type SaleOutcome,
   type SalePage,
   type SaleQuery,
   type SaleStore,
 } from '../Sales.js'
+import { sellerMigrations } from './sellerMigrations.js'
 
-const all: readonly SaleOutcome[] = ['verified', 'pending', 'settled', 'refused', 'cancelled', 'unknown']
 const defaultMaxSales = 1_000_000
 const maxFailures = 10_000
 /** How many rows are deleted at once, and in how many batches. */
@@ -48,16 +47,11 @@ export class PostgresSales implements SaleStore {
     if (isDue) this.#clean(Math.max(...sales.map(({ timeMs }) => timeMs)))
   }
 
-  async list({ outcomes, sinceMs = 0, untilMs = Number.MAX_SAFE_INTEGER, after, limit }: SaleQuery): Promise<SalePage> {
-    const { timeMs, transactionId } = (after === undefined ? undefined : parseCursor(after)) ?? {
-      timeMs: Number.MAX_SAFE_INTEGER,
-      transactionId: '',
-    }
-    const count = pageLimit(limit)
-    const values = [sinceMs, untilMs, outcomes ?? all, timeMs, transactionId, count + 1]
-    const rows = await this.#connection.read<SaleRow>(this.#statements.list, values)
-    const sales = rows.slice(0, count).map(saleOf)
-    return { sales, next: rows.length > count ? cursorOf(sales.at(-1)!) : undefined }
+  async list(query: SaleQuery): Promise<SalePage> {
+    const bounds = pageBounds(query)
+    const { sinceMs, untilMs, outcomes, timeMs, transactionId, rows } = bounds
+    const values = [sinceMs, untilMs, outcomes, timeMs, transactionId, rows]
+    return pageOf(await this.#connection.read<SaleRow>(this.#statements.list, values), bounds)
   }
 
   async revenue({ sinceDay = earlier }: { sinceDay?: number | undefined }): Promise<readonly Revenue[]> {
@@ -65,7 +59,7 @@ export class PostgresSales implements SaleStore {
   }
 
   async open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): Promise<readonly Sale[]> {
-    const { timeMs, transactionId } = parseCursor(after ?? '') ?? { timeMs: -1, transactionId: '' }
+    const { timeMs, transactionId } = openAfter(after)
     const values = [beforeMs, timeMs, transactionId, pageLimit(limit)]
     return (await this.#connection.read<SaleRow>(this.#statements[which], values)).map(saleOf)
   }
@@ -132,4 +126,30 @@ function statementsOf(schema: string) {
     },
     clean: { name: 'latchkey_sales_clean', text: `SELECT ${schema}.clean_sales($1, $2, $3, $4) AS n` },
   }
+}
+
+/** The sales in a database, and a function that closes it. */
+export type OpenPostgresSales = { readonly sales: SaleStore; readonly close: () => Promise<void> }
+
+/**
+ * Opens the sales in a database of `PostgresClaims` for reading while the shop runs. Creates and migrates nothing, and
+ * the server refuses changes.
+ *
+ * @throws StoreError for a database that cannot be used, or has no sales
+ */
+export async function openPostgresSales(options: PostgresOptions = {}): Promise<OpenPostgresSales> {
+  const connection = await PostgresConnection.open({ maxConnections: 1, ...options })
+  try {
+    const { version } = await currentState(connection, sellerMigrations)
+    if (version === 0) {
+      const hint = 'Pass the address that the seller passes to PostgresClaims, with a role that may read its schema.'
+      const message = `schema ${connection.schema} of ${connection.server} has no sales table that this role can read`
+      throw new StoreError('store_failed', message, { hint })
+    }
+    await connection.read({ name: 'latchkey_read_only', text: 'SET default_transaction_read_only = on' })
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+  return { sales: new PostgresSales(connection), close: () => connection.close() }
 }

@@ -1,9 +1,17 @@
 import { Bytes } from '@latchkey/algorand'
 import { RedisConnection, type RedisOptions } from '../../../db/redis/RedisConnection.js'
 import { StoreError } from '../../../db/StoreError.js'
-import type { ClaimRenewals, HeldClaim } from '../ClaimRenewals.js'
-import { type ClaimEnd, type ClaimLease, type ClaimResult, type ClaimStore, keepServedMs } from '../Claims.js'
-import { bytesOf, type HeldAnswer } from '../HeldAnswer.js'
+import {
+  bytesOf,
+  type ClaimEnd,
+  type ClaimLease,
+  type ClaimRenewals,
+  type ClaimResult,
+  type ClaimStore,
+  type HeldAnswer,
+  type HeldClaim,
+  keepServedMs,
+} from '../Claims.js'
 import {
   beginScript,
   claimScript,

@@ -1,6 +1,5 @@
 import { Bytes } from '@latchkey/algorand'
-import type { RedisConnection } from '../../../db/redis/RedisConnection.js'
-import { now, refusedWhenFull, script } from '../../../db/redis/Script.js'
+import { now, type RedisConnection, refusedWhenFull, script } from '../../../db/redis/RedisConnection.js'
 import type { IssuedPass, NewPass, PassStore, TakeResult } from '../PassStore.js'
 
 /** How many calls a pass remembers, and the number of characters of each. */

@@ -3,7 +3,7 @@
  * round in which they are forgotten. `served` and `kept` contain the answers, as `bytes|id`, by expiry time. `bytes` is
  * the total.
  */
-import { now, refusedWhenFull, script } from '../../../db/redis/Script.js'
+import { now, refusedWhenFull, script } from '../../../db/redis/RedisConnection.js'
 
 /** Bookkeeping outlives every key that it counts. */
 const outliveMs = 86_400_000

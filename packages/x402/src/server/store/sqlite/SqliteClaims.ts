@@ -1,17 +1,19 @@
 import { Bytes } from '@latchkey/algorand'
 import { naming, StoreError } from '../../../db/StoreError.js'
 import * as Sqlite from '../../../db/sqlite/Sqlite.js'
-import type { ClaimRenewals, HeldClaim } from '../ClaimRenewals.js'
 import {
+  bytesOf,
   type ClaimEnd,
   type ClaimLease,
+  type ClaimRenewals,
   type ClaimResult,
   type ClaimStore,
   decideClaim,
+  type HeldAnswer,
+  type HeldClaim,
   keepServedMs,
   type StoredClaim,
 } from '../Claims.js'
-import { bytesOf, type HeldAnswer } from '../HeldAnswer.js'
 import { SqlitePasses } from './SqlitePasses.js'
 import { SqliteSales, salesSchema } from './SqliteSales.js'
 

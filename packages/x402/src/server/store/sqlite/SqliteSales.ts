@@ -1,18 +1,16 @@
-import { naming } from '../../../db/StoreError.js'
-import type * as Sqlite from '../../../db/sqlite/Sqlite.js'
-import { type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
+import { existsSync } from 'node:fs'
+import { naming, StoreError } from '../../../db/StoreError.js'
+import * as Sqlite from '../../../db/sqlite/Sqlite.js'
+import { openAfter, pageBounds, pageOf, type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
 import {
-  cursorOf,
+  addedRevenue,
   dayOf,
   earlier,
   keepDays,
-  type NextSale,
   nextSale,
   pageLimit,
-  parseCursor,
   type Revenue,
   type Sale,
-  type SaleOutcome,
   type SalePage,
   type SaleQuery,
   type SaleStore,
@@ -57,7 +55,6 @@ export const salesSchema = `
     PRIMARY KEY (day, route, network, asset)
   ) STRICT;
 `
-const all: readonly SaleOutcome[] = ['verified', 'pending', 'settled', 'refused', 'cancelled', 'unknown']
 const defaultMaxSales = 100_000
 const maxFailures = 10_000
 /** How many sales are recorded between two deletions of old ones. */
@@ -100,21 +97,17 @@ export class SqliteSales implements SaleStore {
     const where = [route, method, path]
     const rest = [round, firstValid, lastValid, isDue ? 1 : 0]
     this.#statements.write.run(transactionId, timeMs, outcome, code, ...where, ...what, ...rest)
-    this.#countOne(next)
+    const added = addedRevenue(next)
+    if (added !== undefined) this.#add(added)
     if (this.#count++ % cleanEvery === 0) this.#clean(dayOf(timeMs))
   }
 
-  list({ outcomes, sinceMs = 0, untilMs = Number.MAX_SAFE_INTEGER, after, limit }: SaleQuery): SalePage {
-    const { timeMs, transactionId } = (after === undefined ? undefined : parseCursor(after)) ?? {
-      timeMs: Number.MAX_SAFE_INTEGER,
-      transactionId: '',
-    }
-    const wanted = JSON.stringify(outcomes ?? all)
-    const count = pageLimit(limit)
-    const values = [sinceMs, untilMs, wanted, timeMs, transactionId, count + 1]
-    const rows = naming(this.#options.path, () => this.#statements.list.all(...values) as SaleRow[])
-    const sales = rows.slice(0, count).map(saleOf)
-    return { sales, next: rows.length > count ? cursorOf(sales.at(-1)!) : undefined }
+  list(query: SaleQuery): SalePage {
+    const bounds = pageBounds(query)
+    const { sinceMs, untilMs, outcomes, timeMs, transactionId, rows } = bounds
+    const values = [sinceMs, untilMs, JSON.stringify(outcomes), timeMs, transactionId, rows]
+    const found = naming(this.#options.path, () => this.#statements.list.all(...values) as SaleRow[])
+    return pageOf(found, bounds)
   }
 
   revenue({ sinceDay = earlier }: { sinceDay?: number | undefined }): readonly Revenue[] {
@@ -123,7 +116,7 @@ export class SqliteSales implements SaleStore {
 
   open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): readonly Sale[] {
     const statement = this.#statements[which]
-    const { timeMs, transactionId } = parseCursor(after ?? '') ?? { timeMs: -1, transactionId: '' }
+    const { timeMs, transactionId } = openAfter(after)
     const values = [beforeMs, timeMs, transactionId, pageLimit(limit)]
     return naming(this.#options.path, () => statement.all(...values) as SaleRow[]).map(saleOf)
   }
@@ -131,17 +124,6 @@ export class SqliteSales implements SaleStore {
   delivered(transactionIds: readonly string[]): void {
     this.#options.inTransaction(() => {
       for (const id of transactionIds) this.#statements.delivered.run(id)
-    })
-  }
-
-  #countOne({ sale, counts }: NextSale): void {
-    if (counts === undefined) return
-    this.#add({
-      ...sale,
-      day: dayOf(sale.timeMs),
-      settled: counts === 'settled' ? 1 : 0,
-      amount: counts === 'settled' ? sale.amount : '0',
-      failed: counts === 'failed' ? 1 : 0,
     })
   }
 
@@ -197,5 +179,42 @@ function prepareAll(database: Sqlite.Database) {
     ),
     oldDays: prepare('SELECT * FROM revenue WHERE day > ? AND day < ? LIMIT 10000'),
     dropDay: prepare('DELETE FROM revenue WHERE day = ? AND route = ? AND network = ? AND asset = ?'),
+  }
+}
+
+/** The sales in a file, and a function that closes it. */
+export type OpenSales = { readonly sales: SaleStore; readonly close: () => void }
+
+/** The first version of the file that has sales. */
+const firstVersion = 3
+
+/**
+ * Opens the sales in a file of `SqliteClaims` for reading while the shop runs. Creates and migrates nothing.
+ *
+ * @throws {@link StoreError} for a file that is missing, or has no sales
+ */
+export function openSales(path: string): OpenSales {
+  if (!existsSync(path)) {
+    const hint = 'Pass the file that the seller passes to SqliteClaims.'
+    throw new StoreError('store_failed', `the store ${path}: there is no such file`, { hint })
+  }
+  const database = naming(path, () => Sqlite.openAny(path))
+  try {
+    // Leaves the file unchanged, even if it is of another kind.
+    naming(path, () => database.exec('PRAGMA busy_timeout = 10000; PRAGMA query_only = ON;'))
+    const found = naming(path, () => database.prepare('PRAGMA user_version').get()) as { user_version: number }
+    const table = naming(path, () => database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sales'").get())
+    if (Number(found.user_version) < firstVersion || table === undefined) {
+      const hint = 'A file of an older version is upgraded when a seller of this version opens it.'
+      throw new StoreError('store_failed', `the store ${path}: it has no sales table`, { hint })
+    }
+    const inTransaction = (): never => {
+      throw new StoreError('store_failed', `the store ${path}: it was opened read-only`)
+    }
+    const sales = new SqliteSales({ database, inTransaction, path })
+    return { sales, close: () => database.close() }
+  } catch (error) {
+    database.close()
+    throw error
   }
 }

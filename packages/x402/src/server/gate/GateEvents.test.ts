@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
-import type { GateHooks, PaymentEvent, RefusedEvent } from './GateHooks.js'
-import { Notifications, type NotificationsOptions } from './Notifications.js'
+import { Notifications, type NotificationsOptions } from './GateEvents.js'
+import type { GateHooks, PaymentEvent, RefusedEvent } from './GateOptions.js'
 
 // Waiting for the next call does not keep a process alive.
 const alive = setInterval(() => {}, 1_000)

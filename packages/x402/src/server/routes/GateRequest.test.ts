@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Proof } from '@latchkey/x402-wire'
-import * as GateRequest from '../routes/GateRequest.js'
 import { ask } from '../stubs.test.helper.js'
-import * as Binding from './Binding.js'
-import { proofOf } from './Binding.js'
+import * as GateRequest from './GateRequest.js'
 
 const none = { hash: undefined, isProven: false }
 const secret = { hash: 'h', isProven: true }
@@ -14,11 +12,11 @@ function read(request: Request, address?: string): GateRequest.GateRequest {
 }
 
 function bindingOf(request: Request, proof: Proof, address?: string, terms?: readonly string[]): string {
-  return Binding.bindingOf(read(request, address), proof, terms)
+  return GateRequest.bindingOf(read(request, address), proof, terms)
 }
 
 function claimantOf(storeId: string, request: Request): string {
-  return Binding.claimantOf(storeId, read(request))
+  return GateRequest.claimantOf(storeId, read(request))
 }
 
 function of(headers: { [name: string]: string }, address?: string, path = '/a', method = 'GET'): string {
@@ -74,6 +72,6 @@ test('a claimant belongs to one store and one resource, on any host', () => {
 })
 
 test('derives the proof from the payment', () => {
-  const proofs = [none, { hash: 'h', isProven: false }, secret].map(proofOf)
+  const proofs = [none, { hash: 'h', isProven: false }, secret].map(GateRequest.proofOf)
   assert.deepEqual(proofs, ['none', 'hash', 'secret'])
 })
