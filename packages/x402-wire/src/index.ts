@@ -9,6 +9,7 @@ export {
   type PaymentOrder,
   type TransactionParameters,
 } from './buildPayment.js'
+export * as Discovery from './Discovery.js'
 export { type ErrorCode, errors, WireError, X402Error } from './errors.js'
 export { feePayerOf, withoutSpellings } from './Offers.js'
 export * as PaymentGroup from './PaymentGroup.js'
