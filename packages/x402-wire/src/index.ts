@@ -10,6 +10,7 @@ export {
   type TransactionParameters,
   withoutSpellings,
 } from './buildPayment.js'
+export * as Discovery from './Discovery.js'
 export { type ErrorCode, errors, WireError, X402Error } from './errors.js'
 export * as PaymentGroup from './PaymentGroup.js'
 export { GroupError, type GroupErrorCode } from './PaymentGroup.js'

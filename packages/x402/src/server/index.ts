@@ -46,7 +46,15 @@ export type { HeaderList } from './gate/responses.js'
 export { type SellerSettings, SettingsError, sellerSettings } from './gate/sellerSettings.js'
 export type { CustomPaywall, PaywallOptions, PaywallWallet } from './paywall/Paywall.js'
 export type { RequestPath } from './routes/GateRequest.js'
+export type { DiscoveryOptions } from './routes/openApi.js'
 export type { Accept, Dynamic } from './routes/Requirements.js'
+export type {
+  DescribedRoute,
+  RouteInput,
+  RouteOutput,
+  RouteSchema,
+  StandardJsonSchema,
+} from './routes/RouteDiscovery.js'
 export { RouteError } from './routes/RouteTable.js'
 export { SalesError } from './sales/SalesLog.js'
 export { revenueCsv, salesCsv } from './sales/salesCsv.js'

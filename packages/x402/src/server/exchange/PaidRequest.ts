@@ -15,6 +15,7 @@ import type { Passes, PassOffer } from '../passes/Passes.js'
 import { bindingOf, claimantOf, type GateRequest, pathsOf, proofOf } from '../routes/GateRequest.js'
 import { hasDynamicPrice, type PaidRoute } from '../routes/PaidRoutes.js'
 import type { Accept, Requirements } from '../routes/Requirements.js'
+import { withSellersDescription } from '../routes/RouteDiscovery.js'
 import type { ClaimLease, ClaimStore } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
 import { assetOf, describePayment, type LedgerPayment, PaymentStatus, readLedgerPayment } from './Payment.js'
@@ -104,7 +105,7 @@ export async function read(
   return {
     request,
     chain,
-    payload: PaymentSecret.strip(payload),
+    payload: withSellersDescription(PaymentSecret.strip(payload), required),
     requirement,
     required,
     payment,

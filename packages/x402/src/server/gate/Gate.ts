@@ -16,8 +16,10 @@ import { Renewals, Unfinished } from '../exchange/Renewals.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
+import { documentFor, dollarPrice, type ListedRoute } from '../routes/openApi.js'
 import { type PaidRoute, PaidRoutes } from '../routes/PaidRoutes.js'
 import { type Accept, Requirements } from '../routes/Requirements.js'
+import type { RouteDiscovery } from '../routes/RouteDiscovery.js'
 import { RouteError } from '../routes/RouteTable.js'
 import { SalesLog } from '../sales/SalesLog.js'
 import { SalesRecovery } from '../sales/SalesRecovery.js'
@@ -27,6 +29,8 @@ import type { GateOptions, Route } from './GateOptions.js'
 import * as GateTrace from './GateTrace.js'
 import {
   acceptsOf,
+  checkedHeader,
+  discoveryOf,
   facilitatorClients,
   GateError,
   headerWarning,
@@ -54,6 +58,7 @@ const noPayment = 'Payment required'
  */
 export class Gate {
   readonly #routes: PaidRoutes
+  readonly #discovery: ReadonlyMap<string, RouteDiscovery>
   readonly #options: GateOptions
   readonly #facilitators: Facilitators
   readonly #requirements: Requirements
@@ -73,8 +78,14 @@ export class Gate {
     this.#onError = safely(options.onError ?? warn)
     if (options.routes === undefined) throw new RouteError('', 'routes is not set')
     this.#routes = new PaidRoutes(options.routes, options.basePath)
+    this.#discovery = discoveryOf(options)
     this.#facilitators = new Facilitators(facilitatorClients(options.facilitators), this.#onError)
-    this.#requirements = new Requirements(chainList(options.chains), this.#facilitators, options.quoteSecret)
+    this.#requirements = new Requirements({
+      chains: chainList(options.chains),
+      facilitators: this.#facilitators,
+      quoteSecret: options.quoteSecret,
+      networkIds: options.networkIds,
+    })
     this.#claims = options.claims ?? new MemoryClaims()
     this.#notifications = new Notifications({ hooks: options, onError: this.#onError })
     this.#sales = new SalesLog(this.#claims.sales, this.#onError)
@@ -184,8 +195,9 @@ export class Gate {
     const request = GateRequest.read(new Request(url), { key }, { path: url.pathname })
     try {
       const built = await Promise.all(fixed.map((accept) => this.#requirements.build(accept, request, route)))
-      const offers = this.#requirements.inBothIds(built.filter((one) => one !== undefined))
-      const warning = headerWarning(key, this.#required(request, route, offers, undefined))
+      const offers = this.#requirements.offered(built.filter((one) => one !== undefined))
+      const required = this.#required(request, key, route, offers, undefined)
+      const warning = headerWarning(key, checkedHeader(required))
       if (warning !== undefined) this.#warn(warning)
     } catch (error) {
       // A node that does not respond was already reported.
@@ -204,6 +216,8 @@ export class Gate {
     path: GateRequest.RequestPath = { path: pathOf(request.url) },
     clientAddress?: string,
   ): Promise<Decision> {
+    const document = this.#document(request, path)
+    if (document !== undefined) return this.#respond(request, document)
     const found = this.#routes.find(request, path)
     if (found.type === 'free') return found
     if (found.type === 'options') return this.#respond(request, responses.preflight())
@@ -221,6 +235,20 @@ export class Gate {
       this.#onError(error)
       return this.#respond(request, errorResponse(error))
     }
+  }
+
+  #document(request: Request, { path }: GateRequest.RequestPath): Response | undefined {
+    const { discovery: options, origin = new URL(request.url).origin } = this.#options
+    if (options === undefined) return undefined
+    const prefix = this.#routes.publicPath('/').replace(/\/$/, '')
+    return documentFor({ method: request.method, path }, options, () => this.#listed(prefix), origin)
+  }
+
+  #listed(prefix: string): ListedRoute[] {
+    return Object.entries(this.#options.routes).map(([key, route]) => {
+      const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
+      return { key, prefix, route, discovery: this.#discovery.get(key)!, price: dollarPrice(route, accepts) }
+    })
   }
 
   async #decidePaid(request: GateRequest.GateRequest, paidRoute: PaidRoute): Promise<Decision> {
@@ -266,8 +294,8 @@ export class Gate {
     if (priced.length === 0) {
       throw new FacilitatorError('facilitator_unavailable', "no facilitator serves the route's networks")
     }
-    const requirements = this.#requirements.inBothIds(priced.map(({ requirement }) => requirement))
-    const required = this.#required(request, route, requirements, pass)
+    const requirements = this.#requirements.offered(priced.map(({ requirement }) => requirement))
+    const required = this.#required(request, key, route, requirements, pass)
     const isStreamed = accepts.some(({ accept }) => accept.paymentFlow === 'upfront')
     return { request, paidRoute, accepts: priced, isStreamed, required, pass, event: eventRequest(key, request) }
   }
@@ -320,17 +348,20 @@ export class Gate {
 
   #required(
     request: GateRequest.GateRequest,
+    key: string,
     { description = '', mimeType = '' }: Route,
     accepts: PaymentRequirements[],
     pass: PassOffer | undefined,
   ): PaymentRequired {
     const { pathname, search, origin } = request.url
     const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
+    const discovery = this.#discovery.get(key)
     return {
       x402Version: 2,
-      resource: { url, description, mimeType },
+      resource: { url, description, mimeType, ...(discovery?.service as object) },
       accepts,
       extensions: {
+        ...discovery?.extensions(request),
         ...PaymentSecret.declaration(),
         ...(pass === undefined ? {} : PaymentPass.declaration(pass.terms)),
       },

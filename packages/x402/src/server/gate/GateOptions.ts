@@ -1,14 +1,16 @@
 import type { PaywallOptions } from '@latchkey/pages/paywall'
-import type { Price } from '@latchkey/x402-wire'
+import type { Discovery, Money, Price } from '@latchkey/x402-wire'
 import type { Chain } from '../../chain/Chain.js'
 import type { FacilitatorClient } from '../exchange/FacilitatorClient.js'
 import type { Payment } from '../exchange/Payment.js'
 import type { CustomPaywall } from '../paywall/Paywall.js'
+import type { DiscoveryOptions } from '../routes/openApi.js'
 import type { Accept } from '../routes/Requirements.js'
+import type { DescribedRoute } from '../routes/RouteDiscovery.js'
 import type { ClaimStore } from '../store/Claims.js'
 
 /** A route that requires payment. */
-export type Route = {
+export type Route = DescribedRoute & {
   /** The ways to pay. A buyer chooses one. */
   readonly accepts: Accept | readonly Accept[]
   /**
@@ -52,6 +54,12 @@ export type Route = {
    * @default none
    */
   readonly settleFirstAbove?: Price | undefined
+  /**
+   * The lowest and the highest price, for catalogues, if a function chooses the price.
+   *
+   * @default none
+   */
+  readonly priceRange?: { readonly min: Money; readonly max: Money } | undefined
   /**
    * The terms on which one payment opens the route for some minutes, for some requests, or until either ends; `false`
    * for none.
@@ -129,6 +137,27 @@ export type GateOptions = GateHooks & {
    * @default the origin of each request
    */
   origin?: string | undefined
+  /**
+   * Name, tags and picture of the service, for catalogues. Routes may set their own.
+   *
+   * @default none
+   */
+  service?: Discovery.Service | undefined
+  /**
+   * Serves `/openapi.json` and `/.well-known/x402`, with which crawlers and agents find the routes and their prices. The
+   * documents are free, and generated from `routes`.
+   *
+   * @default not served
+   */
+  discovery?: DiscoveryOptions | undefined
+  /**
+   * The ids of networks in offers: `both` offers each price under the CAIP-2 id of the standard and under the id with
+   * the whole genesis hash, which older buyers compare; `canonical` offers the standard's id alone. Payments with
+   * either id are accepted.
+   *
+   * @default 'both'
+   */
+  networkIds?: 'both' | 'canonical' | undefined
   /**
    * The origins whose pages may pay; `true` for all.
    *

@@ -5,6 +5,7 @@ import { isUnset } from '../../chain/Chain.js'
 import { OptionsError, PartyError } from '../../errors.js'
 import { type FacilitatorClient, httpFacilitator } from '../exchange/FacilitatorClient.js'
 import type { Accept } from '../routes/Requirements.js'
+import { RouteDiscovery } from '../routes/RouteDiscovery.js'
 import type { GateOptions, Route } from './GateOptions.js'
 
 export function facilitatorClients(facilitators: GateOptions['facilitators']): FacilitatorClient[] {
@@ -52,6 +53,32 @@ export function routeError(key: string, error: Error): GateError {
  * with 502 if the head is larger. Other headers of a 402 take up to 600 bytes.
  */
 const maxHeaderBytes = 3_500
+
+/** The descriptions of the routes, by their keys. */
+export function discoveryOf({ routes, service }: GateOptions): ReadonlyMap<string, RouteDiscovery> {
+  const read = ([key, route]: [string, Route]): [string, RouteDiscovery] => {
+    try {
+      return [key, new RouteDiscovery(key, route ?? {}, service)]
+    } catch (error) {
+      throw routeError(key, error as Error)
+    }
+  }
+  return new Map(Object.entries(routes).map(read))
+}
+
+/** Node and undici refuse heads of more than 16 kB, and proxies rarely accept more than 8 kB. */
+const maxRequiredBytes = 8 * 1024
+
+/** Refuses a 402 that buyers could not read. */
+export function checkedHeader(required: PaymentRequired): PaymentRequired {
+  const bytes = PaymentHeaders.encode(required).length
+  if (bytes <= maxRequiredBytes) return required
+  throw new GateError(
+    'invalid_gate_option',
+    `the header ${PaymentHeaders.paymentRequired} has ${bytes} bytes, more than ${maxRequiredBytes}`,
+    { hint: 'Accept fewer payments, or shorten `description`, `input`, `output` and `extra`.' },
+  )
+}
 
 /** The startup warning about a route whose 402 may not pass a proxy; undefined if it does. */
 export function headerWarning(key: string, required: PaymentRequired): string | undefined {

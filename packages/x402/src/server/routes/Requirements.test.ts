@@ -23,7 +23,7 @@ async function requirements(secret?: string, supported?: string) {
   const client = stubFacilitator(ledger, { supported: () => ({ kinds, extensions: [], signers: {} }) })
   const facilitators = new Facilitators([client])
   await facilitators.refresh()
-  return new Requirements([await stubChain(ledger)], facilitators, secret)
+  return new Requirements({ chains: [await stubChain(ledger)], facilitators, quoteSecret: secret })
 }
 
 const priced = { request: ask('/a'), isSafe: true, quoteBinding: '' }
@@ -113,7 +113,7 @@ test('A15 offers both ids of the network, the older one first, for either id tha
     const given = await requirements(undefined, listed)
     for (const dynamic of [price, { ...price, price: () => '$0.01' }]) {
       const current = [(await given.build(dynamic, priced))!]
-      const offered = given.inBothIds(current)
+      const offered = given.offered(current)
       assert.deepEqual(
         offered,
         [older, network].map((id) => ({ ...current[0], network: id })),
@@ -126,7 +126,7 @@ test('A15 offers both ids of the network, the older one first, for either id tha
 test('A15 a quote is valid for both ids of its network', async () => {
   const given = await requirements()
   const quoted = (await given.build({ ...price, price: () => '$0.01' }, { ...priced, quoteBinding: 'GET /a' }))!
-  for (const one of given.inBothIds([quoted])) {
+  for (const one of given.offered([quoted])) {
     assert.equal(given.find(paying(one), [], 'GET /a')?.network, one.network)
   }
   const other = { ...quoted, network: Network.mainnet.caip2 as never }

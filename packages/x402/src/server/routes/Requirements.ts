@@ -70,18 +70,31 @@ export type PricedRequest = Pick<GateRequest, 'request' | 'isSafe' | 'quoteBindi
 /** The part of a requirement that does not depend on the facilitator. */
 export type Terms = { readonly payTo: string } & AssetAmount
 
+export type RequirementsParts = {
+  readonly chains: readonly Chain[]
+  readonly facilitators: Facilitators
+  /** Replicas share the secret, so that each accepts the quotes of the others. */
+  readonly quoteSecret?: string | undefined
+  /** @default 'both' */
+  readonly networkIds?: 'both' | 'canonical' | undefined
+}
+
 export class Requirements {
   readonly #chains: readonly Chain[]
   readonly #facilitators: Facilitators
   readonly #secret: Uint8Array
+  readonly #networkIds: 'both' | 'canonical'
 
-  /** Replicas share the secret, so that each accepts the quotes of the others. */
-  constructor(chains: readonly Chain[], facilitators: Facilitators, secret: string | undefined) {
+  constructor({ chains, facilitators, quoteSecret: secret, networkIds = 'both' }: RequirementsParts) {
+    if (networkIds !== 'both' && networkIds !== 'canonical') {
+      throw new OptionsError(`networkIds cannot be ${JSON.stringify(networkIds)}`, 'Use "both" or "canonical".')
+    }
     if (secret !== undefined && secret.length < minSecretLength) {
       throw new OptionsError(`quoteSecret has fewer than ${minSecretLength} characters`, 'Generate a random one.')
     }
     this.#chains = chains
     this.#facilitators = facilitators
+    this.#networkIds = networkIds
     this.#secret = secret === undefined ? Bytes.random(32) : new Uint8Array(Bytes.fromUtf8(secret))
   }
 
@@ -193,8 +206,9 @@ export class Requirements {
     return accept.paymentFlow === undefined && !isSafe
   }
 
-  /** The requirements for buyers, each with both ids of its network. Published buyers compare the strings. */
-  inBothIds(requirements: readonly PaymentRequirements[]): PaymentRequirements[] {
+  /** The requirements for buyers, each under the offered ids of its network. Published buyers compare the strings. */
+  offered(requirements: readonly PaymentRequirements[]): PaymentRequirements[] {
+    if (this.#networkIds === 'canonical') return [...requirements]
     return requirements.flatMap((requirement) =>
       this.chainOf(requirement).ids.map((id) => ({ ...requirement, network: id as PaymentRequirements['network'] })),
     )

@@ -13,8 +13,8 @@ let count = 0
 for (let index = 0; index < 300; index++) {
   if (store.passes.take('payment', Date.now()).type === 'taken') count++
   if (index === 0) await theOther()
-  // Returns some of the requests that it has taken.
-  if (index % 10 === 0 && count > 0) {
+  // Returns some of the requests that it has taken, but keeps one: the other may take all others on a busy machine.
+  if (index % 10 === 0 && count > 1) {
     store.passes.giveBack('payment')
     count--
     await setTimeout(5)
