@@ -28,6 +28,7 @@ export {
   rejectionOf,
   type SignatureOptions,
 } from './evaluator/evaluateSignature.js'
+export { instructionAt } from './evaluator/Instructions.js'
 export type { BlockHeader, Ledger } from './evaluator/Ledger.js'
 export type { Machine } from './evaluator/Machine.js'
 export type { Tracer } from './evaluator/run.js'
