@@ -1,3 +1,18 @@
+export type {
+  AccountView,
+  Application,
+  ApplicationLedger,
+  AssetView,
+  HoldingView,
+  StateSchema,
+  VoterView,
+} from './application/ApplicationLedger.js'
+export * as ByteKey from './application/ByteKey.js'
+export type { Call } from './application/Call.js'
+export { CallGroup, type CallGroupOptions, type SimulationLimits } from './application/CallGroup.js'
+export type { Effects, EvalDelta, InnerTransaction, ValueChange } from './application/Effects.js'
+export { effectEntries, encodeDelta } from './application/encodeDelta.js'
+export type { Observer, StatePlace } from './application/Observer.js'
 export { type Assembly, AssemblyError, assemble } from './assembler/assemble.js'
 export type { Message } from './assembler/Program.js'
 export { type Disassembly, disassemble } from './disassembler/disassemble.js'
@@ -13,6 +28,7 @@ export {
   rejectionOf,
   type SignatureOptions,
 } from './evaluator/evaluateSignature.js'
+export { instructionAt } from './evaluator/Instructions.js'
 export type { BlockHeader, Ledger } from './evaluator/Ledger.js'
 export type { Machine } from './evaluator/Machine.js'
 export type { Tracer } from './evaluator/run.js'

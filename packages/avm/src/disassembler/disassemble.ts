@@ -27,8 +27,33 @@ export function disassemble(program: Uint8Array): Disassembly {
     if (version === undefined) return { text: '', error: 'invalid version' }
     return { text: `// unsupported version ${version.value}\n`, error: undefined }
   }
-  return new Disassembler(program, Number(version.value), version.length).run()
+  const { lines, error } = new Disassembler(program, Number(version.value), version.length).run()
+  return { text: lines.map(({ text }) => `${text}\n`).join(''), error }
 }
+
+/** Up to three instructions that end with the one at an offset, with the labels between and after them. */
+export function instructionsBefore(program: Uint8Array, pc: number): string {
+  const version = Varint.decode(program, 0)
+  if (version === undefined || version.value > BigInt(Instruction.maxAssemblerVersion)) return ''
+  const { lines } = new Disassembler(program, Number(version.value), version.length).run()
+  const last = lines.findIndex((line) => line.pc === pc)
+  if (last < 0) return ''
+  let first = last
+  for (let index = last, count = 0; index >= 0 && count < shownInstructions; index--) {
+    if (lines[index]!.pc === undefined) continue
+    first = index
+    count++
+  }
+  let end = last + 1
+  while (end < lines.length && lines[end]!.pc === undefined) end++
+  const texts = lines.slice(first, end).map(({ text }) => text)
+  return texts.join('; ')
+}
+
+const shownInstructions = 3
+
+/** A line of a disassembly: an instruction with its offset, or anything else. */
+type Line = { readonly pc: number | undefined; readonly text: string }
 
 /** Text of one instruction, such as `intc_0 // 5`, or the problem with it. */
 export class Disassembler {
@@ -46,7 +71,7 @@ export class Disassembler {
     this.#start = start
   }
 
-  run(): Disassembly {
+  run(): { readonly lines: readonly Line[]; readonly error: string | undefined } {
     const lines: { pc: number; text: string; label: string | undefined }[] = []
     let error: string | undefined
     let isKept = true
@@ -62,19 +87,22 @@ export class Disassembler {
       lines.push({ pc, text: next.text, label })
       pc = next.end
     }
-    if (error !== undefined && !isKept) return { text: '', error }
-    const output = [`#pragma version ${this.#version}`]
-    if (this.#wouldBeSalted()) output.push('#pragma autosalt false')
+    if (error !== undefined && !isKept) return { lines: [], error }
+    const output: Line[] = [{ pc: undefined, text: `#pragma version ${this.#version}` }]
+    const add = (text: string): void => {
+      output.push({ pc: undefined, text })
+    }
+    if (this.#wouldBeSalted()) add('#pragma autosalt false')
     for (const line of lines) {
       // After an error, only labels of forward branches are known.
       const label = error === undefined ? this.#labels.get(line.pc) : line.label
-      if (label !== undefined) output.push(`${label}:`)
-      output.push(line.text)
+      if (label !== undefined) add(`${label}:`)
+      output.push(line)
     }
     const last = this.#labels.get(pc)
-    if (last !== undefined) output.push(`${last}:`)
-    if (error !== undefined) output.push(`invalid opcode ${hexOf(this.#program[pc]!)} at pc=${pc}`)
-    return { text: `${output.join('\n')}\n`, error }
+    if (last !== undefined) add(`${last}:`)
+    if (error !== undefined) add(`invalid opcode ${hexOf(this.#program[pc]!)} at pc=${pc}`)
+    return { lines: output, error }
   }
 
   #wouldBeSalted(): boolean {

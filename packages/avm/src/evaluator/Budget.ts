@@ -17,4 +17,31 @@ export class Budget {
     this.#remaining -= cost
     return true
   }
+
+  /** Adds to the budget. */
+  add(cost: number): void {
+    this.#remaining += cost
+  }
+}
+
+/** A part of a budget: spends from it, but no more than a limit. */
+export class LimitedBudget extends Budget {
+  readonly #whole: Budget
+
+  constructor(whole: Budget, limit: number) {
+    super(limit)
+    this.#whole = whole
+  }
+
+  override get remaining(): number {
+    return Math.min(super.remaining, this.#whole.remaining)
+  }
+
+  override spend(cost: number): boolean {
+    return cost <= this.remaining && super.spend(cost) && this.#whole.spend(cost)
+  }
+
+  override add(cost: number): void {
+    this.#whole.add(cost)
+  }
 }

@@ -1,4 +1,5 @@
 /** The state of a running program. */
+import type { Call } from '../application/Call.js'
 import type * as ConstantBlock from '../program/ConstantBlock.js'
 import type { Budget } from './Budget.js'
 import type { Context, Mode } from './Context.js'
@@ -18,6 +19,8 @@ export type MachineOptions = {
   /** The index of the transaction in the group. */
   readonly index: number
   readonly budget: Budget
+  /** The application call. Logic signatures have none. */
+  readonly call?: Call | undefined
 }
 
 const scratchSlots = 256
@@ -31,6 +34,7 @@ export class Machine {
   readonly context: Context
   readonly index: number
   readonly budget: Budget
+  readonly call: Call | undefined
   readonly stack: Value[] = []
   readonly scratch: Value[] = new Array<Value>(scratchSlots).fill(0n)
   readonly frames: Frame[] = []
@@ -55,6 +59,7 @@ export class Machine {
     this.context = options.context
     this.index = options.index
     this.budget = options.budget
+    this.call = options.call
     this.pc = options.start
     this.nextPc = options.start
   }

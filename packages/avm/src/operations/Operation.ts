@@ -1,3 +1,4 @@
+import type { Call } from '../application/Call.js'
 import type { Machine } from '../evaluator/Machine.js'
 import type { Value } from '../evaluator/Value.js'
 
@@ -6,6 +7,12 @@ export type Operation = (machine: Machine) => void
 
 /** Operations by the names of their instructions. */
 export type Operations = { readonly [name: string]: Operation }
+
+/** The application call that runs. Operations of applications are refused in logic signatures before they are performed. */
+export function callOf({ call }: Machine): Call {
+  if (call === undefined) throw new TypeError('a logic signature has no application call')
+  return call
+}
 
 type Compute = (...args: never[]) => Value | readonly Value[]
 

@@ -1,5 +1,6 @@
 /** Values of the fields of transactions. */
 import { Bytes, type Transaction } from '@latchkey/algorand'
+import type { Effects } from '../application/Effects.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import { fromBoolean, type Value } from '../evaluator/Value.js'
@@ -90,24 +91,42 @@ const arrays: { readonly [name: string]: (transaction: Fields) => readonly Value
   ClearStateProgramPages: ({ apsu = noBytes }) => pagesOf(apsu),
 }
 
+/** A transaction whose fields a program reads. */
+export type Source = {
+  readonly machine: Machine
+  readonly transaction: Fields
+  /** The effects of the transaction, if it has been applied. */
+  readonly effects: Effects | undefined
+  /** The index in its group. */
+  readonly index: number
+  readonly id: () => Uint8Array
+}
+
 /** The value of a field that is not a list. */
-export function scalar(machine: Machine, index: number, { name }: Field): Value {
-  const transaction = machine.context.group[index]!
+export function scalar({ machine, transaction, effects, index, id }: Source, { name }: Field): Value {
   switch (name) {
     case 'GroupIndex':
       return BigInt(index)
     case 'TxID':
-      return machine.context.transactionId(index)
+      return id()
     case 'FirstValidTime':
       return headerAt(machine, (transaction.fv ?? 0n) - 1n).timestamp
+    case 'NumLogs':
+      return BigInt(effects?.delta?.logs.length ?? 0)
+    case 'LastLog':
+      return effects?.delta?.logs.at(-1) ?? noBytes
+    case 'CreatedAssetID':
+      return effects?.createdAssetId ?? 0n
+    case 'CreatedApplicationID':
+      return effects?.createdAppId ?? 0n
     default:
       return scalars[name]!(transaction)
   }
 }
 
 /** An element of a field that is a list. */
-export function element(machine: Machine, index: number, { name }: Field, position: bigint): Value {
-  const values = arrays[name]!(machine.context.group[index]!)
+export function element({ transaction, effects }: Source, { name }: Field, position: bigint): Value {
+  const values = name === 'Logs' ? (effects?.delta?.logs ?? []) : arrays[name]!(transaction)
   const value = position < BigInt(values.length) ? values[Number(position)] : undefined
   if (value === undefined) throw new EvaluationError(`invalid ${name} index ${position}`)
   return value

@@ -76,7 +76,8 @@ function substring(bytes: Uint8Array, start: bigint, end: bigint): Uint8Array {
   return bytes.subarray(Number(start), Number(end))
 }
 
-function extract(bytes: Uint8Array, start: bigint, length: bigint): Uint8Array {
+/** A part of a byte string. */
+export function extract(bytes: Uint8Array, start: bigint, length: bigint): Uint8Array {
   const end = start + length
   if (start > BigInt(bytes.length)) {
     throw new EvaluationError(`extraction start ${start} is beyond length: ${bytes.length}`)
@@ -90,7 +91,8 @@ function extractInteger(length: bigint): Operation {
   return pure((bytes: Uint8Array, start: bigint) => decodeInteger(extract(bytes, start, length)))
 }
 
-function replace(bytes: Uint8Array, start: bigint, part: Uint8Array): Uint8Array {
+/** A copy of a byte string with a part replaced. */
+export function replace(bytes: Uint8Array, start: bigint, part: Uint8Array): Uint8Array {
   if (start > BigInt(bytes.length)) {
     throw new EvaluationError(`replacement start ${start} beyond length: ${bytes.length}`)
   }

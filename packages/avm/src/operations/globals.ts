@@ -1,9 +1,11 @@
 /** Operations on global fields. */
+import { appAddress } from '../application/appAddress.js'
+import * as ByteKey from '../application/ByteKey.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import { fromBoolean, type Value } from '../evaluator/Value.js'
 import * as Fields from '../opcodes/Fields.js'
-import type { Operations } from './Operation.js'
+import { callOf, type Operations } from './Operation.js'
 
 const zeroAddress = new Uint8Array(32)
 
@@ -14,6 +16,16 @@ const readers: { readonly [name: string]: (machine: Machine) => Value } = {
   ZeroAddress: () => zeroAddress,
   GroupSize: ({ context: { group } }) => BigInt(group.length),
   LogicSigVersion: ({ context: { parameters } }) => BigInt(parameters.maxVersion),
+  Round: (machine) => callOf(machine).group.ledger.round,
+  LatestTimestamp: (machine) => callOf(machine).group.ledger.latestTimestamp,
+  CurrentApplicationID: (machine) => callOf(machine).appId,
+  CreatorAddress: (machine) => ByteKey.bytes(callOf(machine).application.creator),
+  CurrentApplicationAddress: (machine) => ByteKey.bytes(appAddress(callOf(machine).appId)),
+  CallerApplicationID: (machine) => callOf(machine).group.parent?.appId ?? 0n,
+  CallerApplicationAddress: (machine) => {
+    const caller = callOf(machine).group.parent
+    return caller === undefined ? zeroAddress : ByteKey.bytes(appAddress(caller.appId))
+  },
   GroupID: ({ context: { group }, index }) => group[index]!.grp ?? zeroAddress,
   OpcodeBudget: ({ budget }) => BigInt(budget.remaining),
   AssetCreateMinBalance: ({ context: { parameters } }) => parameters.assetMinBalance,

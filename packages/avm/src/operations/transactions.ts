@@ -50,7 +50,7 @@ function scalar(machine: Machine, transaction: bigint, byte: number): Value {
   expectMode(machine, field)
   const index = transactionIndex(machine, transaction)
   if (field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
-  return TransactionFields.scalar(machine, index, field)
+  return TransactionFields.scalar(sourceOf(machine, index, field), field)
 }
 
 function element(machine: Machine, transaction: bigint, byte: number, index: bigint): Value {
@@ -58,7 +58,21 @@ function element(machine: Machine, transaction: bigint, byte: number, index: big
   if (!field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
   expectMode(machine, field)
   const place = transactionIndex(machine, transaction)
-  return TransactionFields.element(machine, place, field, index)
+  return TransactionFields.element(sourceOf(machine, place, field), field, index)
+}
+
+function sourceOf(machine: Machine, index: number, { isEffect }: Fields.Field): TransactionFields.Source {
+  const { context, call } = machine
+  if (isEffect && index >= machine.index) {
+    throw new EvaluationError(`txn effects can only be read from past txns ${index} ${machine.index}`)
+  }
+  return {
+    machine,
+    transaction: context.group[index]!,
+    effects: call?.group.effects[index],
+    index,
+    id: () => context.transactionId(index),
+  }
 }
 
 function fieldOf({ version }: Machine, byte: number): Fields.Field {

@@ -1,0 +1,205 @@
+/** Inner transactions: their construction, their checks, and their submission to the host. */
+import { Address, Hash, LatchkeyError, Msgpack, type Transaction } from '@latchkey/algorand'
+import { EvaluationError } from '../evaluator/EvaluationError.js'
+import * as Availability from './Availability.js'
+import { appAddress } from './appAddress.js'
+import { versionOf } from './applyCall.js'
+import * as ByteKey from './ByteKey.js'
+import type { Call, Draft } from './Call.js'
+import { CallGroup, innerId, type Origin } from './CallGroup.js'
+import type { Effects } from './Effects.js'
+import * as Fees from './Fees.js'
+import { maxCallDepth, maxGroupSize, minInnerVersion, sharedResourcesVersion } from './limits.js'
+
+export { setField } from './innerFields.js'
+
+type Txn = Transaction.Transaction
+
+const optIn = 1n
+const clearState = 3n
+const wholeUsage = 1_000_000n
+
+/**
+ * Begins an inner group.
+ *
+ * @throws EvaluationError
+ */
+export function begin(call: Call): void {
+  if (call.building !== undefined) throw new EvaluationError('itxn_begin without itxn_submit')
+  call.building = []
+  add(call, call.building)
+}
+
+/**
+ * Begins the next transaction of an inner group.
+ *
+ * @throws EvaluationError
+ */
+export function next(call: Call): void {
+  if (call.building === undefined) throw new EvaluationError('itxn_next without itxn_begin')
+  add(call, call.building)
+}
+
+/** By default a transaction pays what its group still needs after all credit. */
+function add(call: Call, building: Draft[]): void {
+  const { pool } = call.group
+  expectRoom(call, building.length + 1)
+  const { fv, lv } = call.transaction
+  const usage = building.reduce((sum, txn) => sum + Fees.usage(txn), wholeUsage)
+  const surplus = pool.feeCredit + Fees.surplus(Fees.paid(building), usage, pool.parameters.minTxnFee)
+  const txn: Draft = { type: '', snd: ByteKey.bytes(appAddress(call.appId)) }
+  if (surplus < 0n) txn.fee = Fees.inMicroAlgos(-surplus)
+  if (fv !== undefined) txn.fv = fv
+  if (lv !== undefined) txn.lv = lv
+  building.push(txn)
+}
+
+function expectRoom({ group: { pool } }: Call, count: number): void {
+  if (count <= maxGroupSize && count <= pool.innersLeft) return
+  throw new EvaluationError(`too many inner transactions ${count} with ${pool.innersLeft} left`)
+}
+
+/**
+ * Submits the inner group to the host.
+ *
+ * @throws EvaluationError
+ */
+export function submit(call: Call): void {
+  const { building: transactions, group: outer } = call
+  const { pool } = outer
+  if (transactions === undefined) throw new EvaluationError('itxn_submit without itxn_begin')
+  expectRoom(call, transactions.length)
+  const origin = { call, firstIndex: call.delta.inners.length }
+  if (transactions.length > 1) assignGroup(origin, transactions)
+  for (const txn of transactions) {
+    expectAuthorized(call, txn)
+    const problem = pool.ledger.innerProblem(txn)
+    if (problem !== undefined) throw new EvaluationError(problem)
+    const calledVersion = txn.type === 'appl' ? expectCallable(call, txn) : undefined
+    if (call.version >= sharedResourcesVersion) expectPairs(call, txn, calledVersion)
+  }
+  payFees(call, transactions)
+  pool.innersLeft -= transactions.length
+  call.building = undefined
+  perform(call, new CallGroup({ transactions, ledger: pool.ledger, feeUsage: 0n }, origin))
+}
+
+function perform(call: Call, group: CallGroup): void {
+  const { ledger, pool } = group
+  const { observer } = pool
+  call.submitted = group
+  observer?.beforeInnerGroup?.(group)
+  for (const [index, txn] of group.transactions.entries()) {
+    const effects: Effects = {}
+    observer?.beforeInnerTransaction?.(group, index)
+    call.delta.inners.push({ txn, effects })
+    try {
+      ledger.applyInner(group, index, effects)
+    } catch (error) {
+      observer?.afterInnerTransaction?.(group, index, effects, error)
+      observer?.afterInnerGroup?.(group, error)
+      if (!(error instanceof LatchkeyError)) throw error
+      throw new EvaluationError(`inner tx ${index} failed: ${error.message}`)
+    }
+    group.record(index, effects)
+    observer?.afterInnerTransaction?.(group, index, effects, undefined)
+  }
+  observer?.afterInnerGroup?.(group, undefined)
+}
+
+/** The ids that make up the group id are those of the transactions without it. */
+function assignGroup(origin: Origin, transactions: readonly Draft[]): void {
+  const writer = new Msgpack.Writer().mapHeader(1).str('txlist').arrayHeader(transactions.length)
+  for (const [index, txn] of transactions.entries()) writer.bin(innerId(origin, index, txn))
+  const grp = Hash.hash(Hash.domains.group, writer.bytes())
+  for (const txn of transactions) txn.grp = grp
+}
+
+function expectAuthorized({ appId, group }: Call, { snd }: Txn): void {
+  const sender = ByteKey.of(snd)
+  const own = appAddress(appId)
+  if ((group.ledger.account(sender).authorizer ?? sender) === own) return
+  throw new EvaluationError(
+    `app ${appId} (addr ${Address.encode(ByteKey.bytes(own))}) unauthorized ${Address.encode(snd)}`,
+  )
+}
+
+/** Checks an inner application call. Returns the version of its program. */
+function expectCallable(call: Call, { apid, apan, apap, apsu }: Txn): bigint {
+  let [approval, clear] = [apap ?? new Uint8Array(), apsu ?? new Uint8Array()]
+  if (apid !== undefined) {
+    expectNoRecursion(call, apid)
+    const application = call.group.ledger.application(apid)
+    if (application === undefined) throw new EvaluationError(`app ${apid} does not exist`)
+    approval = application.approvalProgram
+    clear = application.clearStateProgram
+  } else expectNoRecursion(call, 0n)
+  const version = versionOf(apan === clearState ? clear : approval)
+  expectVersion(version)
+  // An account could not leave an application whose clear state program cannot be called.
+  if (apan === optIn) expectVersion(versionOf(clear))
+  return version
+}
+
+function expectVersion(version: bigint): void {
+  if (version >= BigInt(minInnerVersion)) return
+  throw new EvaluationError(`inner app call with version v${version} < v${minInnerVersion}`)
+}
+
+function expectNoRecursion(call: Call, appId: bigint): void {
+  if (appId === call.appId) throw new EvaluationError('attempt to self-call')
+  let depth = 0
+  for (let caller = call.group.parent; caller !== undefined; caller = caller.group.parent) {
+    if (caller.appId === appId) throw new EvaluationError(`attempt to re-enter ${appId}`)
+    depth++
+  }
+  if (depth >= maxCallDepth) throw new EvaluationError(`appl depth (${depth}) exceeded`)
+}
+
+/**
+ * Checks that an inner transaction uses no holding or local state that the calling program could not use. Programs before
+ * shared resources can use all pairs of what their transaction names.
+ */
+function expectPairs(call: Call, txn: Txn, calledVersion: bigint | undefined): void {
+  const own = ByteKey.of(txn.snd)
+  const expectHolding = (name: string, address: Uint8Array | ByteKey.ByteKey | undefined, assetId: bigint): void => {
+    if (address === undefined) return
+    const key = typeof address === 'string' ? address : ByteKey.of(address)
+    if (Availability.isHoldingAvailable(call, key, assetId)) return
+    throw new EvaluationError(
+      `${name}unavailable Holding ${assetId}+${Address.encode(ByteKey.bytes(key))} would be accessible`,
+    )
+  }
+  if (txn.type === 'axfer' && txn.xaid !== undefined) {
+    expectHolding('axfer Sender: ', txn.snd, txn.xaid)
+    expectHolding('axfer AssetReceiver: ', txn.arcv, txn.xaid)
+    expectHolding('axfer AssetSender: ', txn.asnd, txn.xaid)
+    expectHolding('axfer AssetCloseTo: ', txn.aclose, txn.xaid)
+  }
+  if (txn.type === 'afrz') expectHolding('afrz FreezeAccount: ', txn.fadd, txn.faid ?? 0n)
+  if (calledVersion === undefined || calledVersion >= BigInt(sharedResourcesVersion)) return
+  const apps = txn.apid === undefined ? (txn.apfa ?? []) : [txn.apid, ...(txn.apfa ?? [])]
+  const addresses = [own, ...(txn.apat ?? []).map(ByteKey.of)]
+  if (calledVersion >= 7n) addresses.push(...apps.map(appAddress))
+  else if (txn.apid !== undefined) addresses.push(appAddress(txn.apid))
+  for (const address of addresses) {
+    for (const assetId of txn.apas ?? []) expectHolding('', address, assetId)
+    for (const appId of apps) {
+      if (Availability.isLocalAvailable(call, address, appId)) continue
+      throw new EvaluationError(
+        `unavailable Local State ${appId}+${Address.encode(ByteKey.bytes(address))} would be accessible`,
+      )
+    }
+  }
+}
+
+function payFees({ group: { pool } }: Call, transactions: readonly Txn[]): void {
+  const usage = transactions.reduce((sum, txn) => sum + Fees.usage(txn), 0n)
+  const paid = Fees.paid(transactions)
+  const surplus = pool.feeCredit + Fees.surplus(paid, usage, pool.parameters.minTxnFee)
+  if (surplus < 0n) {
+    const missing = Fees.format(Fees.inMicroAlgos(-surplus))
+    throw new EvaluationError(`group fee ${Fees.format(paid)} too small (needs ${missing} more)`)
+  }
+  pool.feeCredit = surplus
+}

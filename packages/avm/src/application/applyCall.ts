@@ -1,0 +1,226 @@
+/** Application calls from their start to their end. */
+import { Address, type Transaction } from '@latchkey/algorand'
+import * as Varint from '../encoding/Varint.js'
+import { checkProgram } from '../evaluator/checkProgram.js'
+import { EvaluationError } from '../evaluator/EvaluationError.js'
+import type { Application, StateSchema } from './ApplicationLedger.js'
+import { extraProgramBytes } from './BoxAccess.js'
+import * as ByteKey from './ByteKey.js'
+import { Call } from './Call.js'
+import type { CallGroup } from './CallGroup.js'
+import * as Effects from './Effects.js'
+import { callBudget } from './limits.js'
+
+type Txn = Transaction.Transaction
+
+const noOp = 0n
+const optIn = 1n
+const closeOut = 2n
+const clearState = 3n
+const update = 4n
+const deletion = 5n
+
+const noBytes = new Uint8Array()
+/** Updates cannot lower versions from this one on. */
+const downgradeVersion = 4n
+
+/**
+ * Performs an application call after its fee and rekeying.
+ *
+ * @throws EvaluationError
+ */
+export function applyCall(group: CallGroup, index: number, effects: Effects.Effects): void {
+  const { ledger } = group
+  const txn = group.transactions[index]!
+  const { apan: onCompletion = noOp, aprv: rejectVersion = 0n } = txn
+  const sender = ByteKey.of(txn.snd)
+  const appId = txn.apid ?? create(group, txn, effects)
+  const application = ledger.application(appId)
+  if (application === undefined) {
+    if (onCompletion !== clearState) {
+      throw new EvaluationError(`only ClearState is supported for an application (${appId}) that does not exist`)
+    }
+  } else {
+    if (rejectVersion > 0n && application.version >= rejectVersion) {
+      throw new EvaluationError(`app version (${application.version}) >= reject version (${rejectVersion})`)
+    }
+    if (txn.apid === undefined) checkPrograms(group, txn)
+    else if (onCompletion === update) checkUpdate(group, txn, application)
+  }
+  group.pool.boxes.open(ledger)
+  if (onCompletion === clearState) {
+    clear(group, index, appId, application, effects)
+    return
+  }
+  if (onCompletion === optIn) allocate(group, sender, appId, application!)
+  approve(new Call(group, index, appId, application!, 'approval'), effects)
+  if (onCompletion === closeOut) close(group, sender, appId)
+  else if (onCompletion === update) change(group, txn, appId, sender)
+  else if (onCompletion === deletion) ledger.setApplication(appId, undefined)
+}
+
+function create({ ledger, pool }: CallGroup, txn: Txn, effects: Effects.Effects): bigint {
+  const { apap = noBytes, apsu = noBytes, apgs, apls, apep = 0 } = txn
+  const appId = ledger.transactionCount() + 1n
+  effects.createdAppId = appId
+  ledger.setApplication(appId, {
+    creator: ByteKey.of(txn.snd),
+    approvalProgram: apap,
+    clearStateProgram: apsu,
+    globalSchema: schemaOf(apgs),
+    localSchema: schemaOf(apls),
+    extraPages: apep,
+    version: 0n,
+    sizeSponsor: undefined,
+    allowsForeignBoxReads: false,
+    allowsFamilyBoxAccess: false,
+  })
+  pool.resources.createdApps.add(appId)
+  pool.boxes.nameCreated(appId, txn)
+  pool.boxes.writeProgram(appId, extraProgramBytes(apap, apsu), 'creating')
+  return appId
+}
+
+/** The numbers are small: well-formed transactions have at most 64 values. */
+function schemaOf(schema: Txn['apgs']): StateSchema {
+  return { integers: Number(schema?.nui ?? 0n), byteStrings: Number(schema?.nbs ?? 0n) }
+}
+
+function checkPrograms(group: CallGroup, { apap = noBytes, apsu = noBytes }: Txn): void {
+  const options = {
+    mode: 'application' as const,
+    group: group.transactions,
+    parameters: group.pool.parameters,
+    maxCost: callBudget,
+  }
+  const approval = checkProgram(apap, options)
+  if (approval !== undefined) throw new EvaluationError(`check failed on ApprovalProgram: ${approval}`)
+  const clearState = checkProgram(apsu, options)
+  if (clearState !== undefined) throw new EvaluationError(`check failed on ClearStateProgram: ${clearState}`)
+}
+
+function checkUpdate(group: CallGroup, txn: Txn, application: Application): void {
+  const { apap = noBytes, apsu = noBytes } = txn
+  expectNoDowngrade('approval', apap, application.approvalProgram)
+  expectNoDowngrade('clearstate', apsu, application.clearStateProgram)
+  checkPrograms(group, txn)
+}
+
+function expectNoDowngrade(name: string, program: Uint8Array, before: Uint8Array): void {
+  const [next, last] = [versionOf(program), versionOf(before)]
+  if (last < downgradeVersion || next >= last) return
+  throw new EvaluationError(`${name} program version downgrade: ${next} < ${last}`)
+}
+
+/** The version of a program. 0 if it has none. */
+export function versionOf(program: Uint8Array): bigint {
+  return Varint.decode(program, 0)?.value ?? 0n
+}
+
+function allocate({ ledger }: CallGroup, sender: ByteKey.ByteKey, appId: bigint, { localSchema }: Application): void {
+  if (ledger.localSchema(sender, appId) !== undefined) {
+    throw new EvaluationError(`account ${addressOf(sender)} has already opted in to app ${appId}`)
+  }
+  ledger.setLocalSchema(sender, appId, localSchema)
+}
+
+function approve(call: Call, effects: Effects.Effects): void {
+  effects.delta = call.delta
+  let isAccepted = false
+  try {
+    isAccepted = call.run()
+  } finally {
+    if (!isAccepted) {
+      call.delta.globals.clear()
+      call.delta.locals.clear()
+      call.delta.sharedAccounts.length = 0
+    }
+    if (Effects.isEmpty(call.delta)) delete effects.delta
+    call.group.scratches[call.index] = call.machine.scratch
+  }
+  if (!isAccepted) throw new EvaluationError('transaction rejected by ApprovalProgram')
+}
+
+/** A clear state program cannot prevent that the local state is dropped. If it fails, only its own changes are undone. */
+function clear(
+  group: CallGroup,
+  index: number,
+  appId: bigint,
+  application: Application | undefined,
+  effects: Effects.Effects,
+): void {
+  const { ledger, pool } = group
+  const sender = ByteKey.of(group.transactions[index]!.snd)
+  if (ledger.localSchema(sender, appId) === undefined) {
+    throw new EvaluationError(`cannot clear state: ${addressOf(sender)} is not currently opted in to app ${appId}`)
+  }
+  if (application !== undefined) {
+    const { remaining } = pool.budget
+    if (remaining < callBudget) {
+      throw new EvaluationError(`attempted ClearState execution with low OpcodeBudget ${remaining}`)
+    }
+    const mark = ledger.mark()
+    const call = new Call(group, index, appId, application, 'clearState')
+    if (isAcceptedByClear(call)) {
+      if (!Effects.isEmpty(call.delta)) effects.delta = call.delta
+    } else ledger.rollback(mark)
+    group.scratches[index] = call.machine.scratch
+  }
+  ledger.setLocalSchema(sender, appId, undefined)
+}
+
+function isAcceptedByClear(call: Call): boolean {
+  try {
+    return call.run()
+  } catch (error) {
+    if (error instanceof EvaluationError && error.call === call) return false
+    throw error
+  }
+}
+
+function close({ ledger }: CallGroup, sender: ByteKey.ByteKey, appId: bigint): void {
+  if (ledger.localSchema(sender, appId) === undefined) {
+    const where = ledger.account(sender).appsOptedIn === 0 ? `any app, and in particular ${appId}` : `app ${appId}`
+    throw new EvaluationError(`account ${addressOf(sender)} is not opted in to ${where}`)
+  }
+  ledger.setLocalSchema(sender, appId, undefined)
+}
+
+/** Replaces the programs, and the sizes if the transaction has some. */
+function change({ ledger, pool }: CallGroup, txn: Txn, appId: bigint, sender: ByteKey.ByteKey): void {
+  const { apap = noBytes, apsu = noBytes, apgs, apep } = txn
+  const before = ledger.application(appId)
+  if (before === undefined) return
+  pool.boxes.writeProgram(appId, extraProgramBytes(apap, apsu), 'updating')
+  const isResized = apgs !== undefined || apep !== undefined
+  if (isResized) expectGlobalsFit(ledger.globalCounts(appId), schemaOf(apgs))
+  ledger.setApplication(appId, {
+    ...before,
+    approvalProgram: apap,
+    clearStateProgram: apsu,
+    version: before.version + 1n,
+    globalSchema: isResized ? schemaOf(apgs) : before.globalSchema,
+    extraPages: isResized ? (apep ?? 0) : before.extraPages,
+    sizeSponsor: isResized ? (sender === before.creator ? undefined : sender) : before.sizeSponsor,
+  })
+}
+
+function expectGlobalsFit(counts: StateSchema, schema: StateSchema): void {
+  const problem = schemaProblem(counts, schema)
+  if (problem !== undefined) throw new EvaluationError(`unable to change global schema: ${problem}`)
+}
+
+/** Returns why values do not fit a schema, or undefined. */
+export function schemaProblem(counts: StateSchema, schema: StateSchema): string | undefined {
+  if (counts.integers > schema.integers) {
+    return `store integer count ${counts.integers} exceeds schema integer count ${schema.integers}`
+  }
+  if (counts.byteStrings > schema.byteStrings) {
+    return `store bytes count ${counts.byteStrings} exceeds schema bytes count ${schema.byteStrings}`
+  }
+  return undefined
+}
+
+function addressOf(key: ByteKey.ByteKey): string {
+  return Address.encode(ByteKey.bytes(key))
+}

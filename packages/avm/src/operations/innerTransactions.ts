@@ -1,0 +1,89 @@
+/** Operations that make transactions, and read those that were made. */
+import * as Inner from '../application/Inner.js'
+import { EvaluationError } from '../evaluator/EvaluationError.js'
+import type { Machine } from '../evaluator/Machine.js'
+import type { Value } from '../evaluator/Value.js'
+import * as Fields from '../opcodes/Fields.js'
+import { callOf, type Operations } from './Operation.js'
+import * as TransactionFields from './TransactionFields.js'
+
+/** The first version whose inner transactions have ids. */
+const innerIdVersion = 6
+
+/** Inner transactions. */
+export const innerTransactions: Operations = {
+  itxn_begin: (machine) => Inner.begin(callOf(machine)),
+  itxn_next: (machine) => Inner.next(callOf(machine)),
+  itxn_field: (machine) => {
+    const call = callOf(machine)
+    const byte = machine.immediate(1)
+    const field = Fields.withByte('txn', byte)
+    if (call.building === undefined) throw new EvaluationError('itxn_field without itxn_begin')
+    if (field?.setVersion === undefined || field.setVersion > machine.version) {
+      throw new EvaluationError(`invalid itxn_field ${field?.name ?? `TxnField(${byte})`}`)
+    }
+    Inner.setField(call, field.name, machine.stack.at(-1)!)
+    machine.replace(1)
+  },
+  itxn_submit: (machine) => Inner.submit(callOf(machine)),
+  itxn: (machine) => {
+    machine.stack.push(scalar(machine, undefined, machine.immediate(1)))
+  },
+  itxna: (machine) => {
+    machine.stack.push(element(machine, undefined, machine.immediate(1), BigInt(machine.immediate(2))))
+  },
+  itxnas: (machine) => {
+    machine.replace(1, element(machine, undefined, machine.immediate(1), machine.stack.at(-1) as bigint))
+  },
+  gitxn: (machine) => {
+    machine.stack.push(scalar(machine, machine.immediate(1), machine.immediate(2)))
+  },
+  gitxna: (machine) => {
+    const index = BigInt(machine.immediate(3))
+    machine.stack.push(element(machine, machine.immediate(1), machine.immediate(2), index))
+  },
+  gitxnas: (machine) => {
+    const index = machine.stack.at(-1) as bigint
+    machine.replace(1, element(machine, machine.immediate(1), machine.immediate(2), index))
+  },
+}
+
+function scalar(machine: Machine, index: number | undefined, byte: number): Value {
+  const field = fieldOf(machine, byte)
+  const source = sourceOf(machine, index)
+  if (field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
+  expectKnown(machine, field)
+  return TransactionFields.scalar(source, field)
+}
+
+function element(machine: Machine, index: number | undefined, byte: number, position: bigint): Value {
+  const field = fieldOf(machine, byte)
+  if (!field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
+  return TransactionFields.element(sourceOf(machine, index), field, position)
+}
+
+function fieldOf({ version }: Machine, byte: number): Fields.Field {
+  const field = Fields.withByte('txn', byte)
+  if (field !== undefined && field.version <= version) return field
+  throw new EvaluationError(`invalid txn field ${field?.name ?? `TxnField(${byte})`}`)
+}
+
+/** A transaction of the group that was submitted last. Without an index, its last one. */
+function sourceOf(machine: Machine, index: number | undefined): TransactionFields.Source {
+  const group = callOf(machine).submitted
+  const length = group?.transactions.length ?? 0
+  const place = index ?? Math.max(0, length - 1)
+  if (group === undefined || place >= length) throw new EvaluationError(`txn index ${place}, len(group) is ${length}`)
+  return {
+    machine,
+    transaction: group.transactions[place]!,
+    effects: group.effects[place],
+    index: place,
+    id: () => group.transactionId(place),
+  }
+}
+
+function expectKnown({ version }: Machine, { name }: Fields.Field): void {
+  if (version >= innerIdVersion || (name !== 'TxID' && name !== 'GroupIndex')) return
+  throw new EvaluationError(`illegal field for inner transaction ${name}`)
+}
