@@ -1,8 +1,8 @@
 // `npm run test:times`: prints the 30 test processes and the 30 files that took the most CPU time in the last full run
-// of each tier.
+// of each tier. `-- --save` writes these times to the expected times, which decide the order of the next runs.
 import { nameOf } from './testing/Outcome.mjs'
 import { tiers } from './testing/tiers.mjs'
-import { readTimes } from './testing/times.mjs'
+import { readTimes, saveExpectedTimes } from './testing/times.mjs'
 
 const seconds = (ms) => (ms / 1000).toFixed(1).padStart(8)
 
@@ -23,3 +23,5 @@ for (const tier of Object.keys(tiers)) {
     console.log(` ${seconds(cpuMs)} ${seconds(ms)}  ${nameOf(file)}`)
   }
 }
+
+if (process.argv.includes('--save')) saveExpectedTimes(['node', 'system'])

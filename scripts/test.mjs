@@ -13,7 +13,7 @@ import { testFiles } from './testing/files.mjs'
 import { countsLine, failureLines, filesOf, nameOf, skipLines } from './testing/Outcome.mjs'
 import { runModules } from './testing/runModules.mjs'
 import { withSources } from './testing/sources.mjs'
-import { modulesOf, needsBrowser, single, tiers, usualConcurrency } from './testing/tiers.mjs'
+import { modulesOf, needsBrowser, single, tiers, usualConcurrency, usualLoad } from './testing/tiers.mjs'
 import { saveTimes } from './testing/times.mjs'
 
 setUp()
@@ -41,7 +41,7 @@ async function run() {
   const lacks = (path) => neededBy(path).filter((program) => missing.has(program))
   const tests = found.filter((path) => lacks(path).length === 0)
   const options = {
-    concurrency: Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? usualConcurrency),
+    ...amountAtOnce(process.env.LATCHKEY_TEST_CONCURRENCY),
     environment: { ...(isNarrowed ? {} : { ...tier.environment, ...given(tier.environment) }), ...environment },
     onEnd: (result) => printModule(filesOf(result), result),
   }
@@ -120,6 +120,11 @@ async function runAgain(files, options) {
     files: files.map((file) => repeatOf(file) ?? file),
     repeated: failed.filter((file) => repeatOf(file).failures.length === 0),
   }
+}
+
+/** Returns how many processes run at once: a given number, or as many as keep the cores busy. */
+function amountAtOnce(given) {
+  return given === undefined ? { concurrency: usualConcurrency, load: usualLoad } : { concurrency: Number(given) }
 }
 
 /** Returns the variables of an environment that are also set in the environment of this process. */

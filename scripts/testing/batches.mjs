@@ -7,7 +7,7 @@ import { root } from '../packages.mjs'
 
 /**
  * Writes a module that runs these files one after the other, each as a suite, so the hooks of one file do not run for
- * another.
+ * another. `latchkeyBatchEnd` lists work for the end of the process.
  * @returns the path of the module
  */
 export function writeBatch(name, files) {
@@ -18,13 +18,24 @@ export function writeBatch(name, files) {
     return `await describe(${JSON.stringify(file)}, async () => { await import(${url}) })\n`
   })
   const path = join(folder, `${name}.test.mjs`)
-  writeFileSync(path, `import { describe } from 'node:test'\n${suites.join('')}`)
+  const ends = 'globalThis.latchkeyBatchEnd = []\n'
+  const end = 'for (const work of globalThis.latchkeyBatchEnd) await work()\n'
+  writeFileSync(path, `import { describe } from 'node:test'\n${ends}${suites.join('')}${end}`)
   return path
 }
 
-/** Deals files round-robin, so the slow tests of one folder do not share a batch. */
-export function deal(files, count) {
-  const hands = Array.from({ length: count }, () => [])
-  for (const [index, file] of files.entries()) hands[index % count].push(file)
-  return hands.filter((hand) => hand.length > 0)
+/**
+ * Cuts a list of files into parts of about equal cost. Neighbours stay together, because files of one folder load the
+ * same modules.
+ */
+export function cut(files, count, costOf) {
+  const parts = Array.from({ length: count }, () => [])
+  const total = files.reduce((sum, file) => sum + costOf(file), 0)
+  let before = 0
+  for (const file of files) {
+    const middle = before + costOf(file) / 2
+    parts[Math.min(count - 1, Math.floor((middle / total) * count))].push(file)
+    before += costOf(file)
+  }
+  return parts.filter((part) => part.length > 0)
 }

@@ -14,11 +14,13 @@ const maxOutput = 64 * 1024
 const moduleLimitMs = 30 * 60_000
 
 /**
- * @param modules `{ name, path, files }`: the module at `path` runs these test files
+ * @param modules `{ name, path, files, expectedWallMs, expectedCpuMs }`: the module at `path` runs these test files
+ * @param concurrency the most processes at once
+ * @param load the cores that the running modules are expected to use before no other one is started
  * @param onEnd called with each result when its process has exited
  * @returns the results, in the order in which the processes exited
  */
-export async function runModules(modules, { concurrency, environment, onEnd }) {
+export async function runModules(modules, { concurrency, load = Number.POSITIVE_INFINITY, environment, onEnd }) {
   const running = new Set()
   const stop = (signal) => {
     for (const child of running) signalGroup(child.pid, 'SIGKILL')
@@ -28,24 +30,33 @@ export async function runModules(modules, { concurrency, environment, onEnd }) {
   mkdirSync(tmpdir(), { recursive: true })
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-reports-'))
   const queue = [...modules]
+  const started = new Map()
   const results = []
-  const work = async () => {
-    for (;;) {
-      const next = queue.shift()
-      if (next === undefined) return
-      const result = await runModule(next, { directory, environment, running })
-      results.push(result)
-      onEnd(result)
-    }
+  const usedCores = () => [...started.keys()].reduce((total, module) => total + coresOf(module), 0)
+  const work = async (module) => {
+    const result = await runModule(module, { directory, environment, running })
+    results.push(result)
+    started.delete(module)
+    onEnd(result)
   }
   try {
-    await Promise.all(Array.from({ length: concurrency }, work))
+    for (;;) {
+      while (queue.length > 0 && started.size < concurrency && usedCores() < load) {
+        const module = queue.shift()
+        started.set(module, work(module))
+      }
+      if (started.size === 0) break
+      await Promise.race(started.values())
+    }
   } finally {
     rmSync(directory, { recursive: true, force: true })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, stop)
   }
   return results
 }
+
+/** Returns how many cores a module is expected to keep busy. */
+const coresOf = ({ expectedWallMs = 1, expectedCpuMs = 1 }) => expectedCpuMs / expectedWallMs
 
 async function runModule(module, { directory, environment, running }) {
   const reportFile = join(directory, `${module.name.replaceAll(/[^\w.-]/g, '_')}.jsonl`)

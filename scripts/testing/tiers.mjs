@@ -2,7 +2,8 @@
 import { availableParallelism } from 'node:os'
 import { join, sep } from 'node:path'
 import { root } from '../packages.mjs'
-import { deal, writeBatch } from './batches.mjs'
+import { cut, writeBatch } from './batches.mjs'
+import { expectedTimes } from './times.mjs'
 
 /** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
 const foreign =
@@ -44,51 +45,65 @@ export const tiers = {
   },
 }
 
-/** Most tests spend more than half of their time waiting for a process, a timer or a disk. */
-export const usualConcurrency = availableParallelism() + 2
+/**
+ * The most processes that run at once. Most tests spend more than half of their time waiting for a process, a timer or
+ * a disk; `runModules` starts fewer of those that do not.
+ */
+export const usualConcurrency = availableParallelism() + 4
+
+/** The part of the cores that the expected CPU times of the running processes may fill before another one starts. */
+export const usualLoad = availableParallelism() * 0.9
 
 /** Returns a module that runs one file. */
 export const single = (file) => ({ name: posix(file), path: join(root, file), files: [file] })
 
-/** Files that get their own process and start first, because most of them wait. The longest come first. */
-const alone = [
-  /faults\/(faults|plants)|scripts\/machines|publish\/outside|docs\/blocks|terminal-escapes|own-sellers/,
-  /process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|publish\/|handle-limit|hostile-tokens|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|faults\/|browser\/|soak/,
+/** Folders whose tests can share processes, with the expected time of one process if it is not the usual one. */
+const groups = [
+  { name: 'process', has: (path) => /^test\/dist\/process\//.test(path) },
+  { name: 'daemon', has: (path) => /^test\/dist\/(kmd|parity|interop|audit|agents)\//.test(path) },
+  { name: 'packages', has: (path) => /^packages\//.test(path) },
+  { name: 'x402', has: (path) => /^test\/dist\/x402\//.test(path) },
+  { name: 'ledger', has: (path) => /^test\/dist\/(devnet|stores|mcp)\//.test(path) },
+  { name: 'browser', has: (path) => /^test\/dist\/browser\//.test(path), batchMs: 150_000 },
+  { name: 'servers', has: (path) => /^test\/dist\/(redis|operating|prometheus)\//.test(path) },
+  { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path) },
+  { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path) },
 ]
 
-/** Folders whose tests can share processes, with the number of processes. The longest come first. */
-const groups = [
-  { name: 'process', has: (path) => /^test\/dist\/process\//.test(path), count: 8 },
-  { name: 'daemon', has: (path) => /^test\/dist\/(kmd|parity|interop|audit|agents)\//.test(path), count: 3 },
-  { name: 'packages', has: (path) => /^packages\//.test(path) && !slow.test(path), count: 8 },
-  { name: 'x402', has: (path) => /^test\/dist\/x402\//.test(path), count: 6 },
-  { name: 'ledger', has: (path) => /^test\/dist\/(devnet|stores|mcp)\//.test(path), count: 3 },
-  { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path), count: 3 },
-  { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path), count: 1 },
-]
+/** The expected time of a process: long compared with its start, short compared with the whole run. */
+const usualBatchMs = 60_000
+
+/** Whether a file gets its own process: among others, it would make theirs much longer than usual. */
+const isLong = (wallMs, { batchMs = usualBatchMs }) => wallMs > batchMs * 0.4
 
 /**
- * Returns the modules that run these files of a tier. The longest come first, so none is left running at the end. Each
- * tier has its own batches, so two tiers can run at once.
+ * Returns the modules that run these files of a tier, each with its expected times. The longest come first, so none is
+ * left running at the end. Each tier has its own batches, so two tiers can run at once.
  */
 export function modulesOf(files, tierName) {
+  const timesOf = expectedTimes(tierName)
+  const wallOf = (file) => timesOf(file).wallMs
   const singles = []
   const shared = new Map(groups.map((group) => [group, []]))
   for (const file of files) {
-    const path = posix(file)
-    const group = alone.some((pattern) => pattern.test(path)) ? undefined : groups.find(({ has }) => has(path))
-    if (group === undefined) singles.push(file)
+    const group = groups.find(({ has }) => has(posix(file)))
+    if (group === undefined || isLong(wallOf(file), group)) singles.push(single(file))
     else shared.get(group).push(file)
   }
-  const batches = [...shared].flatMap(([{ name, count }, members]) =>
-    deal(members, count).map((batch, index) => ({
+  const batches = [...shared].flatMap(([{ name, batchMs = usualBatchMs }, members]) =>
+    cut(members, Math.ceil(sum(members, wallOf) / batchMs), wallOf).map((batch, index) => ({
       name: `${name}-${index + 1}`,
       path: writeBatch(`${tierName}-${name}-${index + 1}`, batch),
       files: batch,
     })),
   )
-  const first = alone.flatMap((pattern) =>
-    singles.filter((file) => alone.find((one) => one.test(posix(file))) === pattern),
-  )
-  return [...first.map(single), ...batches, ...singles.filter((file) => !first.includes(file)).map(single)]
+  return [...singles, ...batches]
+    .map((module) => ({
+      ...module,
+      expectedWallMs: sum(module.files, wallOf),
+      expectedCpuMs: sum(module.files, (file) => timesOf(file).cpuMs),
+    }))
+    .toSorted((a, b) => b.expectedWallMs - a.expectedWallMs)
 }
+
+const sum = (values, numberOf) => values.reduce((total, value) => total + numberOf(value), 0)

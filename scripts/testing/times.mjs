@@ -1,8 +1,15 @@
-// Keeps the run times of test files: each full run saves them, and `npm run test:times` prints them.
+// Keeps the run times of test files: each full run saves them, and `npm run test:times` prints them. The repository
+// contains expected times, so the first run in a clone starts the longest tests first.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheDirectory } from '../cache.mjs'
-import { filesOf } from './Outcome.mjs'
+import { root } from '../packages.mjs'
+import { filesOf, nameOf } from './Outcome.mjs'
+
+const expectedFile = join(root, 'scripts', 'testing', 'expected-times.json')
+
+/** The wall and CPU time of a file that the expected times do not list: most files take less than a second. */
+const short = [0.4, 0.2]
 
 const pathOf = (tier) => join(cacheDirectory('latchkey-test-times'), `${tier}.json`)
 
@@ -25,3 +32,31 @@ export function readTimes(tier) {
     return []
   }
 }
+
+/**
+ * Returns a function from a file of a tier to its expected wall and CPU time, recorded on two cores next to other tests.
+ */
+export function expectedTimes(tier) {
+  const known = JSON.parse(readFileSync(expectedFile, 'utf8'))
+  return (file) => {
+    const [wallSeconds, cpuSeconds] = known[tier]?.[nameOf(file)] ?? known.node[nameOf(file)] ?? short
+    return { wallMs: wallSeconds * 1000, cpuMs: cpuSeconds * 1000 }
+  }
+}
+
+/** Writes the times of the last full runs as the expected times, without the short ones. */
+export function saveExpectedTimes(tierNames) {
+  const known = JSON.parse(readFileSync(expectedFile, 'utf8'))
+  for (const tier of tierNames) {
+    const files = readTimes(tier).flatMap((row) => row.files)
+    if (files.length === 0) continue
+    const long = files.filter(({ ms }) => ms >= 1000).toSorted((a, b) => (a.file < b.file ? -1 : 1))
+    known[tier] = Object.fromEntries(long.map(({ file, ms, cpuMs }) => [nameOf(file), [tenths(ms), tenths(cpuMs)]]))
+  }
+  writeFileSync(
+    expectedFile,
+    `${JSON.stringify(known, undefined, 2).replaceAll(/\[\s+(\S+)\s+(\S+)\s+\]/g, '[$1 $2]')}\n`,
+  )
+}
+
+const tenths = (ms) => Math.round(ms / 100) / 10

@@ -1,8 +1,8 @@
 /** Starts a real Chromium for the tests of a file. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { after } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { atEndOfProcess } from '../support/batch.test.helper.js'
 
 export type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 
@@ -25,11 +25,11 @@ const args = [
 
 /** Shared, because starting the browser takes longer than most tests. */
 let shared: Promise<Browser> | undefined
-after(async () => (await shared)?.close())
+atEndOfProcess(async () => (await shared)?.close())
 
 /**
- * Starts Chromium once per file. Browser contexts share nothing, and those of a test are closed at its end. Tests run
- * one after the other.
+ * Starts Chromium once per process. Browser contexts share nothing, and those of a test are closed at its end. Tests
+ * run one after the other.
  */
 export async function launch(t: Scope): Promise<Browser> {
   shared ??= start()

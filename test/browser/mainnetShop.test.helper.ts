@@ -7,6 +7,7 @@ import { Network } from '@latchkey/algorand'
 import { paymentGate } from '@latchkey/x402/node'
 import { Chain, type FacilitatorClient, Gate } from '@latchkey/x402/server'
 import algosdk from 'algosdk'
+import { atEndOfProcess } from '../support/batch.test.helper.js'
 import { listen } from '../x402/support/shops.test.helper.js'
 import { launch } from './chromium.test.helper.js'
 import { type Visit, visit } from './paywall.test.helper.js'
@@ -55,7 +56,7 @@ const routes = { 'GET /weather': { accepts, description: 'The weather, now' } }
 const paywall = { kmd: { url: 'http://127.0.0.1:4002', token: 'example-daemon-token' } }
 const gate = await Gate.open({ routes, chains: chain, facilitators: facilitator, paywall })
 const shop = await listen(paymentGate(gate, (_, response) => response.end('sunny')))
-after(shop.close)
+atEndOfProcess(shop.close)
 
 /** Opens the page. `before` runs first and may answer for other hosts; by default none is reachable. */
 export async function openShop(before: (page: Visit['page']) => Promise<void> = async () => {}): Promise<Visit> {

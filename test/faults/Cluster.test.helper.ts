@@ -163,7 +163,7 @@ export const urlOf = ({ host }: Service): string => `http://${host.address}:${po
 
 const commandOf = (module: string): string[] => {
   const file = fileURLToPath(new URL(`./${module}-process.test.helper.js`, import.meta.url))
-  return [process.execPath, '--enable-source-maps', file]
+  return [process.execPath, file]
 }
 
 function openService(scope: Scope, name: string, options: ConstructorParameters<typeof Service>[1]): Service {

@@ -20,7 +20,7 @@ export async function runInNamespaces(
   const kept = process.env['LATCHKEY_FAULTS_LOG']
   const directory = mkdtempSync(join(kept ?? tmpdir(), 'latchkey-faults-'))
   const file = fileURLToPath(new URL(`./${module}-process.test.helper.js`, import.meta.url))
-  const child = spawn('unshare', [...flags, process.execPath, '--enable-source-maps', file], {
+  const child = spawn('unshare', [...flags, process.execPath, file], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env, FAULTS_DIRECTORY: directory },
   })

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { latchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { type Kmd, start, suiteScope } from './commands.test.helper.js'
 
 suite('latchkey contact', { timeout: 600_000 }, () => {
@@ -16,7 +16,7 @@ suite('latchkey contact', { timeout: 600_000 }, () => {
     kmd = await start(scope)
   })
 
-  const run = (...args: string[]): Promise<Outcome> => latchkey(['contact', ...args], { dataDir: kmd.dataDir })
+  const run = (...args: string[]): Promise<Outcome> => hostedLatchkey(['contact', ...args], { dataDir: kmd.dataDir })
 
   function failed({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
     assert.deepEqual([code, stdout], [expected, ''], stderr)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { startDevnet } from '../support/devnet.test.helper.js'
-import { latchkey, type Outcome, type RunOptions } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, latchkey, type Outcome, type RunOptions } from '../support/latchkey.test.helper.js'
 import { type Kmd, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 suite('latchkey key', { timeout: 600_000 }, () => {
@@ -24,7 +24,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
   })
 
   const run = (args: string, options: RunOptions = {}): Promise<Outcome> =>
-    latchkey(args.split(' '), { dataDir: kmd.dataDir, env: { KMD_PASSWORD_FILE: passwordFile }, ...options })
+    hostedLatchkey(args.split(' '), { dataDir: kmd.dataDir, env: { KMD_PASSWORD_FILE: passwordFile }, ...options })
 
   function failed({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
     assert.deepEqual([code, stdout], [expected, ''], stderr)
@@ -208,7 +208,7 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     const { id } = (await daemon.wallets())[0]!
     const opened = await daemon.unlock(id, '')
     // The first keys may be on disk before the command has their responses.
-    while ((await daemon.keys(opened)).length < 100) await new Promise((resolve) => setTimeout(resolve, 20))
+    while ((await daemon.keys(opened)).length < 30) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
   test("writes no secret and no password to the daemon's log", async () => {

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as algosdk from 'algosdk'
 import { type DevnetFacts, get, latchkeyCommand, startDevnet } from '../support/devnet.test.helper.js'
-import { latchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, latchkey, type Outcome, type RunOptions } from '../support/latchkey.test.helper.js'
 import { type OpenTerminal, openTerminal } from '../support/terminal.test.helper.js'
 import { type Json, type Kmd, type Scope, start, temporaryDirectory } from './commands.test.helper.js'
 
@@ -61,8 +61,17 @@ export class Money {
 
   /** Runs without a terminal, with the wallet password from a file. */
   run(args: readonly string[], env: { [name: string]: string } = {}): Promise<Outcome> {
+    return hostedLatchkey(args, this.#optionsWith(env))
+  }
+
+  /** Runs like `run`, in a process of its own. */
+  runAlone(args: readonly string[], env: { [name: string]: string } = {}): Promise<Outcome> {
+    return latchkey(args, this.#optionsWith(env))
+  }
+
+  #optionsWith(env: { [name: string]: string }): RunOptions {
     const file = { KMD_PASSWORD_FILE: join(this.home, 'password') }
-    return latchkey(args, { home: this.home, env: { ...this.environment, ...file, ...env } })
+    return { home: this.home, env: { ...this.environment, ...file, ...env } }
   }
 
   /** Runs in a terminal, with prompts. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { latchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
 import { type Kmd, start, suiteScope } from './commands.test.helper.js'
@@ -23,7 +23,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
   })
 
   const run = (args: string): Promise<Outcome> =>
-    latchkey([...args.split(' '), '--no-password'], { dataDir: kmd.dataDir })
+    hostedLatchkey([...args.split(' '), '--no-password'], { dataDir: kmd.dataDir })
 
   function failed({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
     assert.deepEqual([code, stdout], [expected, ''], stderr)
@@ -110,8 +110,8 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
 
   test('names the next step for an empty list', async (t) => {
     const { dataDir } = await start(t)
-    await latchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
-    const { code, stdout, stderr } = await latchkey(['multisig', 'list', '--no-password'], { dataDir })
+    await hostedLatchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
+    const { code, stdout, stderr } = await hostedLatchkey(['multisig', 'list', '--no-password'], { dataDir })
     assert.deepEqual([code, stdout], [0, ''])
     assert.match(stderr, /The wallet w has no multisig account yet\. Create one: latchkey multisig new/)
   })

@@ -19,7 +19,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
   })
 
   const send = (on: Money, amount: string, ...more: string[]) =>
-    on.run(['send', amount, on.accounts.bob.address, '-w', 'spending', '--yes', ...more])
+    on.runAlone(['send', amount, on.accounts.bob.address, '-w', 'spending', '--yes', ...more])
 
   /** Prints the result to a file. */
   const sendTo = (on: Money, amount: string, file: string) => {
@@ -47,7 +47,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     const id = idOf(unseen)
     assert.match(unseen.stderr, new RegExp(`pending: transaction ${id} was sent.*check it with latchkey tx ${id}`))
     await money.devnet('/faults', {}, 'DELETE')
-    const told = await money.run(['tx', id])
+    const told = await money.runAlone(['tx', id])
     assert.equal(told.code, 0, told.stderr)
     assert.match(
       told.stdout,
@@ -117,7 +117,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
       terminal.screen().replaceAll('\n', ' '),
       new RegExp(`pending: transaction ${id} was sent.*interrupted.*check it with latchkey tx ${id}`),
     )
-    const pending = await manual.run(['tx', id])
+    const pending = await manual.runAlone(['tx', id])
     assert.equal(pending.code, 7, pending.stderr)
     assert.match(
       pending.stdout,
@@ -155,12 +155,12 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     })
     const record = readFileSync(join(manual.home, '.latchkey', 'transactions.jsonl'), 'utf8').trimEnd()
     const { id, lastValid } = JSON.parse(record.split('\n').at(-1)!)
-    const lost = await manual.run(['tx', id])
+    const lost = await manual.runAlone(['tx', id])
     assert.equal(lost.code, 7, lost.stderr)
     assert.match(lost.stdout, new RegExp(`The node does not know it; it can be confirmed until round ${lastValid}`))
     const { round } = await manual.devnet('/state', {}, 'GET')
     await manual.devnet('/mine', { rounds: Number(lastValid) + 5 - round })
-    const told = await manual.run(['tx', id])
+    const told = await manual.runAlone(['tx', id])
     assert.equal(told.code, 3, told.stderr)
     assert.match(told.stdout, /^It expired: /)
     const next = await send(manual, '4 ALGO', '--timeout', '0')

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { latchkey, type Outcome, type RunOptions, shell } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, latchkey, type Outcome, type RunOptions, shell } from '../support/latchkey.test.helper.js'
 import { start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 const groups = {
@@ -23,7 +23,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
   }
   const password = file('password', 'a password\r\nanother line\n')
   const run = async (args: string, options: RunOptions = {}): Promise<Outcome> =>
-    latchkey(args.split(' '), { dataDir: (await starting).dataDir, ...options })
+    hostedLatchkey(args.split(' '), { dataDir: (await starting).dataDir, ...options })
 
   function failed({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
     assert.deepEqual([code, stdout], [expected, ''], stderr)

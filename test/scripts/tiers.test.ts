@@ -10,7 +10,12 @@ import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { root } from '../support/daemon.test.helper.js'
 
-type Module = { readonly name: string; readonly path: string; readonly files: readonly string[] }
+type Module = {
+  readonly name: string
+  readonly path: string
+  readonly files: readonly string[]
+  readonly expectedWallMs: number
+}
 
 const testing = new URL('../../../scripts/testing/', import.meta.url)
 const { modulesOf, needsBrowser, tiers } = await import(new URL('tiers.mjs', testing).href)
@@ -54,6 +59,15 @@ for (const tier of ['node', 'system', 'unit']) {
     }
   })
 }
+
+test('the processes that are expected to take longest start first', (t) => {
+  const times = modulesFor(t, 'node').map(({ expectedWallMs }) => expectedWallMs)
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => b - a),
+  )
+  assert.ok(times[0]! > times.at(-1)!)
+})
 
 test('two tiers that run at once write no batch with the same name', (t) => {
   const names = (tier: string): string[] =>

@@ -1,7 +1,10 @@
 /** Runs `latchkey` as a script does: without a terminal, with secrets from files and open descriptors. */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Writable } from 'node:stream'
+import type { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { atEndOfProcess } from './batch.test.helper.js'
 import { latchkeyCommand } from './devnet.test.helper.js'
 
 export type Outcome = { code: number | null; stdout: string; stderr: string }
@@ -37,6 +40,64 @@ export async function latchkey(args: readonly string[], options: RunOptions = {}
     stream.end(content)
   }
   return collect(child)
+}
+
+/**
+ * Runs `latchkey` like `latchkey()`, but in a process that runs many commands, because most of a command's time is
+ * its start. For tests of results and messages: not of signals, concurrent commands, or how a process ends.
+ */
+export function hostedLatchkey(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  if (options.stdin !== undefined || options.descriptors !== undefined) return latchkey(args, options)
+  const outcome = lastHosted.then(() => runHosted({ args, env: environment(options) }))
+  lastHosted = outcome.catch(() => {})
+  return outcome
+}
+
+let lastHosted: Promise<unknown> = Promise.resolve()
+let host: ChildProcess | undefined
+atEndOfProcess(() => host?.kill('SIGKILL'))
+
+async function runHosted(call: { args: readonly string[]; env: NodeJS.ProcessEnv }): Promise<Outcome> {
+  // A command that exits by itself ends the host.
+  if (host === undefined || host.exitCode !== null || host.signalCode !== null) host = startHost()
+  const child = host
+  const [requests, responses] = [child.stdio[3] as Writable, child.stdio[4] as Readable]
+  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+  hold(child, true)
+  try {
+    return await new Promise<Outcome>((resolve, reject) => {
+      let text = ''
+      const receive = (piece: Buffer): void => {
+        text += piece.toString('latin1')
+        if (!text.endsWith('\n')) return
+        responses.off('data', receive).off('close', fail)
+        resolve(JSON.parse(Buffer.from(text, 'latin1').toString()) as Outcome)
+      }
+      const fail = (): void => reject(new Error(`no outcome of latchkey ${call.args.join(' ')}`))
+      responses.on('data', receive).on('close', fail)
+      requests.write(`${JSON.stringify(call)}\n`)
+    })
+  } finally {
+    clearTimeout(timer)
+    hold(child, false)
+  }
+}
+
+/** An idle host does not keep the test process running. */
+function hold(child: ChildProcess, isHeld: boolean): void {
+  for (const one of [child, child.stdio[3], child.stdio[4]] as unknown as Pick<Socket, 'ref' | 'unref'>[]) {
+    if (isHeld) one.ref()
+    else one.unref()
+  }
+}
+
+/** Runs detached for the same reason as `latchkey()`. */
+function startHost(): ChildProcess {
+  const file = fileURLToPath(new URL('./commandHost.test.helper.js', import.meta.url))
+  const stdio = ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'] as const
+  const child = spawn(process.execPath, [file], { env: {}, stdio: [...stdio], detached: true })
+  process.once('exit', () => child.kill('SIGKILL'))
+  return child
 }
 
 /** Runs a line of `sh` in which `latchkey` is the command. */

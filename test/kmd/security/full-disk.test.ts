@@ -22,7 +22,7 @@ if (!isInside) {
     const env: NodeJS.ProcessEnv = { ...process.env, LATCHKEY_OWN_MOUNTS: '1' }
     delete env['NODE_TEST_CONTEXT']
     const file = fileURLToPath(import.meta.url)
-    const { status, stdout } = spawnSync('unshare', ['-rm', process.execPath, '--enable-source-maps', file], {
+    const { status, stdout } = spawnSync('unshare', ['-rm', process.execPath, file], {
       ...{ env, encoding: 'utf8', timeout: 120_000 },
     })
     assert.equal(status, 0, stdout)

@@ -65,13 +65,13 @@ for (const [name, open] of Object.entries(kinds)) {
 
     await t.test('are evicted beyond the limit, and still counted', (t) => {
       const log = open(t, 10)
-      for (let index = 0; index < 100; index++) {
+      for (let index = 0; index < 30; index++) {
         log.add(payment(`${index}`))
         log.update(`${index}`, index % 2 === 0 ? 'settled' : 'expired')
       }
       assert.equal(log.all().length, 10)
-      assert.deepEqual([log.get('0'), log.get('98')?.state], [undefined, 'settled'])
-      assert.equal(log.spent().microDollars, 50n * 20n)
+      assert.deepEqual([log.get('0'), log.get('28')?.state], [undefined, 'settled'])
+      assert.equal(log.spent().microDollars, 15n * 20n)
     })
   })
 }
@@ -119,14 +119,15 @@ test('a payment log in a file', async (t) => {
   await t.test('is rewritten when it grows', (t) => {
     const path = file(t)
     const log = new FilePayments(path, { maxPayments: 5 })
-    for (let index = 0; index < 60; index++) {
+    // Twice as many lines as the file may have.
+    for (let index = 0; index < 45; index++) {
       log.add(payment(`${index}`))
       log.update(`${index}`, 'settled')
       assert.ok(readFileSync(path, 'utf8').split('\n').length <= 5 * 8 + 3)
     }
     const after = new FilePayments(path, { maxPayments: 5 })
     assert.deepEqual(after.all(), log.all())
-    assert.deepEqual([after.spent(), after.spent().microDollars], [log.spent(), 1_200n])
+    assert.deepEqual([after.spent(), after.spent().microDollars], [log.spent(), 900n])
   })
 
   await t.test('has every payment that a killed process signed', { timeout: 30_000 }, async (t) => {
