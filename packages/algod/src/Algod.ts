@@ -4,9 +4,15 @@ import { BoundedMap, Bytes } from '@latchkey/algorand'
 import { createFetchTransport, createTransport, type Transport } from '@latchkey/http-client'
 import { AlgodError } from './AlgodError.js'
 import * as DevnetFaucet from './DevnetFaucet.js'
-import { type NodeResponse, type PoolRequest, tracedTransport } from './exchange.js'
 import { NodePool } from './NodePool.js'
-import type { NodeAddress, NodeStatus, PoolNode } from './PoolNode.js'
+import {
+  type NodeAddress,
+  type NodeResponse,
+  type NodeStatus,
+  type PoolNode,
+  type PoolRequest,
+  tracedTransport,
+} from './PoolNode.js'
 import {
   certainty,
   encodeSimulation,

@@ -1,6 +1,6 @@
 /** The faucet of the embedded devnet, on paths that no node of a real network has. */
 import { Bytes } from '@latchkey/algorand'
-import type { NodeResponse } from './exchange.js'
+import type { NodeResponse } from './PoolNode.js'
 
 /** The information of the embedded devnet. */
 export type DevnetInfo = {

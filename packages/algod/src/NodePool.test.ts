@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { templateOf } from './exchange.js'
 import { FakeNode, type FakeResponse, genesisHash, missing, ok, refused } from './FakeNode.test.helper.js'
 import { Algod, type AlgodOptions } from './index.js'
+import { templateOf } from './PoolNode.js'
 
 const id = 'A'.repeat(52)
 const group = [Uint8Array.of(1)]

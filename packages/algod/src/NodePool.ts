@@ -4,8 +4,16 @@
  */
 import type { Transport } from '@latchkey/http-client'
 import { AlgodError } from './AlgodError.js'
-import { type ExchangeOptions, exchange, isFaultOfNode, type NodeResponse, type PoolRequest } from './exchange.js'
-import { type NodeAddress, type NodeStatus, PoolNode } from './PoolNode.js'
+import {
+  type ExchangeOptions,
+  exchange,
+  isFaultOfNode,
+  type NodeAddress,
+  type NodeResponse,
+  type NodeStatus,
+  PoolNode,
+  type PoolRequest,
+} from './PoolNode.js'
 
 export type PoolOptions = {
   nodes: readonly NodeAddress[]

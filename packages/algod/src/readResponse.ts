@@ -1,6 +1,6 @@
 /** Parses the responses of nodes, member by member. */
 import { Address, Bytes, Json, Msgpack, Transaction } from '@latchkey/algorand'
-import type { Members, NodeResponse } from './exchange.js'
+import type { Members, NodeResponse } from './PoolNode.js'
 import { rejectionCode } from './rejections.js'
 import type {
   AccountHoldings,

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Exchange, requestHead } from './Connection.js'
-import { ConnectionPool } from './ConnectionPool.js'
+import { ConnectionPool } from './node.js'
 import * as Server from './Server.js'
 
 const timeout = 60_000

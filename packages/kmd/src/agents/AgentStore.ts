@@ -1,11 +1,9 @@
 /** Stores agents and their sealed keys in the state file, with an identical copy in memory. */
-
 import type { Rules } from '@latchkey/kmd-api/rules'
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Agent, AgentState } from './Agent.js'
-import * as RulesJson from './rulesJson.js'
 
 /** An agent with the data needed to verify its token and to sign for it. */
 export type StoredAgent = {
@@ -79,7 +77,7 @@ export class AgentStore {
         agent.state,
         agent.createdAtMs,
         agent.expiresAtMs ?? null,
-        RulesJson.write(agent.rules),
+        rulesText(agent.rules),
         verifier,
       )
     const stored: StoredAgent = { number: Number(lastInsertRowid), agent, verifier, keys }
@@ -114,7 +112,7 @@ export class AgentStore {
   setRules(stored: StoredAgent, rules: Rules, expiresAtMs: number | undefined): void {
     this.#database
       .statement('UPDATE agents SET rules = ?, expires_at_ms = ? WHERE number = ?')
-      .run(RulesJson.write(rules), expiresAtMs ?? null, stored.number)
+      .run(rulesText(rules), expiresAtMs ?? null, stored.number)
     stored.agent = { ...stored.agent, rules, expiresAtMs }
   }
 
@@ -175,7 +173,7 @@ function readRow(row: Row, keys: ReadonlyMap<string, Buffer>): StoredAgent {
       createdAtMs: row.created_at_ms,
       expiresAtMs: row.expires_at_ms ?? undefined,
       lastUsedAtMs: undefined,
-      rules: RulesJson.read(row.rules),
+      rules: parseRules(row.rules),
     }
     return { number: row.number, agent, verifier: Buffer.from(row.verifier), keys }
   } catch (error) {
@@ -188,4 +186,22 @@ const final: readonly AgentState[] = ['revoked', 'expired', 'key_deleted', 'wall
 
 export function hasEnded({ state }: Pick<Agent, 'state'>): boolean {
   return final.includes(state)
+}
+
+/**
+ * Serializes rules for the state file. Integers are decimal text with a suffix; `payees.allow` is absent if all payees
+ * are allowed.
+ */
+export function rulesText(rules: Rules): string {
+  const { allow, deny } = rules.payees
+  const stored = { ...rules, payees: allow === 'all' ? { deny } : { allow, deny } }
+  return JSON.stringify(stored, (_name, value) => (typeof value === 'bigint' ? `${value}n` : value))
+}
+
+/** Reads the output of {@link rulesText}. The file never contains anything else. */
+function parseRules(text: string): Rules {
+  const rules = JSON.parse(text, (_name, value) =>
+    typeof value === 'string' && /^[0-9]{1,20}n$/.test(value) ? BigInt(value.slice(0, -1)) : value,
+  )
+  return { dollars: [], ...rules, payees: { allow: 'all', ...rules.payees } }
 }

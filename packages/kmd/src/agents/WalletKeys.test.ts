@@ -7,6 +7,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { openState } from '../state/openState.js'
 import { openWallets, temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { key, limit, pay, rulesOf } from './AgentFixture.test.helper.js'
+import { WalletTurns } from './WalletKeys.js'
 
 /** An agent of a real wallet, and the changes that another program could make to its file. */
 async function open(t: TestContext) {
@@ -61,4 +62,26 @@ test('an unreadable wallet ends no agent, and nothing is signed for it', async (
   // The wallet list is at most two seconds old.
   for (let tries = 0; tries < 100 && !(await sign().catch(() => undefined)); tries++) await sleep(100)
   await sign()
+})
+
+test('changes of one wallet run one after another, even after one that failed', async () => {
+  const turns = new WalletTurns()
+  const order: string[] = []
+  const work =
+    (name: string, fails = false) =>
+    async (): Promise<string> => {
+      order.push(`${name} begins`)
+      for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+      order.push(`${name} ends`)
+      if (fails) throw new Error(name)
+      return name
+    }
+  const failing = turns.run('one', work('grant', true))
+  const results = [turns.run('one', work('delete')), turns.run('two', work('other')), turns.run('one', work('last'))]
+  await assert.rejects(failing, /grant/)
+  assert.deepEqual(await Promise.all(results), ['delete', 'other', 'last'])
+  const ofOne = order.filter((step) => !step.startsWith('other'))
+  const expected = ['grant', 'delete', 'last'].flatMap((name) => [`${name} begins`, `${name} ends`])
+  assert.deepEqual(ofOne, expected)
+  assert.ok(order.indexOf('other begins') < order.indexOf('grant ends'), 'another wallet does not wait')
 })

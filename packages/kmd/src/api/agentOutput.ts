@@ -1,11 +1,13 @@
 /** Builds the responses of operations on agents. */
 import type { Transaction } from '@latchkey/algorand'
+import type { Written } from '@latchkey/kmd-api'
+import { formatLimit, type Rules, writeLimit, writeRules } from '@latchkey/kmd-api/rules'
 import type { Agent } from '../agents/Agent.js'
-import type { Decision } from '../agents/AgentsApi.js'
+import type { Seen } from '../agents/AgentPresence.js'
+import type { Decision, LimitUse } from '../agents/AgentsApi.js'
 import { refusalJson } from '../agents/refusalError.js'
 import type { Query } from '../audit/searchLog.js'
 import { KmdError } from '../errors.js'
-import { writeAgent, writeUse } from './agentMembers.js'
 import { recordOutputs } from './auditOperations.js'
 import type { Context } from './Context.js'
 import { readTransactions } from './transferOperations.js'
@@ -49,4 +51,31 @@ export function readTransaction(given: Uint8Array): Transaction.Canonical {
     })
   }
   return { bytes: member.bytes, sender: member.transaction.snd }
+}
+
+function writeAgent(agent: Agent, walletName: Uint8Array, seen: Seen | undefined) {
+  return {
+    id: agent.id,
+    name: agent.name,
+    wallet_id: agent.walletId,
+    wallet_name: walletName,
+    addresses: agent.addresses,
+    state: agent.state,
+    suspended_reason: agent.suspendedReason ?? '',
+    created_at_ms: agent.createdAtMs,
+    expires_at_ms: agent.expiresAtMs ?? 0,
+    last_used_at_ms: Math.max(agent.lastUsedAtMs ?? 0, seen?.lastUsedAtMs ?? 0),
+    same_user: seen?.isSameUser ?? false,
+    rules: writeRules(agent.rules),
+  } satisfies Written['agent']
+}
+
+function writeUse(use: LimitUse, { dollars }: Rules) {
+  return {
+    limit: writeLimit(use.limit),
+    text: formatLimit(use.limit, dollars),
+    used: String(use.used),
+    left: String(use.left),
+    resets_at_ms: use.resetsAtMs ?? 0,
+  }
 }

@@ -6,7 +6,7 @@
 import { byHandle } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import type { Implementations } from './Implementation.js'
-import { withPassword } from './withPassword.js'
+import { withPassword } from './signing.js'
 
 export const backupOperations = {
   ListPendingBackups: {

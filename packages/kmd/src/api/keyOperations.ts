@@ -8,9 +8,8 @@ import * as AgentWallet from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
 import { endAgentsOfKey } from './endAgents.js'
 import type { Implementations } from './Implementation.js'
-import { isZero } from './signing.js'
+import { isZero, withPassword } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
-import { withPassword } from './withPassword.js'
 
 export const keyOperations = {
   ExportMasterKey: {

@@ -5,9 +5,8 @@ import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import { decodeAddress } from './decodeAddress.js'
 import type { Implementations } from './Implementation.js'
-import { translateMultisigError } from './signing.js'
+import { translateMultisigError, withPassword } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
-import { withPassword } from './withPassword.js'
 
 export const multisigOperations = {
   ListMultisig: {

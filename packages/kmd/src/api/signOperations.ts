@@ -5,8 +5,7 @@ import { KmdError } from '../errors.js'
 import * as AgentWallet from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
 import type { Implementations } from './Implementation.js'
-import { canonicalize, isZero, signMultisig } from './signing.js'
-import { withPassword } from './withPassword.js'
+import { canonicalize, isZero, signMultisig, withPassword } from './signing.js'
 
 export const signOperations = {
   SignTransaction: {

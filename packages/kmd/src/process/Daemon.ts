@@ -5,7 +5,6 @@ import { Closers } from './Closers.js'
 import type { Config } from './Config.js'
 import { DaemonApp, type DaemonAppOptions, logStartError } from './DaemonApp.js'
 import { explain } from './explain.js'
-import { IdleTimer } from './IdleTimer.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as StateFiles from './StateFiles.js'
 import * as UnixSocket from './UnixSocket.js'
@@ -199,4 +198,26 @@ function stopOnce(work: () => Promise<void>): { stop: () => Promise<void>; stopp
     return running
   }
   return { stop, stopped }
+}
+
+/** Calls back after a time without activity; never if the time is 0. */
+class IdleTimer {
+  readonly #ms: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(seconds: number) {
+    this.#ms = seconds * 1000
+  }
+
+  start(onIdle: () => void): void {
+    if (this.#ms > 0) this.#timer = setTimeout(onIdle, this.#ms)
+  }
+
+  restart(): void {
+    this.#timer?.refresh()
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer)
+  }
 }

@@ -2,7 +2,7 @@
 import { AgentHandles } from '../agents/AgentHandles.js'
 import { AgentPresence, type AgentPresenceOptions } from '../agents/AgentPresence.js'
 import type { Agents } from '../agents/Agents.js'
-import { WalletTurns } from '../agents/WalletTurns.js'
+import { WalletTurns } from '../agents/WalletKeys.js'
 import type { AgentContext } from '../api/Context.js'
 import type { Lifetimes } from '../Handles.js'
 

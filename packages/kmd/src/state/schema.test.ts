@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Transaction } from '@latchkey/algorand'
 import { key, network, pay, rulesOf, startMs, walletId } from '../agents/AgentFixture.test.helper.js'
-import * as RulesJson from '../agents/rulesJson.js'
+import { rulesText } from '../agents/AgentStore.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { fileName, openState } from './openState.js'
 import { StateDatabase } from './StateDatabase.js'
@@ -19,7 +19,7 @@ async function makeFirstVersion(directory: string) {
   await database.change(() => {
     database
       .statement('INSERT INTO agents VALUES (1, ?, ?, ?, ?, ?, ?, NULL, ?, ?)')
-      .run(agentId, 'shopper', walletId, key.address, 'active', startMs, RulesJson.write(rulesOf([])), Buffer.alloc(32))
+      .run(agentId, 'shopper', walletId, key.address, 'active', startMs, rulesText(rulesOf([])), Buffer.alloc(32))
     const refusal = JSON.stringify({ code: 'agent_approval_required', rule: 'ask above $1', message: 'It asks.' })
     for (const [id, state, { bytes }] of [
       ['a', 'approved', approved],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KmdError } from '../errors.js'
-import { type Handle, HandleGuesses } from './HandleGuesses.js'
+import { type Handle, HandleGuesses } from './PasswordThrottle.js'
 
 /** Counts on a clock that moves only by sleeping or by hand. */
 function start() {

@@ -35,7 +35,6 @@ export {
   type PayOptions,
   type SignedPayment,
 } from './buyer/Buyer.js'
-export { findPaymentState } from './buyer/findPaymentState.js'
 export { LostResponseError } from './buyer/LostResponseError.js'
 export type { AssetLimit, LimitOptions, Offer } from './buyer/Offer.js'
 export type { PaidRequest } from './buyer/PaidRequest.js'
@@ -50,6 +49,7 @@ export { type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js
 export { passOf } from './buyer/showPass.js'
 export { MemoryPassCache, type PassCache, type StoredPass } from './store/PassCache.js'
 export {
+  findPaymentState,
   MemoryPayments,
   type MemoryPaymentsOptions,
   type Payment,

@@ -9,10 +9,8 @@ import type {
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../chain/Chain.js'
 import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
-import * as FacilitatorTrace from './FacilitatorTrace.js'
 import { type FacilitatorStatus, Health } from './health/Health.js'
-import { Metrics } from './health/Metrics.js'
-import { nodeMetrics } from './health/nodeMetrics.js'
+import { Metrics, nodeMetrics, traceOperation, tracePayment } from './health/Metrics.js'
 import { settingDigests } from './health/SettingsCheck.js'
 import { keyOf, PaymentHolds } from './limits/PaymentHolds.js'
 import { type Caller, Policy } from './limits/Policy.js'
@@ -129,7 +127,7 @@ export class Facilitator {
 
   /** Returns whether a payment would be settled. Refusals are results with a code, not errors. */
   verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<VerifyResponse> {
-    return FacilitatorTrace.operation('verify', caller, () => this.#verify(payload, requirements, caller))
+    return traceOperation('verify', caller, () => this.#verify(payload, requirements, caller))
   }
 
   async #verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<VerifyResponse> {
@@ -153,7 +151,7 @@ export class Facilitator {
 
   /** Settles a payment, or returns the result of its settlement. Refusals are results with a code, not errors. */
   settle(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<SettleResponse> {
-    return FacilitatorTrace.operation('settle', caller, () => this.#settle(payload, requirements, caller))
+    return traceOperation('settle', caller, () => this.#settle(payload, requirements, caller))
   }
 
   async #settle(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<SettleResponse> {
@@ -226,7 +224,7 @@ export class Facilitator {
       this.#verified.get(key) ?? verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
     const { transactionId } = payment.group
     caller.onPayment?.(transactionId)
-    FacilitatorTrace.note(transactionId, payment.chain.caip2)
+    tracePayment(transactionId, payment.chain.caip2)
     return payment
   }
 

@@ -1,4 +1,5 @@
 /** An approval: the owner's decision about one transaction of one agent. */
+import { VisibleText } from '@latchkey/algorand'
 import type { AgentRefusal } from '../Agent.js'
 
 /** `open` waits for the owner. `denied`, `expired` and `used` are final; `approved` lasts until it is used. */
@@ -43,4 +44,33 @@ export function rulesOf({ refusals }: Pick<Approval, 'refusals'>): string[] {
 export function covers(approval: Pick<Approval, 'refusals'>, refusals: readonly { readonly rule: string }[]): boolean {
   const shown = new Set(rulesOf(approval))
   return refusals.every(({ rule }) => shown.has(rule))
+}
+
+/** Formats untrusted text of the caller for the owner's decision: one bounded line that cannot imitate anything else. */
+export function claimText(text: string | undefined, maxLength: number): string {
+  if (text === undefined) return ''
+  const line = VisibleText.replaceHidden(text.slice(0, 4 * maxLength), ' ')
+    .replace(/\s+/gu, ' ')
+    .trim()
+  const characters = [...line]
+  return characters.length <= maxLength ? line : `${characters.slice(0, maxLength - 1).join('')}…`
+}
+
+/** The approximate time of a round on Algorand networks, at least since 2024. */
+const roundMs = 2_800
+const longestMs = 24 * 3_600_000
+
+/**
+ * How long an approval can be decided and used: as long as its transaction can enter the ledger. An upper bound in
+ * time. A transaction is valid from its first to its last round, and is signed at the first round or
+ * later. The ledger itself rejects it after the last round, so an approval that outlives the transaction spends
+ * nothing.
+ */
+export function expiryOf(
+  { fv = 0n, lv = 0n }: { fv?: bigint | undefined; lv?: bigint | undefined },
+  createdAtMs: number,
+): number {
+  const rounds = lv > fv ? lv - fv + 1n : 1n
+  const validMs = rounds > BigInt(Math.floor(longestMs / roundMs)) ? longestMs : Number(rounds) * roundMs
+  return createdAtMs + Math.min(longestMs, validMs)
 }

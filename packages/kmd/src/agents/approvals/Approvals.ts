@@ -14,11 +14,17 @@ import * as Secret from '../../wallet/Secret.js'
 import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Claim } from '../AgentsApi.js'
 import type { ApprovalAnswer, ApprovalGate, ApprovalRequest as GateRequest } from '../ApprovalGate.js'
-import { type Approval, type ApprovalState, covers, reasonOf, rulesOf, type StoredRefusal } from './Approval.js'
-import { ApprovalTable, type Validity } from './ApprovalTable.js'
-import { AskCounts } from './AskCounts.js'
-import { claimText } from './claimText.js'
-import { expiryOf } from './expiry.js'
+import {
+  type Approval,
+  type ApprovalState,
+  claimText,
+  covers,
+  expiryOf,
+  reasonOf,
+  rulesOf,
+  type StoredRefusal,
+} from './Approval.js'
+import { ApprovalTable, AskCounts, type Validity } from './ApprovalTable.js'
 import { type Waiter, Watchers } from './Watchers.js'
 
 export type ApprovalsOptions = {

@@ -15,11 +15,16 @@ import {
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../../chain/Chain.js'
 import * as Signer from '../../signer/Signer.js'
-import { MemoryPayments, type Payment, type PaymentLog, PaymentLogError, type PaymentState } from '../store/Payments.js'
-import { FundsCache } from './FundsCache.js'
-import { findPaymentState } from './findPaymentState.js'
+import {
+  findPaymentState,
+  MemoryPayments,
+  type Payment,
+  type PaymentLog,
+  PaymentLogError,
+  type PaymentState,
+} from '../store/Payments.js'
 import * as Offers from './Offer.js'
-import { type LimitOptions, Limits } from './Offer.js'
+import { FundsCache, type LimitOptions, Limits } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
 import { isReason, orReason, PaymentRefusedError, type RefusalReason, reasonOfFunds } from './PaymentRefusedError.js'
 

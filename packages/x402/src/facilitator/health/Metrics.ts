@@ -1,5 +1,10 @@
-/** Counters and gauges of the facilitator, for Prometheus. */
+/** The metrics of a facilitator and its nodes, for Prometheus, and its spans, if an SDK for tracing is registered. */
+import type { NodeStatus } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
 import * as Prometheus from '@latchkey/system/prometheus'
+import type { SettleResponse, VerifyResponse } from '@latchkey/x402-wire'
+import type { Chain } from '../../chain/Chain.js'
+import type { Caller } from '../limits/Policy.js'
 
 const counters = {
   verify: 'Payments verified, by outcome.',
@@ -83,4 +88,71 @@ function samplesOf<Name, Sample>(all: Map<Name, Map<string, Sample>>, name: Name
     all.set(name, samples)
   }
   return samples
+}
+
+const nodeGauges: { readonly [name: string]: readonly [help: string, read: (node: NodeStatus) => number | undefined] } =
+  {
+    node_up: ['Whether a node is in use: 0 for a while after a failure.', ({ isUp }) => Number(isUp)],
+    node_avoided: [
+      'Whether a node is avoided because it is slow, behind or failing.',
+      ({ isAvoided }) => Number(isAvoided),
+    ],
+    node_round: [
+      'The last round that a node reported.',
+      ({ round }) => (round === undefined ? undefined : Number(round)),
+    ],
+    node_rounds_behind: [
+      'Rounds by which a node was behind the best other node when it reported its round.',
+      ({ roundsBehind }) => Number(roundsBehind),
+    ],
+    node_latency_seconds: [
+      'Response time of a node, as a moving average.',
+      ({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000),
+    ],
+  }
+
+export function nodeMetrics(chains: readonly Chain[]): Prometheus.Metric[] {
+  const nodes = chains.flatMap(({ caip2: network, algod }) => algod.nodes().map((node) => ({ network, node })))
+  const calls = nodes.flatMap(({ network, node: { name, calls, failures } }) => [
+    { labels: { network, node: name, outcome: 'ok' }, value: calls - failures },
+    { labels: { network, node: name, outcome: 'failed' }, value: failures },
+  ])
+  const help = 'Requests to a node, by outcome.'
+  return [
+    ...Object.entries(nodeGauges).map(([name, [help, read]]): Prometheus.Metric => {
+      const samples = nodes.flatMap(({ network, node }) => {
+        const value = read(node)
+        return value === undefined ? [] : [{ labels: { network, node: node.name }, value }]
+      })
+      return { name: `latchkey_facilitator_${name}`, help, type: 'gauge', samples }
+    }),
+    { name: 'latchkey_facilitator_node_calls_total', help, type: 'counter', samples: calls },
+  ]
+}
+
+/** Traces a gate's call as part of the gate's own trace. Later spans are nested in this one. */
+export function traceOperation<T extends VerifyResponse | SettleResponse>(
+  name: 'verify' | 'settle',
+  { requestId, header }: Caller,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (!Tracing.isOn()) return work()
+  const remote = header === undefined ? {} : { kind: 'server' as const, parent: Tracing.parentOf(header) }
+  const attributes = { [Tracing.names.requestId]: requestId }
+  // In the gate's own process, the call is a part of the gate's request.
+  const isRequest = header !== undefined
+  return Tracing.span(`facilitator.${name}`, { ...remote, isRequest, attributes }, async (span) => {
+    const response = await work()
+    span.set({ [Tracing.names.outcome]: outcomeOf(response) })
+    return response
+  })
+}
+
+export function tracePayment(transactionId: string, network: string): void {
+  Tracing.annotate({ [Tracing.names.payment]: transactionId, [Tracing.names.network]: network })
+}
+
+function outcomeOf(response: VerifyResponse | SettleResponse): string {
+  if ('isValid' in response) return response.isValid ? 'valid' : String(response.invalidReason)
+  return response.success ? 'settled' : String(response.errorReason)
 }

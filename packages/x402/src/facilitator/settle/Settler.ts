@@ -18,9 +18,11 @@ import {
   progressOf,
   searchBlocks,
   step,
+  Turns,
+  Waits,
+  waitFor,
   watchBlocks,
 } from './settlementStep.js'
-import { Turns, Waits, waitFor } from './Waits.js'
 
 /** The longest wait between two lookups of a payment. */
 const maxPollMs = 5_000

@@ -25,25 +25,26 @@ import { SalesLog } from '../sales/SalesLog.js'
 import { SalesRecovery } from '../sales/SalesRecovery.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import { type EventPayment, eventRequest, GateEvents, Notifications } from './GateEvents.js'
-import type { GateOptions, Route } from './GateOptions.js'
-import * as GateTrace from './GateTrace.js'
 import {
   acceptsOf,
   checkedHeader,
   discoveryOf,
   facilitatorClients,
   GateError,
+  type GateOptions,
   headerWarning,
   isReplica,
   memoryClaimsWarning,
   originOf,
+  type Route,
   routeError,
   sentence,
-} from './readGateOptions.js'
+} from './GateOptions.js'
+import * as GateTrace from './GateTrace.js'
 import * as responses from './responses.js'
 
 export type { Admission, Decision } from '../exchange/Admission.js'
-export { GateError } from './readGateOptions.js'
+export { GateError } from './GateOptions.js'
 
 const warnEveryMs = 60_000
 /** The `error` of a 402 to a request without a payment. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeNode, missing, ok } from '../../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from '../../chain/Chain.js'
-import { FundsCache } from './FundsCache.js'
+import { FundsCache } from './Offer.js'
 
 const usdc = 10458941n
 const cost = { payer: 'PAYER', assetId: usdc, amount: 1_000_000n, feeMicroAlgos: 0n }

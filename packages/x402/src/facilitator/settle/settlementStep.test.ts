@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Turns } from './Waits.js'
+import { Turns } from './settlementStep.js'
 
 test('limits concurrency, and runs urgent work first, each kind in order', async () => {
   const turns = new Turns(2)
