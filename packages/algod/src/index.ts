@@ -1,7 +1,7 @@
 export type { Fetch } from '@latchkey/http-client'
 export { Algod } from './Algod.js'
 export { AlgodError, type AlgodErrorOptions } from './AlgodError.js'
-export type { DevnetInfo, Funded, Funding } from './DevnetFaucet.js'
+export type { DevnetAccount, DevnetInfo, Funded, Funding } from './DevnetFaucet.js'
 export { type AlgodErrorCode, errors } from './errors.js'
 export { explainRejection } from './explainRejection.js'
 export type { NodeAddress, NodeStatus } from './PoolNode.js'

@@ -20,6 +20,17 @@ export function format(units: bigint, decimals: number): string {
   return `${sign}${digits.slice(0, point)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
+/**
+ * Adds thousands separators to the whole part of a decimal. What follows the number stays as it is.
+ *
+ * @example
+ * Amount.group('1234567.8901') // '1,234,567.8901'
+ */
+export function group(decimal: string): string {
+  const [whole = ''] = /^-?[0-9]*/.exec(decimal) ?? []
+  return whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',') + decimal.slice(whole.length)
+}
+
 /** MicroAlgos with their unit: `1.5 ALGO`. */
 export function formatAlgos(microAlgos: bigint): string {
   return `${format(microAlgos, algoDecimals)} ALGO`

@@ -42,12 +42,12 @@ test('describes lease, note and group', () => {
 type Row = [name: string, members: Partial<Transaction.Transaction>, lines: string[]]
 
 const kinds: Row[] = [
-  ['the least and the most ALGO', { rcv: bob, amt: 2n ** 64n - 1n }, [`Pays 18446744073709.551615 ALGO to ${B}.`]],
+  ['the least and the most ALGO', { rcv: bob, amt: 2n ** 64n - 1n }, [`Pays 18,446,744,073,709.551615 ALGO to ${B}.`]],
   ['nothing', { rcv: bob }, [`Pays 0 ALGO to ${B}.`]],
   [
     'an asset transfer',
     { type: 'axfer', xaid: 7n, aamt: 12345n, arcv: bob },
-    [`Sends 12345 base units of asset 7 to ${B}.`],
+    [`Sends 12,345 base units of asset 7 to ${B}.`],
   ],
   ['one base unit', { type: 'axfer', xaid: 7n, aamt: 1n, arcv: bob }, [`Sends 1 base unit of asset 7 to ${B}.`]],
   [
@@ -371,7 +371,7 @@ test('USDC of a public network is known and cannot be renamed', () => {
   assert.equal(firstLine(usdc), `Sends 0.01 USDC (asset 10458941) to ${B}.`)
   const assets = new Map([[10458941n, { decimals: 0, unitName: 'FAKE' }]])
   assert.equal(firstLine(usdc, { assets }), `Sends 0.01 USDC (asset 10458941) to ${B}.`)
-  assert.equal(firstLine({ ...usdc, gh: hash(Network.mainnet) }), `Sends 10000 base units of asset 10458941 to ${B}.`)
+  assert.equal(firstLine({ ...usdc, gh: hash(Network.mainnet) }), `Sends 10,000 base units of asset 10458941 to ${B}.`)
 })
 
 test('uses the units given, and quotes those that are not one plain word', () => {
@@ -379,10 +379,11 @@ test('uses the units given, and quotes those that are not one plain word', () =>
   const unit = (unitName: string, decimals = 2): string =>
     firstLine(axfer, { assets: new Map([[7n, { decimals, unitName }]]) })
   assert.equal(unit('GLD'), `Sends 12.34 GLD (asset 7) to ${B}.`)
-  assert.equal(unit('GLD', 0), `Sends 1234 GLD (asset 7) to ${B}.`)
+  assert.equal(unit('GLD', 0), `Sends 1,234 GLD (asset 7) to ${B}.`)
   assert.equal(unit('GLD', 6), `Sends 0.001234 GLD (asset 7) to ${B}.`)
   assert.equal(unit('to X "\n'), `Sends 12.34 "to X \\"\\n" (asset 7) to ${B}.`)
-  for (const decimals of [20, -1, 1.5]) assert.equal(unit('GLD', decimals), `Sends 1234 base units of asset 7 to ${B}.`)
+  for (const decimals of [20, -1, 1.5])
+    assert.equal(unit('GLD', decimals), `Sends 1,234 base units of asset 7 to ${B}.`)
 })
 
 test('warns of an asset that imitates a known name, on public networks', () => {

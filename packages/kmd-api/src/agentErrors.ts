@@ -94,7 +94,7 @@ export const agentErrors = {
   agent_approval_denied: {
     status: 403,
     message: 'the owner denied this payment',
-    hint: 'do not send it again; another transaction would ask the owner again',
+    hint: 'do not send it again; a new payment to the same payee for the same URL is refused for ten minutes',
   },
 
   // Operations of the owner

@@ -16,6 +16,11 @@ export type Approval = {
   transactionId: string
   /** The canonical bytes of the transaction. */
   transaction: Uint8Array
+  /**
+   * One sentence that leads with the money: `shopper wants to pay $0.01 to KNLHV3RI... for URL (not checked)`. Blank
+   * from an older daemon.
+   */
+  summary: string
   /** A plain-language description of the transaction. */
   description: string[]
   warnings: string[]
@@ -92,7 +97,10 @@ export class Approvals {
     return readApproval(response.approval)
   }
 
-  /** Refuses this transaction for as long as the ledger would accept it. */
+  /**
+   * Refuses this transaction for as long as the ledger would accept it. For ten minutes, new payments of the agent to
+   * the same payee for the same URL are refused too.
+   */
   async deny({ id, ...options }: { id: string } & CallOptions): Promise<Approval> {
     const response = await this.#connection.call('DenyPayment', { ...options, members: { approval_id: id } })
     return readApproval(response.approval)

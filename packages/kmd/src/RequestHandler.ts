@@ -437,8 +437,9 @@ export class RequestHandler {
     const prefers = /(^|[,\s])respond-async\s*($|[,;])/i.test(request.header('prefer') ?? '')
     const approvalId = headers[headers.indexOf(approvalHeader) + 1]
     if ((id !== 'SignAsAgent' && !prefers) || approvalId === undefined) return undefined
+    const { approvals, agents } = this.#options.context
     try {
-      const approval = approvalMember(this.#options.context.approvals.get(approvalId))
+      const approval = approvalMember(approvals.get(approvalId), agents)
       return Wire.write(this.#options.wire, [{ name: 'approval', shape: approvalShape }], { approval })
     } catch (error) {
       // The error also names the approval.

@@ -18,6 +18,13 @@ export const approvalShape = {
     { name: 'state', shape: state, about: 'open, approved, denied, expired or used' },
     { name: 'transaction_id', shape: text },
     { name: 'transaction', shape: { type: 'base64' } },
+    {
+      name: 'summary',
+      shape: text,
+      blank: true,
+      about:
+        'One sentence that leads with the money, such as: shopper wants to pay $0.01 to KNLHV3RI... for URL (not checked)',
+    },
     { name: 'description', shape: { type: 'list', of: text }, about: 'Description of the transaction in plain text' },
     { name: 'warnings', shape: { type: 'list', of: text } },
     { name: 'reason', shape: text, blank: true, about: 'Why the owner is asked, one sentence per rule' },

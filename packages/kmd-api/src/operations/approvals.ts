@@ -73,7 +73,8 @@ export const approvalOperations = {
   DenyPayment: define({
     method: 'POST',
     path: `${path}/deny`,
-    about: 'Denies this transaction for as long as it is valid, regardless of later rules.',
+    about:
+      'Denies this transaction for as long as it is valid, regardless of later rules. For ten minutes, new payments of the agent to the same payee for the same claimed URL are also refused.',
     request: [approvalId],
     response: [{ name: 'approval', shape: approvalShape }],
     responseName: 'DenyPaymentResponse',

@@ -36,15 +36,25 @@ test('other notations of a limit mean the same', () => {
     ['2ALGO/total', '2 ALGO/total'],
     ['2 algos/TOTAL', '2 ALGO/total'],
     ['10 #123/week', '10 asset 123/week'],
-    ['$1,000/30d', '$1000/30days'],
+    ['$1000/30d', '$1,000/30days'],
+    ['$1,000/30d', '$1,000/30days'],
+    ['20,000 payments/hour', '20,000 payments/hour'],
     ['10 USDC/7d', '$10/week'],
   ]
   for (const [text, written] of same) assert.equal(SpendLimit.format(SpendLimit.parse(text, options), options), written)
 })
 
 test('without a dollar asset, its amounts are in base units and $ is refused', () => {
-  assert.equal(SpendLimit.format(cases[0]!.limit), '5000000 asset 31566704/day')
+  assert.equal(SpendLimit.format(cases[0]!.limit), '5,000,000 asset 31566704/day')
   assert.throws(() => SpendLimit.parse('$5/day'), { code: 'invalid_limit', message: /no dollar asset/ })
+})
+
+test('an amount is explained as an amount, never as a limit', () => {
+  for (const text of ['5 cents', '3 payments', '']) {
+    const read = (): unknown => SpendLimit.parseAmount(text, options)
+    assert.throws(read, { code: 'invalid_limit', message: /is not an amount such as \$0\.25, 2 ALGO or 10 asset 123$/ })
+    assert.throws(read, { hint: 'write an amount such as $0.25, 2 ALGO or 10 asset 123' })
+  }
 })
 
 test('invalid limits are refused with a reason', () => {

@@ -1,5 +1,5 @@
 /** Spending limits in readable notation: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
-import { Address, Amount, LatchkeyError } from '@latchkey/algorand'
+import { Address, Amount, LatchkeyError, Readable } from '@latchkey/algorand'
 import { bounds } from './bounds.js'
 
 /** The period that a limit covers. All but `payment` and `total` are rolling. */
@@ -70,9 +70,9 @@ export function parse(text: string, options: DollarOptions = {}): SpendLimit {
  * @throws SpendLimitError `invalid_limit`.
  */
 export function parseAmount(text: string, options: DollarOptions = {}): { assetId: bigint; amount: bigint } {
-  const quantity = text.length > maxLength ? undefined : parseQuantity(text.trim(), text, options)
+  const quantity = text.length > maxLength ? undefined : parseQuantity(text.trim(), text, options, amountForm)
   if (quantity?.type === 'amount') return { assetId: quantity.assetId, amount: quantity.amount }
-  throw new SpendLimitError(`${quote(text)} is not an amount, such as $0.25, 2 ALGO or 10 asset 123`)
+  throw notOfForm(text, amountForm)
 }
 
 /**
@@ -92,13 +92,13 @@ export function formatAmount(
   { assetId, amount }: { assetId: bigint; amount: bigint },
   { dollarAssetId }: DollarOptions = {},
 ): string {
-  if (assetId === 0n) return Amount.formatAlgos(amount)
-  return assetId === dollarAssetId ? formatDollars(amount) : `${amount} asset ${assetId}`
+  if (assetId === 0n) return Readable.money({ assetId, amount })
+  return assetId === dollarAssetId ? Readable.dollars(amount) : `${Readable.number(amount)} asset ${assetId}`
 }
 
 /** Formats a number of payments: `1 payment`, `20 payments`. */
 export function formatCount(count: number | bigint): string {
-  return `${count}` === '1' ? '1 payment' : `${count} payments`
+  return `${count}` === '1' ? '1 payment' : `${Readable.number(count)} payments`
 }
 
 /**
@@ -111,12 +111,6 @@ export function parseFee(text: string): bigint {
   const fee = text.length > maxLength ? undefined : Amount.parse(number, Amount.algoDecimals)
   if (fee !== undefined && fee <= bounds.feeMicroAlgos) return fee
   throw new SpendLimitError(`${quote(text)} is not a fee in ALGO, such as 0.01 ALGO, at most 10`)
-}
-
-/** Formats millionths of a dollar with no decimals or at least two: `$5`, `$0.50`, `$0.001`. */
-function formatDollars(amount: bigint): string {
-  const [whole, fraction] = Amount.format(amount, dollarDecimals).split('.')
-  return fraction === undefined ? `$${whole}` : `$${whole}.${fraction.padEnd(2, '0')}`
 }
 
 function splitPeriod(body: string, text: string): { quantity: string; per: Period } {
@@ -137,7 +131,23 @@ function splitPeriod(body: string, text: string): { quantity: string; per: Perio
 
 type Quantity = { type: 'amount'; assetId: bigint; amount: bigint } | { type: 'count'; count: number }
 
-function parseQuantity(quantity: string, text: string, { dollarAssetId }: DollarOptions): Quantity {
+/** The expected form of a text, for the error. */
+type Form = { readonly noun: string; readonly examples: string }
+
+const limitForm: Form = { noun: 'a limit', examples }
+const amountForm: Form = { noun: 'an amount', examples: 'such as $0.25, 2 ALGO or 10 asset 123' }
+
+function notOfForm(text: string, form: Form): SpendLimitError {
+  const hint = `write ${form.noun} ${form.examples}`
+  return new SpendLimitError(`${quote(text)} is not ${form.noun} ${form.examples}`, hint)
+}
+
+function parseQuantity(
+  quantity: string,
+  text: string,
+  { dollarAssetId }: DollarOptions,
+  form: Form = limitForm,
+): Quantity {
   const dollars = /^\$\s*(\S+)$/.exec(quantity) ?? /^(\S+)\s+(?:USDC|USD)$/i.exec(quantity)
   if (dollars !== null) {
     if (dollarAssetId === undefined) throw new SpendLimitError(`this network has no dollar asset for ${quote(text)}`)
@@ -149,9 +159,10 @@ function parseQuantity(quantity: string, text: string, { dollarAssetId }: Dollar
   if (asset !== null && BigInt(asset[2]!) <= bounds.integer) {
     return { type: 'amount', assetId: BigInt(asset[2]!), amount: units(asset[1]!, 0, text) }
   }
-  const count = /^([0-9]{1,10})\s+payments?$/i.exec(quantity)
-  if (count !== null && Number(count[1]) <= bounds.count) return { type: 'count', count: Number(count[1]) }
-  throw new SpendLimitError(`${quote(text)} is not a limit ${examples}`)
+  const count = /^([0-9]{1,10}|[0-9]{1,3}(?:,[0-9]{3}){1,3})\s+payments?$/i.exec(quantity)
+  const payments = Number(count?.[1]?.replaceAll(',', ''))
+  if (count !== null && payments <= bounds.count) return { type: 'count', count: payments }
+  throw notOfForm(text, form)
 }
 
 function units(number: string, decimals: number, text: string): bigint {
@@ -170,7 +181,7 @@ function quote(text: string): string {
 export class SpendLimitError extends LatchkeyError<'invalid_limit'> {
   override name = 'SpendLimitError'
 
-  constructor(message: string) {
-    super('invalid_limit', message, { hint: limitHint })
+  constructor(message: string, hint: string = limitHint) {
+    super('invalid_limit', message, { hint })
   }
 }

@@ -22,6 +22,8 @@ export const bounds = {
   validRounds: 1_000,
   /** The latest time that a JavaScript date can represent. */
   timeMs: 8_640_000_000_000_000,
+  /** How long a denial also refuses new payments of the agent to the same payee for the same URL. */
+  denialHoldMs: 10 * 60_000,
 } as const
 
 /** The values of rules that are left out. */

@@ -1,5 +1,5 @@
 /** Describes rules: in the notation of the command line (`$5/day`), and in words (`$5 a day`). */
-import { Amount } from '@latchkey/algorand'
+import { Amount, Readable } from '@latchkey/algorand'
 import { dollarOf, type Limit, type NetworkAmount, type NetworkItem, quantityOf, type Rules } from './Rules.js'
 import * as SpendLimit from './SpendLimit.js'
 
@@ -51,8 +51,8 @@ const anyDollar = { dollarAssetId: 1n }
 /** Formats a quantity in a machine-readable unit, as in a refusal: `$0.50`, `2 ALGO`, `3 payments`. */
 export function formatUnits(quantity: bigint, unit: string | undefined): string {
   if (unit === 'USDC') return SpendLimit.formatAmount({ assetId: 1n, amount: quantity }, anyDollar)
-  if (unit === 'ALGO') return Amount.formatAlgos(quantity)
-  return unit === undefined ? `${quantity}` : `${quantity} ${unit}`
+  if (unit === 'ALGO') return Readable.money({ assetId: 0n, amount: quantity })
+  return unit === undefined ? Readable.number(quantity) : `${Readable.number(quantity)} ${unit}`
 }
 
 const periodWords: { readonly [period in SpendLimit.Period]: string } = {

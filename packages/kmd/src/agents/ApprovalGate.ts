@@ -21,7 +21,11 @@ export type ApprovalRequest = {
 export type ApprovalAnswer =
   /** Exactly this transaction was approved: it is signed and counted now. `rule` is for the log. */
   | { readonly type: 'approved'; readonly rule: string }
-  | { readonly type: 'denied' }
+  /**
+   * The owner denied this transaction, or, if `untilMs` is set, one for the same payee and URL: new transactions for
+   * them are refused until then.
+   */
+  | { readonly type: 'denied'; readonly untilMs?: number | undefined }
   /** The owner has been asked. */
   | { readonly type: 'open'; readonly approvalId: string }
 

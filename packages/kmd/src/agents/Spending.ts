@@ -2,7 +2,7 @@
  * Reserves before signing: the decision, the reservation and its audit record are one transaction in the file, and only
  * then is a signature made. Sums are in memory, and match the file at the end of each transaction.
  */
-import { Transaction } from '@latchkey/algorand'
+import { Readable, Transaction } from '@latchkey/algorand'
 import type { Rules } from '@latchkey/kmd-api/rules'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { KmdError } from '../errors.js'
@@ -240,7 +240,7 @@ export class Spending {
       const options = { code: 'agent_approval_required', approvalId: answer.approvalId } as const
       return { type: 'refused', error: refusalError(refusal, options) }
     }
-    return this.#refuse(stored, request, answer?.type === 'denied' ? denied : refusal, nowMs)
+    return this.#refuse(stored, request, answer?.type === 'denied' ? deniedBecause(answer.untilMs) : refusal, nowMs)
   }
 
   #refuse(stored: StoredAgent, request: SpendingRequest, refusal: AgentRefusal, nowMs: number): Outcome {
@@ -302,6 +302,13 @@ const denied: AgentRefusal = {
   rule: 'denied by the owner',
   ...{ unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined },
   message: 'The owner denied this payment.',
+}
+
+/** A denial of another transaction for the same payee and URL refuses this one for a while. */
+function deniedBecause(untilMs: number | undefined): AgentRefusal {
+  if (untilMs === undefined) return denied
+  const message = `The owner denied a payment to this payee for the same URL. Such payments are refused until ${Readable.time(untilMs)}.`
+  return { ...denied, resetsAtMs: untilMs, message }
 }
 
 const tooLarge: AgentRefusal = {

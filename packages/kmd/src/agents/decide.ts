@@ -4,7 +4,7 @@
  * Hard rules come first; an approval never lifts them. Among the others, a rule that refuses takes precedence over one
  * that asks the owner.
  */
-import { Amount } from '@latchkey/algorand'
+import { Amount, Readable } from '@latchkey/algorand'
 import {
   assetUnit,
   type Dollars,
@@ -195,7 +195,7 @@ type Excess = { readonly asked: bigint; readonly left: bigint; readonly resetsAt
 function limitRefusal(limit: Limit, { asked, left, resetsAtMs }: Excess, dollars: Dollars): AgentRefusal {
   const rule = formatLimit(limit, dollars)
   const shown = (amount: bigint): string => formatQuantity(limit, amount, dollars)
-  const when = resetsAtMs === undefined ? '' : ` Enough is available at ${new Date(resetsAtMs).toISOString()}.`
+  const when = resetsAtMs === undefined ? '' : ` Enough is available at ${Readable.time(resetsAtMs)}.`
   const fee = limit.type === 'amount' && limit.assetId === 0n ? ' (with the fee)' : ''
   const message = `This payment needs ${shown(asked)}${fee}; ${shown(left)} is left of the limit ${rule}.${when}`
   return { code: 'agent_limit_exceeded', rule, unit: unitOf(limit, dollars), asked, left, resetsAtMs, message }

@@ -1,7 +1,7 @@
 /** Approvals over the API: an agent asks, the owner decides, the agent signs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SignedTransaction } from '@latchkey/algorand'
+import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { makeAgent, network, payment, rules, type TestAgent } from '../testing/agents.test.helper.js'
 import { createApp, type TestApp, type TestResponse } from '../testing/TestApp.test.helper.js'
 
@@ -69,6 +69,57 @@ test('a denied payment is refused, and stays refused', async (t) => {
   assert.deepEqual(codeOf(await decide(app, 'approve', id)), [400, 'approval_decided'])
   assert.equal((await list(app)).approvals?.length ?? 0, 0)
   assert.equal((await list(app, true)).approvals[0].state, 'denied')
+})
+
+test('a denial also refuses the next payment to the same payee for the same URL, for ten minutes', async (t) => {
+  const app = createApp(t)
+  const agent = await makeAgent(app, { rules: asking })
+  const url = 'https://shop.example/report'
+  const pay = (change: object, claimed_url = url): Promise<TestResponse> =>
+    agent.post('/latchkey/v1/agent/sign', { transaction: payment(agent.address, change), claimed_url })
+  const { id } = (await pay({})).json.approval
+  // Asked before the denial: decided on its own.
+  const { id: earlier } = (await pay({ amt: 100_002n })).json.approval
+  await decide(app, 'deny', id)
+  const again = await pay({ amt: 100_001n })
+  assert.deepEqual(codeOf(again), [403, 'agent_approval_denied'])
+  assert.equal(again.headers.get('latchkey-approval'), undefined)
+  assert.match(again.json.message, /denied a payment to this payee for the same URL/)
+  assert.ok(JSON.parse(again.headers.get('latchkey-refusal')!).resetsAt)
+  assert.deepEqual(
+    (await list(app)).approvals.map((one: { id: string }) => one.id),
+    [earlier],
+  )
+  assert.equal((await decide(app, 'approve', earlier)).status, 200)
+  assert.equal((await pay({ amt: 100_002n })).status, 200)
+  // Rules that allow a payment without an approval still do.
+  assert.equal((await pay({ amt: 1n })).status, 200)
+  const other = { amt: 100_003n, rcv: Buffer.alloc(32, 5) }
+  assert.deepEqual(codeOf(await pay(other)), [202, 'agent_approval_required'])
+  assert.deepEqual(codeOf(await pay({ amt: 100_004n }, `${url}/2`)), [202, 'agent_approval_required'])
+  app.advance(10 * 60_000 - 1)
+  assert.deepEqual(codeOf(await pay({ amt: 100_005n })), [403, 'agent_approval_denied'])
+  app.advance(2)
+  assert.deepEqual(codeOf(await pay({ amt: 100_005n })), [202, 'agent_approval_required'])
+  // The denied transaction itself stays denied.
+  assert.deepEqual(codeOf(await pay({})), [403, 'agent_approval_denied'])
+})
+
+test('the summary of an approval leads with the money, in dollars that the owner declared', async (t) => {
+  const app = createApp(t)
+  const dollars = [{ network, id: '77' }]
+  const limits = [{ per: 'day', network, type: 'amount', asset_id: '77', amount: '1000000' }, ...rules.limits]
+  const ask = { ...asking.ask, above: [{ network, asset_id: '77', amount: '1' }] }
+  const agent = await makeAgent(app, { name: 'shopper', rules: { ...asking, dollars, limits, ask } })
+  const { rcv: arcv } = Transaction.decode(Buffer.from(payment(agent.address), 'base64'))
+  const change = { type: 'axfer', xaid: 77n, aamt: 10_000n, arcv, rcv: undefined, amt: undefined }
+  const { approval } = (await sign(agent, change)).json
+  const payee = Address.encode(arcv!)
+  assert.equal(
+    approval.summary,
+    `shopper wants to pay $0.01 to ${payee.slice(0, 8)}... for "https://shop.example/ report" (not checked)`,
+  )
+  assert.equal(approval.description[0], `Sends 0.01 USDC (asset 77) to ${payee}.`)
 })
 
 test('an approval lifts a limit, but no hard rule', async (t) => {

@@ -2,16 +2,24 @@
  * Operations on agents' approval requests. The owner lists, watches and decides them with the API token or in the
  * console; the agent waits for the decision.
  */
-import { Description, Transaction } from '@latchkey/algorand'
+import { Bytes, Description, Readable, Transaction } from '@latchkey/algorand'
+import { dollarOf } from '@latchkey/kmd-api/rules'
+import type { Agents } from '../agents/Agents.js'
 import { type Approval, reasonOf, rulesOf } from '../agents/approvals/Approval.js'
 import type { Approvals } from '../agents/approvals/Approvals.js'
 import { KmdError } from '../errors.js'
 import { actorOf } from './Caller.js'
 import type { Implementations } from './Implementation.js'
 
+/** The agents that requested approvals. */
+export type Requesters = Pick<Agents, 'find'>
+
 /** Converts an approval to its API form. */
-export function approvalMember(approval: Approval) {
-  const { lines, warnings } = Description.describe(Transaction.decode(approval.transaction))
+export function approvalMember(approval: Approval, agents: Requesters) {
+  const transaction = Transaction.decode(approval.transaction)
+  const assets = { dollarAssetIds: dollarsOf(approval, transaction, agents) }
+  const { agentName: payer, claimedUrl } = approval
+  const { lines, warnings } = Description.describe(transaction, Readable.describeOptions(transaction, assets))
   const { rule = '', unit = '', asked = '', left = '' } = approval.refusals[0]!
   return {
     id: approval.id,
@@ -20,6 +28,7 @@ export function approvalMember(approval: Approval) {
     state: approval.state,
     transaction_id: approval.transactionId,
     transaction: approval.transaction,
+    summary: Readable.payment(transaction, { ...assets, payer, claimedUrl }),
     description: lines,
     warnings,
     reason: reasonOf(approval),
@@ -37,48 +46,63 @@ export function approvalMember(approval: Approval) {
 }
 
 /** Converts an approval to its webhook form: as in responses, with the transaction in base64. */
-export function approvalJson(approval: Approval): object {
-  return { ...approvalMember(approval), transaction: Buffer.from(approval.transaction).toString('base64') }
+export function approvalJson(approval: Approval, agents: Requesters): object {
+  return { ...approvalMember(approval, agents), transaction: Buffer.from(approval.transaction).toString('base64') }
+}
+
+/** The dollar asset that the owner declared for the transaction's network in the agent's rules. */
+function dollarsOf({ agentId }: Approval, { gh }: Transaction.Transaction, agents: Requesters): bigint[] {
+  if (gh === undefined) return []
+  try {
+    const dollar = dollarOf(Bytes.toBase64(gh), agents.find(agentId).rules.dollars)
+    return dollar === undefined ? [] : [dollar]
+  } catch (error) {
+    // The agent no longer exists: its approvals are described in base units.
+    if (error instanceof KmdError && error.code === 'agent_not_found') return []
+    throw error
+  }
 }
 
 const maxWaitSeconds = 30
 
 export const approvalOperations = {
   ListApprovals: {
-    run: ({ approvals }, input) => listed(approvals, input.all),
+    run: (context, input) => listed(context, input.all),
   },
   WatchApprovals: {
-    run: async ({ approvals }, input) => {
-      await approvals.changed(input.revision, waitMs(input.wait_seconds))
-      return listed(approvals, input.all)
+    run: async (context, input) => {
+      await context.approvals.changed(input.revision, waitMs(input.wait_seconds))
+      return listed(context, input.all)
     },
   },
   ApprovePayment: {
-    run: async ({ approvals }, input, caller) => ({
-      approval: approvalMember(await approvals.approve(input.approval_id, actorOf(caller))),
+    run: async ({ approvals, agents }, input, caller) => ({
+      approval: approvalMember(await approvals.approve(input.approval_id, actorOf(caller)), agents),
     }),
   },
   DenyPayment: {
-    run: async ({ approvals }, input, caller) => ({
-      approval: approvalMember(await approvals.deny(input.approval_id, actorOf(caller))),
+    run: async ({ approvals, agents }, input, caller) => ({
+      approval: approvalMember(await approvals.deny(input.approval_id, actorOf(caller)), agents),
     }),
   },
   WaitForApproval: {
-    runAsAgent: async ({ approvals }, input, caller) => {
+    runAsAgent: async ({ approvals, agents }, input, caller) => {
       const { agentId } = caller.agent
       // Another agent's approval is treated as nonexistent.
       if (approvals.get(input.approval_id).agentId !== agentId) throw new KmdError('approval_not_found')
       const decided = await approvals.decided(input.approval_id, waitMs(input.wait_seconds), agentId)
-      return { approval: approvalMember(decided) }
+      return { approval: approvalMember(decided, agents) }
     },
   },
 } satisfies Partial<Implementations>
 
-function listed(approvals: Pick<Approvals, 'list' | 'count' | 'revision'>, isAll: boolean) {
+type Listing = { approvals: Pick<Approvals, 'list' | 'count' | 'revision'>; agents: Requesters }
+
+function listed({ approvals, agents }: Listing, isAll: boolean) {
   const { revision } = approvals
   const shown = approvals.list({ onlyOpen: !isAll })
   const leftOut = approvals.count({ onlyOpen: !isAll }) - shown.length
-  return { approvals: shown.map(approvalMember), left_out: leftOut, revision }
+  return { approvals: shown.map((one) => approvalMember(one, agents)), left_out: leftOut, revision }
 }
 
 function waitMs(seconds: number): number {

@@ -26,6 +26,6 @@ export function openAgentParts({ agents, lifetimes, userOf, onWarning, now }: Ag
 function sameUserWarning(agentId: string): string {
   return (
     `agent ${agentId} runs as the daemon's user or as root, so it can read the daemon's files ` +
-    'and bypass every limit. Run the daemon as its own user: latchkey service install'
+    'and bypass every limit. Run the daemon as its own user: sudo latchkey service install --system'
   )
 }

@@ -23,7 +23,9 @@ const resumeAfterMs = 100
 /** Creates nothing before the first record. `close` also ends the webhook. */
 export function openDaemonState({ dataDir, config, log, wallets }: DaemonStateOptions): State {
   const closers = new Closers()
-  const webhook = openWebhook(config, dataDir, log)
+  // Deliveries start after the state is open.
+  const body = (approval: Approval): object => approvalJson(approval, state.agents)
+  const webhook = openWebhook({ config, dataDir, log, body })
   closers.add(() => webhook?.close())
   const onProblem = (error: unknown): void => log.write('error', `latchkey_state.db: ${explain(error)}`)
   const onApproval = webhook && ((approval: Approval): void => webhook.send(approval))
@@ -39,10 +41,13 @@ export function openDaemonState({ dataDir, config, log, wallets }: DaemonStateOp
   return { ...state, close: () => closers.close() }
 }
 
+type WebhookSettings = { config: Config; dataDir: string; log: Log; body: (approval: Approval) => object }
+
 /** Notifies the owner's program about approvals, if one is configured. */
-function openWebhook({ approvalWebhook: url }: Config, dataDir: string, log: Log): Webhook | undefined {
+function openWebhook({ config, dataDir, log, body }: WebhookSettings): Webhook | undefined {
+  const { approvalWebhook: url } = config
   if (url === '') return undefined
   const secret = WebhookSecret.readOrCreate(dataDir)
   const onFailure = (message: string): void => log.write('error', message)
-  return new Webhook({ url, secret, body: approvalJson, onFailure })
+  return new Webhook({ url, secret, body, onFailure })
 }

@@ -57,13 +57,13 @@ export class DescriptionBuilder {
 
   assetAmount(units: bigint, id: bigint): string {
     const asset = this.#asset(id)
-    if (asset === undefined) return `${units} base unit${units === 1n ? '' : 's'} of asset ${id}`
-    return `${Amount.format(units, asset.decimals)} ${unit(asset.unitName)} (asset ${id})`
+    if (asset === undefined) return `${Amount.group(String(units))} base unit${units === 1n ? '' : 's'} of asset ${id}`
+    return `${Amount.group(Amount.format(units, asset.decimals))} ${unitText(asset.unitName)} (asset ${id})`
   }
 
   assetName(id: bigint): string {
     const asset = this.#asset(id)
-    return asset === undefined ? `asset ${id}` : `${unit(asset.unitName)} (asset ${id})`
+    return asset === undefined ? `asset ${id}` : `${unitText(asset.unitName)} (asset ${id})`
   }
 
   #asset(id: bigint): Asset | undefined {
@@ -82,6 +82,6 @@ export class DescriptionBuilder {
 }
 
 /** The name of a unit, quoted unless it is one plain word. */
-function unit(name: string): string {
+export function unitText(name: string): string {
   return /^[A-Za-z0-9]{1,8}$/.test(name) ? name : quoted([...name].slice(0, maxUnitCharacters).join(''))
 }

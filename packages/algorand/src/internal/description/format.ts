@@ -2,7 +2,7 @@
 // text or contain invisible characters.
 import { decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../../Address.js'
-import { formatAlgos as algos } from '../../Amount.js'
+import * as Amount from '../../Amount.js'
 import * as Bytes from '../Bytes.js'
 
 /** Letters, digits, marks, punctuation, symbols and the plain space; no invisible characters. */
@@ -15,7 +15,10 @@ const maxShownBytes = 72
 /** The warning for content that this version does not know. */
 export const unknownEffect = 'Its effect is unknown: sign it only if you know from another source what it does.'
 
-export { algos }
+/** MicroAlgos with thousands separators and their unit. */
+export function algos(microAlgos: bigint): string {
+  return Amount.group(Amount.formatAlgos(microAlgos))
+}
 
 /** Quotes a text so that it cannot end its quotes, escapes invisible characters, and truncates long text. */
 export function quoted(text: string | Uint8Array): string {

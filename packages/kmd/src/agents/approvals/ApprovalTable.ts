@@ -46,6 +46,12 @@ export class ApprovalTable {
     return row === undefined ? undefined : approvalOf(row as ApprovalRow)
   }
 
+  /** The agent's denials that were decided since a time, newest first. */
+  deniedSince(agentId: string, decidedMs: number, count: number): Approval[] {
+    const isRecent = "agent_id = ? AND state = 'denied' AND decided_ms >= ?"
+    return this.#all(`${select} WHERE ${isRecent} ORDER BY decided_ms DESC LIMIT ?`, agentId, decidedMs, count)
+  }
+
   /** Replaces an expired approval for the same transaction. */
   insert(one: Approval, { network, lastValid }: Validity): void {
     this.#database
@@ -88,7 +94,7 @@ export class ApprovalTable {
     this.#database.statement(`DELETE FROM approvals WHERE ${isOver}`).run(createdMs, network, round)
   }
 
-  #all(sql: string, ...values: readonly number[]): Approval[] {
+  #all(sql: string, ...values: readonly (number | string)[]): Approval[] {
     if (!this.#database.exists) return []
     return (this.#database.statement(sql).all(...values) as ApprovalRow[]).map(approvalOf)
   }

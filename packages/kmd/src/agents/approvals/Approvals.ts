@@ -1,11 +1,13 @@
 /**
  * Manages the agents' requests for the owner's approval. Every approval is bound to one transaction id, expires with
  * it, and is decided once. An approved request lets the agent sign exactly this transaction against the rules that the
- * owner was shown, and nothing else. A denial holds until the ledger no longer accepts the transaction.
+ * owner was shown, and nothing else. A denial holds until the ledger no longer accepts the transaction, and for a while
+ * also refuses new transactions for the same payee and URL: otherwise, the agent's next attempt would ask again.
  *
  * Unexpired open and approved requests are also in memory, because every signature of an agent is checked here.
  */
 import { Bytes, Transaction } from '@latchkey/algorand'
+import { bounds } from '@latchkey/kmd-api/rules'
 import type { AuditLog } from '../../audit/AuditLog.js'
 import type { Actor, EventName } from '../../audit/AuditRecord.js'
 import { KmdError } from '../../errors.js'
@@ -14,6 +16,7 @@ import * as Secret from '../../wallet/Secret.js'
 import type { Agent, AgentRefusal } from '../Agent.js'
 import type { Claim } from '../AgentsApi.js'
 import type { ApprovalAnswer, ApprovalGate, ApprovalRequest as GateRequest } from '../ApprovalGate.js'
+import type { Facts } from '../PaymentFacts.js'
 import {
   type Approval,
   type ApprovalState,
@@ -25,6 +28,7 @@ import {
   type StoredRefusal,
 } from './Approval.js'
 import { ApprovalTable, AskCounts, type Validity } from './ApprovalTable.js'
+import { purposeOf, storedPurpose } from './purpose.js'
 import { type Waiter, Watchers } from './Watchers.js'
 
 export type ApprovalsOptions = {
@@ -53,6 +57,8 @@ const maxPerAgent = 100
 /** Decided and expired approvals are listed for the owner; the audit log has all of them. */
 const maxListed = 200
 const maxOpenListed = 1_000
+/** The agent's recent denials that are compared. Each was a decision of the owner, so there are few. */
+const maxHeldDenials = 200
 const keptMs = 30 * 24 * 3_600_000
 /** A node's round is considered final this many rounds later. */
 const marginRounds = 10n
@@ -129,7 +135,9 @@ export class Approvals implements ApprovalGate {
     return approval
   }
 
-  answer({ agent, transactionId, bytes, refusals, claim }: GateRequest): ApprovalAnswer {
+  answer({ agent, transactionId, bytes, facts, refusals, claim }: GateRequest): ApprovalAnswer {
+    const deniedUntilMs = this.#deniedUntil(agent.id, transactionId, facts, claim)
+    if (deniedUntilMs !== undefined) return { type: 'denied', untilMs: deniedUntilMs }
     const approval = this.request({ agent, transactionId, transaction: bytes, refusals, claim })
     if (approval.state === 'denied') return { type: 'denied' }
     if (approval.state === 'open') return { type: 'open', approvalId: approval.id }
@@ -145,6 +153,19 @@ export class Approvals implements ApprovalGate {
     const found = live.get(keyOf(agentId, Transaction.encodeId(transactionId)))
     if (found?.state === 'approved') this.#setState(found, 'used', found.decidedAtMs)
     else if (found !== undefined) this.#expire(found)
+  }
+
+  /**
+   * Returns until when a recent denial for the same payee and URL also refuses this transaction. An approval of exactly
+   * this transaction is decided on its own.
+   */
+  #deniedUntil(agentId: string, transactionId: string, facts: Facts, claim: Claim): number | undefined {
+    if (!this.#hasDenials(agentId) || this.find(agentId, transactionId) !== undefined) return undefined
+    const purpose = purposeOf(facts, claimText(claim.url, maxUrlLength))
+    // Denials with a future time count too: the clock may have been set back.
+    const recent = this.#table.deniedSince(agentId, this.#now() - bounds.denialHoldMs, maxHeldDenials)
+    const found = recent.find((one) => storedPurpose(one) === purpose)
+    return found === undefined ? undefined : found.decidedAtMs! + bounds.denialHoldMs
   }
 
   /**
