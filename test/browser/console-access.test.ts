@@ -11,6 +11,7 @@ import {
   focusedText,
   layoutIssues,
   openPage,
+  openView,
   password,
   payment,
   review,
@@ -232,7 +233,7 @@ test('signs without a node, and explains how to configure one', async (t) => {
     'a warning about a reversible effect needs no confirmation',
   )
   assert.equal(algosdk.decodeSignedTransaction(await sign(page, 'offline')).txn.txID(), transaction.txID())
-  await page.getByRole('link', { name: 'Health' }).click()
+  await openView(page, 'Settings')
   await page.getByText('not configured', { exact: true }).waitFor()
   await page.getByText(/start the daemon with --node URL/).waitFor()
   assertClean()
@@ -246,7 +247,7 @@ test('reports an unreachable node in the header and next to missing balances', a
   expectStatus(503)
   await environment.devnet.stop()
   await page.getByText(/Balances are not available/).waitFor()
-  await page.getByRole('link', { name: 'Health' }).click()
+  await openView(page, 'Settings')
   await page.getByText('not reachable', { exact: true }).waitFor()
   await page
     .getByText(/not reachable$/)
@@ -299,7 +300,7 @@ test('every view is readable in light and dark, wide and narrow', async (t) => {
   environment.devnet.fund(first!, { microAlgos: 10n ** 15n, microDollars: 10n ** 12n })
   await page.getByText('1,000,000,000 ALGO').waitFor()
   await checkView('wallet')
-  await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  await openView(page, 'Sign')
   await page.getByLabel('Transaction or group, as base64').fill('AAAA')
   await page.getByRole('button', { name: 'Review' }).click()
   await page.getByText('Could not decode transaction').waitFor()
@@ -317,10 +318,10 @@ test('every view is readable in light and dark, wide and narrow', async (t) => {
   await page.getByLabel(/type sign anyway/).fill('sign anyway')
   await sign(page, 'a wallet with a name as long as names of wallets may be, or so')
   await checkView('signed')
-  await page.getByRole('link', { name: 'Payments', exact: true }).click()
+  await openView(page, 'Payments')
   await page.getByText('not found on the network').waitFor()
   await checkView('payments')
-  await page.getByRole('link', { name: 'Health' }).click()
+  await openView(page, 'Settings')
   await page.getByText('Genesis hash').waitFor()
   await checkView('health')
   await page.getByRole('button', { name: 'End session' }).click()

@@ -12,8 +12,10 @@ import { type Page, takeScreenshot } from './chromium.test.helper.js'
 import {
   copyWith,
   type Environment,
+  latchkey,
   layoutIssues,
   openPage,
+  openView,
   password,
   startDaemon,
   startEnvironment,
@@ -59,16 +61,16 @@ test('an agent is created in three steps and held to its limits, and its owner s
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const payee = environment.devnet.accounts[0]!.address
-  await page.getByRole('link', { name: 'Agents', exact: true }).click()
+  await openView(page, 'All agents')
   await page.getByText('No agents yet.').waitFor()
   await checkView(page, 'none')
-  await page.getByRole('link', { name: 'Wallets', exact: true }).click()
+  await openView(page, 'Wallets')
   const [address, second] = await walletWithKeys(page, 'purse', 2)
   environment.devnet.fund(address!, { microAlgos: 5_000_000n, assets: [{ assetId: usdc, amount: 9_000_000n }] })
   await page.getByRole('button', { name: 'Lock', exact: true }).click()
 
   // 1. The wallet is unlocked inside the step; its password is used for the remaining steps, too.
-  await page.getByRole('link', { name: 'Agents', exact: true }).click()
+  await openView(page, 'All agents')
   await page.getByRole('link', { name: 'New agent' }).click()
   await page.getByLabel('Password of purse', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Unlock', exact: true }).click()
@@ -80,15 +82,20 @@ test('an agent is created in three steps and held to its limits, and its owner s
   await checkView(page, 'new-keys')
   await page.getByRole('button', { name: 'Next: limits' }).click()
 
-  // 2. Limits are parsed as on the command line, and errors appear next to the field.
-  assert.equal(await page.getByLabel('Limit 1', { exact: true }).inputValue(), '$5')
+  // 2. Limits are a number, a unit and a period, and errors appear next to the field.
+  assert.equal(await page.getByLabel('Limit 1', { exact: true }).inputValue(), '5')
+  assert.equal(await page.getByLabel('Unit of limit 1', { exact: true }).inputValue(), 'dollars')
   await page.getByLabel('Limit 1', { exact: true }).fill('five')
-  await page.getByLabel('Ask above (optional)').fill('much')
+  await page.getByLabel('Ask above', { exact: true }).fill('much')
   await page.getByRole('button', { name: 'Review', exact: true }).click()
-  await page.getByText(/"five\/day" is not a limit/).waitFor()
-  await page.getByText(/This is not an amount\. Write it as \$0\.25/).waitFor()
-  await page.getByLabel('Limit 1', { exact: true }).fill('$2')
-  await page.getByLabel('Ask above (optional)').fill('')
+  assert.equal(await page.getByText('Enter a number with at most 6 decimals, such as 0.50.').count(), 2)
+  await page.getByLabel('Unit of limit 3', { exact: true }).selectOption('asset')
+  await page.getByRole('button', { name: 'Review', exact: true }).click()
+  await page.getByText('Enter the id of the asset, which is a number.').waitFor()
+  await page.getByLabel('Asset id of limit 3', { exact: true }).fill('123')
+  await page.getByLabel('Unit of limit 3', { exact: true }).selectOption('algo')
+  await page.getByLabel('Limit 1', { exact: true }).fill('2')
+  await page.getByLabel('Ask above', { exact: true }).fill('')
   await page.getByLabel('It ends').selectOption('7')
   await checkView(page, 'new-limits')
   await page.getByRole('button', { name: 'Review', exact: true }).click()
@@ -102,6 +109,15 @@ test('an agent is created in three steps and held to its limits, and its owner s
   await page.getByRole('heading', { name: 'Shopper is ready' }).waitFor()
   const token = await copyWith(page, page.getByRole('button', { name: 'Copy the token' }))
   await page.getByText(token, { exact: true }).waitFor()
+  const saved = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Save as a file' }).click()
+  assert.equal((await saved).suggestedFilename(), 'shopper.token')
+  assert.equal(readFileSync(await (await saved).path(), 'utf8'), `${token}\n`)
+  await page.getByText('install -m 600 ~/Downloads/shopper.token ~/.latchkey/shopper.token').waitFor()
+  // No command beside the token may be one that npx would download.
+  await page.getByText(`${latchkey.join(' ')} mcp install --token-file ~/.latchkey/shopper.token`).waitFor()
+  await page.getByText(`"command":"${latchkey[0]}","args":["${latchkey[1]}","mcp"`).waitFor()
+  assert.doesNotMatch((await page.locator('main').textContent()) ?? '', /npx/)
   await checkView(page, 'token')
   await page.getByRole('button', { name: 'I have stored it' }).click()
   await page.getByRole('heading', { name: 'Shopper', exact: true }).waitFor()
@@ -124,7 +140,8 @@ test('an agent is created in three steps and held to its limits, and its owner s
   await page.getByText(/\$0\.500001 to/).waitFor()
   await page.getByText('Spending by day', { exact: true }).waitFor()
   await page.getByText('Show as table').click()
-  await page.getByRole('cell', { name: '$0.50', exact: true }).waitFor()
+  await page.locator('figure').getByRole('cell', { name: '$0.50', exact: true }).waitFor()
+  await page.getByRole('row', { name: /1 \$0\.50$/ }).waitFor()
   // The agent's text is shown as plain text, without characters that reorder it.
   await page
     .getByText(/^<img src=x onerror=alert\(1\)> \W?https:\/\/evil\.example$/)
@@ -150,7 +167,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
 
   // The limits change, and the amounts already spent still count.
   await page.getByRole('button', { name: 'Change limits' }).click()
-  await dialog.getByLabel('Limit 1', { exact: true }).fill('$1')
+  await dialog.getByLabel('Limit 1', { exact: true }).fill('1')
   await checkView(page, 'change')
   await dialog.getByRole('button', { name: 'Review', exact: true }).click()
   await dialog.getByText('At most $1 a day.').waitFor()
@@ -170,7 +187,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
   const again = await asAgent(environment, next)
   await again.sign(await dollars(environment, address!, payee, 250_000n))
   await page.getByText('$0.25 left').waitFor()
-  await page.getByRole('link', { name: 'All agents' }).click()
+  await openView(page, 'All agents')
   await page.getByText('$0.25 left').waitFor()
   // The test runs as the user of the daemon, like the agent of a careless owner.
   await page.getByText('runs as the daemon’s user').waitFor()
@@ -193,7 +210,7 @@ test('an agent is created in three steps and held to its limits, and its owner s
 /** The log contains the actions above, supports filters, and can be verified and saved. */
 async function seesActivity({ devnet }: Environment, page: Page): Promise<void> {
   await page.getByRole('link', { name: 'All of its activity' }).click()
-  await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
+  await page.getByRole('heading', { name: 'Audit log', exact: true }).waitFor()
   const records = page.getByRole('list', { name: 'Records, newest first' })
   await records.getByText('Agent ended').waitFor()
   for (const title of ['Transaction signed', 'Signature refused', 'Agent paused', 'Agent created']) {
@@ -242,11 +259,11 @@ async function survivesRestart(environment: Environment): Promise<void> {
   await environment.daemon.stop()
   const daemon = await startDaemon(environment.scope, environment.dir, environment.devnet)
   const { page, assertClean } = await openPage({ ...environment, daemon }, daemon.consoleLink())
-  await page.getByRole('link', { name: 'Activity', exact: true }).click()
+  await openView(page, 'Audit log')
   const records = page.getByRole('list', { name: 'Records, newest first' })
   await records.getByText('Agent ended', { exact: true }).waitFor()
   await records.getByText('Agent created', { exact: true }).waitFor()
-  await page.getByRole('link', { name: 'Agents', exact: true }).click()
+  await openView(page, 'All agents')
   await page.getByRole('link', { name: 'Shopper' }).waitFor()
   assertClean()
 }

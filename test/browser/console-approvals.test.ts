@@ -13,6 +13,7 @@ import {
   type Environment,
   layoutIssues,
   openPage,
+  openView,
   password,
   startDaemon,
   startEnvironment,
@@ -105,8 +106,7 @@ test('the owner sees requests live and approves, denies or lets them expire, and
       Object.assign(window, { Notification: Fake, shownNotifications: shown })
     })
   })
-  const badge = page.getByRole('link', { name: /^Approvals/ })
-  await badge.click()
+  await openView(page, 'Approvals')
   await page.getByText('No approvals are waiting.').waitFor()
   await checkView(page, 'none')
   await page.getByRole('button', { name: 'Notify me' }).click()
@@ -170,7 +170,7 @@ test('the owner sees requests live and approves, denies or lets them expire, and
   await assert.rejects(agent.sign(other), hasCode('agent_approval_denied'))
   await checkView(page, 'decided')
 
-  await page.getByRole('link', { name: 'Agents', exact: true }).click()
+  await openView(page, 'All agents')
   await page.getByText('1.499 ALGO left').waitFor()
   assertClean()
   await survivesRestart(environment, agentId)
@@ -180,7 +180,7 @@ async function survivesRestart(environment: Environment, agentId: string): Promi
   await environment.daemon.stop()
   const daemon = await startDaemon(environment.scope, environment.dir, environment.devnet)
   const { page, assertClean } = await openPage({ ...environment, daemon }, daemon.consoleLink())
-  await page.getByRole('link', { name: 'Approvals', exact: true }).click()
+  await openView(page, 'Approvals')
   await page.getByText('approved and signed').waitFor()
   await page.evaluate((id) => (location.hash = `#/activity/${id}`), agentId)
   const records = page.getByRole('list', { name: 'Records, newest first' })

@@ -11,6 +11,7 @@ import {
   createWallet,
   layoutIssues,
   openPage,
+  openView,
   password,
   payment,
   review,
@@ -107,7 +108,7 @@ test('a postponed backup stays visible, asks for the password, and hides the wor
   await page.getByRole('button', { name: 'Lock', exact: true }).click()
   await page.reload()
   await page.getByRole('link', { name: /later not backed up locked/ }).waitFor()
-  await page.getByRole('link', { name: 'Overview' }).click()
+  await openView(page, 'Overview')
   await page.getByRole('button', { name: 'Back up later' }).click()
   const dialog = page.getByRole('dialog')
   // A single prompt unlocks the wallet and shows its words.
@@ -144,7 +145,7 @@ test('the first screen shows totals, unknown values, and the next step', async (
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await page.getByText(/Unlock old to see balances/).waitFor()
   const [address] = await walletWithKeys(page, 'daily', 1)
-  await page.getByRole('link', { name: 'Overview' }).click()
+  await openView(page, 'Overview')
   await page.getByText('Fund an account').waitFor()
   await page.getByRole('button', { name: 'Back up daily' }).waitFor()
   environment.devnet.fund(address!, { microAlgos: 2_500_000n })
@@ -162,10 +163,10 @@ test('the first screen shows totals, unknown values, and the next step', async (
   await page.getByLabel('Password of daily', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign', exact: true }).click()
   await page.getByRole('heading', { name: 'Signed' }).waitFor()
-  await page.getByRole('link', { name: 'Overview' }).click()
+  await openView(page, 'Overview')
   await page.getByText('One payment to check').waitFor()
   await page
-    .getByRole('list', { name: 'Recently signed, newest first' })
+    .getByRole('list', { name: 'Last payments, newest first' })
     .getByText('0.001 ALGO', { exact: true })
     .waitFor()
   assertClean()
@@ -208,7 +209,7 @@ test('labels appear next to addresses, are stored by the daemon, and are offered
   await page.keyboard.press('Enter')
   await page.locator('.rows .label', { hasText: /^Till$/ }).waitFor()
 
-  await page.getByRole('link', { name: 'Address book' }).click()
+  await openView(page, 'Address book')
   const shop = environment.devnet.accounts[0]!.address
   const add = async (who: string, label: string): Promise<void> => {
     await page.getByLabel('Address', { exact: true }).fill(who)
@@ -235,7 +236,7 @@ test('labels appear next to addresses, are stored by the daemon, and are offered
   // A damaged file is reported, hides no address, and is left unchanged.
   expectStatus(500)
   writeFileSync(file, '{"version": 1, "contacts": [')
-  await page.getByRole('link', { name: 'Address book' }).click()
+  await openView(page, 'Address book')
   await page.getByText(/Latchkey_contacts\.json in the data directory cannot be used: it is not JSON/).waitFor()
   assert.equal(readFileSync(file, 'utf8'), '{"version": 1, "contacts": [')
   assertClean()
@@ -313,7 +314,7 @@ test('names the network of a transaction for another network, and how to select 
   await review(page, toBase64(transaction))
   await page.getByText('This is for TestNet, and the daemon’s node is on Local network.').waitFor()
   await page.getByText(/To choose another, start it with --node URL/).waitFor()
-  await page.getByRole('link', { name: 'Health' }).click()
+  await openView(page, 'Settings')
   await page.getByText('Local network').nth(1).waitFor()
   await judge(page, 'health')
   assertClean()

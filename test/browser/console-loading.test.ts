@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { axeIssues } from './axe.test.helper.js'
 import { type Page, takeScreenshot, timeoutMs } from './chromium.test.helper.js'
-import { createWallet, layoutIssues, openPage, startEnvironment } from './console.test.helper.js'
+import { createWallet, layoutIssues, openPage, openView, startEnvironment } from './console.test.helper.js'
 
 const failure = 'This part of the console did not load'
 
@@ -46,7 +46,7 @@ test('every file is compressed, below the path and with the policy of the consol
     })
   })
   await page.getByText('Create your first wallet').waitFor()
-  const later = ['WalletsView', 'SendView', 'ReceiveView', 'SignView', 'BackupDialog', 'QrCode', 'HealthView']
+  const later = ['WalletsView', 'SendView', 'ReceiveView', 'SignView', 'BackupDialog', 'QrCode', 'SettingsView']
   const isLoaded = (name: string): boolean => seen.some(({ path }) => path.startsWith(`/console/assets/${name}-`))
   // These files load automatically after the first screen.
   const deadlineMs = Date.now() + timeoutMs
@@ -67,12 +67,12 @@ test('reports a view that does not load; a reload repairs it in the same session
   const file = /\/assets\/SignView-/
   const { page } = await openPage(environment, environment.daemon.consoleLink(), isMissing(file))
   await page.getByText('Create your first wallet').waitFor()
-  await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  await openView(page, 'Sign')
   await page.getByRole('heading', { name: failure }).waitFor()
   await judge(page, 'view')
-  await page.getByRole('link', { name: 'Health', exact: true }).click()
-  await page.getByRole('heading', { name: 'Health', exact: true }).waitFor()
-  await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  await openView(page, 'Settings')
+  await page.getByRole('heading', { name: 'Settings', exact: true }).waitFor()
+  await openView(page, 'Sign')
   // The view is retried, and fails as long as the file is missing.
   await page.getByRole('heading', { name: failure }).waitFor()
   await page.unroute(file)
@@ -88,7 +88,7 @@ test('reports a dialog that does not load, and keeps its wallet marked for backu
   await createWallet(page, 'savings')
   await isMissing(file)(page)
   await page.reload()
-  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await openView(page, 'Overview')
   await page.getByRole('button', { name: 'Back up savings' }).click()
   const dialog = page.getByRole('dialog', { name: failure })
   await dialog.waitFor()

@@ -11,6 +11,7 @@ import {
   type Environment,
   layoutIssues,
   openPage,
+  openView,
   password,
   payment,
   review,
@@ -40,7 +41,7 @@ async function checkView(page: Page, view: string): Promise<void> {
 }
 
 async function openSend(page: Page): Promise<void> {
-  await page.getByRole('link', { name: 'Send', exact: true }).click()
+  await openView(page, 'Send')
   await page.getByLabel('To', { exact: true }).waitFor()
 }
 
@@ -153,7 +154,7 @@ test('sends USDC after the receiver opted in, and opts out again', async (t) => 
   await signAndSend(page, 'dollars')
   await page.getByText(/^Confirmed in round \d/).waitFor()
 
-  await page.getByRole('link', { name: 'Wallets', exact: true }).click()
+  await openView(page, 'Wallets')
   await page.getByRole('link', { name: new RegExp(`^Opt in with ${second!.slice(0, 8)}`) }).click()
   await page.getByRole('link', { name: 'Send USDC' }).click()
   await page.getByText('2.5 USDC can be sent.').waitFor()
@@ -162,7 +163,7 @@ test('sends USDC after the receiver opted in, and opts out again', async (t) => 
   await page.getByRole('button', { name: 'Review', exact: true }).click()
   await signAndSend(page, 'dollars')
   await page.getByText(/^Confirmed in round \d/).waitFor()
-  await page.getByRole('link', { name: 'Wallets', exact: true }).click()
+  await openView(page, 'Wallets')
   await page.getByRole('link', { name: new RegExp(`^Opt in with ${second!.slice(0, 8)}`) }).click()
   await page.getByRole('button', { name: 'Opt out USDC' }).click()
   await page.getByText(/^Opts out of USDC/).waitFor()
@@ -265,8 +266,8 @@ test('resumes an open transfer when the person returns, without sending it again
   await signAndSend(page, 'patient')
   await page.getByText('Sent. Waiting for the confirmation…').waitFor()
   await checkView(page, 'waiting')
-  await page.getByRole('link', { name: 'Health' }).click()
-  await page.getByRole('link', { name: 'Send', exact: true }).click()
+  await openView(page, 'Settings')
+  await openView(page, 'Send')
   await page.getByText('Sent. Waiting for the confirmation…').waitFor()
   environment.devnet.mine()
   await page.getByText(/^Confirmed in round \d/).waitFor()
@@ -280,7 +281,7 @@ test('unlocks inside the view, and one password both unlocks and signs', async (
   const [address] = await walletWithKeys(page, 'locked', 1)
   environment.devnet.fund(address!, { microAlgos: 5_000_000n })
   await page.getByRole('button', { name: 'Lock', exact: true }).click()
-  await page.getByRole('link', { name: 'Send', exact: true }).click()
+  await openView(page, 'Send')
   await page.getByLabel('Password of locked', { exact: true }).fill(password)
   await checkView(page, 'send-locked')
   await page.getByRole('button', { name: /^Unlock/ }).click()
@@ -298,7 +299,7 @@ test('sends to a name in the address book', async (t) => {
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [address] = await walletWithKeys(page, 'purse', 1)
   environment.devnet.fund(address!, { microAlgos: 5_000_000n })
-  await page.getByRole('link', { name: 'Address book', exact: true }).click()
+  await openView(page, 'Address book')
   await page.getByRole('button', { name: /^Send to/ }).click()
   assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), receiver)
   await page.getByText(/4\.899 ALGO can be sent/).waitFor()
@@ -334,7 +335,7 @@ test('sends from a rekeyed account and from a multisig account', async (t) => {
   await page.getByText(/^Confirmed in round \d/).waitFor()
 
   const account = algosdk.multisigAddress({ version: 1, threshold: 2, addrs: [first!, second!] }).toString()
-  await page.getByRole('link', { name: 'Wallets', exact: true }).click()
+  await openView(page, 'Wallets')
   await page.getByRole('button', { name: 'Create multisig' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Member addresses, one per line').fill(`${first}\n${second}`)

@@ -1,7 +1,7 @@
 /** Tests searches in the console whose responses arrive out of order. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { call, openPage, password, startEnvironment } from './console.test.helper.js'
+import { call, openPage, openView, password, startEnvironment } from './console.test.helper.js'
 
 test('the response to an earlier audit log search does not replace a later one', async (t) => {
   const environment = await startEnvironment(t)
@@ -17,7 +17,7 @@ test('the response to an earlier audit log search does not replace a later one',
     if (isEarlier(route.request().postData())) await isReleased
     await route.continue()
   })
-  await page.getByRole('link', { name: 'Activity', exact: true }).click()
+  await openView(page, 'Audit log')
   const created = page.getByRole('list', { name: 'Records, newest first' }).getByText('Wallet created').first()
   await created.waitFor()
   await page.getByLabel('Text', { exact: true }).fill('matches nothing')

@@ -24,6 +24,9 @@ export type Environment = {
 
 export type EnvironmentOptions = { wire?: Wire; hasNode?: boolean; config?: object }
 
+/** The command line that the daemon reports. */
+export const latchkey = ['/opt/node', '/opt/latchkey.js'] as const
+
 export const password = 'correct horse battery staple'
 
 export async function startEnvironment(test: Scope, options: EnvironmentOptions = {}): Promise<Environment> {
@@ -54,7 +57,7 @@ function inReverse(test: Scope): Scope {
 
 export async function startDaemon(t: Scope, dir: string, devnet?: Devnet, wire: Wire = 'documented'): Promise<Daemon> {
   const node = devnet === undefined ? undefined : { url: devnet.url }
-  const daemon = await Daemon.start({ dataDir: dir, wire, node })
+  const daemon = await Daemon.start({ dataDir: dir, wire, node, command: latchkey })
   t.after(() => daemon.stop())
   return daemon
 }
@@ -131,6 +134,31 @@ export async function openPage(
   }
 }
 
+const sections = {
+  Overview: 'Overview',
+  Wallets: 'Wallets',
+  Send: 'Pay',
+  Sign: 'Pay',
+  'Address book': 'Pay',
+  'All agents': 'Agents',
+  Approvals: 'Agents',
+  Payments: 'Activity',
+  'Audit log': 'Activity',
+  Settings: 'Settings',
+} as const
+
+/** Opens a view with the navigation: its section, then the view itself. */
+export async function openView(page: Page, view: keyof typeof sections): Promise<void> {
+  const section = sections[view]
+  // The number of waiting approvals follows the name.
+  const named = (name: string) => new RegExp(`^${name}(?: \\d+ waiting)?$`)
+  const all = page.getByRole('navigation', { name: 'Sections', exact: true })
+  await all.getByRole('link', { name: named(section) }).click()
+  if (section === 'Overview' || section === 'Wallets' || section === 'Settings') return
+  const views = page.getByRole('navigation', { name: section, exact: true })
+  await views.getByRole('link', { name: named(view) }).click()
+}
+
 /** Creates a wallet and postpones its backup. The wallet is then unlocked. */
 export async function createWallet(page: Page, name: string): Promise<void> {
   await startWallet(page, name)
@@ -190,7 +218,7 @@ export function toBase64(...transactions: algosdk.Transaction[]): string {
 
 /** Enters a transaction and waits until the page shows what it does. */
 export async function review(page: Page, base64: string): Promise<void> {
-  await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  await openView(page, 'Sign')
   const another = page.getByRole('button', { name: 'Sign another' })
   const input = page.getByLabel('Transaction or group, as base64')
   await another.or(input).first().waitFor()

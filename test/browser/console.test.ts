@@ -8,6 +8,7 @@ import {
   copyWith,
   createAsset,
   openPage,
+  openView,
   password,
   payment,
   review,
@@ -47,7 +48,7 @@ for (const wire of wires) {
     const { publicKey } = algosdk.decodeAddress(address!)
     assert.ok(nacl.sign.detached.verify(txn.bytesToSign(), sig!, publicKey))
 
-    await page.getByRole('link', { name: 'Payments', exact: true }).click()
+    await openView(page, 'Payments')
     const row = page.getByRole('list', { name: /newest first/ }).getByRole('listitem')
     await row.getByText('not found on the network').waitFor()
     await environment.algod.sendRawTransaction(signed).do()
@@ -86,7 +87,7 @@ test('requires a typed confirmation to rekey an account, then signs with the new
   const signed = await sign(page, 'careful')
   assert.equal(algosdk.decodeSignedTransaction(signed).sgnr?.toString(), second)
   await environment.algod.sendRawTransaction(signed).do()
-  await page.getByRole('link', { name: 'Wallets', exact: true }).click()
+  await openView(page, 'Wallets')
   await page.getByRole('link', { name: /careful/ }).click()
   await page.getByText(/no longer signs for its address/).waitFor()
   assertClean()
@@ -131,7 +132,7 @@ test('creates a multisig account whose members sign one after the other', async 
   await page.getByText('has signed').waitFor()
   await page.getByText('Complete: 2 of 2 required signatures.').waitFor()
   await environment.algod.sendRawTransaction(await sign(page, 'board')).do()
-  await page.getByRole('link', { name: 'Payments', exact: true }).click()
+  await openView(page, 'Payments')
   await page.getByText('confirmed in round').first().waitFor()
   await page.getByText('Show as table').click()
   await page.getByRole('cell', { name: '0.25 ALGO' }).waitFor()
@@ -148,7 +149,7 @@ test('signs only its own transactions of a group opened from a file', async (t) 
     await payment(environment, { from: mine!, to: other.address, microAlgos: 10_000 }),
     await payment(environment, { from: other.address, to: mine!, microAlgos: 20_000 }),
   ])
-  await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  await openView(page, 'Sign')
   const bytes = Buffer.from(toBase64(...group), 'base64')
   await page
     .getByLabel('Transaction file')

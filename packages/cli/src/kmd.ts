@@ -2,6 +2,7 @@
 import { Daemon, exitCodes, StartError } from '@latchkey/kmd'
 import { limitDaemonMemory } from './daemonMemory.js'
 import * as GoFlags from './GoFlags.js'
+import { latchkeyCommand } from './latchkeyCommand.js'
 import { printLine, printMessage, printResult, reportCrashes } from './messages.js'
 import { startUnderSignals } from './signals.js'
 
@@ -45,6 +46,7 @@ export async function main(args: readonly string[]): Promise<number> {
       () =>
         Daemon.start({
           onWorkerStart: limitDaemonMemory(),
+          command: latchkeyCommand(),
           dataDir: values['data-dir']!,
           wire: 'reference',
           forceWire: values.wire,

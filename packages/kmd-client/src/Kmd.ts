@@ -108,6 +108,8 @@ export type Health = {
   sameUserAgents: string[]
   /** Names of agents that cannot sign until the owner confirms them, at most 100. */
   suspendedAgents: string[]
+  /** Program and arguments that start the `latchkey` command on the daemon's machine; empty if it is unknown. */
+  command: string[]
 }
 
 /** The Algorand node used by the daemon. */

@@ -1,12 +1,14 @@
 /** The frame around the views: network, navigation, notices, and the button that ends the session. */
 import { consoleOperations } from '@latchkey/kmd-api/operations'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Notices } from './components/Notices.js'
 import { Search } from './components/Search.js'
 import { errorMessage } from './messages.js'
 import { networkTitle } from './model/network.js'
 import { usePolling } from './polling.js'
 import { hrefOf, type Route, useRoute } from './route.js'
+import { isUnder, type Section, sectionOf, sections } from './sections.js'
 import { type Store, useStore } from './store.js'
 import {
   ActivityView,
@@ -14,31 +16,18 @@ import {
   AgentsView,
   AgentView,
   ApprovalsView,
-  HealthView,
   NewAgentView,
   OptInView,
   PaymentsView,
   preloadAll,
   ReceiveView,
   SendView,
+  SettingsView,
   SignView,
+  SpendingView,
   WalletsView,
 } from './views/lazy.js'
 import { OverviewView } from './views/OverviewView.js'
-
-const views: readonly { route: Route; name: string }[] = [
-  { route: { view: 'overview' }, name: 'Overview' },
-  { route: { view: 'wallets', walletId: undefined }, name: 'Wallets' },
-  { route: { view: 'send', address: undefined, assetId: undefined }, name: 'Send' },
-  { route: { view: 'receive', address: undefined, assetId: undefined }, name: 'Receive' },
-  { route: { view: 'sign' }, name: 'Sign' },
-  { route: { view: 'payments' }, name: 'Payments' },
-  { route: { view: 'agents' }, name: 'Agents' },
-  { route: { view: 'approvals' }, name: 'Approvals' },
-  { route: { view: 'activity' }, name: 'Activity' },
-  { route: { view: 'addresses' }, name: 'Address book' },
-  { route: { view: 'health' }, name: 'Health' },
-]
 
 /** Leaves time for the first view to load its data. */
 const preloadDelayMs = 1_000
@@ -48,19 +37,14 @@ export function Layout() {
   const route = useRoute()
   const main = useRef<HTMLElement>(null)
   const [isEnding, setEnding] = useState(false)
-  const nav = useRef<HTMLElement>(null)
   usePolling(() => store.loadNode(), 10_000, [store])
+  usePolling(() => store.keepDevelopmentWalletOpen(), 2_000, [store, store.wallets, store.node?.hasFaucet])
   useApprovalsWatch(store)
   useEffect(() => {
     // A view that fails to load shows the error when it is opened.
     const timer = setTimeout(() => preloadAll().catch(() => {}), preloadDelayMs)
     return () => clearTimeout(timer)
   }, [])
-  // On a phone the sections do not fit side by side.
-  useLayoutEffect(() => {
-    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
-  }, [route.view])
-
   const end = async (): Promise<void> => {
     setEnding(true)
     try {
@@ -84,17 +68,11 @@ export function Layout() {
         </p>
         <NetworkLabel />
         <Search />
-        <button type="button" class="quiet end" disabled={isEnding} onClick={end}>
-          End session
-        </button>
-        <nav aria-label="Sections" ref={nav}>
-          {views.map(({ route: target, name }) => (
-            <a key={name} href={hrefOf(target)} aria-current={target.view === sectionOf(route) ? 'page' : undefined}>
-              {name}
-              {target.view === 'approvals' && <OpenCount />}
-            </a>
-          ))}
-        </nav>
+        <Navigation route={route}>
+          <button type="button" class="quiet end" disabled={isEnding} onClick={end}>
+            End session
+          </button>
+        </Navigation>
       </header>
       <main id="content" ref={main} tabIndex={-1}>
         <Notices />
@@ -112,7 +90,8 @@ export function Layout() {
         {route.view === 'approvals' && <ApprovalsView />}
         {route.view === 'activity' && <ActivityView key={route.agentId} agentId={route.agentId} />}
         {route.view === 'addresses' && <AddressBookView address={route.address} />}
-        {route.view === 'health' && <HealthView />}
+        {route.view === 'spending' && <SpendingView key={route.agentId} agentId={route.agentId} />}
+        {route.view === 'settings' && <SettingsView />}
       </main>
     </>
   )
@@ -139,8 +118,64 @@ function useApprovalsWatch(store: Store): void {
   }, [store])
 }
 
-function sectionOf({ view }: Route): Route['view'] {
-  return view === 'new-agent' ? 'agents' : view
+/** The sections, behind a menu button on a phone, and the views of the current section. */
+function Navigation({ route, children }: { route: Route; children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  const section = sectionOf(route)
+  const href = hrefOf(route)
+  useEffect(() => setOpen(false), [href])
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Escape' || !isOpen) return
+    setOpen(false)
+    button.current?.focus()
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class="menu-button"
+        ref={button}
+        aria-expanded={isOpen}
+        aria-controls="sections"
+        onClick={() => setOpen(!isOpen)}
+        onKeyDown={onKeyDown}
+      >
+        Menu
+        <OpenCount />
+      </button>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the key closes the menu from any of its links */}
+      <div id="sections" class={isOpen ? 'menu open' : 'menu'} onKeyDown={onKeyDown}>
+        <nav aria-label="Sections" class="sections">
+          {sections.map((one) => (
+            <a key={one.name} href={hrefOf(one.views[0]!.route)} aria-current={one === section ? 'page' : undefined}>
+              {one.name}
+              {one.name === 'Agents' && <OpenCount />}
+            </a>
+          ))}
+        </nav>
+        {children}
+      </div>
+      {section.views.length > 1 && <Views section={section} route={route} />}
+    </>
+  )
+}
+
+function Views({ section, route }: { section: Section; route: Route }) {
+  return (
+    <nav aria-label={section.name} class="views">
+      {section.views.map((one) => (
+        <a
+          key={one.name}
+          href={hrefOf(one.route)}
+          aria-current={isUnder(route, one) ? (hrefOf(one.route) === hrefOf(route) ? 'page' : 'true') : undefined}
+        >
+          {one.name}
+          {one.route.view === 'approvals' && <OpenCount />}
+        </a>
+      ))}
+    </nav>
+  )
 }
 
 /** The number of waiting approvals. */

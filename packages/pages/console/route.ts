@@ -9,7 +9,8 @@ export type Route =
   | { view: 'sign' }
   | { view: 'payments'; transactionId?: string | undefined }
   | { view: 'addresses'; address?: string | undefined }
-  | { view: 'health' }
+  | { view: 'settings' }
+  | { view: 'spending'; agentId?: string | undefined }
   | { view: 'agents'; agentId?: string | undefined }
   | { view: 'new-agent' }
   | { view: 'approvals' }
@@ -25,8 +26,10 @@ export function parse(hash: string): Route {
     const address = rest !== undefined && Address.isValid(rest) ? rest : undefined
     return { view, address, assetId: /^\d{1,20}$/.test(more) ? more : undefined }
   }
-  if (view === 'sign' || view === 'health' || view === 'new-agent' || view === 'approvals') return { view }
-  if (view === 'agents' || view === 'activity') return { view, agentId: rest }
+  if (view === 'sign' || view === 'settings' || view === 'new-agent' || view === 'approvals') return { view }
+  // The name of the view in earlier versions, which bookmarks may have.
+  if (view === 'health') return { view: 'settings' }
+  if (view === 'agents' || view === 'activity' || view === 'spending') return { view, agentId: rest }
   if (view === 'payments') return { view, transactionId: rest }
   if (view === 'addresses') return { view, address: rest }
   return view === 'wallets' ? { view, walletId: rest, address: decode(more) } : { view: 'overview' }
@@ -46,7 +49,7 @@ export function hrefOf(route: Route): string {
 
 function detailOf(route: Route): string | undefined {
   if (route.view === 'payments') return route.transactionId
-  if (route.view === 'agents' || route.view === 'activity') return route.agentId
+  if (route.view === 'agents' || route.view === 'activity' || route.view === 'spending') return route.agentId
   return route.view === 'addresses' ? route.address : undefined
 }
 

@@ -17,6 +17,7 @@ export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; exp
 export type Notice = { id: number; isError: boolean; text: string }
 
 const maxNotices = 3
+const developmentWallet = 'x402-buyer'
 /** The longest delay that timers accept. A longer one would fire immediately. */
 const maxTimerMs = 2 ** 31 - 1
 /** Tolerance for responses in whole seconds. */
@@ -35,7 +36,10 @@ export class Store {
   labelsError: unknown
   /** The ids of the wallets that were created in the console and are not backed up yet. */
   pendingBackups: ReadonlySet<string> = new Set()
-  /** The wallet that was selected last. It is shown again when the person returns to the wallets view. */
+  /**
+   * The wallet that was selected or locked last. It is shown again when the person returns to the wallets view, and is
+   * the first choice wherever a wallet has to be unlocked.
+   */
   selectedId: string | undefined
   notices: readonly Notice[] = []
   /** The undecided requests of agents; undefined until loaded. */
@@ -46,6 +50,7 @@ export class Store {
   readonly #timers = new Map<string, number>()
   readonly #contents = new Map<string, WalletContents>()
   readonly #renewing = new Set<string>()
+  readonly #lockedByHand = new Set<string>()
   readonly #listeners = new Set<() => void>()
   #lastNotice = 0
 
@@ -149,6 +154,7 @@ export class Store {
   async unlock(wallet: Wallet, password: string): Promise<void> {
     const request = { wallet_id: wallet.id, wallet_password: password }
     const { walletHandleToken: handle } = await this.daemon.call(walletOperations.InitWalletHandleToken, request)
+    this.#lockedByHand.delete(wallet.id)
     const previous = this.#open.get(wallet.id)
     if (previous !== undefined) this.#release(previous).catch(() => {})
     this.#open.set(wallet.id, { ...wallet, handle, ...unknownLifetime })
@@ -193,6 +199,24 @@ export class Store {
     }
   }
 
+  /** Whether the development stack created this wallet without a password. Nothing in it has any value. */
+  isDevelopmentWallet({ name }: Wallet): boolean {
+    return this.node?.hasFaucet === true && name === developmentWallet
+  }
+
+  /** Opens the buyer's wallet of the development stack, and keeps it open, unless the person locked it. */
+  async keepDevelopmentWalletOpen(): Promise<void> {
+    const wallet = this.wallets?.find((one) => this.isDevelopmentWallet(one))
+    if (wallet === undefined || this.#lockedByHand.has(wallet.id)) return
+    const open = this.#open.get(wallet.id)
+    if (open !== undefined) return isRenewalDue(open, Date.now()) ? this.renew(wallet.id) : undefined
+    await this.unlock(wallet, '').catch((error: unknown) => {
+      // It was given a password: the person unlocks it.
+      if (hasCode(error, 'wrong_password')) this.#lockedByHand.add(wallet.id)
+      throw error
+    })
+  }
+
   /** Runs work that needs an unlocked wallet. Locks the wallet in the page if the daemon has ended its handle. */
   async withHandle<T>(id: string, work: (wallet: OpenWallet) => Promise<T>): Promise<T> {
     const wallet = this.#open.get(id)
@@ -208,6 +232,7 @@ export class Store {
   async lock(id: string): Promise<void> {
     const wallet = this.#open.get(id)
     this.#close(id)
+    this.#lockedByHand.add(id)
     this.emitChange()
     if (wallet !== undefined) await this.#release(wallet).catch(() => {})
   }
@@ -244,6 +269,10 @@ export class Store {
     const wallet = this.#open.get(id)
     if (wallet?.handle !== handle) return
     this.#close(id)
+    if (this.isDevelopmentWallet(wallet)) {
+      this.emitChange()
+      return
+    }
     const name = this.displayName(wallet)
     // For example, the password was changed or another program ended the handle.
     const isEarly = Date.now() < wallet.expiresAtMs - earlyMs
@@ -263,6 +292,8 @@ export class Store {
     this.#timers.delete(id)
     this.#open.delete(id)
     this.#contents.delete(id)
+    // The wallet that was in use is the one to unlock next.
+    this.selectedId = id
   }
 }
 

@@ -13,9 +13,12 @@ const groups = [
       [
         'kmd-api/dist/rules/',
         operations('agent|approval|audit'),
-        file('', 'audit'),
-        file('model/', 'agentWords|agentNetwork|auditWords'),
-        file('components/', 'AgentState|AuditRow|BudgetBars|Claim|RulesInWords|SuspendedAgents'),
+        file('', 'agentBudgets|audit'),
+        file('model/', 'agentWords|agentNetwork|approvalWords|auditWords|dailySpending'),
+        file(
+          'components/',
+          'AgentState|AuditRow|BudgetBars|Claim|DayChart|PayeeChart|RulesInWords|SpendingCharts|SuspendedAgents',
+        ),
       ].join('|'),
     ),
     minShareCount: 2,

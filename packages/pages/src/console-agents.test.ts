@@ -12,7 +12,8 @@ import { build } from 'vite'
 
 type Agent = { rules: Rules; expiresAtMs: number }
 type AgentNetwork = { genesisHash: string; title: string; isMainnet: boolean; dollarAssetId: bigint | undefined }
-type Draft = { limits: { id: number; amount: string; per: string; payee: string }[] } & { [field: string]: unknown }
+type Quantity = { amount: string; unit: string; assetId: string }
+type Draft = { limits: (Quantity & { id: number; per: string; payee: string })[] } & { [field: string]: unknown }
 type ReadDraft =
   | { isValid: true; rules: Rules; expiresAtMs: number }
   | { isValid: false; errors: { limits: { [id: number]: string } } & { [field: string]: unknown } }
@@ -20,7 +21,7 @@ type AuditRecord = { number: number; atMs: number; event: string; transaction: s
 
 type Model = {
   agentDraft: {
-    blankDraft: Draft
+    blankDraft(network: AgentNetwork): Draft
     draftOf(agent: Agent, network: AgentNetwork): Draft
     readDraft(draft: Draft, context: object): ReadDraft
   }
@@ -32,14 +33,30 @@ type Model = {
     dailySpending(
       records: AuditRecord[],
       nowMs: number,
-    ): { assetId: string; total: bigint; days: { amount: bigint }[] }[]
+      network?: string,
+    ): {
+      network: string
+      assetId: string
+      total: bigint
+      days: { amount: bigint }[]
+      payees: { address: string; amount: bigint; count: number }[]
+    }[]
+  }
+  quantityInput: { unitNames(network: AgentNetwork, options: { hasCount: boolean }): [string, string][] }
+  tokenFile: {
+    tokenFileName(agentName: string): string
+    saveCommand(agentName: string): string
+    installCommand(command: readonly string[], server: object): string
+    mcpSettings(command: readonly string[], server: object): string
   }
   auditExport: { exportText(records: AuditRecord[], format: 'jsonl' | 'csv'): string }
 }
 
-const names = ['agentDraft', 'agentPresets', 'agentWords', 'dailySpending', 'auditExport'] as const
+const names = [
+  ...['agentDraft', 'agentPresets', 'agentWords', 'dailySpending', 'quantityInput', 'tokenFile', 'auditExport'],
+] as (keyof Model)[]
 const directory = mkdtempSync(join(tmpdir(), 'console-agents-'))
-const model = {} as { -readonly [name in keyof Model]: Model[name] }
+const model = {} as Model
 const payee = algosdk.generateAccount().addr.toString()
 const other = algosdk.generateAccount().addr.toString()
 const nowMs = Date.parse('2026-05-04T12:00:00')
@@ -58,13 +75,18 @@ before(async () => {
     logLevel: 'warn',
     build: { outDir: directory, lib: { entry, formats: ['es'], fileName: (_format, name) => `${name}.mjs` } },
   })
-  for (const name of names) model[name] = await import(pathToFileURL(join(directory, `${name}.mjs`)).href)
+  for (const name of names) {
+    Object.assign(model, { [name]: await import(pathToFileURL(join(directory, `${name}.mjs`)).href) })
+  }
 })
 after(() => rmSync(directory, { recursive: true }))
 
 function read(change: object, network = mainnet, agent?: Agent): ReadDraft {
   const known = [{ address: payee, label: 'Tea shop', walletName: '', walletId: '' }]
-  return model.agentDraft.readDraft({ ...model.agentDraft.blankDraft, ...change }, { network, known, nowMs, agent })
+  return model.agentDraft.readDraft(
+    { ...model.agentDraft.blankDraft(network), ...change },
+    { network, known, nowMs, agent },
+  )
 }
 
 function rulesOf(change: object, network = mainnet): Rules {
@@ -73,8 +95,12 @@ function rulesOf(change: object, network = mainnet): Rules {
   return found.rules
 }
 
-const row = (id: number, amount: string, per: string, to = '') => ({ id, amount, per, payee: to })
-const fiveADay = [row(1, '$5', 'day')]
+type Unit = 'dollars' | 'algo' | 'payments' | 'asset'
+const quantity = (amount: string, unit: Unit, assetId = '') => ({ amount, unit, assetId })
+const row = (id: number, amount: string, unit: Unit, per: string, to = '') => ({
+  ...{ id, ...quantity(amount, unit), per, payee: to },
+})
+const fiveADay = [row(1, '5', 'dollars', 'day')]
 
 test('every preset is valid, in dollars and on a network without them', () => {
   for (const network of [mainnet, devnet, { ...devnet, dollarAssetId: undefined }]) {
@@ -90,12 +116,18 @@ test('every preset is valid, in dollars and on a network without them', () => {
 test('a draft converts to exactly these rules and back', () => {
   const entered = {
     limits: [
-      row(1, '$5', 'day'),
-      row(2, '$0.50', 'payment'),
-      row(3, '20 payments', 'hour'),
-      row(4, '2 ALGO', 'total', 'tea shop'),
+      row(1, '5', 'dollars', 'day'),
+      row(2, '0.50', 'dollars', 'payment'),
+      row(3, '20', 'payments', 'hour'),
+      row(4, '2', 'algo', 'total', 'tea shop'),
+      { ...row(5, '10', 'asset', 'week'), assetId: '123' },
     ],
-    ...{ payees: 'listed', allow: `tea shop\n${other}\n${payee}`, deny: '', askAbove: '$1,000.25, 1 ALGO' },
+    askAbove: [
+      { id: 1, ...quantity('1,000.25', 'dollars') },
+      { id: 2, ...quantity('1', 'algo') },
+      { id: 3, ...quantity(' ', 'algo') },
+    ],
+    ...{ payees: 'listed', allow: `tea shop\n${other}\n${payee}`, deny: '' },
     ...{ asksUnknownPayee: true, optIns: '12, 13', maxFee: '0.002', end: '7' },
   }
   const found = read(entered)
@@ -107,6 +139,7 @@ test('a draft converts to exactly these rules and back', () => {
     { per: 'payment', network, type: 'amount', assetId: 31566704n, amount: 500_000n },
     { per: 'hour', network, type: 'count', count: 20 },
     { per: 'total', network, type: 'amount', assetId: 0n, amount: 2_000_000n, payee },
+    { per: 'week', network, type: 'amount', assetId: 123n, amount: 10n },
   ])
   assert.deepEqual(rules.payees, { allow: [payee, other], deny: [] })
   assert.deepEqual(rules.ask.above, [
@@ -124,7 +157,7 @@ test('a draft converts to exactly these rules and back', () => {
 test('rules of another network are kept, and a devnet has its own dollar asset', () => {
   const rules = rulesOf({ limits: fiveADay }, devnet)
   assert.deepEqual(rules.dollars, [{ network: devnet.genesisHash, id: 5n }])
-  const changed = read({ limits: [row(1, '$1', 'day')] }, mainnet, { rules, expiresAtMs: 0 })
+  const changed = read({ limits: [row(1, '1', 'dollars', 'day')] }, mainnet, { rules, expiresAtMs: 0 })
   assert.ok(changed.isValid)
   assert.deepEqual(changed.rules.networks, [devnet.genesisHash, mainnet.genesisHash])
   assert.deepEqual(changed.rules.limits[0], rules.limits[0])
@@ -139,21 +172,74 @@ test('errors are shown at their field, and no value is misread', () => {
     return found.errors
   }
   assert.match(String(errorsOf({})['noLimit']), /at least one limit/)
-  assert.match(String(errorsOf({ limits: [row(1, '20 payments', 'day')] })['noLimit']), /for an amount/)
-  assert.match(errorsOf({ limits: [row(1, '5', 'day')] }).limits[1]!, /is not a limit/)
-  assert.match(errorsOf({ limits: [row(1, '$5/week', 'day')] }).limits[1]!, /is not a number/)
-  assert.match(errorsOf({ limits: [row(1, '$5', 'payment')] }).limits[1]!, /does not limit total spending/)
-  assert.match(errorsOf({ limits: [row(1, '20 payments', 'payment')] }).limits[1]!, /needs a period/)
-  assert.match(errorsOf({ limits: [...fiveADay, row(2, '$6', 'day')] }).limits[2]!, /already exists/)
-  assert.match(errorsOf({ limits: [row(1, '$5', 'day', 'unknown')] }).limits[1]!, /neither an address/)
-  const wrong = { allow: 'unknown', deny: 'x', askAbove: '5', maxFee: '11', optIns: '0', applications: 'a' }
-  const errors = errorsOf({ limits: fiveADay, payees: 'listed', end: 'date', date: '2026-05-03', ...wrong })
+  const limitError = (...fields: Parameters<typeof row>): string => errorsOf({ limits: [row(...fields)] }).limits[1]!
+  assert.match(String(errorsOf({ limits: [row(1, '20', 'payments', 'day')] })['noLimit']), /for an amount/)
+  assert.match(limitError(1, 'five', 'dollars', 'day'), /a number with at most 6 decimals, such as 0\.50/)
+  assert.match(limitError(1, '5/week', 'dollars', 'day'), /a number/)
+  assert.match(limitError(1, '1.2345678', 'algo', 'day'), /at most 6 decimals/)
+  assert.match(limitError(1, '$5', 'algo', 'day'), /a number/)
+  assert.match(limitError(1, '5', 'asset', 'day'), /id of the asset/)
+  assert.match(limitError(1, '1.5', 'payments', 'day'), /whole number of payments/)
+  assert.match(limitError(1, '0', 'payments', 'day'), /at least 1/)
+  assert.match(limitError(1, '5', 'dollars', 'payment'), /does not limit total spending/)
+  assert.match(limitError(1, '20', 'payments', 'payment'), /needs a period/)
+  assert.match(errorsOf({ limits: [...fiveADay, row(2, '6', 'dollars', 'day')] }).limits[2]!, /already exists/)
+  assert.match(limitError(1, '5', 'dollars', 'day', 'unknown'), /neither an address/)
+  // An amount with the selected unit is read.
+  for (const amount of ['5', '$5', '5 USDC', ' 5.00 ', '5 dollars']) {
+    const [limit] = rulesOf({ limits: [row(1, amount, 'dollars', 'day')] }).limits
+    assert.ok(limit?.type === 'amount' && limit.amount === 5_000_000n, amount)
+  }
+  const wrong = { allow: 'unknown', deny: 'x', maxFee: '11', optIns: '0', applications: 'a' }
+  const askAbove = [
+    { id: 1, ...quantity('5', 'algo') },
+    { id: 2, ...quantity('6', 'algo') },
+    { id: 3, ...quantity('much', 'dollars') },
+  ]
+  const errors = errorsOf({ limits: fiveADay, payees: 'listed', end: 'date', date: '2026-05-03', askAbove, ...wrong })
   for (const field of [...Object.keys(wrong), 'date']) assert.equal(typeof errors[field], 'string', field)
+  assert.deepEqual(Object.keys(errors['askAbove'] as object), ['2', '3'])
+})
+
+test('the units of a network without dollars have none, and thresholds count no payments', () => {
+  const units = (network: AgentNetwork, hasCount: boolean): string[] =>
+    model.quantityInput.unitNames(network, { hasCount }).map(([unit]) => unit)
+  assert.deepEqual(units(mainnet, true), ['dollars', 'algo', 'payments', 'asset'])
+  assert.deepEqual(units({ ...devnet, dollarAssetId: undefined }, false), ['algo', 'asset'])
+})
+
+test('the token file has a safe name, and settings name the command by its path', () => {
+  const { tokenFileName, saveCommand, installCommand, mcpSettings } = model.tokenFile
+  for (const [name, file] of [
+    ['Shopper', 'shopper.token'],
+    ['../../etc/passwd', 'etc-passwd.token'],
+    ['$(rm -rf ~) `x`', 'rm-rf-x.token'],
+    ['Käufer', 'ka-ufer.token'],
+    ['日本', 'agent.token'],
+  ]) {
+    assert.equal(tokenFileName(name!), file)
+  }
+  assert.match(saveCommand('Shopper'), /install -m 600 ~\/Downloads\/shopper\.token ~\/\.latchkey\/shopper\.token/)
+  const server = { agentName: 'Shopper', host: '127.0.0.1:7833' }
+  const command = ['/usr/bin/node', "/home/me/it's here/latchkey.js"]
+  assert.equal(
+    installCommand(command, server),
+    "/usr/bin/node '/home/me/it'\\''s here/latchkey.js' mcp install --token-file ~/.latchkey/shopper.token --daemon 127.0.0.1:7833",
+  )
+  assert.match(installCommand([], server), /^latchkey mcp install /)
+  assert.deepEqual(JSON.parse(mcpSettings(command, server)), {
+    mcpServers: {
+      latchkey: {
+        command: command[0],
+        args: [command[1], 'mcp', '--token-file', '/path/to/shopper.token', '--daemon', '127.0.0.1:7833'],
+      },
+    },
+  })
 })
 
 test('rules are described in words', () => {
   const rules = rulesOf({
-    limits: [...fiveADay, row(2, '1 payment', 'hour', payee)],
+    limits: [...fiveADay, row(2, '1', 'payments', 'hour', payee)],
     payees: 'listed',
     allow: payee,
     deny: other,
@@ -197,6 +283,26 @@ test('daily spending counts a transaction once, with its fee, and omits released
     asset!.days.slice(-2).map(({ amount }) => amount),
     [3n, 7n],
   )
+})
+
+test('spending by payee has payments of agents and of the owner, without fees and payments to oneself', () => {
+  const agentPaid = (amount: string, to: string) => ({ kind: 'payment', network: 'n', asset: '5', amount, payee: to })
+  const ownerPaid = (amount: string, receiver: string) => ({
+    ...{ type: 'axfer', sender: 'me', receiver, amount, asset_id: '5', fee_micro_algos: '1000' },
+  })
+  const records = [
+    record(5, 'transaction_signed', 'E', ownerPaid('9', 'me')),
+    record(4, 'multisig_signed', 'D', ownerPaid('2', 'shop')),
+    record(3, 'transaction_signed', 'C', ownerPaid('4', 'tea')),
+    record(2, 'transaction_signed', 'B', agentPaid('1', 'shop')),
+    record(1, 'transaction_signed', 'A', agentPaid('1', 'shop')),
+  ]
+  const [asset, algos] = model.dailySpending.dailySpending(records, nowMs, 'n')
+  assert.deepEqual(asset!.payees, [
+    { address: 'shop', amount: 4n, count: 3 },
+    { address: 'tea', amount: 4n, count: 1 },
+  ])
+  assert.deepEqual([asset!.network, asset!.total, algos!.total, algos!.payees], ['n', 8n, 3_000n, []])
 })
 
 test('an export is oldest first, and no cell is a formula', () => {

@@ -29,6 +29,7 @@ type Model = {
     knownAddresses(wallets: readonly object[], labels: ReadonlyMap<string, string>): Known[]
     matching(known: readonly Known[], text: string): Known[]
     addressOf(known: readonly Known[], text: string): string | undefined
+    addressProblem(text: string, options?: { isName?: boolean }): string
   }
   payments: { Payments: new () => Payments }
   network: { networkTitle(network: string): string }
@@ -135,6 +136,17 @@ test('reads an address or a whole label, and nothing in between', () => {
   for (const text of ['corner', '', address(9).slice(1), `${address(9)}A`]) {
     assert.equal(model.knownAddresses.addressOf(all, text), undefined, text)
   }
+})
+
+test('a mistyped or cut off address is told as such', () => {
+  const { addressProblem } = model.knownAddresses
+  const whole = address(9)
+  const wrong = `${whole[0] === 'A' ? 'B' : 'A'}${whole.slice(1)}`
+  assert.match(addressProblem(` ${wrong} `), /checksum of this address does not match/)
+  assert.match(addressProblem(whole.slice(0, 57)), /has 58 letters and digits, and this has 57/)
+  assert.match(addressProblem(whole.toLowerCase()), /capital letters/)
+  assert.match(addressProblem('corner shop'), /neither an address nor a name in the address book/)
+  assert.match(addressProblem('corner shop', { isName: false }), /^This is not an address\./)
 })
 
 test('renews once a quarter of the lifetime has passed, and never a handle at its maximum', () => {

@@ -1,12 +1,12 @@
 /** The seller's page: revenue by day and route, latest payments, failures. HTML and CSS without any script. */
 import { Bytes, Hash } from '@latchkey/algorand'
 import { clip, escapeText } from './escape.js'
-import { chartElement, totalsElement } from './salesChart.js'
+import { chartElement, latencyElement, totalsElement } from './salesChart.js'
 import { type SalesPageData, totalsByAsset } from './salesData.js'
 import { salesStyle } from './salesStyle.js'
 import { failuresElement, paymentsElement, routesElement } from './salesTables.js'
 
-export type { SalesList, SalesPageData, SalesPayment, SalesRevenue } from './salesData.js'
+export type { SalesList, SalesPageData, SalesPayment, SalesRevenue, SalesSettlement } from './salesData.js'
 
 /** Only the page's own style is loaded, nothing runs, and no other page can embed it. */
 export const salesPolicy = [
@@ -24,7 +24,7 @@ const maxCharts = 4
 
 /** The HTML of the page. Links are relative queries, so that it can be served at any path. */
 export function salesPage(data: SalesPageData): string {
-  const { days, today, revenue, payments, failures } = data
+  const { days, today, revenue, payments, failures, settlements } = data
   const name = clip(data.name, 100)
   const totals = totalsByAsset(revenue)
   const charts = totals.filter(({ settled }) => settled > 0).slice(0, maxCharts)
@@ -46,6 +46,7 @@ ${totalsElement(totals, days)}
 ${charts.map((total) => chartElement(total, { days, today })).join('\n')}
 <div class="bar"><h2 id="routes">Revenue by route</h2><a href="?csv=revenue&amp;days=${days}">Revenue as CSV</a></div>
 ${routesElement(revenue)}
+${latencyElement(settlements)}
 <div class="bar"><h2 id="payments">Latest payments</h2><a href="?csv=payments&amp;days=${days}">Payments as CSV</a></div>
 ${paymentsElement(payments, days)}
 <h2 id="failures">Failures</h2>

@@ -1,7 +1,7 @@
 /** Totals and bars of the seller's page. */
 import { Network } from '@latchkey/algorand'
 import { clip, escapeText } from './escape.js'
-import type { AssetTotal } from './salesData.js'
+import { type AssetTotal, latencies, maxLatencyRounds, type SalesSettlement } from './salesData.js'
 import { formatAmount, formatDay, plural } from './salesText.js'
 
 export function totalsElement(totals: readonly AssetTotal[], days: number): string {
@@ -49,4 +49,30 @@ export function chartElement(total: AssetTotal, { days, today }: { days: number;
 <div class="dates"><span>${formatDay(first)}</span><span>${formatDay(today)}</span></div>
 </div>
 </figure>`
+}
+
+/** How long the latest payments took to settle: a bar for each number of rounds, in a table with the figures. */
+export function latencyElement(settlements: readonly SalesSettlement[]): string {
+  const buckets = latencies(settlements)
+  if (buckets.length === 0) return ''
+  const total = buckets.reduce((sum, { count }) => sum + count, 0)
+  const max = Math.max(...buckets.map(({ count }) => count))
+  const rows = buckets.map(({ rounds, count }) => {
+    const name = rounds === maxLatencyRounds ? `${rounds} or more` : String(rounds)
+    return `<tr><td>${name}${barElement(count / max)}</td><td class="number">${count}</td><td class="number">${percent(count / total)}</td></tr>`
+  })
+  return `<h2 id="latency">Latency of settlements</h2>
+<p class="quiet">Rounds from the payment to its confirmation, for the latest ${plural(total, 'settled payment')}. A round takes about 3 seconds on the public networks.</p>
+<table class="bars"><thead><tr><th scope="col">Rounds</th><th scope="col" class="number">Payments</th><th scope="col" class="number">Share</th></tr></thead>
+<tbody>${rows.join('')}</tbody></table>`
+}
+
+/** A bar below the text of a cell. The figures are in the same row, so that it needs no name. */
+export function barElement(share: number): string {
+  const width = share > 0 ? Math.max(0.5, Math.round(share * 10_000) / 100) : 0
+  return `<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="1"/></svg>`
+}
+
+function percent(share: number): string {
+  return share > 0 && share < 0.01 ? '< 1 %' : `${Math.round(share * 100)} %`
 }

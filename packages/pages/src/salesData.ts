@@ -39,6 +39,14 @@ export type SalesList = {
   readonly after: string | undefined
 }
 
+/** When a settled payment was made and confirmed, in rounds. */
+export type SalesSettlement = {
+  /** The round that confirmed it; undefined if it is not known. */
+  readonly round: number | undefined
+  /** The first round in which it was valid: that of the buyer's node when it was made. */
+  readonly firstValid: number
+}
+
 /** The data that {@link salesPage} shows. */
 export type SalesPageData = {
   /** The name of the shop. */
@@ -51,6 +59,8 @@ export type SalesPageData = {
   readonly revenue: readonly SalesRevenue[]
   readonly payments: SalesList
   readonly failures: SalesList
+  /** The latest settled payments. */
+  readonly settlements: readonly SalesSettlement[]
 }
 
 /** Revenue in one asset of one network. */
@@ -102,4 +112,23 @@ function sum(rows: readonly SalesRevenue[]): Omit<AssetTotal, 'byDay'> {
     settled: rows.reduce((total, { settled }) => total + settled, 0),
     failed: rows.reduce((total, { failed }) => total + failed, 0),
   }
+}
+
+/** How many payments were settled after a number of rounds. */
+export type LatencyBucket = { readonly rounds: number; readonly count: number }
+
+/** All longer times are in the last bucket. */
+export const maxLatencyRounds = 10
+
+/** Counts settled payments by the rounds between the payment and its confirmation. Empty without payments. */
+export function latencies(settlements: readonly SalesSettlement[]): LatencyBucket[] {
+  const rounds = settlements
+    .flatMap(({ round, firstValid }) => (round === undefined ? [] : [round - firstValid]))
+    .filter((count) => count >= 0)
+    .map((count) => Math.min(count, maxLatencyRounds))
+  if (rounds.length === 0) return []
+  return Array.from({ length: Math.max(...rounds) + 1 }, (_, index) => ({
+    rounds: index,
+    count: rounds.filter((count) => count === index).length,
+  }))
 }

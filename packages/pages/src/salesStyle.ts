@@ -42,6 +42,10 @@ figcaption { margin-bottom: 0.5rem; font-weight: 600; }
 .plot svg { display: block; width: 100%; height: 9rem; border-bottom: 1px solid var(--soft); border-top: 1px dotted var(--rule); }
 .plot rect { fill: var(--accent); }
 .plot .dates { grid-column: 2; display: flex; justify-content: space-between; gap: 1rem; padding-top: 0.25rem; color: var(--soft); font-size: 0.8125rem; }
+td svg { display: block; width: 100%; height: 0.375rem; margin-top: 0.25rem; }
+td rect { fill: var(--accent); }
+.bars { max-width: 36rem; margin-top: 0.5rem; }
+.bars tr > :first-child { width: 60%; }
 .scroll { overflow-x: auto; }
 table { width: 100%; border-collapse: collapse; }
 th, td { padding: 0.4rem 1rem 0.4rem 0; border-bottom: 1px solid var(--rule); text-align: left; white-space: nowrap; vertical-align: top; }

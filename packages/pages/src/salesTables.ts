@@ -4,6 +4,7 @@
  */
 import { Explorer, Network } from '@latchkey/algorand'
 import { clip, escapeText } from './escape.js'
+import { barElement } from './salesChart.js'
 import { type SalesList, type SalesPayment, type SalesRevenue, totalsByRoute } from './salesData.js'
 import { formatAmount, formatTime, shorten } from './salesText.js'
 
@@ -14,9 +15,15 @@ export function routesElement(revenue: readonly SalesRevenue[]): string {
   if (rows.length === 0) return '<p class="empty">No revenue yet.</p>'
   // The most important columns come first, because a phone shows only the first ones without scrolling.
   const columns = ['Route', 'Revenue|number', 'Payments|number', 'Failures|number', 'Network']
+  // Bars compare the routes of one asset: amounts of different assets are not comparable.
+  const assetOf = ({ network, asset }: (typeof rows)[number]): string => `${network} ${asset}`
+  const most = new Map<string, bigint>()
+  for (const row of rows) if (row.amount > (most.get(assetOf(row)) ?? 0n)) most.set(assetOf(row), row.amount)
+  const shareOf = (row: (typeof rows)[number]): number =>
+    row.amount === 0n ? 0 : Number((row.amount * 10_000n) / most.get(assetOf(row))!) / 10_000
   return table('Revenue by route', columns, [
     ...rows.map((row) => [
-      cell(clip(row.route, 200), 'text'),
+      cell(clip(row.route, 200), 'text', barElement(shareOf(row))),
       cell(formatAmount(row.amount, row), 'number'),
       cell(String(row.settled), 'number'),
       cell(String(row.failed), 'number'),
@@ -66,9 +73,9 @@ function stateCell({ outcome }: SalesPayment): string {
   return `<td class="${outcome}">${states[outcome]}</td>`
 }
 
-function cell(text: string, kind = ''): string {
+function cell(text: string, kind = '', after = ''): string {
   const name = kind === '' ? '' : ` class="${kind}"`
-  return `<td${name}><bdi>${escapeText(text)}</bdi></td>`
+  return `<td${name}><bdi>${escapeText(text)}</bdi>${after}</td>`
 }
 
 function idCell(id: string, url: string | undefined): string {

@@ -7,6 +7,7 @@ import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable, shellWord } from '../format.js'
+import { latchkeyCommand } from '../latchkeyCommand.js'
 import { explainListenError, type ListenAttempt } from '../listenErrors.js'
 import { printJson, printResult, printWarning } from '../messages.js'
 import { openTerminalLog, readLogOptions } from '../serverLog.js'
@@ -41,6 +42,7 @@ terminal. SIGHUP reopens kmd.log and reloads the settings that need no restart. 
         node,
         unixSocket,
         onWorkerStart,
+        command: latchkeyCommand(),
         log: { format: 'json' },
         forceLog,
       })

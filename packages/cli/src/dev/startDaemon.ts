@@ -7,6 +7,7 @@ import { Kmd, KmdClientError, type Wallet } from '@latchkey/kmd-client'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError } from '../errors.js'
+import { latchkeyCommand } from '../latchkeyCommand.js'
 import { buyerWallet, defaultWallet, token } from '../stack/stackValues.js'
 import { kmdDirectoryName } from '../stack/stateDirectory.js'
 import type { PortFor } from './freePort.js'
@@ -39,7 +40,14 @@ export async function startDaemon(options: StartDaemonOptions): Promise<StartedD
   const onWorkerStart = limitDaemonMemory()
   const daemon = await onPorts(async (portFor) => {
     const address = `127.0.0.1:${await portFor(preferred)}`
-    const settings = { address, allowed_origins: allowedOrigins, allow_header_pna: true, ...lightScrypt }
+    // The console shows what was signed before a restart, which only the audit log keeps.
+    const settings = {
+      address,
+      allowed_origins: allowedOrigins,
+      allow_header_pna: true,
+      audit: 'all',
+      ...lightScrypt,
+    }
     AtomicFile.replaceSync(join(dataDir, 'kmd_config.json'), JSON.stringify(settings))
     return Daemon.start({
       dataDir,
@@ -48,6 +56,7 @@ export async function startDaemon(options: StartDaemonOptions): Promise<StartedD
       // For dApps under development, and the paywall of the seller.
       allowLoopbackOrigins: true,
       onWorkerStart,
+      command: latchkeyCommand(),
       onSignature,
     })
   })

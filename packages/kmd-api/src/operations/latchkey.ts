@@ -47,6 +47,11 @@ export const extraOperations = {
         about:
           'Names of agents that cannot sign until the owner confirms them, because the state database was rolled back or damaged',
       },
+      {
+        name: 'command',
+        shape: { type: 'list', of: { type: 'string' } },
+        about: 'Program and arguments that start the latchkey command on this machine; empty if it is unknown',
+      },
     ],
     responseName: 'HealthResponse',
     errors: ['wallets_directory'],

@@ -31,7 +31,12 @@ export type AgentContext = { agentHandles: AgentHandles; agentPresence: AgentPre
 /** Undefined if no Algorand node is configured. */
 export type NodeContext = { node: NodeClient | undefined }
 
-export type ProcessContext = { startedAtMs: number; version: string; lostLogLines: () => number }
+export type ProcessContext = {
+  startedAtMs: number
+  version: string
+  lostLogLines: () => number
+  command: readonly string[]
+}
 
 export type Context = WalletContext &
   ConsoleContext &

@@ -89,7 +89,7 @@ const ours: typeof documented = {
   GetHealth: [
     'get /latchkey/v1/health',
     '',
-    'lost_log_lines:int64 open_handles:int64 same_user_agents:list(string) status:string suspended_agents:list(string) uptime_seconds:int64 version:string wallet_problems:list(object) wallets:int64',
+    'command:list(string) lost_log_lines:int64 open_handles:int64 same_user_agents:list(string) status:string suspended_agents:list(string) uptime_seconds:int64 version:string wallet_problems:list(object) wallets:int64',
   ],
   ChangeWalletPassword: [
     'post /latchkey/v1/wallet/password',

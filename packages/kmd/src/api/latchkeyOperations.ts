@@ -35,7 +35,7 @@ function suspendedAgents({ agents }: Pick<Context, 'agents'>): string[] {
 export const extraOperations = {
   GetHealth: {
     run: async (context) => {
-      const { wallets, handles, startedAtMs, version, lostLogLines } = context
+      const { wallets, handles, startedAtMs, version, lostLogLines, command } = context
       return {
         status: 'ok',
         version,
@@ -46,6 +46,7 @@ export const extraOperations = {
         lost_log_lines: lostLogLines(),
         same_user_agents: sameUserAgents(context),
         suspended_agents: suspendedAgents(context),
+        command,
       }
     },
   },

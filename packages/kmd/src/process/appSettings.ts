@@ -46,6 +46,12 @@ export type DaemonAppOptions = {
    * @default `log_format` and `log_level` in kmd_config.json
    */
   forceLog?: LogSettings | undefined
+  /**
+   * Program and arguments that start the `latchkey` command, as absolute paths. The console shows them where a program
+   * has to be configured with a token.
+   * @default none: the console names the command alone
+   */
+  command?: readonly string[] | undefined
   /** Called for every `/v1` request with a valid token. */
   onActivity?: () => void
   /**

@@ -139,6 +139,7 @@ function makeContext(environment: Environment, { walletParts, nodes, state, agen
     },
     startedAtMs: Date.now(),
     lostLogLines: () => log.lostLines,
+    command: options.command ?? [],
   }
 }
 

@@ -166,6 +166,7 @@ export function createApp(
     startedAtMs: Date.now(),
     version: '0.0.0',
     lostLogLines: () => 0,
+    command: [],
   }
   const metrics = new Metrics()
   const failures: string[] = []

@@ -11,10 +11,12 @@ type Props = {
   /** Undefined if the selected account is not available. */
   selected: OwnAccount | undefined
   error?: string | undefined
+  /** Whether the view itself shows the whole address. @default false */
+  isAddressShown?: boolean
   onSelect: (address: string) => void
 }
 
-export function AccountSelect({ label, accounts, selected, error, onSelect }: Props) {
+export function AccountSelect({ label, accounts, selected, error, isAddressShown = false, onSelect }: Props) {
   const store = useStore()
   const id = useId()
   const wallets = [...new Map(accounts.map(({ walletId, walletName }) => [walletId, walletName]))]
@@ -46,6 +48,11 @@ export function AccountSelect({ label, accounts, selected, error, onSelect }: Pr
           </optgroup>
         ))}
       </select>
+      {selected !== undefined && !isAddressShown && (
+        <p class="hint">
+          <code class="address">{selected.address}</code>
+        </p>
+      )}
       {selected === undefined && (
         <p class="hint">The chosen account is not available: its wallet is locked, or no longer has it.</p>
       )}

@@ -24,7 +24,9 @@ export function AddressField({ label, value, onInput, hint, error, exclude = [],
   const [isOpen, setOpen] = useState(false)
   const [active, setActive] = useState(-1)
   const known = store.knownAddresses().filter(({ address }) => !exclude.includes(address))
-  const chosen = known.find(({ address }) => address === addressOf(known, value))
+  // The field may be too narrow for it.
+  const full = addressOf(known, value)
+  const chosen = known.find(({ address }) => address === full)
   const offered = (chosen?.address === value.trim() ? known : matching(known, value)).slice(0, maxOffered)
   const isShown = isOpen && offered.length > 0
 
@@ -92,6 +94,12 @@ export function AddressField({ label, value, onInput, hint, error, exclude = [],
       </div>
       <p class="hint" id={`${id}-hint`}>
         {chosen === undefined ? hint : describe(chosen)}
+        {full !== undefined && (
+          <>
+            {' '}
+            <code class="address">{full}</code>
+          </>
+        )}
       </p>
       <p class="error" id={`${id}-error`} role="alert">
         {error}

@@ -10,11 +10,11 @@ export function AgentState({ agent }: { agent: Agent }) {
 
 /** No limit holds an agent that can read the daemon's files. */
 export function SameUserWarning({ isShort = false }: { isShort?: boolean }) {
-  if (isShort) return <span class="tag to-do">runs as the daemon’s user</span>
+  if (isShort) return <span class="tag">runs as the daemon’s user</span>
   return (
-    <p class="aside">
+    <p class="note">
       <b>This agent runs as the daemon’s user.</b> It can read the daemon’s files and so bypass every limit. Run it as
-      another user, or give the daemon its own user with <code>latchkey service install</code>.
+      another user, or give the daemon its own user with <code>sudo latchkey service install --system</code>.
     </p>
   )
 }

@@ -55,7 +55,7 @@ function Bar({ agent, use, isCompact }: BarProps) {
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: browsers draw a meter element each in their own way */}
       <div
-        class={share === 0 ? 'bar spent' : share < 0.2 ? 'bar low' : 'bar'}
+        class={share === 0 ? 'bar spent' : 'bar'}
         role="meter"
         aria-label={name}
         aria-valuemin={0}

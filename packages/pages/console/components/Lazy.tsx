@@ -44,6 +44,17 @@ export function lazyDialog<Props extends { onClose: () => void }>(load: Loader<P
   return Object.assign(LoadedDialog, { preload })
 }
 
+/** A part of a view that shows nothing until it is loaded. */
+export function lazyPart<Props extends object>(load: Loader<Props>): LazyComponent<Props> {
+  const { preload, useLoaded } = loading(load)
+  const Part: FunctionComponent<Props> = (props) => {
+    const { state, Component } = useLoaded()
+    if (Component !== undefined) return <Component {...props} />
+    return state === 'failed' ? <Failure /> : null
+  }
+  return Object.assign(Part, { preload })
+}
+
 function loading<Props>(load: Loader<Props>) {
   let loaded: ComponentType<Props> | undefined
   const preload = async (): Promise<void> => {

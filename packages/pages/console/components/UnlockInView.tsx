@@ -34,7 +34,7 @@ export function UnlockInView({ act, purpose, walletId, onUnlocked }: Props) {
   if (wallet === undefined) {
     if (store.wallets.length > 0) return null
     return (
-      <p class="aside">
+      <p class="note">
         There is no wallet yet. <a href={hrefOf({ view: 'wallets', walletId: undefined })}>Create a wallet</a>
       </p>
     )
@@ -48,7 +48,7 @@ export function UnlockInView({ act, purpose, walletId, onUnlocked }: Props) {
   }
   const name = store.displayName(wallet)
   return (
-    <fieldset class="aside unlock-here">
+    <fieldset class="note unlock-here">
       <legend>
         {locked.length === 1 ? `Unlock ${name}` : 'Unlock a wallet'} {purpose}
       </legend>

@@ -13,9 +13,20 @@ import {
 import { toSentence } from '../messages.js'
 import type { Agent } from '../responseTypes.js'
 import type { AgentNetwork } from './agentNetwork.js'
-import { addressOf, type KnownAddress } from './knownAddresses.js'
+import { addressOf, addressProblem, type KnownAddress } from './knownAddresses.js'
+import {
+  blankQuantity,
+  QuantityError,
+  type QuantityInput,
+  quantityOfLimit,
+  readQuantity,
+  toInput,
+} from './quantityInput.js'
 
-export type LimitRow = { id: number; amount: string; per: SpendLimit.Period; payee: string }
+export type LimitRow = QuantityInput & { id: number; per: SpendLimit.Period; payee: string }
+
+/** An amount above which the agent asks. */
+export type AskRow = QuantityInput & { id: number }
 
 /** When the agent expires: after days, never, on a date, or unchanged. */
 export type End = '7' | '30' | '90' | '365' | 'never' | 'date' | 'keep'
@@ -26,8 +37,8 @@ export type AgentDraft = {
   /** Addresses or labels of contacts, one per line. */
   allow: string
   deny: string
-  /** Amounts, separated by commas and spaces; empty for none. */
-  askAbove: string
+  /** Rows without an amount do not count. */
+  askAbove: readonly AskRow[]
   asksOverLimit: boolean
   asksUnknownPayee: boolean
   asksOtherTypes: boolean
@@ -43,10 +54,11 @@ export type AgentDraft = {
 /** Errors by field, and for limits by the id of their row. */
 export type DraftErrors = {
   limits: { readonly [id: number]: string }
+  askAbove?: { readonly [id: number]: string } | undefined
   /** An error about the limits overall. */
   noLimit?: string | undefined
 } & {
-  readonly [field in 'allow' | 'deny' | 'askAbove' | 'maxFee' | 'applications' | 'optIns' | 'date']?: string | undefined
+  readonly [field in 'allow' | 'deny' | 'maxFee' | 'applications' | 'optIns' | 'date']?: string | undefined
 }
 
 export type ReadDraft = { isValid: true; rules: Rules; expiresAtMs: number } | { isValid: false; errors: DraftErrors }
@@ -61,17 +73,23 @@ type Context = {
 
 const dayMs = 86_400_000
 
-export const blankDraft: AgentDraft = {
-  limits: [{ id: 1, amount: '', per: 'day', payee: '' }],
-  payees: 'anyone',
-  ...{ allow: '', deny: '', askAbove: '', asksOverLimit: false, asksUnknownPayee: false, asksOtherTypes: false },
-  ...{
+/** Returns the draft of a new agent without any preset. */
+export function blankDraft(network: Pick<AgentNetwork, 'dollarAssetId'>): AgentDraft {
+  return {
+    limits: [{ id: 1, ...blankQuantity(network), per: 'day', payee: '' }],
+    payees: 'anyone',
+    allow: '',
+    deny: '',
+    askAbove: [{ id: 1, ...blankQuantity(network) }],
+    asksOverLimit: false,
+    asksUnknownPayee: false,
+    asksOtherTypes: false,
     maxFee: Amount.format(defaults.maxFeeMicroAlgos, Amount.algoDecimals),
     applications: '',
     optIns: '',
     end: '30',
     date: '',
-  },
+  }
 }
 
 /** Returns the draft that represents the rules of an agent. */
@@ -79,17 +97,21 @@ export function draftOf({ rules, expiresAtMs }: Agent, network: AgentNetwork): A
   const isHere = (one: { network: string }): boolean => one.network === network.genesisHash
   const { payees, ask } = rules
   const rows = rules.limits.filter(isHere).map((limit, index) => ({
-    ...{ id: index + 1, amount: quantity(limit, network), per: limit.per, payee: limit.payee ?? '' },
+    id: index + 1,
+    ...toInput(quantityOfLimit(limit), network),
+    per: limit.per,
+    payee: limit.payee ?? '',
   }))
+  const asks = ask.above
+    .filter(isHere)
+    .map(({ assetId, amount }, index) => ({ id: index + 1, ...toInput({ type: 'amount', assetId, amount }, network) }))
+  const blank = blankDraft(network)
   return {
-    limits: rows.length > 0 ? rows : blankDraft.limits,
+    limits: rows.length > 0 ? rows : blank.limits,
     payees: payees.allow === 'all' ? 'anyone' : 'listed',
     allow: payees.allow === 'all' ? '' : payees.allow.join('\n'),
     deny: payees.deny.join('\n'),
-    askAbove: ask.above
-      .filter(isHere)
-      .map((one) => SpendLimit.formatAmount(one, network))
-      .join(', '),
+    askAbove: asks.length > 0 ? asks : blank.askAbove,
     asksOverLimit: ask.overLimit,
     asksUnknownPayee: ask.unknownPayee,
     asksOtherTypes: ask.otherTypes,
@@ -107,17 +129,13 @@ export function draftOf({ rules, expiresAtMs }: Agent, network: AgentNetwork): A
   }
 }
 
-function quantity(limit: Limit, network: AgentNetwork): string {
-  return limit.type === 'count' ? SpendLimit.formatCount(limit.count) : SpendLimit.formatAmount(limit, network)
-}
-
 export function readDraft(draft: AgentDraft, context: Context): ReadDraft {
   const { network, known, nowMs, agent } = context
   const read = new Reading(network, known)
   const limits = read.limits(draft.limits)
   const allow = draft.payees === 'anyone' ? ('all' as const) : read.addresses('allow', draft.allow)
   const deny = read.addresses('deny', draft.deny)
-  const above = read.amounts(draft.askAbove)
+  const above = read.askAbove(draft.askAbove)
   const maxFeeMicroAlgos = read.fee(draft.maxFee)
   const applications = read.ids('applications', draft.applications)
   const optIns = read.ids('optIns', draft.optIns)
@@ -158,7 +176,7 @@ class Reading {
 
   get hasErrors(): boolean {
     const { limits, ...others } = this.errors
-    return Object.keys(limits).length > 0 || Object.values(others).some((text) => text !== undefined)
+    return Object.keys(limits).length > 0 || Object.values(others).some((error) => error !== undefined)
   }
 
   limits(rows: readonly LimitRow[]): Limit[] {
@@ -192,11 +210,13 @@ class Reading {
     return found.map(({ limit }) => limit)
   }
 
-  #limit({ amount, per, payee }: LimitRow): Limit {
-    const { genesisHash: network } = this.#network
-    const parsed = SpendLimit.parse(per === 'payment' ? `each ${amount}` : `${amount}/${per}`, this.#network)
-    if (payee.trim() === '') return { ...parsed, network }
-    return { ...parsed, network, payee: this.#address(payee) }
+  #limit({ per, payee, ...input }: LimitRow): Limit {
+    const quantity = readQuantity(input, this.#network)
+    if (quantity.type === 'count' && per === 'payment') {
+      throw new QuantityError('A number of payments needs a period, such as an hour.')
+    }
+    const limit = { ...quantity, per, network: this.#network.genesisHash }
+    return payee.trim() === '' ? limit : { ...limit, payee: this.#address(payee) }
   }
 
   addresses(field: 'allow' | 'deny', text: string): string[] {
@@ -211,22 +231,26 @@ class Reading {
 
   #address(text: string): string {
     const address = addressOf(this.#known, text)
-    if (address === undefined) throw new Error(`“${text.trim()}” is neither an address nor a name in the address book`)
+    if (address === undefined) throw new Error(`“${text.trim()}”: ${addressProblem(text)}`)
     return address
   }
 
-  amounts(text: string): Rules['ask']['above'] {
-    const parts = text.split(/;|,\s+|\n/).filter((part) => part.trim() !== '')
-    try {
-      return parts.map((part) => ({
-        network: this.#network.genesisHash,
-        ...SpendLimit.parseAmount(part, this.#network),
-      }))
-    } catch {
-      const example = this.#network.dollarAssetId === undefined ? '' : '$0.25, '
-      this.#fail('askAbove', `This is not an amount. Write it as ${example}2 ALGO or 10 asset 123.`)
-      return []
+  askAbove(rows: readonly AskRow[]): Rules['ask']['above'] {
+    const found: Rules['ask']['above'][number][] = []
+    for (const { id, ...input } of rows) {
+      if (input.amount.trim() === '') continue
+      try {
+        const quantity = readQuantity(input, this.#network)
+        if (quantity.type === 'count') throw new QuantityError('Choose dollars, ALGO or another asset.')
+        if (found.some(({ assetId }) => assetId === quantity.assetId)) {
+          throw new QuantityError('An amount of this asset is already listed.')
+        }
+        found.push({ network: this.#network.genesisHash, assetId: quantity.assetId, amount: quantity.amount })
+      } catch (error) {
+        this.errors = { ...this.errors, askAbove: { ...this.errors.askAbove, [id]: messageOf(error) } }
+      }
     }
+    return found
   }
 
   fee(text: string): bigint {
@@ -260,7 +284,7 @@ class Reading {
     this.errors = { ...this.errors, limits: { ...this.errors.limits, [id]: text } }
   }
 
-  #fail(field: Exclude<keyof DraftErrors, 'limits'>, text: string): void {
+  #fail(field: Exclude<keyof DraftErrors, 'limits' | 'askAbove'>, text: string): void {
     this.errors = { ...this.errors, [field]: text }
   }
 }

@@ -12,25 +12,29 @@ export type Preset = {
 
 type Row = readonly [amount: string, per: LimitRow['per']]
 
-export function presets({ dollarAssetId }: Pick<AgentNetwork, 'dollarAssetId'>): Preset[] {
-  const hasDollars = dollarAssetId !== undefined
+export function presets(network: Pick<AgentNetwork, 'dollarAssetId'>): Preset[] {
+  const hasDollars = network.dollarAssetId !== undefined
+  const blank = blankDraft(network)
   const money = (amount: string): string => (hasDollars ? `$${amount}` : `${amount} ALGO`)
   /** Fees are in ALGO and need a separate limit next to one in dollars. */
   const withFees = (rows: readonly Row[], fees: Row): LimitRow[] =>
-    [...rows, ...(hasDollars ? [fees] : [])].map(([amount, per], index) => ({ id: index + 1, amount, per, payee: '' }))
+    [...rows, ...(hasDollars ? [fees] : [])].map(([amount, per], index) => {
+      const unit = hasDollars && index < rows.length ? 'dollars' : 'algo'
+      return { id: index + 1, amount, unit, assetId: '', per, payee: '' }
+    })
   return [
     {
       id: 'shopping',
       name: 'Shopping agent',
       about: `${money('5')} a day, ${money('0.50')} each`,
       draft: {
-        ...blankDraft,
+        ...blank,
         limits: withFees(
           [
-            [money('5'), 'day'],
-            [money('0.50'), 'payment'],
+            ['5', 'day'],
+            ['0.50', 'payment'],
           ],
-          ['0.1 ALGO', 'day'],
+          ['0.1', 'day'],
         ),
       },
     },
@@ -39,13 +43,13 @@ export function presets({ dollarAssetId }: Pick<AgentNetwork, 'dollarAssetId'>):
       name: 'Research',
       about: `${money('1')} a day, ${money('0.05')} each`,
       draft: {
-        ...blankDraft,
+        ...blank,
         limits: withFees(
           [
-            [money('1'), 'day'],
-            [money('0.05'), 'payment'],
+            ['1', 'day'],
+            ['0.05', 'payment'],
           ],
-          ['0.1 ALGO', 'day'],
+          ['0.1', 'day'],
         ),
       },
     },
@@ -54,13 +58,13 @@ export function presets({ dollarAssetId }: Pick<AgentNetwork, 'dollarAssetId'>):
       name: 'Payroll',
       about: `Listed payees only, ${money('5,000')} per 30 days, asks above ${money('1,000')}`,
       draft: {
-        ...blankDraft,
-        limits: withFees([[money('5,000'), '30days']], ['1 ALGO', '30days']),
+        ...blank,
+        limits: withFees([['5,000', '30days']], ['1', '30days']),
         payees: 'listed',
-        askAbove: money('1,000'),
+        askAbove: [{ id: 1, amount: '1,000', unit: hasDollars ? 'dollars' : 'algo', assetId: '' }],
         end: '365',
       },
     },
-    { id: 'custom', name: 'Custom', about: 'Your own limits', draft: blankDraft },
+    { id: 'custom', name: 'Custom', about: 'Your own limits', draft: blank },
   ]
 }

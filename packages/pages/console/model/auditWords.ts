@@ -2,6 +2,7 @@
 import { formatAmount } from '@latchkey/kmd-api/rules'
 import type { AuditRecord } from '../audit.js'
 import { type DollarSource, dollarsOf } from './agentNetwork.js'
+import { typeName } from './payments.js'
 import { safeName } from './safeName.js'
 
 const titles: { readonly [event: string]: string } = {
@@ -111,10 +112,15 @@ export function summary(record: AuditRecord, source: DollarSource): string {
   return payment.trim()
 }
 
+/** Records of the owner's signatures name no network: it is that of the daemon's node. */
 function paidText(record: AuditRecord, source: DollarSource): string {
-  const [network, asset, amount] = ['network', 'asset', 'amount'].map((name) => textOf(record, name))
-  const isNumber = (one: string | undefined): one is string => one !== undefined && /^\d{1,20}$/.test(one)
-  if (!isNumber(asset) || !isNumber(amount) || network === undefined || network === '') return textOf(record, 'text')
+  const network = textOf(record, 'network') || (source.node?.genesisHash ?? '')
+  const asset = textOf(record, 'asset') || textOf(record, 'asset_id')
+  const amount = textOf(record, 'amount')
+  const isNumber = (one: string): boolean => /^\d{1,20}$/.test(one)
+  const type = textOf(record, 'type')
+  if (type !== '' && type !== 'pay' && type !== 'axfer') return typeName(type)
+  if (!isNumber(asset) || !isNumber(amount) || network === '') return textOf(record, 'text')
   return formatAmount({ network, assetId: BigInt(asset), amount: BigInt(amount) }, dollarsOf(source))
 }
 

@@ -51,6 +51,25 @@ export function addressOf(known: readonly KnownAddress[], text: string): string 
   return found.length === 1 ? found[0]!.address : undefined
 }
 
+/** Texts that were meant as an address: a contact with such a name is unlikely. */
+const addressLike = /^[A-Za-z0-9]{40,80}$/
+
+/**
+ * Explains why a text is neither an address nor, if names are allowed, the label of one. A mistyped or cut off address is
+ * named as such, because the person would otherwise look for a missing contact.
+ */
+export function addressProblem(text: string, { isName = true }: { isName?: boolean } = {}): string {
+  const typed = text.trim()
+  if (!addressLike.test(typed)) {
+    return isName
+      ? 'This is neither an address nor a name in the address book. An address has 58 letters and digits.'
+      : 'This is not an address. An address has 58 letters and digits.'
+  }
+  if (typed.length !== 58) return `An address has 58 letters and digits, and this has ${typed.length}. Copy all of it.`
+  if (Address.isValid(typed.toUpperCase())) return 'An address has capital letters only.'
+  return 'The checksum of this address does not match: at least one character is wrong. Copy the address again.'
+}
+
 export function comparable(text: string): string {
   return text.trim().normalize('NFKC').toLowerCase()
 }

@@ -2,7 +2,7 @@
 import type { Account } from '../responseTypes.js'
 import { format, unitOf } from './amount.js'
 import { algo, readAmount, type Unit } from './amountInput.js'
-import { addressOf, type KnownAddress } from './knownAddresses.js'
+import { addressOf, addressProblem, type KnownAddress } from './knownAddresses.js'
 import type { PaymentRequest } from './paymentUri.js'
 import { maxNoteBytes, type Transfer } from './transfer.js'
 import { spendableMicroAlgos } from './transferChecks.js'
@@ -113,5 +113,5 @@ export function withRequest(
 
 function receiverError(text: string): string {
   if (text.trim() === '') return 'Enter the receiver.'
-  return 'This is neither an address nor a name in the address book. An address has 58 letters and digits.'
+  return addressProblem(text)
 }

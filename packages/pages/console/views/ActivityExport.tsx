@@ -4,6 +4,7 @@ import { type AuditQuery, type AuditRecord, searchAudit } from '../audit.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { errorMessage } from '../messages.js'
 import { type ExportFormat, exportText } from '../model/auditExport.js'
+import { saveFile } from '../saveFile.js'
 import { type Store, useStore } from '../store.js'
 
 /** Larger exports need the command, which does not hold all records in memory. */
@@ -21,7 +22,7 @@ export function ActivityExport({ query }: { query: AuditQuery }) {
     setMessage('')
     try {
       const { records, isCut } = await loadAll(store, query)
-      download(exportText(records, format), `audit.${format}`)
+      saveFile(`audit.${format}`, exportText(records, format))
       const count = records.length === 1 ? '1 record' : `${records.length.toLocaleString('en')} records`
       setMessage(isCut ? `Saved the latest ${count}. The command below writes all of them.` : `Saved ${count}.`)
     } catch (caught) {
@@ -59,14 +60,4 @@ async function loadAll(store: Store, query: AuditQuery): Promise<{ records: read
     beforeNumber = found.continueFrom
   } while (beforeNumber !== 0 && records.length < maxRecords)
   return { records, isCut: beforeNumber !== 0 }
-}
-
-function download(text: string, name: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  // By then the browser has started to read it.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

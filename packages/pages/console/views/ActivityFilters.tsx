@@ -5,7 +5,7 @@ import type { AuditQuery } from '../audit.js'
 import { AddressField } from '../components/AddressField.js'
 import { TextField } from '../components/TextField.js'
 import { eventKinds, eventTitle } from '../model/auditWords.js'
-import { addressOf } from '../model/knownAddresses.js'
+import { addressOf, addressProblem } from '../model/knownAddresses.js'
 import { safeName } from '../model/safeName.js'
 import type { Agent } from '../responseTypes.js'
 import { useStore } from '../store.js'
@@ -43,8 +43,7 @@ export function ActivityFilters({ query, agents, onSearch }: Props) {
     const address = typed === '' ? '' : (addressOf(store.knownAddresses(), typed) ?? '')
     const transactionId = fields.transactionId.trim()
     const found: Partial<Fields> = {
-      ...(typed !== '' &&
-        !Address.isValid(address) && { address: 'This is neither an address nor a name in the address book.' }),
+      ...(typed !== '' && !Address.isValid(address) && { address: addressProblem(typed) }),
       ...(transactionId !== '' &&
         !/^[A-Z2-7]{52}$/.test(transactionId) && { transactionId: 'A transaction ID has 52 letters and digits.' }),
       ...(new TextEncoder().encode(fields.text.trim()).length > maxTextBytes && { text: 'This text is too long.' }),

@@ -61,10 +61,10 @@ export function ActivityView({ agentId }: { agentId: string | undefined }) {
   const isFiltered = JSON.stringify(query) !== '{}'
   return (
     <section aria-labelledby="activity-title">
-      <Heading id="activity-title">Activity</Heading>
+      <Heading id="activity-title">Audit log</Heading>
       <p class="soft lede">
-        The audit log of the daemon: signatures, refusals, unlocks, and every change of keys, agents and settings. Each
-        record contains the hash of the one before it.
+        Signatures, refusals, unlocks, and every change of keys, agents and settings. Each record contains the hash of
+        the one before it.
       </p>
       <ActivityFilters query={query} agents={agents} onSearch={search} />
       <ErrorText text={error} />

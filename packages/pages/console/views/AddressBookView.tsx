@@ -9,6 +9,7 @@ import { LabelDialog } from '../components/LabelDialog.js'
 import { QrDialog } from '../components/QrDialog.js'
 import { scrollTo } from '../components/scrollTo.js'
 import { errorMessage } from '../messages.js'
+import { addressProblem } from '../model/knownAddresses.js'
 import { shortAddress } from '../model/shortAddress.js'
 import { usePolling } from '../polling.js'
 import { sendTo } from '../sendDrafts.js'
@@ -81,7 +82,7 @@ function AddContact({ initial }: { initial: string }) {
     event.preventDefault()
     const text = address.trim()
     setError(undefined)
-    if (!Address.isValid(text)) return setAddressError('This is not an address. An address has 58 letters and digits.')
+    if (!Address.isValid(text)) return setAddressError(addressProblem(text, { isName: false }))
     if (store.labels.has(text)) return setAddressError(`This address already has a label: ${store.labelOf(text)}.`)
     setBusy(true)
     try {

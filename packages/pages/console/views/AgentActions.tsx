@@ -120,7 +120,7 @@ function RotateDialog({ agent, onChange, onClose }: DialogProps) {
     }
     return (
       <Dialog title={`New token of ${safeName(agent.name)}`} onClose={done}>
-        <TokenOnce token={token} />
+        <TokenOnce token={token} agentName={agent.name} />
         <p class="actions">
           <button type="button" class="main" onClick={done}>
             I have stored it

@@ -60,9 +60,6 @@ export function AgentView({ agentId }: { agentId: string }) {
   const { agent, budget } = shown
   return (
     <section aria-labelledby="agent-title">
-      <p>
-        <a href={hrefOf({ view: 'agents' })}>All agents</a>
-      </p>
       <div class="section-head">
         <Heading id="agent-title" key={agent.name}>
           {safeName(agent.name)}
@@ -73,15 +70,23 @@ export function AgentView({ agentId }: { agentId: string }) {
       {agent.sameUser && <SameUserWarning />}
       <SuspendedAgents agents={[agent]} onChange={load} />
       <AgentActions agent={agent} onChange={load} />
-      {!hasEnded(agent) && (
-        <>
-          <h2>Remaining budget</h2>
-          <BudgetBars agent={agent} budget={budget} />
-        </>
-      )}
+      <div class="columns">
+        {!hasEnded(agent) && (
+          <div>
+            <div class="section-head">
+              <h2>Remaining budget</h2>
+            </div>
+            <BudgetBars agent={agent} budget={budget} />
+          </div>
+        )}
+        <div>
+          <div class="section-head">
+            <h2>Rules</h2>
+          </div>
+          <RulesInWords agent={agent} />
+        </div>
+      </div>
       <AgentHistory agent={agent} />
-      <h2>Rules</h2>
-      <RulesInWords agent={agent} />
       <h2>Grant</h2>
       <Grant agent={agent} />
     </section>

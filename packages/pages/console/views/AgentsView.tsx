@@ -1,35 +1,31 @@
 /** All agents: the remainder of their limits, and whether they are in use. */
 
-import { agentOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
+import { type AgentBudget, loadAgentBudgets } from '../agentBudgets.js'
 import { AgentState, SameUserWarning } from '../components/AgentState.js'
 import { BudgetBars } from '../components/BudgetBars.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { SuspendedAgents } from '../components/SuspendedAgents.js'
-import type { Daemon } from '../daemon.js'
 import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatTime } from '../model/time.js'
 import { usePolling } from '../polling.js'
-import type { Agent, AgentLimitUse } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import '../styles/agents.css'
-
-type Row = { agent: Agent; budget: readonly AgentLimitUse[] }
 
 /** The daemon computes the totals of each agent. */
 const maxBudgets = 50
 
 export function AgentsView() {
   const store = useStore()
-  const [rows, setRows] = useState<readonly Row[]>()
+  const [rows, setRows] = useState<readonly AgentBudget[]>()
   const [error, setError] = useState<string>()
   const reload = async (): Promise<void> => {
     try {
-      setRows(await load(store.daemon))
+      setRows(await loadAgentBudgets(store.daemon, maxBudgets))
       setError(undefined)
     } catch (caught) {
       setError(errorMessage(caught))
@@ -82,18 +78,7 @@ export function AgentsView() {
   )
 }
 
-/** An agent that ended after the list was loaded no longer has a budget. */
-async function load(daemon: Daemon): Promise<Row[]> {
-  const { agents } = await daemon.call(agentOperations.ListAgents)
-  const live = agents.filter((agent) => !hasEnded(agent)).slice(0, maxBudgets)
-  const shown = await Promise.all(
-    live.map(({ id }) => daemon.call(agentOperations.ShowAgent, { agent: id }).catch(() => undefined)),
-  )
-  const budgets = new Map(shown.flatMap((one) => (one === undefined ? [] : [[one.agent.id, one.budget] as const])))
-  return agents.map((agent) => ({ agent, budget: budgets.get(agent.id) ?? [] }))
-}
-
-function AgentRow({ agent, budget }: Row) {
+function AgentRow({ agent, budget }: AgentBudget) {
   return (
     <li>
       <div>

@@ -12,6 +12,7 @@ import { Description } from '../components/Description.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
+import { approvalText } from '../model/approvalWords.js'
 import { safeName } from '../model/safeName.js'
 import { isMainnet } from '../model/signedTransaction.js'
 import { formatDuration, formatTime } from '../model/time.js'
@@ -45,7 +46,6 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<string>()
   const { words, warnings, finalWarnings } = useWords(approval)
-  const [first, ...rest] = words
   const decide = async (operation: Decision): Promise<void> => {
     if (isDeciding.current || !isSettled) return
     isDeciding.current = true
@@ -77,11 +77,9 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
       <WarningList kind="warnings" texts={finalWarnings} />
       <WarningList kind="cautions" texts={warnings.filter((warning) => !finalWarnings.includes(warning))} />
       <div>
-        <p class="lead">
-          <Description text={first ?? ''} />
-        </p>
+        <p class="lead">{approvalText(approval, store)}</p>
         <ul class="effects">
-          {rest.map((line) => (
+          {words.map((line) => (
             <li key={line}>
               <Description text={line} />
             </li>

@@ -5,12 +5,11 @@
 
 import { agentOperations, approvalOperations } from '@latchkey/kmd-api/operations'
 import { useEffect, useState } from 'preact/hooks'
-import { Description } from '../components/Description.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import type { Daemon } from '../daemon.js'
 import { errorMessage } from '../messages.js'
-import { safeName } from '../model/safeName.js'
+import { approvalText } from '../model/approvalWords.js'
 import { formatTime } from '../model/time.js'
 import { type NotificationState, notificationState, requestNotifications } from '../notifications.js'
 import { type IsCurrent, usePolling } from '../polling.js'
@@ -19,6 +18,8 @@ import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
 import { ApprovalCard, type ApprovalContext } from './ApprovalCard.js'
 import '../styles/agents.css'
+import '../styles/money.css'
+import '../styles/sign.css'
 
 /** The daemon reports changes immediately. Polling covers the rest, such as a budget that grows again. */
 const pollMs = 10_000
@@ -147,17 +148,15 @@ function useSettled(ids: string): boolean {
 const settleMs = 600
 
 function DecidedRow({ approval }: { approval: Approval }) {
-  const { agentName, state, description, decidedAtMs, expiresAtMs, createdAtMs } = approval
+  const store = useStore()
+  const { state, decidedAtMs, expiresAtMs, createdAtMs } = approval
   const isGood = state === 'used' || state === 'approved'
   const atMs = decidedAtMs || (state === 'expired' ? expiresAtMs : createdAtMs)
   return (
     <li>
       <time dateTime={new Date(atMs).toISOString()}>{formatTime(atMs)}</time>
       <div class="what">
-        <p>
-          <Description text={description[0] ?? ''} isShort />
-        </p>
-        <p class="soft small">asked by {safeName(agentName)}</p>
+        <p class="break">{approvalText(approval, store)}</p>
       </div>
       <div class="status">
         <span class={isGood ? 'status-good' : state === 'denied' ? 'status-bad' : 'status-open'}>

@@ -88,10 +88,12 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
   const [passwordError, setPasswordError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const open = store.openWallet(wallet.id)
+  // With or without the quotes of the label.
+  const isConfirmed = typed.replace(/["“”]/gu, '').trim().toLowerCase() === confirmation
 
   const show = async (event: Event): Promise<void> => {
     event.preventDefault()
-    if (isBusy || typed.trim().toLowerCase() !== confirmation) return
+    if (isBusy || !isConfirmed) return
     setBusy(true)
     setError(undefined)
     setPasswordError(undefined)
@@ -141,7 +143,7 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
       )}
       <div class="field narrow">
         <label for="backup-confirmation">
-          To see the words now, type <b>{confirmation}</b>
+          To see the words now, type <b>“{confirmation}”</b>
         </label>
         <input
           id="backup-confirmation"
@@ -154,11 +156,7 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
       </div>
       <ErrorText text={error} />
       <p class="actions">
-        <button
-          type="submit"
-          class="main"
-          disabled={isBusy || open === undefined || typed.trim().toLowerCase() !== confirmation}
-        >
+        <button type="submit" class="main" disabled={isBusy || open === undefined || !isConfirmed}>
           {isBusy ? 'Loading…' : 'Show the words'}
         </button>
         <button type="button" onClick={onClose}>

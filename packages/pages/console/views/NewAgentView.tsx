@@ -24,6 +24,8 @@ import { AgentKeys, type AgentKeysDraft } from './AgentKeys.js'
 import { RealMoneyConfirmation } from './RealMoneyConfirmation.js'
 import { RulesForm } from './RulesForm.js'
 import '../styles/agents.css'
+import '../styles/money.css'
+import '../styles/sign.css'
 
 type Step = 1 | 2 | 3
 type Reviewed = Pick<Agent, 'rules' | 'expiresAtMs'>
@@ -45,7 +47,7 @@ export function NewAgentView() {
   const network = networks.find(({ genesisHash }) => genesisHash === networkHash) ?? networks[0]!
 
   if (made !== undefined) return <Made {...made} />
-  const shownDraft = draft ?? presets(network).find(({ id }) => id === keys.presetId)?.draft ?? blankDraft
+  const shownDraft = draft ?? presets(network).find(({ id }) => id === keys.presetId)?.draft ?? blankDraft(network)
   const review = (event: Event): void => {
     event.preventDefault()
     const read = readDraft(shownDraft, { network, known: store.knownAddresses(), nowMs: Date.now() })
@@ -222,7 +224,7 @@ function Made({ agent, token }: { agent: Agent; token: string }) {
   return (
     <section aria-labelledby="made-title">
       <Heading id="made-title">{safeName(agent.name)} is ready</Heading>
-      <TokenOnce token={token} />
+      <TokenOnce token={token} agentName={agent.name} />
       <p class="actions after">
         <button type="button" class="main" onClick={() => navigate({ view: 'agents', agentId: agent.id })}>
           I have stored it

@@ -93,7 +93,7 @@ function ActionText({ action, isFirst, act, onCreate, onBackUp }: ActionProps) {
     case 'fix-node':
       return (
         <Line title="The node is not reachable" text={toSentence(store.node?.message ?? '')}>
-          <ActionLink isFirst={isFirst} href={hrefOf({ view: 'health' })} text="Show health" />
+          <ActionLink isFirst={isFirst} href={hrefOf({ view: 'settings' })} text="Show the status" />
         </Line>
       )
     case 'generate-key':

@@ -19,6 +19,8 @@ import { useStore } from '../store.js'
 import { AssetFacts } from './AssetFacts.js'
 import { NoAccount } from './NoAccount.js'
 import { type OnPrepare, TransferFlow } from './TransferFlow.js'
+import '../styles/money.css'
+import '../styles/sign.css'
 
 type Props = { address: string | undefined; assetId: string | undefined }
 

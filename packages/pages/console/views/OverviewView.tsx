@@ -1,4 +1,4 @@
-/** The first screen: balances, health, and the next actions. */
+/** The first screen: waiting approvals, next actions, agents, balances, and the last payments. */
 
 import { useCallback, useState } from 'preact/hooks'
 import { loadAccounts } from '../accounts.js'
@@ -15,13 +15,15 @@ import type { Account, Wallet } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
 import { type Store, useStore } from '../store.js'
 import { CreatingWallet } from './lazyCreation.js'
+import { EarlierPayments } from './lazyEarlier.js'
+import { OverviewAgents, OverviewApprovals } from './lazyOverview.js'
 import { NextActions } from './NextActions.js'
 import { PaymentRow } from './PaymentRow.js'
 import { WalletState } from './WalletState.js'
 
 /** The node would take too long to return the balances of more addresses. */
 const maxAddresses = 300
-const recentCount = 3
+const recentCount = 5
 
 export function OverviewView() {
   const store = useStore()
@@ -56,19 +58,30 @@ export function OverviewView() {
     <section aria-labelledby="overview-title">
       <Heading id="overview-title">Overview</Heading>
       <ErrorText text={error} />
+      {/* Only then is its code needed. */}
+      {(store.openApprovals?.length ?? 0) > 0 && <OverviewApprovals />}
       {wallets !== undefined && (
         <>
           <NextActions actions={actions} act={act} onCreate={() => setCreating(true)} />
-          {wallets.length > 0 && <Totals wallets={wallets} accounts={accounts} balanceError={balanceError} />}
-          <div class="section-head">
-            <h2>Wallets</h2>
+          <div class={wallets.length > 0 ? 'columns' : undefined}>
             {wallets.length > 0 && (
-              <button type="button" onClick={() => setCreating(true)}>
-                Create wallet
-              </button>
+              <div>
+                <OverviewAgents />
+              </div>
             )}
+            <div>
+              {wallets.length > 0 && <Totals wallets={wallets} accounts={accounts} balanceError={balanceError} />}
+              <div class="section-head">
+                <h2>Wallets</h2>
+                {wallets.length > 0 && (
+                  <button type="button" onClick={() => setCreating(true)}>
+                    Create wallet
+                  </button>
+                )}
+              </div>
+              <WalletRows wallets={wallets} accounts={accounts} />
+            </div>
           </div>
-          <WalletRows wallets={wallets} accounts={accounts} />
         </>
       )}
       <Recent />
@@ -117,7 +130,7 @@ function Totals({ wallets, accounts, balanceError }: BalanceProps & { balanceErr
   return (
     <>
       <div class="section-head">
-        <h2>Total</h2>
+        <h2>Balances</h2>
         <span class="actions">
           <a class="button" href={hrefOf({ view: 'send', address: undefined, assetId: undefined })}>
             Send
@@ -197,18 +210,35 @@ function WalletRows({ wallets, accounts }: BalanceProps) {
 function Recent() {
   const { payments } = useStore()
   const entries = payments.newestFirst.filter(({ program }) => program === '').slice(0, recentCount)
-  if (entries.length === 0) return null
+  const earlierCount = recentCount - entries.length
   return (
     <>
-      <div class="section-head">
-        <h2>Recently signed</h2>
-        <a href={hrefOf({ view: 'payments' })}>All payments</a>
-      </div>
-      <ol class="rows payments" aria-label="Recently signed, newest first">
-        {entries.map((entry) => (
-          <PaymentRow key={entry.number} entry={entry} status={payments.status(entry.transactionId)} isFound={false} />
-        ))}
-      </ol>
+      {entries.length > 0 && (
+        <>
+          <div class="section-head">
+            <h2>Last payments</h2>
+            <a href={hrefOf({ view: 'payments' })}>All payments</a>
+          </div>
+          <ol class="rows payments" aria-label="Last payments, newest first">
+            {entries.map((entry) => (
+              <PaymentRow
+                key={entry.number}
+                entry={entry}
+                status={payments.status(entry.transactionId)}
+                isFound={false}
+              />
+            ))}
+          </ol>
+        </>
+      )}
+      {payments.sinceMs > 0 && earlierCount > 0 && (
+        <EarlierPayments
+          beforeMs={payments.sinceMs}
+          count={earlierCount}
+          title={entries.length > 0 ? '' : 'Last payments'}
+          hasMore={false}
+        />
+      )}
     </>
   )
 }
@@ -230,7 +260,7 @@ function NodeLine() {
             {node.isSet ? 'not reachable' : 'not configured'}
           </span>
         )}{' '}
-        <a href={hrefOf({ view: 'health' })}>Health</a>
+        <a href={hrefOf({ view: 'settings' })}>Status</a>
       </p>
     </>
   )

@@ -7,6 +7,7 @@ import { unitOf } from '../model/amount.js'
 import { formatTime } from '../model/time.js'
 import { usePaymentsPolling } from '../paymentsPolling.js'
 import { useStore } from '../store.js'
+import { EarlierPayments } from './lazyEarlier.js'
 import { idOf, PaymentRow, ProgramRow } from './PaymentRow.js'
 
 const pollMs = 2_000
@@ -27,8 +28,8 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
     <section aria-labelledby="payments-title">
       <Heading id="payments-title">Payments</Heading>
       <p class="soft lede">
-        Transactions and programs signed by this daemon
-        {payments.sinceMs > 0 && ` since it started at ${formatTime(payments.sinceMs)}`}, at most the last 1,000.
+        The transactions and programs that this daemon signed, and what became of them.
+        {payments.sinceMs > 0 && ` It was started at ${formatTime(payments.sinceMs)}.`}
       </p>
       <ErrorText text={error} />
       {statusError !== undefined && (
@@ -56,8 +57,9 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
       )}
       <h2>Signed transactions and programs</h2>
       {wanted !== undefined && wantedIndex < 0 && payments.sinceMs > 0 && (
-        <p class="aside">
-          This daemon has not signed <code class="break">{wanted}</code> since it started.
+        <p class="note">
+          This daemon has not signed <code class="break">{wanted}</code> since it started. The audit log has what it
+          signed before.
         </p>
       )}
       {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">Nothing signed yet.</p>}
@@ -81,6 +83,9 @@ export function PaymentsView({ transactionId: wanted }: { transactionId: string 
         <button type="button" onClick={() => setShownCount(shownCount + pageLength)}>
           Show older
         </button>
+      )}
+      {payments.sinceMs > 0 && entries.length <= shownCount && (
+        <EarlierPayments beforeMs={payments.sinceMs} count={pageLength} title="Before the daemon was started" hasMore />
       )}
     </section>
   )

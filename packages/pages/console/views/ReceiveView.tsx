@@ -17,6 +17,8 @@ import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
 import { hrefOf } from '../route.js'
 import { Faucet } from './Faucet.js'
 import { NoAccount } from './NoAccount.js'
+import '../styles/money.css'
+import '../styles/sign.css'
 
 type Props = { address: string | undefined; assetId: string | undefined }
 
@@ -36,7 +38,7 @@ export function ReceiveView({ address, assetId }: Props) {
       {!hasAccounts && <NoAccount act={act} isLoaded={accounts !== undefined} purpose="to receive with it" />}
       {hasAccounts && (
         <div class="money">
-          <AccountSelect label="Account" accounts={accounts} selected={own} onSelect={setSelected} />
+          <AccountSelect label="Account" accounts={accounts} selected={own} isAddressShown onSelect={setSelected} />
         </div>
       )}
       {own !== undefined && (

@@ -3,8 +3,9 @@ import { SpendLimit } from '@latchkey/kmd-api/rules'
 import { useId } from 'preact/hooks'
 import { AddressField } from '../components/AddressField.js'
 import { TextField } from '../components/TextField.js'
-import type { AgentDraft, DraftErrors, End, LimitRow } from '../model/agentDraft.js'
+import type { AgentDraft, AskRow, DraftErrors, End, LimitRow } from '../model/agentDraft.js'
 import type { AgentNetwork } from '../model/agentNetwork.js'
+import { blankQuantity, type QuantityInput, type QuantityUnit, unitNames } from '../model/quantityInput.js'
 import { formatDate } from '../model/time.js'
 
 type Props = {
@@ -17,6 +18,7 @@ type Props = {
 }
 
 const maxLimits = 20
+const maxAsks = 5
 const periods: { readonly [period in SpendLimit.Period]: string } = {
   payment: 'each payment',
   hour: 'an hour',
@@ -69,21 +71,18 @@ function LimitFields({ draft, errors, network, set }: PartProps & Pick<Props, 'n
     set({ limits: draft.limits.map((other) => (other.id === row.id ? row : other)) })
   const add = (): void => {
     const id = Math.max(0, ...draft.limits.map((row) => row.id)) + 1
-    set({ limits: [...draft.limits, { id, amount: '', per: 'day', payee: '' }] })
+    set({ limits: [...draft.limits, { id, ...blankQuantity(network), per: 'day', payee: '' }] })
   }
-  const example = network.dollarAssetId === undefined ? '2 ALGO' : '$5, 2 ALGO'
   return (
     <fieldset>
       <legend class="rules-legend">Limits</legend>
-      <p class="hint">
-        Such as {example} or 20 payments; other assets by id in their smallest unit (10 asset 123). Assets without a
-        limit cannot be spent, and fees count as ALGO.
-      </p>
+      <p class="hint">Assets without a limit cannot be spent. Fees count as ALGO.</p>
       {draft.limits.map((row, index) => (
         <LimitFieldRow
           key={row.id}
           row={row}
           position={index + 1}
+          network={network}
           error={errors.limits[row.id]}
           onChange={change}
           onRemove={() => set({ limits: draft.limits.filter((other) => other.id !== row.id) })}
@@ -104,20 +103,23 @@ function LimitFields({ draft, errors, network, set }: PartProps & Pick<Props, 'n
 type LimitFieldRowProps = {
   row: LimitRow
   position: number
+  network: AgentNetwork
   error: string | undefined
   onChange: (row: LimitRow) => void
   onRemove: () => void
 }
 
-function LimitFieldRow({ row, position, error, onChange, onRemove }: LimitFieldRowProps) {
+function LimitFieldRow({ row, position, network, error, onChange, onRemove }: LimitFieldRowProps) {
   const id = useId()
   return (
     <div class="limit-row">
-      <TextField
+      <QuantityFields
         label={`Limit ${position}`}
-        value={row.amount}
+        of={` of limit ${position}`}
+        value={row}
+        units={unitNames(network, { hasCount: true })}
         error={error}
-        onInput={(amount) => onChange({ ...row, amount })}
+        onChange={(quantity) => onChange({ ...row, ...quantity })}
       />
       <div class="field">
         <label for={id}>
@@ -157,6 +159,71 @@ function LimitFieldRow({ row, position, error, onChange, onRemove }: LimitFieldR
         </details>
       </div>
     </div>
+  )
+}
+
+type QuantityFieldsProps = {
+  label: string
+  /** Follows the names of the other fields for screen readers. */
+  of: string
+  value: QuantityInput
+  units: readonly (readonly [QuantityUnit, string])[]
+  error: string | undefined
+  onChange: (quantity: QuantityInput) => void
+}
+
+/** A number and its unit, and for another asset its id. */
+function QuantityFields({ label, of: suffix, value, units, error, onChange }: QuantityFieldsProps) {
+  const id = useId()
+  const { amount, unit, assetId } = value
+  return (
+    <>
+      <TextField
+        label={label}
+        inputMode="decimal"
+        value={amount}
+        error={error}
+        onInput={(changed) => onChange({ amount: changed, unit, assetId })}
+      />
+      <div class="field">
+        <label for={id}>
+          Unit<span class="visually-hidden">{suffix}</span>
+        </label>
+        <select
+          id={id}
+          value={unit}
+          onChange={(event) => {
+            const chosen = units.find(([one]) => one === event.currentTarget.value)
+            if (chosen !== undefined) onChange({ amount, unit: chosen[0], assetId: '' })
+          }}
+        >
+          {units.map(([one, name]) => (
+            <option key={one} value={one}>
+              {name}
+            </option>
+          ))}
+        </select>
+        {unit === 'asset' && (
+          <div class="field">
+            <label for={`${id}-asset`}>
+              Asset id<span class="visually-hidden">{suffix}</span>
+            </label>
+            <input
+              id={`${id}-asset`}
+              inputMode="numeric"
+              maxLength={20}
+              autocomplete="off"
+              value={assetId}
+              aria-describedby={`${id}-asset-hint`}
+              onInput={(event) => onChange({ amount, unit, assetId: event.currentTarget.value })}
+            />
+            <p class="hint" id={`${id}-asset-hint`}>
+              The amount is in the asset’s smallest unit.
+            </p>
+          </div>
+        )}
+      </div>
+    </>
   )
 }
 
@@ -240,17 +307,47 @@ function AddressList({ label, value, error, onInput }: AddressListProps) {
 }
 
 function AskFields({ draft, errors, network, set }: PartProps & Pick<Props, 'network'>) {
+  const change = (row: AskRow): void =>
+    set({ askAbove: draft.askAbove.map((other) => (other.id === row.id ? row : other)) })
+  const add = (): void => {
+    const id = Math.max(0, ...draft.askAbove.map((row) => row.id)) + 1
+    set({ askAbove: [...draft.askAbove, { id, ...blankQuantity(network), unit: 'algo' }] })
+  }
   const hasOthers = draft.optIns.trim() !== '' || draft.applications.trim() !== ''
   return (
     <fieldset>
       <legend class="rules-legend">When it asks you</legend>
-      <TextField
-        label="Ask above (optional)"
-        value={draft.askAbove}
-        error={errors.askAbove}
-        hint={`Payments above this amount wait for your approval, such as ${network.dollarAssetId === undefined ? '1 ALGO' : '$0.25'}.`}
-        onInput={(askAbove) => set({ askAbove })}
-      />
+      <p class="hint">Payments above an amount wait for your approval. Leave it blank for none.</p>
+      {draft.askAbove.map((row, index) => (
+        <div class="limit-row" key={row.id}>
+          <QuantityFields
+            label={index === 0 ? 'Ask above' : `Ask above, amount ${index + 1}`}
+            of={` of amount ${index + 1}`}
+            value={row}
+            units={unitNames(network, { hasCount: false })}
+            error={errors.askAbove?.[row.id]}
+            onChange={(quantity) => change({ ...row, ...quantity })}
+          />
+          {draft.askAbove.length > 1 && (
+            <p class="actions">
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => set({ askAbove: draft.askAbove.filter(({ id }) => id !== row.id) })}
+              >
+                Remove<span class="visually-hidden"> amount {index + 1}</span>
+              </button>
+            </p>
+          )}
+        </div>
+      ))}
+      {draft.askAbove.length < maxAsks && draft.askAbove.every(({ amount }) => amount.trim() !== '') && (
+        <p class="actions after">
+          <button type="button" onClick={add}>
+            Add an amount in another asset
+          </button>
+        </p>
+      )}
       <div class="checks">
         <label class="check">
           <input

@@ -26,6 +26,8 @@ import { clearDraft, saveDraft, savedDraft } from '../sendDrafts.js'
 import { type Store, useStore } from '../store.js'
 import { NoAccount } from './NoAccount.js'
 import { type OnPrepare, TransferFlow } from './TransferFlow.js'
+import '../styles/money.css'
+import '../styles/sign.css'
 
 type Props = { address: string | undefined; assetId: string | undefined }
 

@@ -8,6 +8,8 @@ import { type Store, useStore } from '../store.js'
 import { SignForm } from './SignForm.js'
 import { SignInput } from './SignInput.js'
 import { SignResult } from './SignResult.js'
+import '../styles/money.css'
+import '../styles/sign.css'
 
 type State =
   | { step: 'input' }

@@ -177,7 +177,11 @@ function TimeLeft({ wallet }: { wallet: OpenWallet }) {
   return (
     <p class="time-left">
       <span class={seconds <= 10 ? 'soon' : ''} role="timer">
-        {Number.isFinite(seconds) ? `locks in ${formatDuration(seconds)}${wallet.isFinal ? '' : ' without use'}` : ''}
+        {store.isDevelopmentWallet(wallet)
+          ? 'stays unlocked in the development stack'
+          : Number.isFinite(seconds)
+            ? `locks in ${formatDuration(seconds)}${wallet.isFinal ? '' : ' without use'}`
+            : ''}
       </span>
       <button type="button" onClick={() => void store.lock(wallet.id)}>
         Lock

@@ -1,7 +1,10 @@
 /** Views that are not part of the first screen, in separate files. */
 import { lazyView } from '../components/Lazy.js'
+import { SearchDialog } from '../components/lazySearch.js'
 import { BackupDialog } from './lazyBackup.js'
 import { CreatingWallet } from './lazyCreation.js'
+import { EarlierPayments } from './lazyEarlier.js'
+import { OverviewAgents, OverviewApprovals } from './lazyOverview.js'
 
 export const WalletsView = lazyView(async () => (await import('./WalletsView.js')).WalletsView)
 export const SendView = lazyView(async () => (await import('./SendView.js')).SendView)
@@ -10,7 +13,8 @@ export const OptInView = lazyView(async () => (await import('./OptInView.js')).O
 export const SignView = lazyView(async () => (await import('./SignView.js')).SignView)
 export const PaymentsView = lazyView(async () => (await import('./PaymentsView.js')).PaymentsView)
 export const AddressBookView = lazyView(async () => (await import('./AddressBookView.js')).AddressBookView)
-export const HealthView = lazyView(async () => (await import('./HealthView.js')).HealthView)
+export const SettingsView = lazyView(async () => (await import('./SettingsView.js')).SettingsView)
+export const SpendingView = lazyView(async () => (await import('./SpendingView.js')).SpendingView)
 export const AgentsView = lazyView(async () => (await import('./AgentsView.js')).AgentsView)
 export const AgentView = lazyView(async () => (await import('./AgentView.js')).AgentView)
 export const NewAgentView = lazyView(async () => (await import('./NewAgentView.js')).NewAgentView)
@@ -19,6 +23,9 @@ export const ActivityView = lazyView(async () => (await import('./ActivityView.j
 
 /** In the order of likely need. */
 const all = [
+  OverviewApprovals,
+  OverviewAgents,
+  EarlierPayments,
   CreatingWallet,
   BackupDialog,
   WalletsView,
@@ -33,7 +40,9 @@ const all = [
   ActivityView,
   OptInView,
   AddressBookView,
-  HealthView,
+  SpendingView,
+  SettingsView,
+  SearchDialog,
 ]
 
 /** Loads all files, one after the other, so that they are available later even if the daemon is updated in between. */

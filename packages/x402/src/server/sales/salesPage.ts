@@ -47,6 +47,8 @@ const minTokenLength = 16
 const carriable = /^[!-~]{1,700}$/
 const defaultDays = 30
 const rowsPerPage = 25
+/** For the latency of settlements. */
+const maxSettlements = 500
 const dayMs = 86_400_000
 const paid: readonly SaleOutcome[] = ['settled', 'pending', 'verified']
 const failed: readonly SaleOutcome[] = ['refused', 'cancelled', 'unknown']
@@ -153,10 +155,11 @@ async function respond(store: SaleStore, query: URLSearchParams, name: string): 
   if (csv === 'payments') return download('payments.csv', streamOf(salesCsv(store, { sinceMs })))
   if (csv !== null) return json(400, { error: 'csv must be payments or revenue' })
   const [paymentsAfter, failuresAfter] = [cursor(query, 'payments'), cursor(query, 'failures')]
-  const [revenue, payments, failures] = await Promise.all([
+  const [revenue, payments, failures, settled] = await Promise.all([
     store.revenue({ sinceDay }),
     store.list({ outcomes: paid, sinceMs, after: paymentsAfter, limit: rowsPerPage }),
     store.list({ outcomes: failed, sinceMs, after: failuresAfter, limit: rowsPerPage }),
+    store.list({ outcomes: ['settled'], sinceMs, limit: maxSettlements }),
   ])
   const body = html({
     name,
@@ -165,6 +168,7 @@ async function respond(store: SaleStore, query: URLSearchParams, name: string): 
     revenue,
     payments: { ...payments, after: paymentsAfter },
     failures: { ...failures, after: failuresAfter },
+    settlements: settled.sales,
   })
   return new Response(body, {
     headers: [

@@ -10,7 +10,7 @@ import { usePolling } from '../polling.js'
 import type { Health } from '../responseTypes.js'
 import { useStore } from '../store.js'
 
-export function HealthView() {
+export function SettingsView() {
   const store = useStore()
   const [health, setHealth] = useState<Health>()
   const [error, setError] = useState<string>()
@@ -28,8 +28,8 @@ export function HealthView() {
     [store],
   )
   return (
-    <section aria-labelledby="health-title">
-      <Heading id="health-title">Health</Heading>
+    <section aria-labelledby="settings-title">
+      <Heading id="settings-title">Settings</Heading>
       <ErrorText text={error} />
       <h2>Daemon</h2>
       <dl class="facts">
