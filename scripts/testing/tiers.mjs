@@ -6,7 +6,7 @@ import { deal, writeBatch } from './batches.mjs'
 
 /** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
 const foreign =
-  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|compose|container|kubernetes|workflow)|security\/console-link/
+  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link/
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
@@ -52,7 +52,7 @@ export const single = (file) => ({ name: posix(file), path: join(root, file), fi
 
 /** Files that get their own process and start first, because most of them wait. The longest come first. */
 const alone = [
-  /faults\/(faults|plants)|scripts\/machines|publish\/outside|docs\/blocks|terminal-escapes|own-sellers/,
+  /faults\/(faults|plants)|scripts\/machines|publish\/(outside|journeys)|docs\/site|docs\/blocks|terminal-escapes|own-sellers/,
   /process\/(commands|agent|dev-stack|dev|wallet-commands)\.|held-answer|guesses|blank-passwords|facilitator-key|publish\/|handle-limit|hostile-tokens|false-report|adapters-(paths|matrix)|scenario|wallet-approvals|faults\/|browser\/|soak/,
 ]
 
