@@ -62,7 +62,8 @@ export function checkNotRun(command: string): void {
   for (const [path] of command.matchAll(/\bdeploy\/[\w./@-]+/g)) {
     assert.ok(existsSync(join(root, path)), `${path} is missing`)
   }
-  const [, name, rest] = /\blatchkey (kmd|facilitator(?: migrate)?|devnet|pay) (.*)$/s.exec(command) ?? []
+  const [, name, rest] =
+    /\blatchkey (kmd|facilitator(?: migrate)?|devnet|pay|opt-in|balance) (.*)$/s.exec(command) ?? []
   if (name !== undefined) checkFlags(name, rest!)
 }
 

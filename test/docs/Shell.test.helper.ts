@@ -6,10 +6,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
-import { type DevAccount, Devnet } from '@latchkey/devnet'
 import { atEnd, type Scope, temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { fastConfig, root } from '../support/daemon.test.helper.js'
-import { commandRewrites, knownPorts, longRunning, notRun, placeholders } from './rules.test.helper.js'
+import { commandRewrites, knownPorts, longRunning, notRun } from './rules.test.helper.js'
 
 const commandTimeoutMs = 60_000
 const installTimeoutMs = 400_000
@@ -52,7 +51,6 @@ export class Shell {
   readonly #home: string
   readonly #directory: string
   readonly #place: Place
-  readonly #accounts: readonly DevAccount[]
   /** Maps the ports on the page to the ports in use. */
   readonly #ports: Map<number, number>
   /** The running commands by their rule, because two of a kind cannot share a port. */
@@ -60,10 +58,9 @@ export class Shell {
   /** The output of long-running commands. */
   readonly #printed = new Map<string, () => string>()
 
-  private constructor(scope: Scope, place: Place, accounts: readonly DevAccount[], ports: Map<number, number>) {
+  private constructor(scope: Scope, place: Place, ports: Map<number, number>) {
     this.#scope = scope
     this.#place = place
-    this.#accounts = accounts
     this.#ports = ports
     this.#home = join(temporaryDirectory(scope), 'you')
     this.#directory = join(this.#home, place.name)
@@ -75,7 +72,7 @@ export class Shell {
   static async open(scope: Scope, place: Place = clone): Promise<Shell> {
     const ports = new Map<number, number>()
     for (const port of knownPorts) ports.set(port, await freePort())
-    return new Shell(scope, place, await devAccounts(), ports)
+    return new Shell(scope, place, ports)
   }
 
   /** Passes exported variables from one command to the next. */
@@ -175,12 +172,9 @@ export class Shell {
     return { child, output: () => text }
   }
 
-  /** Returns the command with free ports, and with real values in place of the page's examples. */
+  /** Returns the command as printed, with free ports. */
   #real(command: string): string {
     let text = command
-    for (const [pattern, part] of placeholders) {
-      text = text.replaceAll(pattern, (_, number: string) => part(this.#accounts[Number(number) - 1]!))
-    }
     for (const [pattern, rewrite] of this.#place.rewrites) text = text.replace(pattern, rewrite)
     for (const [pattern, rewrite] of commandRewrites) {
       text = text.replace(pattern, (found) => rewrite(found, (port) => this.#ports.get(port)!))
@@ -256,10 +250,4 @@ function freePort(): Promise<number> {
       probe.close(() => resolve(port))
     })
   })
-}
-
-async function devAccounts(): Promise<readonly DevAccount[]> {
-  const devnet = await Devnet.start({ port: 0 })
-  await devnet.stop()
-  return devnet.accounts
 }

@@ -1,8 +1,7 @@
 /**
  * Defines what the pages may assume, in tables: which blocks are drawings, which commands keep running, which are not
- * run and why, and what replaces example addresses, words and directories.
+ * run and why, and which ports and directories of code are replaced. Commands run as printed, except for their ports.
  */
-import type { DevAccount } from '@latchkey/devnet'
 
 /** Blocks without a language that are drawings: a page, and words in the drawing. */
 export const pictures: readonly (readonly [page: string, words: string])[] = [
@@ -32,6 +31,9 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
 /** Sections that other tests follow, the first one in an empty folder (`selling.test.ts`): a page, and the heading. */
 export const followedElsewhere: readonly (readonly [page: string, section: string])[] = [
   ['docs/selling.md', 'A shop in an empty folder'],
+  // In an empty folder, typed as printed (`publish/journeys.test.ts`).
+  ['docs/tutorial.md', 'Write the API'],
+  ['docs/tutorial.md', 'Pay on your machine'],
   // By the compiler (`structure/add-operation.test.ts`).
   ['CONTRIBUTING.md', 'Changes to the API'],
   // With PostgreSQL, nginx and Prometheus (`operating/deploying.test.ts`).
@@ -74,12 +76,6 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 
-/** Text in commands that stands for the reader's own values. The devnet's accounts are the same in every run. */
-export const placeholders: readonly (readonly [RegExp, (account: DevAccount) => string])[] = [
-  [/words of account ([1-9])/g, ({ mnemonic }) => mnemonic],
-  [/address of account ([1-9])/g, ({ address }) => address],
-]
-
 /** Commands that are not run, and why. The names they mention are still checked. */
 export const notRun: readonly (readonly [RegExp, string])[] = [
   [/^npm (test|run (bench|build|coverage|docs|format|pack|test))\b/, 'it is what runs this test, or takes minutes'],
@@ -90,6 +86,7 @@ export const notRun: readonly (readonly [RegExp, string])[] = [
   ],
   [/^(npx )?latchkey dev -- npm test$/, 'it is what runs this test'],
   [/^goal /, 'it is not ours, and not installed'],
+  [/--network testnet\b|^AVM_NETWORK=testnet /, 'it needs TestNet, and money there'],
   [/^latchkey facilitator .*(@db\.example|--key FIRST)/, 'its database or its keys are of the reader'],
   [/^sh deploy\/compose\/secrets\.sh$/, 'it writes into the clone; `compose.test.ts` runs it elsewhere'],
 ]

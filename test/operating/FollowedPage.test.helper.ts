@@ -14,7 +14,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { DevAccount } from '@latchkey/devnet'
 import { type Block, blocksOf } from '../docs/Blocks.test.helper.js'
 import { atEnd, type Scope, temporaryDirectory } from '../process/commands.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
@@ -23,7 +22,6 @@ export type FollowedPageOptions = {
   readonly page: string
   /** Maps the ports of the page to the ports in use. */
   readonly ports: ReadonlyMap<number, number>
-  readonly accounts: readonly DevAccount[]
   /** The directories of programs. */
   readonly path: readonly string[]
   readonly environment: { readonly [name: string]: string }
@@ -61,19 +59,10 @@ export class FollowedPage {
     return this.#blocks.filter(({ section }) => section === name)
   }
 
-  /** Returns text of the page with the ports and accounts in use. */
+  /** Returns text of the page with the ports in use. */
   real(text: string): string {
     const ports = [...this.#options.ports.keys()].join('|')
-    return text
-      .replaceAll(new RegExp(`\\b(${ports})\\b`, 'g'), (port) => String(this.#options.ports.get(Number(port))))
-      .replaceAll(
-        /words of account ([1-9])/g,
-        (_, number: string) => this.#options.accounts[Number(number) - 1]!.mnemonic,
-      )
-      .replaceAll(
-        /address of account ([1-9])/g,
-        (_, number: string) => this.#options.accounts[Number(number) - 1]!.address,
-      )
+    return text.replaceAll(new RegExp(`\\b(${ports})\\b`, 'g'), (port) => String(this.#options.ports.get(Number(port))))
   }
 
   read(path: string): string {

@@ -31,7 +31,6 @@ test('a new operator gets two replicas, a balancer, the dashboard and a rolling 
   const followed = new FollowedPage(t, {
     page,
     ports,
-    accounts: devnet.accounts,
     path: [join(root, 'node_modules', '.bin'), ...programs],
     environment: { NO_COLOR: '1', ...(libraries === '' ? {} : { LD_LIBRARY_PATH: libraries }) },
     edit: (text) => text.replaceAll(': 15s', ': 1s'),

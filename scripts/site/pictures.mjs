@@ -1,0 +1,109 @@
+// Takes the pictures of the documentation site from a running dev stack, with Chromium.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { canRunChromium, findChromium } from '../obtain/chromium.mjs'
+import { root } from '../packages.mjs'
+
+const startMs = 60_000
+const args = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
+
+/** Each picture with the page and the heading that it follows. */
+const places = {
+  console: { page: 'docs/daemon.md', after: '## The console', alt: 'The overview of the console' },
+  paywall: {
+    page: 'docs/selling.md',
+    after: '## Browsers: the payment page, and CORS',
+    alt: 'The page that takes a payment in a browser',
+  },
+  terminal: {
+    page: 'docs/devnet.md',
+    after: '## The whole stack',
+    alt: 'The first screen of latchkey dev in a terminal',
+  },
+}
+
+/**
+ * @returns {Promise<{ name: string, page: string, after: string, alt: string, bytes: Uint8Array }[]>} the pictures;
+ * none without Chromium, which is reported on stderr
+ */
+export async function takePictures() {
+  if (!canRunChromium()) {
+    console.error('docs-site: Chromium does not run on this machine: the site gets no pictures')
+    return []
+  }
+  const stack = await startStack()
+  const { chromium } = await import('playwright-core')
+  const browser = await chromium.launch({ executablePath: findChromium(), args, chromiumSandbox: false })
+  try {
+    const pictures = []
+    for (const [name, open] of Object.entries(openers)) {
+      const page = await browser.newPage({ viewport: { width: 1120, height: 700 }, reducedMotion: 'reduce' })
+      await open(page, stack)
+      const bytes = await page.screenshot()
+      await page.close()
+      pictures.push({ name: `${name}.png`, ...places[name], bytes })
+    }
+    return pictures
+  } finally {
+    await browser.close()
+    await stack.stop()
+  }
+}
+
+const openers = {
+  console: async (page, { output }) => {
+    const [link] = /http:\/\/\S+\/console\/#\S+/.exec(output)
+    await page.goto(link)
+    await page.locator('main h1, main h2').first().waitFor()
+    await page.waitForLoadState('networkidle')
+  },
+  paywall: async (page, { output }) => {
+    const [, url] = /Seller +(http:\/\/\S+)/.exec(output)
+    await page.goto(url)
+    await page.waitForLoadState('networkidle')
+  },
+  terminal: async (page, { output }) => {
+    // The link opens a console: a picture must not show it.
+    const shown = output.replace(/#\S+/, '#...').trimEnd()
+    await page.setViewportSize({ width: 820, height: 60 + 20 * shown.split('\n').length })
+    await page.setContent(terminalPage(`$ npx latchkey dev\n${shown}`))
+  },
+}
+
+function terminalPage(text) {
+  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+  return `<body style="margin:0;background:#14201c"><pre style="margin:24px;color:#dbe7e1;font:14px/20px monospace">${escaped}</pre>`
+}
+
+/** Starts a dev stack that leaves nothing behind, and waits for its first screen. */
+async function startStack() {
+  const command = join(root, 'packages', 'cli', 'bin', 'latchkey.js')
+  const child = spawn(process.execPath, [command, 'dev', '--ephemeral', '--any-port'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NO_COLOR: '1' },
+  })
+  const closed = once(child, 'close')
+  const stop = async () => {
+    child.kill('SIGTERM')
+    await closed
+  }
+  let output = ''
+  let timer
+  await new Promise((resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`the dev stack did not start:\n${output}`)), startMs)
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text
+        if (output.includes('To stop everything')) resolve()
+      })
+    }
+    closed.then(([code]) => reject(new Error(`the dev stack ended with ${code}:\n${output}`)))
+  })
+    .catch(async (error) => {
+      await stop()
+      throw error
+    })
+    .finally(() => clearTimeout(timer))
+  return { output, stop }
+}

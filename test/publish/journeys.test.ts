@@ -1,0 +1,97 @@
+/**
+ * Follows the pages of three newcomers (sell, buy, give an agent a budget) and the tutorial from an empty folder. Every
+ * command is typed exactly as printed, on the printed ports, and every file is written as printed. The packages come
+ * from a registry on this machine that has the tarballs.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Block, blocksOf, nameOf } from '../docs/Blocks.test.helper.js'
+import { isPrinted, normal } from '../docs/Output.test.helper.js'
+import { commandsIn } from '../docs/Shell.test.helper.js'
+import { temporaryDirectory } from '../process/commands.test.helper.js'
+import { isRegistryReachable } from './Outside.test.helper.js'
+import { startRegistry } from './Registry.test.helper.js'
+import { packAll } from './Tarballs.test.helper.js'
+import { Terminals } from './Terminals.test.helper.js'
+
+const timeout = 1_800_000
+const ports = [4001, 4002, 4021, 4022, 4030, 8980]
+
+const busy = (await Promise.all(ports.map(isFree))).indexOf(false)
+const reasons = [
+  ...(busy === -1 ? [] : [`NOT RUN: port ${ports[busy]} is in use, and the pages name it`]),
+  ...(isRegistryReachable() ? [] : ['NOT RUN: the npm registry cannot be reached']),
+]
+const skip = reasons[0] ?? false
+const tarballs = skip === false ? await packAll() : []
+
+const journeys: { readonly [name: string]: readonly Block[] } = {
+  'sell: docs/start/selling.md': blocksOf('docs/start/selling.md'),
+  'buy: docs/start/buying.md': blocksOf('docs/start/buying.md'),
+  'give an agent a budget: docs/start/agents.md': blocksOf('docs/start/agents.md'),
+  'the tutorial, up to TestNet': blocksOf('docs/tutorial.md').filter(({ section }) =>
+    ['Write the API', 'Pay on your machine'].includes(section),
+  ),
+}
+
+for (const [name, blocks] of Object.entries(journeys)) {
+  test(name, { timeout, skip }, async (t) => {
+    assert.ok(blocks.length >= 5, 'the page has its steps')
+    const startedAt = performance.now()
+    const typed = await follow(t, blocks)
+    t.diagnostic(`${name}: ${typed} commands, ${Math.round((performance.now() - startedAt) / 1000)} s`)
+  })
+}
+
+async function follow(t: TestContext, blocks: readonly Block[]): Promise<number> {
+  const home = temporaryDirectory(t)
+  const folder = join(home, 'empty')
+  mkdirSync(folder)
+  const terminals = new Terminals(t, { home, folder, environment: await environmentFor(t) })
+  let printed = ''
+  for (const block of blocks) {
+    const { language, about, text } = block
+    if (language === 'js') {
+      assert.match(about, /^[\w-]+\.js$/, `${nameOf(block)} names no file`)
+      writeFileSync(join(folder, about), text)
+    } else if (language === 'sh') {
+      for (const command of commandsIn(text)) {
+        const { output, code } = await terminals.type(command)
+        assert.equal(code, 0, `${command}\nended with ${code} and printed:\n${output}`)
+        printed = output
+      }
+    } else {
+      assert.ok(isPrinted(text, printed), `${nameOf(block)}: this was printed before it:\n${normal(printed)}`)
+    }
+  }
+  return terminals.typed
+}
+
+/** Returns npm's settings of the person running the tests, with the registry that has the tarballs. */
+async function environmentFor(t: TestContext): Promise<{ [name: string]: string }> {
+  const passed = /^(https?_proxy|no_proxy|node_extra_ca_certs|ssl_cert_file|npm_config_(cafile|proxy|https_proxy))$/i
+  const given = Object.entries(process.env).filter(([name, value]) => passed.test(name) && value !== undefined)
+  return {
+    ...(Object.fromEntries(given) as { [name: string]: string }),
+    NO_COLOR: '1',
+    npm_config_cache: process.env['npm_config_cache'] ?? join(homedir(), '.npm'),
+    npm_config_registry: await startRegistry(t, tarballs),
+    npm_config_audit: 'false',
+    npm_config_fund: 'false',
+    npm_config_update_notifier: 'false',
+    // A missing package must not be downloaded without the page's knowledge.
+    npm_config_yes: 'false',
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+}
