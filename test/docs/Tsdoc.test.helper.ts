@@ -95,6 +95,8 @@ const exceptions: { readonly [end: string]: { readonly [name: string]: string } 
   'fastify.ts': { app: "import('fastify').FastifyInstance" },
   'salesPage.ts': { app: "import('hono').Hono" },
   'upgradeGate.ts': { server: "import('node:http').Server" },
+  'Readable.ts': { transaction: 'Parameters<typeof Readable.payment>[0]' },
+  'Gateway.ts': { upstream: "import('@latchkey/x402/gateway').Upstream" },
   'paywall.ts': {
     required: "Parameters<typeof paywallPage>[0]['required']",
     offers: "Parameters<typeof paywallPage>[0]['offers']",

@@ -39,6 +39,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/facilitator/migrate.js')).facilitatorMigrateCommand,
   },
   {
+    name: 'gateway',
+    summary: 'sell an HTTP service: charge for its routes and forward paid requests',
+    load: async () => (await import('./commands/gateway.js')).gatewayCommand,
+  },
+  {
     name: 'pay',
     summary: 'send a request, pay for it and print the response',
     load: async () => (await import('./commands/pay.js')).payCommand,

@@ -105,6 +105,14 @@ export const errors = {
     message: 'An option of the gate or of one of its routes is not valid.',
     hint: 'The message names the route and the option.',
   },
+  upstream_failed: {
+    message: 'The service behind the gateway does not respond, or not as HTTP.',
+    hint: 'Check that the upstream is running, and its address. Requests that fail are not charged.',
+  },
+  upstream_timeout: {
+    message: 'The service behind the gateway did not respond in time.',
+    hint: 'Raise the timeout of the upstream, or look for the cause there. Requests that fail are not charged.',
+  },
   hook_failed: {
     message: 'A hook of the gate failed on every attempt to deliver an event.',
     hint: 'See `cause`. The payment is recorded in the claims store; the response was not affected.',

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type Server, request as send } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import test, { type TestContext } from 'node:test'
+import type { GateOptions } from '../gate/GateOptions.js'
+import { newLedger, paymentFor, price, requiredIn, stubFacilitator, stubGate } from '../stubs.test.helper.js'
+import { type GatewayOptions, openGateway } from './Gateway.js'
+import { Upstream, type UpstreamOptions } from './Upstream.js'
+
+type Seen = { method: string | undefined; url: string | undefined; headers: string[]; body: string }
+
+async function listen(t: TestContext, server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
+
+/** A gateway with a paid route `GET /a`, in front of a service that records its requests. */
+async function openShop(
+  t: TestContext,
+  listener: RequestListener = (_, response) => response.end('goods'),
+  options: Partial<Omit<GatewayOptions, 'gate' | 'upstream'>> &
+    Pick<UpstreamOptions, 'headers' | 'timeoutMs'> & { gate?: Partial<GateOptions>; path?: string } = {},
+) {
+  const seen: Seen[] = []
+  const service = createServer(async (request, response) => {
+    const { method, url, rawHeaders: headers } = request
+    seen.push({ method, url, headers, body: await bodyOf(request) })
+    listener(request, response)
+  })
+  const servicePort = await listen(t, service)
+  const settled: string[] = []
+  const ledger = newLedger()
+  const stub = stubFacilitator(ledger)
+  const facilitators = stubFacilitator(ledger, {
+    settle: async (payload, requirements, rest) => {
+      const response = await stub.settle(payload, requirements, rest)
+      settled.push(response.transaction)
+      return response
+    },
+  })
+  const { gate, chain } = await stubGate({ facilitators, origin: 'http://shop.example', ...options.gate }, ledger)
+  const { headers, timeoutMs, path = '' } = options
+  const upstream = new Upstream({ url: `http://127.0.0.1:${servicePort}${path}`, headers, timeoutMs })
+  t.after(() => upstream.close())
+  const { free, perPayer } = options
+  const gateway = openGateway({ gate, upstream, free, perPayer, onError: () => {} })
+  const server = createServer(gateway.request).on('upgrade', gateway.upgrade)
+  const port = await listen(t, server)
+  const url = `http://127.0.0.1:${port}`
+  const pay = async (target = '/a', init: RequestInit = {}): Promise<Response> => {
+    const asked = await fetch(`${url}${target}`, init)
+    assert.equal(asked.status, 402)
+    const { header } = paymentFor(requiredIn(asked), chain)
+    return fetch(`${url}${target}`, { ...init, headers: { ...init.headers, 'PAYMENT-SIGNATURE': header } })
+  }
+  return { url, port, pay, seen, settled, service }
+}
+
+test('a service is sold by the gateway, and learns who paid', async (t) => {
+  const { pay, seen, settled } = await openShop(t, (_, response) => {
+    response.setHeader('Set-Cookie', ['a=1', 'b=2'])
+    response.writeHead(200, 'Fine', { 'Settlement-Overrides': '{}', 'PAYMENT-RESPONSE': 'forged', 'X-Own': '1' })
+    response.end('goods')
+  })
+  const response = await pay('/a?x=%41', { headers: { 'X-Payment-Payer': 'forged', Payment_Signature: 'forged' } })
+  assert.equal(response.status, 200)
+  assert.equal(await response.text(), 'goods')
+  assert.deepEqual(response.headers.getSetCookie(), ['a=1', 'b=2'])
+  assert.equal(response.headers.get('X-Own'), '1')
+  assert.equal(response.headers.get('Settlement-Overrides'), null)
+  assert.match(response.headers.get('PAYMENT-RESPONSE') ?? '', /^eyJ/)
+  assert.equal(settled.length, 1)
+  assert.equal(seen.length, 1)
+  assert.equal(seen[0]?.url, '/a?x=%41')
+  const names = seen[0]?.headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()) ?? []
+  assert.equal(names.includes('payment-signature') || names.includes('payment_signature'), false)
+  const payer = seen[0]?.headers[seen[0].headers.indexOf('X-Payment-Payer') + 1]
+  assert.match(payer ?? '', /^[A-Z2-7]{58}$/)
+  assert.equal(names.filter((name) => name === 'x-payment-payer').length, 1)
+})
+
+test('free routes are forwarded, and others are not', async (t) => {
+  const { url, seen } = await openShop(t, undefined, { free: ['GET /health', '/public/*'], path: '/v1/' })
+  assert.equal((await fetch(`${url}/health`)).status, 200)
+  assert.equal((await fetch(`${url}/public/x`, { method: 'POST', body: 'y' })).status, 200)
+  for (const [target, method] of [
+    ['/health', 'POST'] as const,
+    ['/secret', 'GET'] as const,
+    ['/public/../secret', 'GET'] as const,
+  ]) {
+    assert.equal((await fetch(`${url}${target}`, { method })).status, 404, target)
+  }
+  assert.deepEqual(
+    seen.map((one) => [one.method, one.url, one.body]),
+    [
+      ['GET', '/v1/health', ''],
+      ['POST', '/v1/public/x', 'y'],
+    ],
+  )
+})
+
+test('the service gets its own key, and no header that applies to one connection', async (t) => {
+  const { port, seen } = await openShop(t, undefined, { headers: { Authorization: 'Bearer key' }, free: ['/b'] })
+  const headers = {
+    Authorization: 'Bearer buyer',
+    Connection: 'close, X-Hop',
+    'X-Hop': '1',
+    'Proxy-Authorization': 'secret',
+    'X-Forwarded-For': '6.6.6.6',
+    TE: 'trailers',
+    'X-Kept': '1',
+  }
+  const request = send({ port, host: '127.0.0.1', path: '/b', headers: { ...headers, Host: 'shop.example' } }).end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  response.resume()
+  const sent = Object.fromEntries(
+    (seen[0]?.headers ?? []).flatMap((name, index, all) =>
+      index % 2 === 0 ? [[name.toLowerCase(), all[index + 1]]] : [],
+    ),
+  )
+  assert.equal(sent['authorization'], 'Bearer key')
+  assert.equal(sent['x-forwarded-for'], '127.0.0.1')
+  assert.equal(sent['x-forwarded-host'], 'shop.example')
+  assert.equal(sent['x-kept'], '1')
+  for (const name of ['x-hop', 'proxy-authorization', 'te']) assert.equal(sent[name], undefined, name)
+})
+
+test('bodies are forwarded with their length or in chunks, and unknown codings are refused', async (t) => {
+  const { port, seen } = await openShop(t, undefined, { free: ['/b'] })
+  const exchange = async (head: string): Promise<string> => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`POST /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${head}`)
+    return (await bodyOf(socket as unknown as IncomingMessage)).split('\r\n')[0]!
+  }
+  assert.equal(await exchange('Content-Length: 3\r\n\r\nabc'), 'HTTP/1.1 200 OK')
+  assert.equal(await exchange('Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'), 'HTTP/1.1 200 OK')
+  assert.deepEqual(
+    seen.map(({ body }) => body),
+    ['abc', 'abc'],
+  )
+  for (const head of [
+    'Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+    'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+    'Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc',
+  ]) {
+    assert.match(await exchange(head), /^HTTP\/1\.1 (400|501)/)
+  }
+  assert.equal(seen.length, 2)
+})
+
+test('a failed request is not charged', async (t) => {
+  const { pay, settled } = await openShop(t, (_, response) => response.writeHead(500).end())
+  assert.equal((await pay()).status, 500)
+  assert.deepEqual(settled, [])
+})
+
+test('a service that breaks off is not charged, and neither is one that is silent', async (t) => {
+  const broken = await openShop(t, (_, response) => {
+    response.writeHead(200, { 'Content-Length': '10' })
+    response.write('goo', () => response.destroy())
+  })
+  const response = await broken.pay()
+  assert.ok(response.status >= 500)
+  const silent = await openShop(t, () => {}, { timeoutMs: 50 })
+  assert.equal((await silent.pay()).status, 504)
+  assert.deepEqual([...broken.settled, ...silent.settled], [])
+})
+
+test('nothing is taken for a service that is not there', async (t) => {
+  const { pay, settled, service, seen } = await openShop(t, undefined, {
+    gate: { routes: { 'GET /a': { accepts: { ...price, paymentFlow: 'upfront' } } } },
+  })
+  service.close()
+  service.closeAllConnections()
+  const response = await pay()
+  assert.equal(response.status, 503)
+  assert.equal(response.headers.get('Retry-After'), '2')
+  assert.deepEqual([settled.length, seen.length], [0, 0])
+})
+
+test('an account is limited, and is not charged beyond its limit', async (t) => {
+  const { pay, settled } = await openShop(t, undefined, { perPayer: { requests: 2 } })
+  const statuses: number[] = []
+  for (let index = 0; index < 3; index++) statuses.push((await pay()).status)
+  assert.deepEqual(statuses, [200, 200, 429])
+  assert.equal(settled.length, 2)
+  assert.throws(() => openGateway({ perPayer: { requests: 0 } } as never), /number of requests/)
+})
+
+test('connections switch protocols if they are free or paid, and only if the service agrees', async (t) => {
+  const { port, service } = await openShop(t, undefined, { free: ['/free'] })
+  service.on('upgrade', (request, socket) => {
+    if (request.url === '/free?no') return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\nX-Own: 1\r\n\r\n')
+    socket.pipe(socket)
+  })
+  const talk = async (target: string): Promise<string> => {
+    const socket = connect(port, '127.0.0.1')
+    t.after(() => socket.destroy())
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly `)
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += String(chunk)
+      if (text.endsWith('early ')) socket.end('late')
+    })
+    await once(socket, 'close')
+    return text
+  }
+  assert.match(await talk('/free'), /^HTTP\/1\.1 101 [\s\S]*X-Own: 1\r\n\r\nearly late$/)
+  assert.match(await talk('/a'), /^HTTP\/1\.1 402 /)
+  assert.equal(await talk('/free?no'), '')
+  assert.equal(await talk('/other'), '')
+})
+
+test('refuses addresses and headers that cannot be used', () => {
+  for (const url of ['', 'ftp://x', 'http://user@x', 'http://x/?a', 'http://x/#a']) {
+    assert.throws(() => new Upstream({ url }), { code: 'invalid_option' }, url)
+  }
+  for (const headers of [{ Host: 'x' }, { Connection: 'x' }, { 'a b': 'x' }, { A: 'x\r\ny' }, { A: '' }]) {
+    assert.throws(() => new Upstream({ url: 'http://x', headers: headers as never }), /cannot be sent to the upstream/)
+  }
+})

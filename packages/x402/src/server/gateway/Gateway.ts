@@ -1,0 +1,141 @@
+/** Sells an HTTP service that knows nothing of payments: a gate in front, and the service behind. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { OptionsError } from '../../errors.js'
+import { type GatedListener, paymentGate } from '../adapters/node.js'
+import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
+import { upgradeGate } from '../adapters/upgradeGate.js'
+import { paymentOf } from '../exchange/Payment.js'
+import type { Gate } from '../gate/Gate.js'
+import { RouteTable } from '../routes/RouteTable.js'
+import type { Upstream } from './Upstream.js'
+
+/** How many requests an account may make. */
+export type PayerLimit = {
+  readonly requests: number
+  /** @default 60 */
+  readonly seconds?: number | undefined
+}
+
+/** Options of {@link openGateway}. */
+export type GatewayOptions = {
+  readonly gate: Gate
+  readonly upstream: Upstream
+  /**
+   * Routes that are forwarded unpaid, written like the routes of a gate. Requests that match neither these nor a paid
+   * route are refused with 404.
+   *
+   * @default none
+   */
+  readonly free?: readonly string[] | undefined
+  /**
+   * The requests that one account may make. Others are refused with 429 and not charged.
+   *
+   * @default not limited
+   */
+  readonly perPayer?: PayerLimit | undefined
+  /**
+   * Called with errors that are not the buyer's fault.
+   *
+   * @default a process warning
+   */
+  readonly onError?: ((error: unknown) => void) | undefined
+}
+
+/** The listeners of a gateway, for a server of `node:http` or `node:http2`. */
+export type Gateway = {
+  readonly request: GatedListener
+  /** For the event `upgrade`. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>
+}
+
+/** Accounts whose requests are counted at the same time. */
+const maxCounted = 100_000
+
+/**
+ * Puts a gate in front of a service.
+ *
+ * @throws RouteError for a free route that no request can match
+ * @throws OptionsError for a limit that cannot be used
+ * @example
+ * const gateway = openGateway({ gate, upstream, free: ['GET /health'] })
+ * createServer(gateway.request).on('upgrade', gateway.upgrade).listen(8402)
+ */
+export function openGateway({ gate, upstream, free = [], perPayer, onError }: GatewayOptions): Gateway {
+  const table = free.length === 0 ? undefined : new RouteTable(Object.fromEntries(free.map((key) => [key, true])))
+  const limit = perPayer === undefined ? undefined : new PayerCounts(perPayer)
+  const isFree = ({ method = 'GET', url = '/' }: NodeRequest): boolean => table?.match(method, url)?.type === 'route'
+  const forward = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
+    const payment = paymentOf(request as IncomingMessage)
+    if (payment === undefined && !isFree(request)) return refuse(response, 404, 'not_found')
+    const waitSeconds = payment === undefined ? undefined : limit?.take(payment.payer)
+    if (waitSeconds !== undefined) return refuse(response, 429, 'too_many_requests', waitSeconds)
+    await upstream.forward(request, response)
+  }
+  const gated = paymentGate<NodeRequest, NodeResponse>(gate, forward, { onError })
+  const upgraded = upgradeGate(
+    gate,
+    async (request, socket, head, receipt) => {
+      if (receipt === undefined && !isFree(request)) throw new Error('the path is neither paid nor free')
+      await upstream.upgrade(request, socket, head)
+    },
+    { onError },
+  )
+  return {
+    request: async (request, response) => {
+      // A payment is not taken for a service that is not there.
+      if (hasPayment(request) && !(await upstream.isHealthy())) refuse(response, 503, 'upstream_unavailable', 2)
+      else await gated(request, response)
+    },
+    upgrade: async (request, socket, head) => {
+      if (hasPayment(request) && !(await upstream.isHealthy())) socket.end(unavailable)
+      else await upgraded(request, socket, head)
+    },
+  }
+}
+
+const unavailable =
+  'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n'
+
+function hasPayment({ headers }: NodeRequest): boolean {
+  return headers['payment-signature'] !== undefined || headers['x-payment'] !== undefined
+}
+
+function refuse(response: NodeResponse, status: number, error: string, retryAfterSeconds?: number): void {
+  const own = response as ServerResponse
+  own.statusCode = status
+  own.setHeader('Content-Type', 'application/json')
+  own.setHeader('Cache-Control', 'no-store')
+  if (retryAfterSeconds !== undefined) own.setHeader('Retry-After', String(retryAfterSeconds))
+  own.end(`${JSON.stringify({ error })}\n`)
+}
+
+/** Counts the requests of accounts, in windows of equal length. */
+class PayerCounts {
+  readonly #requests: number
+  readonly #windowMs: number
+  readonly #counts = new Map<string, number>()
+  #endsMs = 0
+
+  constructor({ requests, seconds = 60 }: PayerLimit) {
+    if (!Number.isInteger(requests) || requests < 1 || !(seconds >= 1 && seconds <= 86_400)) {
+      throw new OptionsError('the limit of requests for each account is not a number of requests and seconds')
+    }
+    this.#requests = requests
+    this.#windowMs = seconds * 1000
+  }
+
+  /** Returns undefined, or the seconds to wait. */
+  take(payer: string): number | undefined {
+    const nowMs = performance.now()
+    if (nowMs >= this.#endsMs) {
+      this.#counts.clear()
+      this.#endsMs = nowMs + this.#windowMs
+    }
+    const count = this.#counts.get(payer) ?? 0
+    const isFull = this.#counts.size >= maxCounted && count === 0
+    if (count >= this.#requests || isFull) return Math.ceil((this.#endsMs - nowMs) / 1000)
+    this.#counts.set(payer, count + 1)
+    return undefined
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * Forwards requests to an HTTP service that knows nothing of payments. Requests are written anew from what Node has
+ * parsed, so that the service reads the same request as the gate did: one length, no header that applies to a single
+ * connection, and no header of the payment protocol.
+ */
+import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, STATUS_CODES } from 'node:http'
+import { request as requestHttps, Agent as TlsAgent } from 'node:https'
+import { connect, type Socket } from 'node:net'
+import type { Duplex, Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { OptionsError, PartyError } from '../../errors.js'
+import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
+import { paymentOf } from '../exchange/Payment.js'
+
+/** Options of {@link Upstream}. */
+export type UpstreamOptions = {
+  /** The address of the service. A path is put in front of the path of each request. */
+  readonly url: string
+  /**
+   * Headers that each request to the service has, such as the key of the service. A client cannot set them.
+   *
+   * @default {}
+   */
+  readonly headers?: { readonly [name: string]: string } | undefined
+  /**
+   * How long the service may take to begin its response, and may then be silent.
+   *
+   * @default 60,000
+   */
+  readonly timeoutMs?: number | undefined
+  /**
+   * The connections to the service. Further requests wait for one.
+   *
+   * @default 256
+   */
+  readonly maxConnections?: number | undefined
+}
+
+const defaultTimeoutMs = 60_000
+const defaultMaxConnections = 256
+const healthTimeoutMs = 3_000
+/** How long the result of a health check is used. */
+const healthMs = 1_000
+
+/** The payment that opened a request, for the service. */
+const payerHeader = 'X-Payment-Payer'
+const paymentHeader = 'X-Payment-Id'
+
+/** Headers of one connection (RFC 9110, 7.6.1), and headers that the gateway writes itself. */
+const ofConnection =
+  /^(connection|keep-alive|proxy-connection|proxy-authenticate|proxy-authorization|te|trailer|transfer-encoding|upgrade|http2-settings|expect)$/
+const ofGateway = /^(host|content-length|forwarded|x-forwarded-(for|host|proto|port|prefix)|x-real-ip)$/
+/** Headers of the payment protocol, in both of its versions, and those by which the service learns of a payment. */
+const ofPayments = /^((x-)?payment(-.*)?|settlement-overrides|sign-in-with-x)$/
+
+/** An HTTP service behind a gate. */
+export class Upstream {
+  readonly #base: URL
+  readonly #headers: readonly (readonly [string, string])[]
+  readonly #timeoutMs: number
+  readonly #agent: Agent
+  #health: { readonly checkedMs: number; readonly isHealthy: Promise<boolean> } | undefined
+
+  /** @throws OptionsError for an address or a header that cannot be used */
+  constructor({ url, headers = {}, timeoutMs = defaultTimeoutMs, maxConnections }: UpstreamOptions) {
+    const hint = 'Write it like "http://127.0.0.1:8080".'
+    if (!URL.canParse(url)) throw new OptionsError(`the upstream cannot be ${JSON.stringify(url)}`, hint)
+    this.#base = new URL(url)
+    const { protocol, username, search, hash } = this.#base
+    if (!/^https?:$/.test(protocol) || username !== '' || search !== '' || hash !== '') {
+      throw new OptionsError('the upstream is not an http or https address without user, query and fragment', hint)
+    }
+    this.#headers = Object.entries(headers)
+    for (const [name, value] of this.#headers) checkHeader(name, value)
+    this.#timeoutMs = timeoutMs
+    const options = {
+      keepAlive: true,
+      maxSockets: maxConnections ?? defaultMaxConnections,
+      scheduling: 'lifo' as const,
+    }
+    this.#agent = protocol === 'https:' ? new TlsAgent(options) : new Agent(options)
+  }
+
+  /** Whether the service accepts connections. Checked at most once a second. */
+  isHealthy(): Promise<boolean> {
+    const nowMs = performance.now()
+    if (this.#health === undefined || nowMs - this.#health.checkedMs > healthMs) {
+      this.#health = { checkedMs: nowMs, isHealthy: this.#canConnect() }
+    }
+    return this.#health.isHealthy
+  }
+
+  #canConnect(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const socket: Socket = connect({ ...this.#address(), timeout: healthTimeoutMs })
+      const end = (isHealthy: boolean): void => {
+        socket.destroy()
+        resolve(isHealthy)
+      }
+      socket.once('connect', () => end(true))
+      socket.once('error', () => end(false)).once('timeout', () => end(false))
+    })
+  }
+
+  /** Forwards a request, and sends the response of the service. Failures of the service are responses, too. */
+  async forward(request: NodeRequest, response: NodeResponse): Promise<void> {
+    const coding = request.headers['transfer-encoding']
+    if (coding !== undefined && !/^chunked$/i.test(coding)) return respond(response, 501, 'transfer_encoding')
+    const outgoing = this.#request(request, headersFor(request, this.#base, this.#headers))
+    const onClose = (): void => {
+      if (!response.writableFinished) outgoing.destroy()
+    }
+    ;(response as Writable).once('close', onClose)
+    try {
+      const incoming = await this.#exchange(request, outgoing)
+      const status = incoming.statusCode ?? 502
+      if (status < 200) throw new UpstreamError('upstream_failed', `the upstream responded with ${status}`)
+      ;(response as { statusCode: number }).statusCode = status
+      for (const [name, values] of grouped(forwardable(incoming.rawHeaders))) response.setHeader(name, values)
+      await copy(incoming, response as Writable)
+    } catch (error) {
+      outgoing.destroy()
+      if (response.headersSent || response.writableEnded) throw error
+      const code = error instanceof UpstreamError ? error.code : 'upstream_failed'
+      for (const name of response.getHeaderNames()) response.removeHeader(name)
+      respond(response, code === 'upstream_timeout' ? 504 : 502, code)
+    } finally {
+      ;(response as Writable).off('close', onClose)
+    }
+  }
+
+  /**
+   * Forwards a request to switch protocols, such as WebSocket, and joins both connections.
+   *
+   * @throws {@link UpstreamError} if the service does not switch; nothing was sent to the client
+   */
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { upgrade = '' } = request.headers
+    const headers = [...headersFor(request, this.#base, this.#headers), 'Connection', 'Upgrade', 'Upgrade', upgrade]
+    const outgoing = this.#request(request, headers)
+    const onClose = (): void => void outgoing.destroy()
+    socket.once('close', onClose)
+    const { answer, other, first } = await switched(outgoing).finally(() => socket.off('close', onClose))
+    const lines = forwardable(answer.rawHeaders).map(([name, value]) => `${name}: ${value}`)
+    const own = [
+      `HTTP/1.1 101 ${STATUS_CODES[101]}`,
+      'Connection: Upgrade',
+      `Upgrade: ${answer.headers.upgrade ?? upgrade}`,
+    ]
+    socket.write(Buffer.from(`${[...own, ...lines].join('\r\n')}\r\n\r\n`, 'latin1'))
+    socket.write(first)
+    other.write(head)
+    // A connection that breaks ends the other one.
+    await Promise.allSettled([pipeline(socket, other), pipeline(other, socket)])
+  }
+
+  /** Closes connections: idle ones now, others after their responses. */
+  close(): void {
+    ;(this.#agent as Agent & { keepAlive: boolean }).keepAlive = false
+    for (const socket of Object.values(this.#agent.freeSockets).flat()) socket?.destroy()
+  }
+
+  #address(): { host: string; port: number } {
+    const { hostname, port, protocol } = this.#base
+    return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) }
+  }
+
+  #request({ method, url = '/' }: NodeRequest, headers: readonly string[]): ClientRequest {
+    const open = this.#base.protocol === 'https:' ? requestHttps : requestHttp
+    const path = `${this.#base.pathname.replace(/\/$/, '')}${originForm(url)}`
+    const timeout = this.#timeoutMs
+    return open({ ...this.#address(), method: method!, path, headers, agent: this.#agent, timeout, setHost: false })
+  }
+
+  #exchange(request: NodeRequest, outgoing: ClientRequest): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      outgoing.once('response', resolve)
+      outgoing.on('error', (error) => reject(failure(error)))
+      outgoing.once('timeout', () => {
+        outgoing.destroy(new UpstreamError('upstream_timeout', `the upstream was silent for ${this.#timeoutMs} ms`))
+      })
+      if (bodyHeaders(request).length === 0) outgoing.end()
+      // A service may respond before it has read the body, and then close the connection.
+      else pipeline(request as unknown as Readable, outgoing).catch((error: Error) => reject(failure(error)))
+    })
+  }
+}
+
+/** Copies a body. The destination may hold what it gets until a payment is settled, so its end is not awaited. */
+function copy(source: IncomingMessage, destination: Writable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    source.once('end', resolve)
+    source.once('error', (error) => reject(failure(error)))
+    source.once('close', () => reject(failure(new Error('the connection closed before the end of the response'))))
+    source.pipe(destination)
+  })
+}
+
+type Switched = { readonly answer: IncomingMessage; readonly other: Duplex; readonly first: Buffer }
+
+function switched(outgoing: ClientRequest): Promise<Switched> {
+  return new Promise((resolve, reject) => {
+    outgoing.once('upgrade', (answer, other, first) => resolve({ answer, other, first }))
+    outgoing.once('response', ({ statusCode }) => {
+      outgoing.destroy()
+      reject(refusal(statusCode))
+    })
+    outgoing.once('timeout', () => outgoing.destroy(new UpstreamError('upstream_timeout', 'the upstream was silent')))
+    outgoing.on('error', (error) => reject(failure(error)))
+    outgoing.end()
+  })
+}
+
+/** The request target without the scheme and the host that a client may write in front. */
+function originForm(target: string): string {
+  const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+  return path.startsWith('/') || path === '*' ? path : `/${path}`
+}
+
+function headersFor(request: NodeRequest, base: URL, own: readonly (readonly [string, string])[]): readonly string[] {
+  const { headers, socket, rawHeaders } = request as IncomingMessage
+  const isOwn = new Set(own.map(([name]) => normalized(name)))
+  const kept = forwardable(rawHeaders).filter(
+    ([name]) => !isOwn.has(normalized(name)) && !ofGateway.test(normalized(name)),
+  )
+  const payment = paymentOf(request as IncomingMessage)
+  const isTls = (socket as { encrypted?: boolean } | null)?.encrypted === true
+  const written: (readonly [string, string | undefined])[] = [
+    ['Host', base.host],
+    ...kept,
+    ['X-Forwarded-For', socket?.remoteAddress],
+    ['X-Forwarded-Host', headers.host ?? (headers[':authority'] as string | undefined)],
+    ['X-Forwarded-Proto', isTls ? 'https' : 'http'],
+    [payerHeader, payment?.payer],
+    [paymentHeader, payment?.transactionId],
+    ...own,
+    ...bodyHeaders(request),
+  ]
+  return written.flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
+}
+
+/** The header that says where the body ends; nothing if there is no body. */
+function bodyHeaders(request: NodeRequest): (readonly [string, string])[] {
+  const { headers, stream } = request as IncomingMessage & { stream?: { endAfterHeaders?: boolean } }
+  const length = headers['content-length']
+  if (length !== undefined) return [['Content-Length', length]]
+  const hasBody = headers['transfer-encoding'] !== undefined || stream?.endAfterHeaders === false
+  return hasBody ? [['Transfer-Encoding', 'chunked']] : []
+}
+
+/** Headers that belong to the message, and not to one connection or to the payment. */
+function forwardable(rawHeaders: readonly string[]): (readonly [string, string])[] {
+  const pairs = rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1]!] as const] : []))
+  const named = pairs.filter(([name]) => normalized(name) === 'connection').flatMap(([, value]) => value.split(','))
+  const listed = new Set(named.map((name) => normalized(name.trim())))
+  return pairs.filter(([written]) => {
+    const name = normalized(written)
+    return (
+      !name.startsWith(':') && !listed.has(name) && !ofConnection.test(name) && !ofPayments.test(name) && !isPaid(name)
+    )
+  })
+}
+
+function isPaid(name: string): boolean {
+  return name === normalized(payerHeader) || name === normalized(paymentHeader)
+}
+
+/** Some services read an underscore as a hyphen. */
+function normalized(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-')
+}
+
+function grouped(headers: readonly (readonly [string, string])[]): Map<string, string | string[]> {
+  const groups = new Map<string, { name: string; values: string[] }>()
+  for (const [name, value] of headers) {
+    const group = groups.get(name.toLowerCase()) ?? { name, values: [] }
+    group.values.push(value)
+    groups.set(name.toLowerCase(), group)
+  }
+  return new Map([...groups.values()].map(({ name, values }) => [name, values.length === 1 ? values[0]! : values]))
+}
+
+function respond(response: NodeResponse, status: number, error: string): void {
+  ;(response as { statusCode: number }).statusCode = status
+  response.setHeader('Content-Type', 'application/json')
+  response.end(`${JSON.stringify({ error })}\n`)
+}
+
+function failure(error: Error): UpstreamError {
+  if (error instanceof UpstreamError) return error
+  return new UpstreamError('upstream_failed', `the upstream does not respond: ${error.message}`, { cause: error })
+}
+
+function refusal(status = 0): UpstreamError {
+  return new UpstreamError('upstream_failed', `the upstream responded with ${status} and did not switch protocols`)
+}
+
+function checkHeader(name: string, value: string): void {
+  const isValid = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name) && /^[\x20-\x7e]{1,8000}$/.test(value)
+  if (isValid && !ofConnection.test(normalized(name)) && !/^(content-length|host)$/i.test(name)) return
+  throw new OptionsError(`the header ${JSON.stringify(name)} cannot be sent to the upstream`)
+}
+
+/** A service behind the gateway that did not respond. */
+export class UpstreamError extends PartyError<'upstream_failed' | 'upstream_timeout'> {
+  override name = 'UpstreamError'
+}
