@@ -190,9 +190,10 @@ export function holdingOf(call: Call, account: Value, asset: bigint): Pair {
   const resolved = attempt(() => assetOf(call, asset, false))
   if (typeof resolved === 'bigint' && isHoldingAvailable(call, address, resolved)) return { address, id: resolved }
   const problems = isAccountAvailable(call, address) ? [] : [unavailableAccount(address)]
-  if (typeof resolved === 'bigint')
+  if (typeof resolved !== 'bigint') problems.push(resolved.message)
+  else if (problems.length === 0) {
     problems.push(`unavailable Holding ${resolved}+${Address.encode(ByteKey.bytes(address))}`)
-  else problems.push(resolved.message)
+  }
   throw new EvaluationError(problems.join(', '))
 }
 

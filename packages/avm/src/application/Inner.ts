@@ -25,6 +25,7 @@ const wholeUsage = 1_000_000n
  * @throws EvaluationError
  */
 export function begin(call: Call): void {
+  if (call.kind === 'clearState') throw new EvaluationError('clear state programs can not issue inner transactions')
   if (call.building !== undefined) throw new EvaluationError('itxn_begin without itxn_submit')
   call.building = []
   add(call, call.building)
@@ -71,22 +72,20 @@ export function submit(call: Call): void {
   expectRoom(call, transactions.length)
   const origin = { call, firstIndex: call.delta.inners.length }
   if (transactions.length > 1) assignGroup(origin, transactions)
+  payFees(call, transactions)
   for (const txn of transactions) {
-    expectAuthorized(call, txn)
     const problem = pool.ledger.innerProblem(txn)
     if (problem !== undefined) throw new EvaluationError(problem)
     const calledVersion = txn.type === 'appl' ? expectCallable(call, txn) : undefined
     if (call.version >= sharedResourcesVersion) expectPairs(call, txn, calledVersion)
   }
-  payFees(call, transactions)
   pool.innersLeft -= transactions.length
   call.building = undefined
   perform(call, new CallGroup({ transactions, ledger: pool.ledger, feeUsage: 0n }, origin))
 }
 
 function perform(call: Call, group: CallGroup): void {
-  const { ledger, pool } = group
-  const { observer } = pool
+  const { observer } = group.pool
   call.submitted = group
   observer?.beforeInnerGroup?.(group)
   for (const [index, txn] of group.transactions.entries()) {
@@ -94,17 +93,27 @@ function perform(call: Call, group: CallGroup): void {
     observer?.beforeInnerTransaction?.(group, index)
     call.delta.inners.push({ txn, effects })
     try {
-      ledger.applyInner(group, index, effects)
+      // An earlier transaction of the group may have rekeyed the sender.
+      expectAuthorized(call, txn)
+      apply(group, index, effects)
     } catch (error) {
       observer?.afterInnerTransaction?.(group, index, effects, error)
       observer?.afterInnerGroup?.(group, error)
-      if (!(error instanceof LatchkeyError)) throw error
-      throw new EvaluationError(`inner tx ${index} failed: ${error.message}`)
+      throw error
     }
     group.record(index, effects)
     observer?.afterInnerTransaction?.(group, index, effects, undefined)
   }
   observer?.afterInnerGroup?.(group, undefined)
+}
+
+function apply(group: CallGroup, index: number, effects: Effects): void {
+  try {
+    group.ledger.applyInner(group, index, effects)
+  } catch (error) {
+    if (!(error instanceof LatchkeyError)) throw error
+    throw new EvaluationError(`inner tx ${index} failed: ${error.message}`)
+  }
 }
 
 /** The ids that make up the group id are those of the transactions without it. */
@@ -118,10 +127,10 @@ function assignGroup(origin: Origin, transactions: readonly Draft[]): void {
 function expectAuthorized({ appId, group }: Call, { snd }: Txn): void {
   const sender = ByteKey.of(snd)
   const own = appAddress(appId)
-  if ((group.ledger.account(sender).authorizer ?? sender) === own) return
-  throw new EvaluationError(
-    `app ${appId} (addr ${Address.encode(ByteKey.bytes(own))}) unauthorized ${Address.encode(snd)}`,
-  )
+  const authorizer = group.ledger.account(sender).authorizer ?? sender
+  if (authorizer === own) return
+  const [app, other] = [Address.encode(ByteKey.bytes(own)), Address.encode(ByteKey.bytes(authorizer))]
+  throw new EvaluationError(`app ${appId} (addr ${app}) unauthorized ${other}`)
 }
 
 /** Checks an inner application call. Returns the version of its program. */

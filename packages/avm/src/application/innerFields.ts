@@ -1,4 +1,5 @@
 /** The fields that programs set in inner transactions, with the checks that are made at once. */
+import { Bytes } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Value } from '../evaluator/Value.js'
 import * as Availability from './Availability.js'
@@ -55,7 +56,7 @@ const setters: { readonly [name: string]: Setter } = {
     txn.snd = availableAddress(call, value)
   },
   Fee: (txn, value) => assign(txn, 'fee', integer(value)),
-  Note: (txn, value) => assign(txn, 'note', shortBytes(value, maxNoteBytes)),
+  Note: (txn, value, _call, name) => assign(txn, 'note', limitedBytes(undefined, value, maxNoteBytes, name)),
   RekeyTo: (txn, value) => assign(txn, 'rekey', address(value)),
 
   Receiver: (txn, value, call) => assign(txn, 'rcv', availableAddress(call, value)),
@@ -112,10 +113,14 @@ const setters: { readonly [name: string]: Setter } = {
   Applications: (txn, value, call) => {
     txn.apfa = appended(txn.apfa, availableApp(call, value), 'apps')
   },
-  ApprovalProgram: (txn, value, _call, name) => assign(txn, 'apap', program(undefined, value, name)),
-  ClearStateProgram: (txn, value, _call, name) => assign(txn, 'apsu', program(undefined, value, name)),
-  ApprovalProgramPages: (txn, value, _call, name) => assign(txn, 'apap', program(txn.apap, value, name)),
-  ClearStateProgramPages: (txn, value, _call, name) => assign(txn, 'apsu', program(txn.apsu, value, name)),
+  ApprovalProgram: (txn, value, _call, name) =>
+    assign(txn, 'apap', limitedBytes(undefined, value, maxProgramBytes, name)),
+  ClearStateProgram: (txn, value, _call, name) =>
+    assign(txn, 'apsu', limitedBytes(undefined, value, maxProgramBytes, name)),
+  ApprovalProgramPages: (txn, value, _call, name) =>
+    assign(txn, 'apap', limitedBytes(txn.apap, value, maxProgramBytes, name)),
+  ClearStateProgramPages: (txn, value, _call, name) =>
+    assign(txn, 'apsu', limitedBytes(txn.apsu, value, maxProgramBytes, name)),
   GlobalNumUint: (txn, value) => assignSchema(txn, 'apgs', 'nui', boundedInteger(value, maxGlobalValues)),
   GlobalNumByteSlice: (txn, value) => assignSchema(txn, 'apgs', 'nbs', boundedInteger(value, maxGlobalValues)),
   LocalNumUint: (txn, value) => assignSchema(txn, 'apls', 'nui', boundedInteger(value, maxLocalValues)),
@@ -189,15 +194,12 @@ function exactBytes(value: Value, length: number, name: string): Uint8Array {
   return bytes
 }
 
-function program(before: Uint8Array | undefined, value: Value, name: string): Uint8Array {
-  const bytes = byteString(value)
+/** Appends bytes. As on a node, a number counts as no bytes. */
+function limitedBytes(before: Uint8Array | undefined, value: Value, maxBytes: number, name: string): Uint8Array {
+  const bytes = typeof value === 'bigint' ? new Uint8Array() : value
   const length = (before?.length ?? 0) + bytes.length
-  if (length > maxProgramBytes) throw new EvaluationError(`${name} may not exceed ${maxProgramBytes} bytes`)
-  if (before === undefined) return bytes
-  const whole = new Uint8Array(length)
-  whole.set(before)
-  whole.set(bytes, before.length)
-  return whole
+  if (length > maxBytes) throw new EvaluationError(`${name} may not exceed ${maxBytes} bytes`)
+  return before === undefined ? bytes : Bytes.concat([before, bytes])
 }
 
 function address(value: Value): Uint8Array {

@@ -34,8 +34,9 @@ export const applications: Operations = {
     const [account, key, value] = machine.stack.slice(-3) as [Value, Uint8Array, Value]
     const call = callOf(machine)
     const address = mutableAccount(call, account)
+    if (call.group.ledger.localSchema(address, call.appId) === undefined) throw notOptedIn('fetch', address, call.appId)
     expectEntry(key, value)
-    writeLocal(call, address, ByteKey.of(key), value)
+    writeLocal(call, account, address, ByteKey.of(key), value)
     machine.replace(3)
   },
   app_local_del: (machine) => {
@@ -43,7 +44,7 @@ export const applications: Operations = {
     const call = callOf(machine)
     const address = mutableAccount(call, account)
     if (call.group.ledger.localSchema(address, call.appId) === undefined) throw notOptedIn('del', address, call.appId)
-    writeLocal(call, address, ByteKey.of(key), undefined)
+    writeLocal(call, account, address, ByteKey.of(key), undefined)
     machine.replace(2)
   },
   app_global_get: (machine) => {
@@ -123,11 +124,16 @@ function writeGlobal(call: Call, key: ByteKey.ByteKey, value: Value | undefined)
   )
 }
 
-function writeLocal(call: Call, account: ByteKey.ByteKey, key: ByteKey.ByteKey, value: Value | undefined): void {
+function writeLocal(
+  call: Call,
+  reference: Value,
+  account: ByteKey.ByteKey,
+  key: ByteKey.ByteKey,
+  value: Value | undefined,
+): void {
   const { group, appId } = call
   const { ledger } = group
-  const schema = ledger.localSchema(account, appId)
-  if (schema === undefined) throw notOptedIn('fetch', account, appId)
+  const schema = ledger.localSchema(account, appId)!
   write(
     call,
     { kind: 'local', appId, key, account },
@@ -137,7 +143,7 @@ function writeLocal(call: Call, account: ByteKey.ByteKey, key: ByteKey.ByteKey, 
       schema: () => schema,
       counts: () => ledger.localCounts(account, appId),
       set: () => ledger.setLocalValue(account, appId, key, value),
-      changes: () => localChanges(call, account),
+      changes: () => localChanges(call, reference, account),
     },
   )
 }
@@ -154,7 +160,7 @@ type Write = {
 function write(call: Call, place: StatePlace, { before, value, schema, counts, set, changes }: Write): void {
   const { observer } = call.group.pool
   observer?.onStateAccess?.(place, before)
-  if (value !== undefined && isSame(before, value)) {
+  if (before === value || isSame(before, value)) {
     observer?.onStateChange?.(place, value)
     return
   }
@@ -165,9 +171,8 @@ function write(call: Call, place: StatePlace, { before, value, schema, counts, s
   observer?.onStateChange?.(place, value)
 }
 
-function isSame(a: Value | undefined, b: Value): boolean {
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Bytes.equal(a, b)
-  return a === b
+function isSame(a: Value | undefined, b: Value | undefined): boolean {
+  return a instanceof Uint8Array && b instanceof Uint8Array && Bytes.equal(a, b)
 }
 
 /**
@@ -187,9 +192,10 @@ function mutableAccount(call: Call, reference: Value): ByteKey.ByteKey {
   return address
 }
 
-function localChanges(call: Call, account: ByteKey.ByteKey): Map<ByteKey.ByteKey, Value | undefined> {
+function localChanges(call: Call, reference: Value, account: ByteKey.ByteKey): Map<ByteKey.ByteKey, Value | undefined> {
   const { locals } = call.delta
-  const index = Availability.accountIndex(call, account) ?? sharedIndex(call, account)
+  const isIndex = typeof reference === 'bigint' && call.transaction.al === undefined
+  const index = isIndex ? Number(reference) : (Availability.accountIndex(call, account) ?? sharedIndex(call, account))
   let changes = locals.get(index)
   if (changes === undefined) {
     changes = new Map()

@@ -8,6 +8,7 @@ import type { StatePlace } from '../application/Observer.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import { fromBoolean, type Value } from '../evaluator/Value.js'
+import { maxUint64 } from '../opcodes/StackType.js'
 import { extract, replace } from './byteStrings.js'
 import { callOf, type Operations } from './Operation.js'
 
@@ -19,6 +20,7 @@ type Target = {
   readonly value: Uint8Array | undefined
   /** The arguments after the name. */
   readonly args: readonly Value[]
+  readonly isWriting: boolean
 }
 
 type BoxOperation = {
@@ -52,6 +54,7 @@ const operations: { readonly [name: string]: BoxOperation } = {
     isWriting: false,
     run: (target) => {
       const [start, length] = target.args as [bigint, bigint]
+      expectSize(start + length)
       return [extract(existing(target, 'read'), start, length)]
     },
   },
@@ -60,6 +63,7 @@ const operations: { readonly [name: string]: BoxOperation } = {
     isWriting: true,
     run: (target) => {
       const [start, part] = target.args as [bigint, Uint8Array]
+      expectSize(start + BigInt(part.length))
       set(target, replace(existing(target, 'write'), start, part))
       return []
     },
@@ -141,11 +145,11 @@ function perform(machine: Machine, operation: BoxOperation, namesApp: boolean): 
   const count = operation.args + Number(namesApp)
   const appId = namesApp ? (machine.stack.at(-count) as bigint) : call.appId
   const name = args[0] as Uint8Array
-  if (namesApp) expectAccess(call, appId, operation.isWriting)
   expectName(call, name)
   const key = ByteKey.of(name)
   const value = call.group.ledger.box(appId, key)
-  machine.replace(count, ...operation.run({ call, appId, name: key, value, args: args.slice(1) }))
+  const { isWriting } = operation
+  machine.replace(count, ...operation.run({ call, appId, name: key, value, args: args.slice(1), isWriting }))
 }
 
 function expectAccess({ group: { ledger }, appId: own }: Call, appId: bigint, isWriting: boolean): void {
@@ -168,11 +172,13 @@ function expectName({ kind }: Call, { length }: Uint8Array): void {
 
 function expectSize(size: bigint): void {
   if (size <= BigInt(maxBoxBytes)) return
-  throw new EvaluationError(`box size too large: ${size}, maximum is ${maxBoxBytes}`)
+  const shown = size > maxUint64 ? maxUint64 : size
+  throw new EvaluationError(`box size too large: ${shown}, maximum is ${maxBoxBytes}`)
 }
 
-function use({ call, appId, name, value }: Target, kind: BoxUse, size: number): void {
+function use({ call, appId, name, value, isWriting }: Target, kind: BoxUse, size: number): void {
   call.group.pool.boxes.use(appId, name, kind, value?.length, size)
+  expectAccess(call, appId, isWriting)
   call.group.pool.observer?.onStateAccess?.({ kind: 'box', appId, key: name }, value)
 }
 

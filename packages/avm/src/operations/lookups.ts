@@ -118,10 +118,9 @@ export const lookups: Operations = {
     if (field.setVersion === undefined) throw new EvaluationError(`invalid app_params_set field ${field.name}`)
     const value = machine.stack.at(-1) as bigint
     const application = group.ledger.application(appId)
-    if (value > 1n) throw new EvaluationError(`boolean is neither 1 nor 0: ${value}`)
     if (application === undefined) throw new EvaluationError(`app ${appId} does not exist`)
     const name = field.name === 'AppForeignBoxReads' ? 'allowsForeignBoxReads' : 'allowsFamilyBoxAccess'
-    group.ledger.setApplication(appId, { ...application, [name]: value === 1n })
+    group.ledger.setApplication(appId, { ...application, [name]: value !== 0n })
     machine.replace(1)
   },
 }

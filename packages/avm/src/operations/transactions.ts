@@ -48,24 +48,28 @@ function numberAt({ stack }: Machine, index: number): bigint {
 function scalar(machine: Machine, transaction: bigint, byte: number): Value {
   const field = fieldOf(machine, byte)
   expectMode(machine, field)
+  expectPast(machine, transaction, field)
   const index = transactionIndex(machine, transaction)
   if (field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
-  return TransactionFields.scalar(sourceOf(machine, index, field), field)
+  return TransactionFields.scalar(sourceOf(machine, index), field)
 }
 
 function element(machine: Machine, transaction: bigint, byte: number, index: bigint): Value {
   const field = fieldOf(machine, byte)
   if (!field.isArray) throw new EvaluationError(`unsupported array field ${field.name}`)
   expectMode(machine, field)
+  expectPast(machine, transaction, field)
   const place = transactionIndex(machine, transaction)
-  return TransactionFields.element(sourceOf(machine, place, field), field, index)
+  return TransactionFields.element(sourceOf(machine, place), field, index)
 }
 
-function sourceOf(machine: Machine, index: number, { isEffect }: Fields.Field): TransactionFields.Source {
+function expectPast(machine: Machine, index: bigint, { isEffect }: Fields.Field): void {
+  if (!isEffect || index < BigInt(machine.index)) return
+  throw new EvaluationError(`txn effects can only be read from past txns ${index} ${machine.index}`)
+}
+
+function sourceOf(machine: Machine, index: number): TransactionFields.Source {
   const { context, call } = machine
-  if (isEffect && index >= machine.index) {
-    throw new EvaluationError(`txn effects can only be read from past txns ${index} ${machine.index}`)
-  }
   return {
     machine,
     transaction: context.group[index]!,
