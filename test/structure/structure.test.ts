@@ -21,7 +21,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/kmd-client',
     '@latchkey/x402-wire',
   ],
-  'packages/devnet': ['@latchkey/algorand', '@latchkey/http', '@latchkey/system'],
+  'packages/devnet': ['@latchkey/algorand', '@latchkey/avm', '@latchkey/http', '@latchkey/system'],
   'packages/kmd': [
     '@latchkey/algorand',
     '@latchkey/algod',

@@ -9,6 +9,7 @@ type Code =
   | 'unknown_snapshot'
   | 'too_many_faults'
   | 'too_many_waiting'
+  | 'programs_not_loaded'
 
 /** A devnet call that cannot be carried out, because of an option, a port, a time, a snapshot or a fault. */
 export class DevnetError extends LatchkeyError<Code> {

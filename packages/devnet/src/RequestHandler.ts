@@ -23,6 +23,7 @@ import { type Match, type Route, Router } from './rest/Route.js'
 import { simulateRoutes } from './rest/simulate.js'
 import { statusRoutes } from './rest/status.js'
 import { swaggerRoute } from './rest/swagger.js'
+import { tealRoutes } from './rest/teal.js'
 import { transactionRoutes } from './rest/transactions.js'
 
 export type RequestHandlerOptions = {
@@ -44,6 +45,7 @@ const own: readonly Route[] = [
   ...deltaRoutes,
   ...participationRoutes,
   ...applicationRoutes,
+  ...tealRoutes,
   ...cheatRoutes,
 ]
 

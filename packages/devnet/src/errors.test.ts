@@ -65,7 +65,7 @@ test('methods throw with a code', async (t) => {
   )
   assert.throws(() => devnet.load('{}'), expect(DumpError, 'invalid_dump'))
   assert.throws(
-    () => devnet.load(devnet.dump().replace('"version": 1', '"version": 2')),
+    () => devnet.load(devnet.dump().replace('"version": 1', '"version": 3')),
     expect(DumpError, 'dump_version'),
   )
   await assert.rejects(devnet.loadFrom('/missing/dump.json'), expect(DumpError, 'dump_file_unavailable'))

@@ -30,6 +30,10 @@ export const errors = {
     message: 'too many requests are waiting for a block',
     hint: 'end some of them, or poll /v2/status',
   },
+  programs_not_loaded: {
+    message: 'the evaluator of programs is not loaded',
+    hint: 'this is a defect of the devnet; report it',
+  },
   malformed_transaction: {
     message: 'a transaction is malformed',
     hint: 'build it again; the message names the field',

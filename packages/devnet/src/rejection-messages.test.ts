@@ -228,7 +228,7 @@ const signatures: { readonly [title: string]: Case } = {
   lsig: (node, alice) => ({
     group: [signedWith(node, alice, { lsig: { l: filled(1, 3) } })],
     kind: 'unsigned',
-    reason: 'logic signatures (lsig) are not supported: this development ledger runs no programs',
+    reason: 'LogicNot signed and not a Logic-only account',
   }),
   pqsig: (node, alice) => ({
     group: [signedWith(node, alice, { pqsig: pq })],

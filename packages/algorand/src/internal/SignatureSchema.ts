@@ -2,7 +2,6 @@ import { always, bytes, fixed, list, struct, uint8 } from './Schema.js'
 import { type Rules, signingRules, submissionRules, submittedTransaction, transaction } from './TransactionSchema.js'
 
 const maxMembers = 255
-const maxLogicArguments = 255
 // A logic signature may use the allowance of all sixteen transactions of its group.
 const maxLogicBytes = 16_000
 
@@ -18,7 +17,7 @@ export const multisig = multisigBy(signingRules)
 // Marked as pure, because pages need only the schemas of wallets.
 const submittedMultisig = /* @__PURE__ */ multisigBy(submissionRules)
 
-function logicMembers(msig: typeof multisig) {
+function logicMembers(msig: typeof multisig, { maxLogicArguments }: Rules) {
   return {
     l: bytes(maxLogicBytes),
     sig: fixed(64),
@@ -34,7 +33,7 @@ function signedMembers(rules: Rules, msig: typeof multisig, txn: typeof transact
 
 export const signedTransaction = struct({
   ...signedMembers(signingRules, multisig, transaction),
-  lsig: struct(logicMembers(multisig)),
+  lsig: struct(logicMembers(multisig, signingRules)),
 })
 
 // Two bytes of scheme name, one of salt, and the sizes of the only scheme so far, Falcon-1024. Wallets have no such
@@ -43,7 +42,7 @@ function submittedBy(rules: Rules) {
   const postQuantum = struct({ sch: fixed(2), slt: uint8, pk: bytes(1793), sig: bytes(1423) })
   return struct({
     ...signedMembers(rules, submittedMultisig, submittedTransaction),
-    lsig: struct({ ...logicMembers(submittedMultisig), pqsig: postQuantum }),
+    lsig: struct({ ...logicMembers(submittedMultisig, rules), pqsig: postQuantum }),
     pqsig: postQuantum,
   })
 }

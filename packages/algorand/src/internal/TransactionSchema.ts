@@ -29,6 +29,10 @@ export type Rules = {
   maxUnitBytes: number
   maxNameBytes: number
   maxUrlBytes: number
+  maxAccess: number
+  /** Of all arguments of an application call together. */
+  maxArgumentsBytes: number
+  maxLogicArguments: number
 }
 
 /**
@@ -40,6 +44,9 @@ export const signingRules: Rules = {
   maxUnitBytes: 8,
   maxNameBytes: 32,
   maxUrlBytes: 96,
+  maxAccess: 16,
+  maxArgumentsBytes: 16_384,
+  maxLogicArguments: 255,
 }
 
 /** For a node, which reads more than it accepts, so that its rejection can give the reason. */
@@ -49,6 +56,9 @@ export const submissionRules: Rules = {
   maxUnitBytes: 1024,
   maxNameBytes: 1024,
   maxUrlBytes: 1024,
+  maxAccess: 32,
+  maxArgumentsBytes: 20_480,
+  maxLogicArguments: 512,
 }
 
 const digest = fixed(32)
@@ -56,7 +66,6 @@ const address = fixed(32, { isAddress: true })
 const signature = fixed(64)
 
 const maxForeign = 32
-const maxAccess = 16
 const maxArguments = 32
 const maxArgumentBytes = 16_384
 const maxProgramBytes = 16_384
@@ -171,12 +180,12 @@ function transactionBy(rules: Rules) {
 
       apid: uint64,
       apan: uint64,
-      apaa: list(bytes(maxArgumentBytes), maxArguments, maxArgumentBytes),
+      apaa: list(bytes(maxArgumentBytes), maxArguments, rules.maxArgumentsBytes),
       apat: list(address, maxForeign),
       apfa: list(uint64, maxForeign),
       apas: list(uint64, maxForeign),
       apbx: list(box, maxForeign),
-      al: list(access, maxAccess),
+      al: list(access, rules.maxAccess),
       apls: stateSchema,
       apgs: stateSchema,
       apap: bytes(maxProgramBytes),

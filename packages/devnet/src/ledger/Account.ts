@@ -24,6 +24,21 @@ export type Account = {
   readonly lastHeartbeat: bigint
   readonly assetsHeld: number
   readonly assetsCreated: number
+  /** Absent if all of its members are zero, as for most accounts. */
+  readonly apps?: AppTotals | undefined
+}
+
+/** The applications, state and boxes of an account that count for its minimum balance. */
+export type AppTotals = {
+  readonly created: number
+  readonly optedIn: number
+  /** The schemas of sponsored global and of held local state. */
+  readonly integers: number
+  readonly byteStrings: number
+  readonly extraPages: number
+  readonly boxes: number
+  /** Of the names and values of all boxes. */
+  readonly boxBytes: number
 }
 
 export type Holding = { readonly amount: bigint; readonly frozen: boolean }
@@ -63,10 +78,37 @@ export function isNone(account: Account): boolean {
     !account.incentiveEligible &&
     account.lastHeartbeat === 0n &&
     account.assetsHeld === 0 &&
-    account.assetsCreated === 0
+    account.assetsCreated === 0 &&
+    account.apps === undefined
   )
 }
 
-export function minBalance(account: Account): bigint {
-  return Consensus.minBalanceMicroAlgos + Consensus.minBalancePerAssetMicroAlgos * BigInt(account.assetsHeld)
+export const noApps: AppTotals = {
+  created: 0,
+  optedIn: 0,
+  integers: 0,
+  byteStrings: 0,
+  extraPages: 0,
+  boxes: 0,
+  boxBytes: 0,
+}
+
+/** Returns the account with numbers added to its totals. */
+export function withApps(account: Account, added: Partial<AppTotals>): Account {
+  const { apps = noApps } = account
+  const names = Object.keys(noApps) as (keyof AppTotals)[]
+  const sums = Object.fromEntries(names.map((name) => [name, apps[name] + (added[name] ?? 0)])) as AppTotals
+  return { ...account, apps: names.every((name) => sums[name] === 0) ? undefined : sums }
+}
+
+export function minBalance({ assetsHeld, apps }: Account): bigint {
+  const base = Consensus.minBalanceMicroAlgos + Consensus.minBalancePerAssetMicroAlgos * BigInt(assetsHeld)
+  return apps === undefined ? base : base + appsMinBalance(apps)
+}
+
+function appsMinBalance(apps: AppTotals): bigint {
+  const { perApp, perValue, perInteger, perByteString, perBox, perBoxByte } = Consensus.minBalanceOfApps
+  const states = perApp * (apps.created + apps.optedIn + apps.extraPages)
+  const values = (perValue + perInteger) * apps.integers + (perValue + perByteString) * apps.byteStrings
+  return BigInt(states + values + perBox * apps.boxes + perBoxByte * apps.boxBytes)
 }

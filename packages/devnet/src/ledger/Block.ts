@@ -8,6 +8,7 @@ import type { Chain } from './Evaluate.js'
 import type { IncomingTransaction } from './IncomingTransaction.js'
 import * as Load from './Load.js'
 import * as MapKey from './MapKey.js'
+import * as Delta from './programs/Delta.js'
 
 export type Block = {
   readonly round: bigint
@@ -113,17 +114,20 @@ function encodeHeader(fields: readonly (readonly [string, Field | undefined])[])
  * The names of the outcome sort before those of the signed transaction.
  */
 function encodeEntry({ signed, bytes, transactionBytes }: Submission.Decoded, outcome: Outcome): Uint8Array {
-  const added: [string, bigint | true][] = []
+  const added: [string, bigint | true | Uint8Array][] = []
   if (outcome.assetClosingAmount) added.push(['aca', outcome.assetClosingAmount])
+  if (outcome.createdAppId) added.push(['apid', outcome.createdAppId])
   if (outcome.closingAmount) added.push(['ca', outcome.closingAmount])
   if (outcome.createdAssetId) added.push(['caid', outcome.createdAssetId])
+  if (outcome.delta) added.push(['dt', outcome.delta])
   if (signed.txn.gen !== undefined) added.push(['hgi', true])
   // The signed transaction has at most four names, so the sum still fits the first byte.
   const writer = new Msgpack.Writer().mapHeader((bytes[0]! & 0x0f) + added.length)
   for (const [name, value] of added) {
     writer.str(name)
     if (value === true) writer.bool(true)
-    else writer.uint(value)
+    else if (typeof value === 'bigint') writer.uint(value)
+    else writer.raw(value)
   }
   // The transaction is the last member.
   const before = bytes.subarray(1, bytes.length - transactionBytes.length)
@@ -167,6 +171,14 @@ function withTransactions(header: Uint8Array, transactions: readonly BlockTransa
   return writer.bytes()
 }
 
+/** The number of transactions, including those of applications. */
+export function transactionCountOf({ transactions }: Block): number {
+  return transactions.reduce((sum, { outcome }) => sum + 1 + Delta.countInner(outcome.delta), 0)
+}
+
 export function sizeOf({ header, transactions }: Block): number {
-  return transactions.reduce((sum, { signed }) => sum + signed.length, header.length)
+  return transactions.reduce(
+    (sum, { signed, outcome }) => sum + signed.length + (outcome.delta?.length ?? 0),
+    header.length,
+  )
 }

@@ -5,12 +5,25 @@ export const minFeeMicroAlgos = 1_000n
 export const minBalanceMicroAlgos = 100_000n
 /** Added to the minimum balance for every asset an account holds, including those it created. */
 export const minBalancePerAssetMicroAlgos = 100_000n
+/** In microAlgos. An application that was created or opted in to, and an extra page, count the same. */
+export const minBalanceOfApps = {
+  perApp: 100_000,
+  perValue: 25_000,
+  perInteger: 3_500,
+  perByteString: 25_000,
+  perBox: 2_500,
+  perBoxByte: 400,
+} as const
 
 export const maxGroupSize = 16
 export const maxValidityRounds = 1_000n
 export const maxNoteBytes = 4_096
 /** Notes up to this size are free; each further byte costs a ten-thousandth of the minimum fee. */
 export const freeNoteBytes = 1_024
+/** The arguments of an application call, its programs, and for each member of a group the program of a logic signature. */
+export const freeArgumentBytes = 2_048
+export const freeProgramBytes = 8_192
+export const freeLogicBytes = 1_000
 
 export const maxAssetNameBytes = 32
 export const maxAssetUnitNameBytes = 8

@@ -1,13 +1,16 @@
 /** Applies a group transaction by transaction, in an overlay that is discarded if one of them fails. */
-import { Hash } from '@latchkey/algorand'
+import { Hash, LatchkeyError } from '@latchkey/algorand'
+import type { CallGroup, Effects, Observer, SimulationLimits } from '@latchkey/avm'
 import { type Account, isNone, minBalance } from './Account.js'
-import * as Algos from './apply/Algos.js'
 import { apply, type Context, type Outcome } from './apply/index.js'
 import type { SpecialAddresses } from './checkWellFormed.js'
 import * as Fees from './Fees.js'
 import type { IncomingTransaction } from './IncomingTransaction.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
+import { applicationHost, type ProgramChain, takeFee } from './programs/ApplicationHost.js'
+import * as avm from './programs/avm.js'
+import * as Delta from './programs/Delta.js'
 import type { StateOverlay } from './StateOverlay.js'
 import { leaseKey } from './StateReader.js'
 
@@ -21,6 +24,15 @@ export type Evaluation = {
   /** The round that would contain the group. */
   readonly round: bigint
   readonly overlay: StateOverlay
+  /** The chain as programs read it. */
+  readonly programs: ProgramChain
+  /** Observes and relaxes application calls, in a simulation. */
+  readonly observer?: Observer | undefined
+  readonly limits?: SimulationLimits | undefined
+  /** Called with the group of application calls, if there are any, before the first transaction. */
+  readonly onCallGroup?: ((group: CallGroup) => void) | undefined
+  /** Called before each transaction. */
+  readonly beforeTransaction?: ((index: number) => void) | undefined
   /** Replaces the authorizers that transactions name, in a simulation that fixes signers. */
   readonly fixedSigners?: ReadonlyMap<number, MapKey.MapKey> | undefined
 }
@@ -35,16 +47,18 @@ export function group(
   evaluation: Evaluation,
   outcomes: Outcome[] = [],
 ): Outcome[] {
+  const calls = callGroup(transactions, evaluation)
   for (const [index, transaction] of transactions.entries()) {
     const outcome: Outcome = {}
     outcomes.push(outcome)
     try {
-      evaluateOne(transaction, index, evaluation, outcome)
+      evaluation.beforeTransaction?.(index)
+      evaluateOne(transaction, index, evaluation, outcome, calls)
     } catch (error) {
       throw error instanceof LedgerError ? withTransaction(error, transaction, index) : error
     }
   }
-  const shortfall = Fees.shortfall(transactions.map(({ txn }) => txn))
+  const shortfall = Fees.shortfall(transactions.map(({ signed }) => signed))
   if (shortfall !== undefined) {
     throw new LedgerError('rule_violation', shortfall, {
       index: transactions.length - 1,
@@ -52,6 +66,37 @@ export function group(
     })
   }
   return outcomes
+}
+
+/** The environment of the application calls of a group, or undefined if it has none. */
+function callGroup(
+  transactions: readonly IncomingTransaction[],
+  { chain, round, overlay, programs, observer, limits, onCallGroup }: Evaluation,
+): CallGroup | undefined {
+  if (!transactions.some(({ txn }) => txn.type === 'appl')) return undefined
+  const { CallGroup } = avm.get()
+  const group = new CallGroup({
+    transactions: transactions.map(({ txn }) => txn),
+    ledger: applicationHost({ chain, round, overlay, programs }),
+    feeUsage: Fees.groupUsage(transactions.map(({ signed }) => signed)),
+    observer,
+    limits,
+  })
+  onCallGroup?.(group)
+  return group
+}
+
+/** Performs an application call. Its outcome is known as far as it got, even if it fails. */
+function call(calls: CallGroup, index: number, outcome: Context['outcome']): void {
+  const effects: Effects = {}
+  try {
+    calls.call(index, effects)
+  } catch (error) {
+    if (error instanceof LedgerError || !(error instanceof LatchkeyError)) throw error
+    throw new LedgerError('rule_violation', error.message, { cause: error })
+  } finally {
+    Object.assign(outcome, Delta.outcomeOf(effects))
+  }
 }
 
 /** Nodes check all members of a group for expiry before they evaluate the first. */
@@ -62,12 +107,12 @@ export function checkNotExpired(transactions: readonly IncomingTransaction[], ro
 }
 
 function withTransaction(
-  { message, isStandalone, hint }: LedgerError,
+  { message, isStandalone, hint, cause }: LedgerError,
   transaction: IncomingTransaction,
   index: number,
 ): LedgerError {
   const reason = isStandalone ? message : `transaction ${transaction.decoded.id}: ${message}`
-  return new LedgerError('rule_violation', reason, { index, hint })
+  return new LedgerError('rule_violation', reason, { index, hint, cause })
 }
 
 function evaluateOne(
@@ -75,15 +120,19 @@ function evaluateOne(
   index: number,
   evaluation: Evaluation,
   outcome: Context['outcome'],
+  calls: CallGroup | undefined,
 ): void {
   const { overlay, chain, round } = evaluation
   checkAlive(transaction, chain, round)
   checkDuplicate(transaction, overlay, round)
   checkAuthorizer(transaction, overlay, evaluation.fixedSigners?.get(index) ?? transaction.authorizer)
   const { txn, sender } = transaction
-  Algos.move(overlay, sender, chain.feeSink, txn.fee ?? 0n)
-  if (txn.rekey !== undefined) rekey(overlay, sender, MapKey.of(txn.rekey))
-  apply(txn, { sender, overlay, round, outcome })
+  takeFee(overlay, txn, chain)
+  if (txn.type === 'appl') call(calls!, index, outcome)
+  else {
+    apply(txn, { sender, overlay, round, outcome })
+    calls?.record(index, outcome)
+  }
   checkBalances(overlay, chain)
   overlay.addTransaction(transaction.key, txn.lv ?? 0n)
   if (txn.lx !== undefined) overlay.addLease(leaseKey(sender, MapKey.of(txn.lx)), txn.lv ?? 0n)
@@ -146,10 +195,6 @@ function checkAuthorizer({ sender }: IncomingTransaction, overlay: StateOverlay,
     'rule_violation',
     `should have been authorized by ${should} but was actually authorized by ${was}`,
   )
-}
-
-function rekey(overlay: StateOverlay, sender: MapKey.MapKey, to: MapKey.MapKey): void {
-  overlay.putAccount(sender, { ...overlay.account(sender), authorizer: to === sender ? undefined : to })
 }
 
 /** Checks every account written so far, because a member of a group cannot borrow from a later one. */

@@ -1,25 +1,46 @@
 /** Fees, which are pooled in a group. */
-import type { Transaction } from '@latchkey/algorand'
+import type { Submission, Transaction } from '@latchkey/algorand'
 import * as AlgodAmount from './AlgodAmount.js'
 import * as Consensus from './Consensus.js'
 
-const million = 1_000_000n
-const usagePerNoteByte = 100n
+/** A signed transaction, as far as its fee depends on it. */
+export type Paying = Pick<Submission.Submitted, 'txn' | 'lsig'>
 
-/** In millionths of a minimum fee. */
-export function usage({ note }: Transaction.Transaction): bigint {
-  const paidBytes = Math.max(0, (note?.length ?? 0) - Consensus.freeNoteBytes)
-  return million + usagePerNoteByte * BigInt(paidBytes)
+const million = 1_000_000n
+const usagePerByte = 100n
+
+/** In millionths of a minimum fee. The size of logic signatures counts for the whole group. */
+export function usage({ note, apaa, apap, apsu }: Transaction.Transaction): bigint {
+  let paidBytes = over(note?.length ?? 0, Consensus.freeNoteBytes)
+  if (apaa !== undefined) paidBytes += over(sum(apaa), Consensus.freeArgumentBytes)
+  if (apap !== undefined || apsu !== undefined) {
+    paidBytes += over((apap?.length ?? 0) + (apsu?.length ?? 0), Consensus.freeProgramBytes)
+  }
+  return million + usagePerByte * BigInt(paidBytes)
 }
 
-export function groupUsage(group: readonly Transaction.Transaction[]): bigint {
-  return group.reduce((sum, transaction) => sum + usage(transaction), 0n)
+export function groupUsage(group: readonly Paying[]): bigint {
+  let logicBytes = 0
+  let used = 0n
+  for (const { txn, lsig } of group) {
+    used += usage(txn)
+    logicBytes += lsig?.l?.length ?? 0
+  }
+  return used + usagePerByte * BigInt(over(logicBytes, Consensus.freeLogicBytes * group.length))
+}
+
+function over(bytes: number, free: number): number {
+  return Math.max(0, bytes - free)
+}
+
+function sum(list: readonly Uint8Array[]): number {
+  return list.reduce((total, { length }) => total + length, 0)
 }
 
 /** Sums the fees of a group. As on a node, the sum stops at the largest amount. */
-export function paid(group: readonly Transaction.Transaction[]): bigint {
-  const sum = group.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n)
-  return sum > Consensus.maxUint64 ? Consensus.maxUint64 : sum
+export function paid(group: readonly Paying[]): bigint {
+  const fees = group.reduce((total, { txn }) => total + (txn.fee ?? 0n), 0n)
+  return fees > Consensus.maxUint64 ? Consensus.maxUint64 : fees
 }
 
 export function required(usageMillionths: bigint): bigint {
@@ -27,7 +48,7 @@ export function required(usageMillionths: bigint): bigint {
 }
 
 /** Returns why a group pays too little, or undefined if it pays enough. */
-export function shortfall(group: readonly Transaction.Transaction[]): string | undefined {
+export function shortfall(group: readonly Paying[]): string | undefined {
   const fees = paid(group)
   const used = groupUsage(group)
   const needed = required(used)

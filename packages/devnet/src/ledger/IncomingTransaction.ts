@@ -2,10 +2,14 @@
  * A decoded transaction before the ledger accepts it, with its canonical bytes and id, and the checks that need no
  * state.
  */
-import { BoundedMap, Bytes, Ed25519, Group, Hash, Multisig, type Submission, Transaction } from '@latchkey/algorand'
+import { BoundedMap, Ed25519, Group, Hash, Multisig, type Submission, Transaction } from '@latchkey/algorand'
 import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
+import { multisigReason } from './multisigReason.js'
+import * as LogicSignature from './programs/LogicSignature.js'
+
+export type Submitted = Submission.Submitted
 
 export type IncomingTransaction = {
   /** The canonical bytes and the id. */
@@ -92,14 +96,26 @@ function checkGroup(transactions: readonly IncomingTransaction[]): void {
   fail(undefined, `transactionGroup: incomplete group: ${values} (of ${transactions.length} submitted)`)
 }
 
-/** Checks the signature of every transaction. An unsigned transaction passes if `allowsEmpty`. */
-export function checkSignatures(transactions: readonly IncomingTransaction[], allowsEmpty: boolean): void {
+/**
+ * Checks the signature of every transaction. An unsigned transaction passes if `allowsEmpty`. As on a node, the programs
+ * of logic signatures run before the other signatures are verified.
+ */
+export function checkSignatures(
+  transactions: readonly IncomingTransaction[],
+  allowsEmpty: boolean,
+  programs: LogicSignature.LogicContext,
+): void {
+  let budget: ReturnType<typeof LogicSignature.budgetOf> | undefined
   for (const [index, transaction] of transactions.entries()) {
-    const reason = signatureProblem(transaction, allowsEmpty)
+    let reason = signatureProblem(transaction, allowsEmpty)
+    if (reason === undefined && transaction.signed.lsig !== undefined) {
+      budget ??= LogicSignature.budgetOf(transactions)
+      reason = LogicSignature.problemOf(transactions, index, budget, programs)
+    }
     if (reason !== undefined) throw errorOf('missing_signature', transaction.decoded, index, reason)
   }
   for (const transaction of transactions) {
-    if (transaction.isSigned && !isVerified(transaction)) {
+    if (transaction.isSigned && transaction.signed.lsig === undefined && !isVerified(transaction)) {
       throw new LedgerError('invalid_signature', "At least one signature didn't pass verification", {
         hint: `${transaction.decoded.id} is not signed by ${MapKey.address(transaction.authorizer)} over its canonical bytes`,
       })
@@ -116,7 +132,6 @@ function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean
     return 'AuthAddr must be different from Sender'
   if (kinds === 0) return 'signedtxn has no sig'
   if (kinds > 1) return 'signedtxn should have only one type of signature'
-  if (lsig !== undefined) return 'logic signatures (lsig) are not supported: this development ledger runs no programs'
   if (pqsig !== undefined) return 'Falcon signatures (pqsig) are not supported by this development ledger'
   if (msig !== undefined) return multisigProblem(msig, transaction.authorizer)
   return undefined
@@ -125,21 +140,6 @@ function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean
 function multisigProblem(msig: Multisig.Signature, authorizer: MapKey.MapKey): string | undefined {
   const reason = multisigReason(msig, authorizer)
   return reason === undefined ? undefined : `multisig validation failed: ${reason}`
-}
-
-function multisigReason(msig: Multisig.Signature, authorizer: MapKey.MapKey): string | undefined {
-  const [first] = msig.subsig
-  if (first === undefined || isBlank(first)) return 'Invalid number of signatures'
-  if (msig.v !== 1) return 'unknown version'
-  if (msig.thr < 1 || msig.thr > msig.subsig.length) return 'Invalid threshold'
-  if (MapKey.of(Multisig.address(Multisig.preimage(msig))) !== authorizer) return 'Invalid address'
-  const signatures = msig.subsig.filter(({ s }) => s !== undefined).length
-  return signatures < msig.thr ? 'Invalid number of signatures' : undefined
-}
-
-/** Nodes treat a first member without key and signature as the end of the list. */
-function isBlank({ pk, s }: Multisig.Subsignature): boolean {
-  return Bytes.isZero(pk) && s === undefined
 }
 
 /**

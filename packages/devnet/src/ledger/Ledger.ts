@@ -17,6 +17,8 @@ import { LedgerError } from './LedgerError.js'
 import { Lifetimes } from './Lifetimes.js'
 import * as MapKey from './MapKey.js'
 import { OnlineStake } from './OnlineStake.js'
+import type { ProgramChain } from './programs/ApplicationHost.js'
+import { chainReader } from './programs/chainReader.js'
 import * as Simulation from './Simulation.js'
 import type { Snapshot } from './Snapshot.js'
 import { State } from './State.js'
@@ -73,6 +75,7 @@ export class Ledger {
   #pending: PendingGroup[] = []
   #pendingBytes = 0
   readonly #pendingByKey = new Map<MapKey.MapKey, Block.Applied>()
+  readonly #chainReader: ProgramChain
 
   constructor({ genesis, nowMs = Date.now, history = defaultHistory, ...options }: LedgerOptions) {
     this.genesis = genesis
@@ -83,6 +86,12 @@ export class Ledger {
     this.lifetimes?.record({ changes, state: this.state, round: 0n })
     changes.commit(this.state)
     this.#history = new History(history, firstBlock(genesis))
+    this.#chainReader = chainReader({
+      chain: genesis.chain,
+      history: this.#history,
+      onlineStake: this.onlineStake,
+      state: this.state,
+    })
     this.onlineStake.record(0n, this.state.totals.Online.microAlgos)
     this.#initial = this.snapshot()
   }
@@ -118,7 +127,7 @@ export class Ledger {
   /** Accepts a group into the open block, or throws a LedgerError and changes nothing. */
   submit(group: readonly Submission.Decoded[]): IncomingTransaction.IncomingTransaction[] {
     const transactions = IncomingTransaction.prepare(group, this.genesis.chain)
-    IncomingTransaction.checkSignatures(transactions, false)
+    IncomingTransaction.checkSignatures(transactions, false, { chain: this.#chainReader })
     const evaluated = this.#evaluate(transactions)
     this.#journal({ type: 'group', bytes: evaluated.bytes })
     this.#accept(evaluated)
@@ -135,7 +144,12 @@ export class Ledger {
 
   simulate(group: readonly Submission.Decoded[], options: Simulation.SimulationOptions): Simulation.SimulationResult {
     const { chain } = this.genesis
-    return Simulation.run(group, options, { chain, round: this.last.round + 1n, state: this.state })
+    return Simulation.run(group, options, {
+      chain,
+      round: this.last.round + 1n,
+      state: this.state,
+      programs: this.#chainReader,
+    })
   }
 
   /** Funds an account from the faucet. Throws a LedgerError if that is not possible. */
@@ -247,7 +261,7 @@ export class Ledger {
     const { chain } = this.genesis
     const round = this.last.round + 1n
     Evaluate.checkNotExpired(transactions, round)
-    const outcomes = Evaluate.group(transactions, { chain, round, overlay })
+    const outcomes = Evaluate.group(transactions, { chain, round, overlay, programs: this.#chainReader })
     const applied = transactions.map((transaction, index) => ({ transaction, outcome: outcomes[index]! }))
     return { bytes, overlay, applied }
   }

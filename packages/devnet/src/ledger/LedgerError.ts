@@ -15,6 +15,8 @@ type LedgerErrorOptions = {
   readonly isStandalone?: boolean | undefined
   /** The suggested remedy, for people. Never part of the message. */
   readonly hint?: string | undefined
+  /** The failure of a program. */
+  readonly cause?: unknown
 }
 
 /**
@@ -31,8 +33,8 @@ export class LedgerError extends LatchkeyError<Code> {
   readonly isStandalone: boolean
 
   constructor(code: Code, reason: string, options: LedgerErrorOptions = {}) {
-    const { index, transactionId, isStandalone = false, hint } = options
-    super(code, reason, { hint })
+    const { index, transactionId, isStandalone = false, hint, cause } = options
+    super(code, reason, { hint, cause })
     this.index = index
     this.transactionId = transactionId
     this.isStandalone = isStandalone

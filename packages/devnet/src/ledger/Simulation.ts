@@ -5,6 +5,8 @@ import * as Evaluate from './Evaluate.js'
 import * as IncomingTransaction from './IncomingTransaction.js'
 import { LedgerError, simulateText } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
+import type { ProgramChain } from './programs/ApplicationHost.js'
+import { logicTracer, ProgramRecorder, type TraceOptions, type TransactionTrace } from './programs/Trace.js'
 import { StateOverlay } from './StateOverlay.js'
 import type { StateReader } from './StateReader.js'
 
@@ -12,6 +14,16 @@ export type SimulationOptions = {
   allowsEmptySignatures: boolean
   /** Unsigned transactions count as authorized by the account that may authorize them at that point of the group. */
   fixesSigners: boolean
+  /** Records what programs do. @default undefined */
+  trace?: TraceOptions | undefined
+}
+
+export type SimulationContext = {
+  readonly chain: Evaluate.Chain
+  readonly round: bigint
+  readonly state: StateReader
+  /** The chain as programs read it. */
+  readonly programs: ProgramChain
 }
 
 export type SimulationResult = {
@@ -20,6 +32,10 @@ export type SimulationResult = {
   /** The signers used instead of the named ones, where they differ. */
   readonly fixedSigners: ReadonlyMap<number, MapKey.MapKey>
   readonly failure: SimulationFailure | undefined
+  /** The cost of each logic signature that ran, by the index of its transaction. */
+  readonly logicCosts: ReadonlyMap<number, number>
+  /** The traces of transactions with programs, if they were asked for. */
+  readonly traces: ReadonlyMap<number, TransactionTrace>
 }
 
 export type SimulationFailure = {
@@ -32,20 +48,32 @@ export type SimulationFailure = {
 /** Throws a LedgerError only if no single transaction is at fault, for which nodes send an error response. */
 export function run(
   group: readonly Submission.Decoded[],
-  { allowsEmptySignatures, fixesSigners }: SimulationOptions,
-  { chain, round, state }: { chain: Evaluate.Chain; round: bigint; state: StateReader },
+  { allowsEmptySignatures, fixesSigners, trace }: SimulationOptions,
+  { chain, round, state, programs }: SimulationContext,
 ): SimulationResult {
   const outcomes: Outcome[] = []
   const fixedSigners = fixesSigners ? fixSigners(group, state) : new Map<number, MapKey.MapKey>()
+  const logicCosts = new Map<number, number>()
+  const traces = new Map<number, TransactionTrace>()
   const overlay = new StateOverlay(state)
+  const results = { outcomes, fixedSigners, logicCosts, traces }
   try {
     const transactions = IncomingTransaction.prepare(group, chain)
-    IncomingTransaction.checkSignatures(transactions, allowsEmptySignatures)
-    Evaluate.group(transactions, { chain, round, overlay, fixedSigners }, outcomes)
-    return { outcomes, fixedSigners, failure: undefined }
+    IncomingTransaction.checkSignatures(transactions, allowsEmptySignatures, {
+      chain: programs,
+      tracer: (index, program) => {
+        if (trace === undefined) return undefined
+        const recorder = new ProgramRecorder(program, trace)
+        traces.set(index, { logic: recorder.trace, inners: [] })
+        return logicTracer(recorder)
+      },
+      onEvaluated: (index, { cost }) => logicCosts.set(index, cost),
+    })
+    Evaluate.group(transactions, { chain, round, overlay, programs, fixedSigners }, outcomes)
+    return { ...results, failure: undefined }
   } catch (error) {
     if (!(error instanceof LedgerError) || error.index === undefined) throw error
-    return { outcomes, fixedSigners, failure: failureOf(error, error.index) }
+    return { ...results, failure: failureOf(error, error.index) }
   }
 }
 

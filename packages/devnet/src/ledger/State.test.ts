@@ -27,6 +27,7 @@ test('lists holdings by account, in the order of asset ids', () => {
 test('transactions and leases are deleted with their last round', () => {
   const state = new State(1000n)
   state.setTransaction('t', 5n)
+  state.setTransactionCount(1001n)
   state.setLease('l', 5n)
   state.endRound(4n)
   assert.equal(state.findDuplicate(attempt('t', undefined, 5n)), 'transaction')
@@ -66,6 +67,7 @@ test('a copy does not change with the state, and restores all of it', () => {
   state.setAsset(3n, asset)
   state.setHolding({ key: a, assetId: 3n, holding: { amount: 1n, frozen: true } })
   state.setTransaction('t', 5n)
+  state.setTransactionCount(8n)
   state.setLease('l', 5n)
   const copy = state.copy()
   const before = structuredClone(copy)
@@ -74,6 +76,7 @@ test('a copy does not change with the state, and restores all of it', () => {
   state.setAsset(3n, undefined)
   state.setHolding({ key: a, assetId: 3n, holding: undefined })
   state.setTransaction('u', 9n)
+  state.setTransactionCount(9n)
   state.endRound(5n)
   assert.deepEqual(structuredClone(copy), before)
 

@@ -2,7 +2,8 @@
 import { type Account, type Asset, type Holding, isNone, none } from './Account.js'
 import { addTo, removeFrom } from './idsByKey.js'
 import type { MapKey } from './MapKey.js'
-import type { HoldingChange, OverlayTarget } from './StateOverlay.js'
+import type { AppRecord, LocalState } from './programs/AppRecords.js'
+import type { BoxChange, HoldingChange, LocalChange, OverlayTarget } from './StateOverlay.js'
 import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
 import * as Totals from './Totals.js'
 
@@ -11,12 +12,17 @@ export type StateCopy = {
   readonly accounts: ReadonlyMap<MapKey, Account>
   readonly holdings: ReadonlyMap<string, HeldAsset>
   readonly assets: ReadonlyMap<bigint, Asset>
+  readonly applications: ReadonlyMap<bigint, AppRecord>
+  readonly locals: ReadonlyMap<string, HeldLocal>
+  readonly boxes: ReadonlyMap<bigint, ReadonlyMap<MapKey, Uint8Array>>
   readonly transactions: ReadonlyMap<MapKey, bigint>
   readonly leases: ReadonlyMap<string, bigint>
   readonly transactionCount: bigint
 }
 
 export type HeldAsset = { readonly key: MapKey; readonly assetId: bigint; readonly holding: Holding }
+
+export type HeldLocal = { readonly key: MapKey; readonly appId: bigint; readonly local: LocalState }
 
 /** The transactions and leases that expire with a round. */
 type Expiring = { transactions: MapKey[]; leases: string[] }
@@ -25,6 +31,10 @@ export class State implements StateReader, OverlayTarget {
   #accounts = new Map<MapKey, Account>()
   #holdings = new Map<string, HeldAsset>()
   #assets = new Map<bigint, Asset>()
+  #applications = new Map<bigint, AppRecord>()
+  #locals = new Map<string, HeldLocal>()
+  /** By application, then by name. */
+  #boxes = new Map<bigint, Map<MapKey, Uint8Array>>()
   #transactions = new Map<MapKey, bigint>()
   #leases = new Map<string, bigint>()
   #count: bigint
@@ -32,6 +42,8 @@ export class State implements StateReader, OverlayTarget {
   // Indexes of the above.
   readonly #heldBy = new Map<MapKey, Set<bigint>>()
   readonly #createdBy = new Map<MapKey, Set<bigint>>()
+  readonly #appsCreatedBy = new Map<MapKey, Set<bigint>>()
+  readonly #appsOptedInBy = new Map<MapKey, Set<bigint>>()
   readonly #expiring = new Map<bigint, Expiring>()
 
   constructor(transactionCount: bigint) {
@@ -48,6 +60,27 @@ export class State implements StateReader, OverlayTarget {
 
   asset(assetId: bigint): Asset | undefined {
     return this.#assets.get(assetId)
+  }
+
+  application(appId: bigint): AppRecord | undefined {
+    return this.#applications.get(appId)
+  }
+
+  local(key: MapKey, appId: bigint): LocalState | undefined {
+    return this.#locals.get(holdingKey(key, appId))?.local
+  }
+
+  box(appId: bigint, name: MapKey): Uint8Array | undefined {
+    return this.#boxes.get(appId)?.get(name)
+  }
+
+  /** The boxes of an application by name. */
+  boxesOf(appId: bigint): ReadonlyMap<MapKey, Uint8Array> {
+    return this.#boxes.get(appId) ?? noBoxes
+  }
+
+  allApplications(): ReadonlyMap<bigint, AppRecord> {
+    return this.#applications
   }
 
   /** On the ledger, nodes check for the lease first. */
@@ -68,6 +101,14 @@ export class State implements StateReader, OverlayTarget {
 
   createdBy(key: MapKey): bigint[] {
     return ascending(this.#createdBy.get(key))
+  }
+
+  appsCreatedBy(key: MapKey): bigint[] {
+    return ascending(this.#appsCreatedBy.get(key))
+  }
+
+  appsOptedInBy(key: MapKey): bigint[] {
+    return ascending(this.#appsOptedInBy.get(key))
   }
 
   allAccounts(): ReadonlyMap<MapKey, Account> {
@@ -105,9 +146,42 @@ export class State implements StateReader, OverlayTarget {
     }
   }
 
+  setApplication(appId: bigint, application: AppRecord | undefined): void {
+    const before = this.#applications.get(appId)
+    if (before !== undefined) removeFrom(this.#appsCreatedBy, before.params.creator, appId)
+    if (application === undefined) this.#applications.delete(appId)
+    else {
+      this.#applications.set(appId, application)
+      addTo(this.#appsCreatedBy, application.params.creator, appId)
+    }
+  }
+
+  setLocal({ key, appId, local }: LocalChange): void {
+    if (local === undefined) {
+      this.#locals.delete(holdingKey(key, appId))
+      removeFrom(this.#appsOptedInBy, key, appId)
+    } else {
+      this.#locals.set(holdingKey(key, appId), { key, appId, local })
+      addTo(this.#appsOptedInBy, key, appId)
+    }
+  }
+
+  /** Boxes survive the deletion of their application. */
+  setBox({ appId, name, value }: BoxChange): void {
+    const boxes = this.#boxes.get(appId) ?? new Map<MapKey, Uint8Array>()
+    if (value === undefined) boxes.delete(name)
+    else boxes.set(name, value)
+    if (boxes.size === 0) this.#boxes.delete(appId)
+    else this.#boxes.set(appId, boxes)
+  }
+
   setTransaction(digest: MapKey, lastValid: bigint): void {
-    this.#count++
     this.#addTransaction(digest, lastValid)
+  }
+
+  /** Applications add to the number of transactions with those that they make. */
+  setTransactionCount(count: bigint): void {
+    this.#count = count
   }
 
   setLease(lease: string, until: bigint): void {
@@ -130,6 +204,9 @@ export class State implements StateReader, OverlayTarget {
       accounts: new Map(this.#accounts),
       holdings: new Map(this.#holdings),
       assets: new Map(this.#assets),
+      applications: new Map(this.#applications),
+      locals: new Map(this.#locals),
+      boxes: new Map([...this.#boxes].map(([appId, boxes]) => [appId, new Map(boxes)])),
       transactions: new Map(this.#transactions),
       leases: new Map(this.#leases),
       transactionCount: this.#count,
@@ -137,13 +214,19 @@ export class State implements StateReader, OverlayTarget {
   }
 
   restore(copy: StateCopy): void {
-    for (const index of [this.#heldBy, this.#createdBy, this.#expiring]) index.clear()
+    for (const index of [this.#heldBy, this.#createdBy, this.#appsCreatedBy, this.#appsOptedInBy]) index.clear()
+    this.#expiring.clear()
     this.#accounts = new Map(copy.accounts)
     this.#totals = Totals.of(this.#accounts.values())
     this.#holdings = new Map()
     for (const held of copy.holdings.values()) this.setHolding(held)
     this.#assets = new Map()
     for (const [assetId, asset] of copy.assets) this.setAsset(assetId, asset)
+    this.#applications = new Map()
+    for (const [appId, application] of copy.applications) this.setApplication(appId, application)
+    this.#locals = new Map()
+    for (const held of copy.locals.values()) this.setLocal(held)
+    this.#boxes = new Map([...copy.boxes].map(([appId, boxes]) => [appId, new Map(boxes)]))
     this.#transactions = new Map()
     for (const [digest, lastValid] of copy.transactions) this.#addTransaction(digest, lastValid)
     this.#leases = new Map()
@@ -165,6 +248,8 @@ export class State implements StateReader, OverlayTarget {
     return expiring
   }
 }
+
+const noBoxes: ReadonlyMap<MapKey, Uint8Array> = new Map()
 
 function ascending(ids: ReadonlySet<bigint> | undefined): bigint[] {
   return ids === undefined ? [] : [...ids].sort((a, b) => (a < b ? -1 : 1))

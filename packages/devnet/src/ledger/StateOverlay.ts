@@ -2,11 +2,16 @@
  * Changes on top of a state that is not modified until they are committed. A group is evaluated in an overlay on the
  * open block, and the open block is an overlay on the state.
  */
-import type { Account, Asset, Holding } from './Account.js'
+import type { Application, StateSchema, Value } from '@latchkey/avm'
+import { type Account, type Asset, type Holding, withApps } from './Account.js'
 import type { MapKey } from './MapKey.js'
-import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
+import { type AppRecord, appAddress, type LocalState, StateValues } from './programs/AppRecords.js'
+import { boxKey, type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
+import { UndoLog } from './UndoLog.js'
 
 export type HoldingChange = { readonly key: MapKey; readonly assetId: bigint; readonly holding: Holding | undefined }
+export type LocalChange = { readonly key: MapKey; readonly appId: bigint; readonly local: LocalState | undefined }
+export type BoxChange = { readonly appId: bigint; readonly name: MapKey; readonly value: Uint8Array | undefined }
 
 export class StateOverlay implements StateReader {
   readonly #below: StateReader
@@ -14,9 +19,13 @@ export class StateOverlay implements StateReader {
   readonly accounts = new Map<MapKey, Account>()
   readonly holdings = new Map<string, HoldingChange>()
   readonly assets = new Map<bigint, Asset | undefined>()
+  readonly applications = new Map<bigint, AppRecord | undefined>()
+  readonly locals = new Map<string, LocalChange>()
+  readonly boxes = new Map<string, BoxChange>()
   /** The last valid round of each transaction, by digest. */
   readonly transactions = new Map<MapKey, bigint>()
   readonly leases = new Map<string, bigint>()
+  readonly #undo = new UndoLog()
   #count: bigint
 
   constructor(below: StateReader) {
@@ -37,6 +46,20 @@ export class StateOverlay implements StateReader {
     return this.assets.has(assetId) ? this.assets.get(assetId) : this.#below.asset(assetId)
   }
 
+  application(appId: bigint): AppRecord | undefined {
+    return this.applications.has(appId) ? this.applications.get(appId) : this.#below.application(appId)
+  }
+
+  local(key: MapKey, appId: bigint): LocalState | undefined {
+    const change = this.locals.get(holdingKey(key, appId))
+    return change === undefined ? this.#below.local(key, appId) : change.local
+  }
+
+  box(appId: bigint, name: MapKey): Uint8Array | undefined {
+    const change = this.boxes.get(boxKey(appId, name))
+    return change === undefined ? this.#below.box(appId, name) : change.value
+  }
+
   /** In pending groups, nodes check for the same transaction first and for the lease second. */
   findDuplicate(query: DuplicateQuery): Duplicate | undefined {
     if (this.transactions.has(query.digest)) return 'transaction'
@@ -50,13 +73,13 @@ export class StateOverlay implements StateReader {
   }
 
   putAccount(key: MapKey, account: Account): void {
-    this.accounts.set(key, account)
+    this.#undo.set(this.accounts, key, account)
   }
 
   /** Also updates the number of assets held, on which the minimum balance depends. */
   putHolding(key: MapKey, assetId: bigint, holding: Holding | undefined): void {
     const before = this.holding(key, assetId)
-    this.holdings.set(holdingKey(key, assetId), { key, assetId, holding })
+    this.#undo.set(this.holdings, holdingKey(key, assetId), { key, assetId, holding })
     const change = Number(holding !== undefined) - Number(before !== undefined)
     if (change === 0) return
     const account = this.account(key)
@@ -66,7 +89,7 @@ export class StateOverlay implements StateReader {
   /** Also updates the number of assets created. */
   putAsset(assetId: bigint, asset: Asset | undefined): void {
     const before = this.asset(assetId)
-    this.assets.set(assetId, asset)
+    this.#undo.set(this.assets, assetId, asset)
     const change = Number(asset !== undefined) - Number(before !== undefined)
     if (change === 0) return
     const { creator } = (asset ?? before)!
@@ -74,8 +97,76 @@ export class StateOverlay implements StateReader {
     this.putAccount(creator, { ...account, assetsCreated: account.assetsCreated + change })
   }
 
+  /** Also updates the totals of the creator and the sponsor. A deleted application loses its global state. */
+  putApplication(appId: bigint, params: Application | undefined): void {
+    const before = this.application(appId)
+    const globals = before?.globals ?? new StateValues(this.#undo.epoch)
+    this.#undo.set(this.applications, appId, params && { params, globals })
+    if (before !== undefined) this.#addApplication(before.params, -1)
+    if (params !== undefined) this.#addApplication(params, 1)
+  }
+
+  #addApplication({ creator, sizeSponsor, globalSchema, extraPages }: Application, sign: 1 | -1): void {
+    this.#addTotals(creator, { created: sign })
+    const { integers, byteStrings } = globalSchema
+    this.#addTotals(sizeSponsor ?? creator, {
+      integers: sign * integers,
+      byteStrings: sign * byteStrings,
+      extraPages: sign * extraPages,
+    })
+  }
+
+  putGlobal(appId: bigint, key: MapKey, value: Value | undefined): void {
+    const { params, globals } = this.application(appId)!
+    const { epoch } = this.#undo
+    const own = globals.owner === epoch ? globals : new StateValues(epoch, globals)
+    own.set(key, value)
+    if (own !== globals) this.#undo.set(this.applications, appId, { params, globals: own })
+  }
+
+  /** Opts an account in, with empty state, or out. Also updates its totals. */
+  putLocal(key: MapKey, appId: bigint, schema: StateSchema | undefined): void {
+    const before = this.local(key, appId)
+    const local = schema && { schema, values: new StateValues(this.#undo.epoch) }
+    this.#undo.set(this.locals, holdingKey(key, appId), { key, appId, local })
+    if (before !== undefined) this.#addLocal(key, before.schema, -1)
+    if (schema !== undefined) this.#addLocal(key, schema, 1)
+  }
+
+  #addLocal(key: MapKey, { integers, byteStrings }: StateSchema, sign: 1 | -1): void {
+    this.#addTotals(key, { optedIn: sign, integers: sign * integers, byteStrings: sign * byteStrings })
+  }
+
+  putLocalValue(key: MapKey, appId: bigint, name: MapKey, value: Value | undefined): void {
+    const { schema, values } = this.local(key, appId)!
+    const { epoch } = this.#undo
+    const own = values.owner === epoch ? values : new StateValues(epoch, values)
+    own.set(name, value)
+    if (own === values) return
+    this.#undo.set(this.locals, holdingKey(key, appId), { key, appId, local: { schema, values: own } })
+  }
+
+  /** Also updates the totals of the application's account. */
+  putBox(appId: bigint, name: MapKey, value: Uint8Array | undefined): void {
+    const before = this.box(appId, name)
+    this.#undo.set(this.boxes, boxKey(appId, name), { appId, name, value })
+    const bytesOf = (box: Uint8Array | undefined): number => (box === undefined ? 0 : name.length + box.length)
+    const boxes = Number(value !== undefined) - Number(before !== undefined)
+    const boxBytes = bytesOf(value) - bytesOf(before)
+    if (boxes !== 0 || boxBytes !== 0) this.#addTotals(appAddress(appId), { boxes, boxBytes })
+  }
+
+  #addTotals(key: MapKey, added: Parameters<typeof withApps>[1]): void {
+    this.putAccount(key, withApps(this.account(key), added))
+  }
+
   addTransaction(digest: MapKey, lastValid: bigint): void {
     this.transactions.set(digest, lastValid)
+    this.#count++
+  }
+
+  /** Counts a transaction of an application, which has a number but no place in the block of its own. */
+  addInnerTransaction(): void {
     this.#count++
   }
 
@@ -83,13 +174,27 @@ export class StateOverlay implements StateReader {
     this.leases.set(lease, until)
   }
 
+  /** Returns a position to which later changes can be undone. */
+  mark(): number {
+    return this.#undo.mark(this.#count)
+  }
+
+  /** Undoes all changes since a position. */
+  rollback(mark: number): void {
+    this.#count = this.#undo.rollback(mark)
+  }
+
   /** Writes all changes to the target. */
   commit(target: OverlayTarget): void {
     for (const [key, account] of this.accounts) target.setAccount(key, account)
     for (const change of this.holdings.values()) target.setHolding(change)
     for (const [assetId, asset] of this.assets) target.setAsset(assetId, asset)
+    for (const [appId, application] of this.applications) target.setApplication(appId, application)
+    for (const change of this.locals.values()) target.setLocal(change)
+    for (const change of this.boxes.values()) target.setBox(change)
     for (const [digest, lastValid] of this.transactions) target.setTransaction(digest, lastValid)
     for (const [key, until] of this.leases) target.setLease(key, until)
+    target.setTransactionCount(this.#count)
   }
 
   // An overlay that commits into this one has already updated the counts.
@@ -106,14 +211,41 @@ export class StateOverlay implements StateReader {
     this.assets.set(assetId, asset)
   }
 
+  setApplication(appId: bigint, application: AppRecord | undefined): void {
+    this.applications.set(appId, application)
+  }
+
+  setLocal(change: LocalChange): void {
+    this.locals.set(holdingKey(change.key, change.appId), change)
+  }
+
+  setBox(change: BoxChange): void {
+    this.boxes.set(boxKey(change.appId, change.name), change)
+  }
+
   setTransaction(digest: MapKey, lastValid: bigint): void {
-    this.addTransaction(digest, lastValid)
+    this.transactions.set(digest, lastValid)
   }
 
   setLease(lease: string, until: bigint): void {
     this.leases.set(lease, until)
   }
+
+  setTransactionCount(count: bigint): void {
+    this.#count = count
+  }
 }
 
 /** Receives the changes of an overlay: the state, or the overlay of the open block. */
-export type OverlayTarget = Pick<StateOverlay, 'setAccount' | 'setHolding' | 'setAsset' | 'setTransaction' | 'setLease'>
+export type OverlayTarget = Pick<
+  StateOverlay,
+  | 'setAccount'
+  | 'setHolding'
+  | 'setAsset'
+  | 'setApplication'
+  | 'setLocal'
+  | 'setBox'
+  | 'setTransaction'
+  | 'setLease'
+  | 'setTransactionCount'
+>

@@ -1,4 +1,4 @@
-/** Programs and applications. This ledger has none. */
+/** Applications. This ledger has none. */
 import { Address } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'
 import { ApiError } from './ApiError.js'
@@ -7,14 +7,6 @@ import { address, problemOfUint, uint } from './Parameters.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const applicationRoutes: readonly Route[] = [
-  { method: 'POST', path: '/v2/teal/compile', summary: 'Compiles a program: not supported', handle: runsNoPrograms },
-  {
-    method: 'POST',
-    path: '/v2/teal/disassemble',
-    summary: 'Disassembles a program: not supported',
-    handle: runsNoPrograms,
-  },
-  { method: 'POST', path: '/v2/teal/dryrun', summary: 'Runs a program: not supported', handle: runsNoPrograms },
   {
     method: 'GET',
     path: '/v2/applications/{application-id}',
@@ -54,12 +46,6 @@ export const applicationRoutes: readonly Route[] = [
 /** The maximum number of applications in one response of a node: more without their parameters, which are large. */
 const maxBatch = 1_000n
 const maxBatchWithoutParameters = 100_000n
-
-/** 501, because no setting and no other form of the request would make it work. Clients do not retry on it. */
-function runsNoPrograms(): RawResponse {
-  const hint = 'use a node that runs programs, such as that of AlgoKit LocalNet, to compile, inspect and call them'
-  throw new ApiError(501, 'this development ledger runs no programs', hint)
-}
 
 function getApplication({ path }: RouteContext): RawResponse {
   uint('application-id', path[0]!)

@@ -6,12 +6,15 @@ import * as Consensus from '../ledger/Consensus.js'
 import * as Fees from '../ledger/Fees.js'
 import { LedgerError, submitText } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as avm from '../ledger/programs/avm.js'
+import type { TraceOptions } from '../ledger/programs/Trace.js'
 import type { SimulationResult } from '../ledger/Simulation.js'
 import { ApiError } from './ApiError.js'
 import * as HttpResponse from './HttpResponse.js'
 import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 import * as SimulateRequest from './SimulateRequest.js'
+import { traceValue } from './traceValue.js'
 import { resultOf } from './transactions.js'
 
 export const simulateRoutes: readonly Route[] = [
@@ -32,6 +35,7 @@ async function simulate({ node, request, query }: RouteContext): Promise<RawAnsw
   if (body.length > maxBodyBytes) throw new ApiError(400, 'http: request body too large')
   const simulation = SimulateRequest.read(body)
   const group = checkRequest(simulation, node)
+  if (avm.isNeeded(group)) await avm.load()
   const result = run(simulation, group, node)
   // As on a node, the format is read last.
   return HttpResponse.inFormat(responseOf(simulation, group, result, node), query.format())
@@ -73,7 +77,7 @@ function checkBudget(extraOpcodeBudget: bigint, { failure }: SimulationResult): 
 }
 
 function run(
-  { flags, extraOpcodeBudget }: SimulateRequest.SimulateRequest,
+  { flags, extraOpcodeBudget, trace }: SimulateRequest.SimulateRequest,
   group: readonly Submission.Decoded[],
   { ledger }: DevnetNode,
 ) {
@@ -81,6 +85,7 @@ function run(
     const result = ledger.simulate(group, {
       allowsEmptySignatures: flags['allow-empty-signatures'] ?? false,
       fixesSigners: flags['fix-signers'] ?? false,
+      trace: trace.enable ? traceOptions(trace) : undefined,
     })
     checkBudget(extraOpcodeBudget, result)
     return result
@@ -90,14 +95,22 @@ function run(
   }
 }
 
+function traceOptions(trace: SimulateRequest.TraceConfig): TraceOptions {
+  return {
+    stack: trace['stack-change'] ?? false,
+    scratch: trace['scratch-change'] ?? false,
+    state: trace['state-change'] ?? false,
+  }
+}
+
 function responseOf(
   simulation: SimulateRequest.SimulateRequest,
   group: readonly Submission.Decoded[],
   result: SimulationResult,
   { ledger }: DevnetNode,
 ): Value {
-  const { failure, outcomes, fixedSigners } = result
-  const transactions = group.map(({ signed }) => signed.txn)
+  const { failure, outcomes, fixedSigners, logicCosts, traces } = result
+  const transactions = group.map(({ signed }) => signed)
   const fees = Fees.paid(transactions)
   return {
     'eval-overrides': overridesOf(simulation),
@@ -111,8 +124,10 @@ function responseOf(
         'group-fees-paid': fees || undefined,
         'group-usage': Fees.groupUsage(transactions),
         'txn-results': group.map(({ bytes, signed }, index) => ({
+          'exec-trace': optional(traces.get(index), traceValue),
           'fees-paid': signed.txn.fee || undefined,
-          'fixed-signer': addressOf(fixedSigners.get(index)),
+          'fixed-signer': optional(fixedSigners.get(index), MapKey.address),
+          'logic-sig-budget-consumed': logicCosts.get(index) || undefined,
           'txn-result': resultOf(new SignedBytes(bytes, signed), outcomes[index] ?? {}),
         })),
       },
@@ -121,8 +136,8 @@ function responseOf(
   }
 }
 
-function addressOf(key: MapKey.MapKey | undefined): string | undefined {
-  return key && MapKey.address(key)
+function optional<T>(value: T | undefined, write: (value: T) => Value): Value | undefined {
+  return value === undefined ? undefined : write(value)
 }
 
 function overridesOf({ flags, extraOpcodeBudget }: SimulateRequest.SimulateRequest): Value | undefined {

@@ -65,7 +65,7 @@ function hasBody(method: string, path: string): boolean {
 }
 
 const integers = new Set(['round', 'offset', 'asset-id', 'application-id', 'limit', 'max', 'first', 'last', 'dilution'])
-const flags = new Set(['header-only', 'skip-pq-address-check'])
+const flags = new Set(['header-only', 'skip-pq-address-check', 'sourcemap'])
 const required = new Set(['first', 'last', 'name'])
 
 function parameter(name: string, where: 'path' | 'query'): Members {

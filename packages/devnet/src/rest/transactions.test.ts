@@ -318,13 +318,8 @@ test('transaction lookups', async (t) => {
   })
 })
 
-test('programs and applications get the responses of a node without any', async () => {
+test('applications get the responses of a node without any', async () => {
   const node = new TestNode()
-  for (const name of ['compile', 'disassemble', 'dryrun']) {
-    const response = await node.post(`/v2/teal/${name}`, 'int 1')
-    assert.equal(errorMessageOf(response, 501), 'this development ledger runs no programs')
-    assert.match(response.json.data.hint, /LocalNet/)
-  }
   const account = `/v2/accounts/${newcomer.address}/applications`
   assert.equal(expectText(await node.get('/v2/applications/1'), 404), '{"message":"application does not exist"}\n')
   assert.equal(expectText(await node.get('/v2/applications/1/boxes')), '{"boxes":[]}\n')

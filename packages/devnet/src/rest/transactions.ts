@@ -8,6 +8,7 @@ import * as Consensus from '../ledger/Consensus.js'
 import type { TransactionStatus } from '../ledger/Ledger.js'
 import { LedgerError, submitText } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as avm from '../ledger/programs/avm.js'
 import { ApiError } from './ApiError.js'
 import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, transactionId } from './Parameters.js'
@@ -59,7 +60,12 @@ function submit({ node, request, query }: RouteContext): RawAnswer | Promise<Raw
 function accept(node: DevnetNode, body: Buffer): RawAnswer | Promise<RawAnswer> {
   const failure = node.faults.take('fail')
   if (failure !== undefined) throw new ApiError(failure.status, failure.message)
-  const txId = submitGroup(node, decodeGroup(body))
+  const group = decodeGroup(body)
+  return avm.isNeeded(group) ? avm.load().then(() => submitted(node, group)) : submitted(node, group)
+}
+
+function submitted(node: DevnetNode, group: readonly Submission.Decoded[]): RawAnswer | Promise<RawAnswer> {
+  const txId = submitGroup(node, group)
   if (node.faults.take('drop') !== undefined) return dropConnection
   const response = HttpResponse.json({ txId })
   const delay = node.faults.take('delay')

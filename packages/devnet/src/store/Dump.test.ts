@@ -78,7 +78,7 @@ type Json = any
 
 const rejected: readonly { what: string; damage: (document: Json) => void; pattern: RegExp }[] = [
   { what: 'another format', damage: (d) => (d.format = 'other'), pattern: /^document\.format / },
-  { what: 'another version', damage: (d) => (d.version = 2), pattern: /^document\.version .*another version/ },
+  { what: 'another version', damage: (d) => (d.version = 3), pattern: /^document\.version .*another version/ },
   { what: 'a version as text', damage: (d) => (d.version = '1'), pattern: /^document\.version / },
   {
     what: 'another network',
@@ -342,6 +342,9 @@ test('the state hash differs between states, and is independent of order and his
     accounts: reversed(accounts),
     holdings: reversed(holdings),
     assets: reversed(assets),
+    applications: new Map(),
+    locals: new Map(),
+    boxes: new Map(),
     transactions: reversed(transactions),
     leases: reversed(leases),
     transactionCount,

@@ -5,11 +5,13 @@
  */
 import { createHash } from 'node:crypto'
 import { Hash, Submission } from '@latchkey/algorand'
+import type { Block } from '../ledger/Block.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { Genesis } from '../ledger/Genesis.js'
 import * as IncomingTransaction from '../ledger/IncomingTransaction.js'
 import { LedgerError } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
+import { blockReader } from '../ledger/programs/chainReader.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
 import { DumpError } from './DumpError.js'
 import * as BlockJson from './dump/BlockJson.js'
@@ -19,13 +21,15 @@ import * as LifetimesJson from './dump/LifetimesJson.js'
 import * as StateJson from './dump/StateJson.js'
 
 export const format = 'latchkey-devnet'
+/** Version 2 has applications. A dump without any is written in version 1, which earlier programs read. */
 export const version = 1
+const versionWithPrograms = 2
 
 export function write(snapshot: Snapshot, genesisHash: MapKey.MapKey): string {
   try {
     return textOf([
       ['format', format],
-      ['version', version],
+      ['version', hasPrograms(snapshot) ? versionWithPrograms : version],
       ['genesisHash', base64(MapKey.bytes(genesisHash))],
       ...currentState(snapshot),
       ['blocks', snapshot.blocks.map(BlockJson.toJson)],
@@ -36,6 +40,11 @@ export function write(snapshot: Snapshot, genesisHash: MapKey.MapKey): string {
     if (!(error instanceof RangeError)) throw error
     throw new DumpError('dump_too_large', 'the dump would be larger than a string can be', { cause: error })
   }
+}
+
+function hasPrograms({ state: { applications, locals, boxes }, blocks }: Snapshot): boolean {
+  if (applications.size + locals.size + boxes.size > 0) return true
+  return blocks.some(({ transactions }) => transactions.some(({ outcome }) => outcome.createdAppId || outcome.delta))
 }
 
 /**
@@ -75,7 +84,10 @@ const names = ['format', 'version', 'genesisHash', 'clock', 'transactionCount', 
 export function read(text: string, genesis: Genesis): Snapshot {
   const document = parse(text)
   checkVersion(document)
-  const members = new JsonCursor(document).object([...names, ...StateJson.names], LifetimesJson.names)
+  const members = new JsonCursor(document).object(
+    [...names, ...StateJson.names],
+    [...StateJson.optionalNames, ...LifetimesJson.names],
+  )
   const { genesisHash } = genesis.chain
   if (members.genesisHash.key() !== genesisHash) {
     const expected = base64(MapKey.bytes(genesisHash))
@@ -93,7 +105,7 @@ export function read(text: string, genesis: Genesis): Snapshot {
   return {
     state: StateJson.fromJson(members, { genesis, transactionCount, lastRound }),
     blocks,
-    pending: members.pending.list().map((member) => groupOf(member, genesis)),
+    pending: members.pending.list().map((member) => groupOf(member, genesis, blocks)),
     clock: ClockJson.fromJson(members.clock),
     lifetimes: LifetimesJson.fromJson(members, lastRound),
   }
@@ -117,21 +129,22 @@ function checkVersion(document: unknown): void {
     const message = `document.format is not ${format}: this is not the dump of a devnet`
     throw new DumpError('invalid_dump', message, { member: 'document.format' })
   }
-  if (itsVersion !== version) {
-    const message = `document.version is not ${version}: the dump was written by another version`
+  if (itsVersion !== version && itsVersion !== versionWithPrograms) {
+    const message = `document.version is neither ${version} nor ${versionWithPrograms}: the dump was written by another version`
     throw new DumpError('dump_version', message, { member: 'document.version' })
   }
 }
 
 /** Checks a group as on submission, except for checks that depend on the state. */
-function groupOf(member: JsonCursor, { chain }: Genesis): Uint8Array {
+function groupOf(member: JsonCursor, { chain }: Genesis, blocks: readonly Block[]): Uint8Array {
   const bytes = member.bytes()
   return BlockJson.decoding(member, () => {
     const group = Submission.decodeAll(bytes, Consensus.maxGroupSize)
     if (group.length < 1 || group.length > Consensus.maxGroupSize) member.fail('is not a group of transactions')
     if (!Buffer.concat(group.map((one) => one.bytes)).equals(bytes)) member.fail('is not in canonical form')
     try {
-      IncomingTransaction.checkSignatures(IncomingTransaction.prepare(group, chain), false)
+      const reader = blockReader(chain.genesisHash, blocks)
+      IncomingTransaction.checkSignatures(IncomingTransaction.prepare(group, chain), false, { chain: reader })
     } catch (error) {
       if (error instanceof LedgerError) member.fail(`would be rejected: ${error.message}`)
       throw error

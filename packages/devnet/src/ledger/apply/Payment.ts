@@ -1,5 +1,5 @@
 import type { Transaction } from '@latchkey/algorand'
-import { none } from '../Account.js'
+import { type AppTotals, none } from '../Account.js'
 import { LedgerError } from '../LedgerError.js'
 import * as MapKey from '../MapKey.js'
 import * as Algos from './Algos.js'
@@ -12,7 +12,7 @@ export function payment(txn: Transaction.Transaction, { sender, overlay, outcome
   const closingAmount = overlay.account(sender).microAlgos
   outcome.closingAmount = closingAmount
   Algos.move(overlay, sender, MapKey.of(txn.close), closingAmount)
-  const { assetsHeld, assetsCreated } = overlay.account(sender)
+  const { assetsHeld, assetsCreated, apps } = overlay.account(sender)
   if (assetsHeld > 0) {
     throw new LedgerError('rule_violation', `cannot close: ${assetsHeld} outstanding assets`, {
       hint: 'close out of its assets first',
@@ -20,5 +20,15 @@ export function payment(txn: Transaction.Transaction, { sender, overlay, outcome
   }
   if (assetsCreated > 0)
     throw new LedgerError('rule_violation', `cannot close: ${assetsCreated} outstanding created assets`)
+  if (apps !== undefined) checkApps(apps)
   overlay.putAccount(sender, none)
+}
+
+function checkApps({ optedIn, created, boxes }: AppTotals): void {
+  const refuse = (what: string): never => {
+    throw new LedgerError('rule_violation', `cannot close: ${what}`)
+  }
+  if (optedIn > 0) refuse(`${optedIn} outstanding applications opted in. Please opt out or clear them`)
+  if (created > 0) refuse(`${created} outstanding created applications`)
+  if (boxes > 0) refuse(`${boxes} outstanding boxes`)
 }

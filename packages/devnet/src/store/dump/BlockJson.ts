@@ -6,6 +6,7 @@ import * as Block from '../../ledger/Block.js'
 import * as Commitment from '../../ledger/Commitment.js'
 import * as Load from '../../ledger/Load.js'
 import * as MapKey from '../../ledger/MapKey.js'
+import * as Delta from '../../ledger/programs/Delta.js'
 import { base64, type JsonCursor } from './JsonCursor.js'
 
 export function toJson({ header, transactions }: Block.Block): object {
@@ -16,6 +17,8 @@ export function toJson({ header, transactions }: Block.Block): object {
       closingAmount: outcome.closingAmount?.toString(),
       assetClosingAmount: outcome.assetClosingAmount?.toString(),
       createdAssetId: outcome.createdAssetId?.toString(),
+      createdAppId: outcome.createdAppId?.toString(),
+      delta: outcome.delta && base64(outcome.delta),
     })),
   }
 }
@@ -38,7 +41,7 @@ export function chainFromJson(member: JsonCursor, genesisHash: MapKey.MapKey): C
     const transactionCount = header.numbers.tc
     if (previous !== undefined) {
       checkLink(headerMember, header, previous.block)
-      if (transactionCount !== previous.transactionCount + BigInt(block.transactions.length)) {
+      if (transactionCount !== previous.transactionCount + BigInt(Block.transactionCountOf(block))) {
         transactions.fail('do not match the count in the header')
       }
     }
@@ -116,15 +119,21 @@ function blockOf({ bytes, numbers, hashes }: Header, transactions: JsonCursor): 
 }
 
 function readTransaction(member: JsonCursor): { transaction: Block.BlockTransaction; entry: Commitment.Entry } {
-  const it = member.object(['signed'], ['closingAmount', 'assetClosingAmount', 'createdAssetId'])
+  const it = member.object(
+    ['signed'],
+    ['closingAmount', 'assetClosingAmount', 'createdAssetId', 'createdAppId', 'delta'],
+  )
   const signed = it.signed.bytes()
   const outcome: Outcome = {
     ...(it.closingAmount && { closingAmount: it.closingAmount.unsigned() }),
     ...(it.assetClosingAmount && { assetClosingAmount: it.assetClosingAmount.unsigned() }),
     ...(it.createdAssetId && { createdAssetId: it.createdAssetId.unsigned() }),
+    ...(it.createdAppId && { createdAppId: it.createdAppId.unsigned() }),
+    ...(it.delta && { delta: it.delta.bytes() }),
   }
   return decoding(it.signed, () => {
     const decoded = Submission.decodeFirst(signed)
+    if (outcome.delta !== undefined) Delta.decode(outcome.delta)
     if (!isSame(decoded.bytes, signed)) it.signed.fail('is not the canonical form of a transaction')
     return {
       transaction: { key: MapKey.of(decoded.digest), signed, outcome },

@@ -7,16 +7,23 @@ import * as MapKey from '../../ledger/MapKey.js'
 import type { HeldAsset, StateCopy } from '../../ledger/State.js'
 import { holdingKey, leaseKey } from '../../ledger/StateReader.js'
 import * as AccountJson from './AccountJson.js'
+import * as ApplicationJson from './ApplicationJson.js'
 import * as AssetJson from './AssetJson.js'
 import { addOnce, base64, type JsonCursor } from './JsonCursor.js'
 
 export const names = ['accounts', 'assets', 'transactions', 'leases'] as const
-export type StateJson = { readonly [name in (typeof names)[number]]: object[] }
-export type StateMembers = { readonly [name in (typeof names)[number]]: JsonCursor }
+export const optionalNames = ApplicationJson.names
+type Optional = (typeof optionalNames)[number]
+export type StateJson = { readonly [name in (typeof names)[number]]: object[] } & {
+  readonly [name in Optional]?: object[]
+}
+export type StateMembers = { readonly [name in (typeof names)[number]]: JsonCursor } & {
+  readonly [name in Optional]?: JsonCursor
+}
 
 const keyLength = MapKey.zero.length
 
-export function toJson({ accounts, holdings, assets, transactions, leases }: StateCopy): StateJson {
+export function toJson({ accounts, holdings, assets, transactions, leases, ...programs }: StateCopy): StateJson {
   const heldBy = new Map<MapKey.MapKey, HeldAsset[]>()
   for (const held of holdings.values()) {
     const others = heldBy.get(held.key)
@@ -26,6 +33,7 @@ export function toJson({ accounts, holdings, assets, transactions, leases }: Sta
   return {
     accounts: sorted(accounts).map(([key, account]) => AccountJson.toJson(key, account, heldBy.get(key) ?? [])),
     assets: sorted(assets).map(([assetId, asset]) => AssetJson.toJson(assetId, asset)),
+    ...ApplicationJson.toJson(programs),
     transactions: sorted(transactions).map(([key, lastValid]) => ({
       id: Hash.toText(MapKey.bytes(key)),
       lastValid: lastValid.toString(),
@@ -53,16 +61,18 @@ export function fromJson(members: StateMembers, context: Context): StateCopy {
   for (const [assetId, { creator }] of assets) {
     if (!accounts.has(creator)) members.assets.fail(`has asset ${assetId}, whose creator is not among the accounts`)
   }
+  const applications = ApplicationJson.fromJson(members, (id, place) => checkAssetId(id, place, context))
   return {
-    accounts: counted(accounts, holdings, assets),
+    accounts: ApplicationJson.counted(counted(accounts, holdings, assets), applications),
     holdings,
     assets,
+    ...applications,
     ...readUnexpired(members, context.lastRound),
     transactionCount: context.transactionCount,
   }
 }
 
-/** The id of an asset is the number of the transaction that created it, even after it was destroyed. */
+/** The id of an asset or application is the number of the transaction that created it, even after it was destroyed. */
 function checkAssetId(assetId: bigint, place: JsonCursor, { genesis, transactionCount }: Context): void {
   const isNumbered = assetId > Consensus.transactionCounterAtGenesis && assetId <= transactionCount
   if (!isNumbered && !genesis.assets.has(assetId)) place.fail('is not the number of a transaction')

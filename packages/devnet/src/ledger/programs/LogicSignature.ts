@@ -1,0 +1,115 @@
+/** Logic signatures: their form, the signature that delegates an account to them, and the verdict of the program. */
+
+import { Ed25519, Multisig, Program, type Submission } from '@latchkey/algorand'
+import type { Budget, Ledger as Chain, Evaluation, Tracer } from '@latchkey/avm'
+import type { IncomingTransaction } from '../IncomingTransaction.js'
+import * as MapKey from '../MapKey.js'
+import { multisigReason } from '../multisigReason.js'
+import * as avm from './avm.js'
+
+type Signature = NonNullable<Submission.Submitted['lsig']>
+
+/** The environment of the programs of a group. */
+export type LogicContext = {
+  readonly chain: Chain
+  /** Called for each program that runs. */
+  readonly tracer?: ((index: number, program: Uint8Array) => Tracer | undefined) | undefined
+  /** Called with the result of each program that ran. */
+  readonly onEvaluated?: ((index: number, evaluation: Evaluation) => void) | undefined
+}
+
+/** The budget that the programs of a group share. */
+export function budgetOf(group: readonly IncomingTransaction[]): Budget {
+  const { Budget, defaultParameters } = avm.get()
+  return new Budget(defaultParameters.signatureBudget * group.length)
+}
+
+/** Returns why a node refuses a logic signature, or undefined. */
+export function problemOf(
+  group: readonly IncomingTransaction[],
+  index: number,
+  budget: Budget,
+  context: LogicContext,
+): string | undefined {
+  const transaction = group[index]!
+  const signature = transaction.signed.lsig!
+  return (
+    problemOfForm(signature, group) ??
+    problemOfDelegation(signature, transaction) ??
+    rejection(group, index, budget, context)
+  )
+}
+
+function problemOfForm({ l: program }: Signature, group: readonly IncomingTransaction[]): string | undefined {
+  if (program === undefined || program.length === 0) return 'LogicSig.Logic empty'
+  const { checkProgram, defaultParameters } = avm.get()
+  const version = versionOf(program)
+  if (version === undefined) return 'LogicSig.Logic bad version'
+  if (version > BigInt(defaultParameters.maxVersion)) return 'LogicSig.Logic version too new'
+  return checkProgram(program, { mode: 'signature', group: group.map(({ txn }) => txn) })
+}
+
+/** The version is a varuint at the start. Undefined if it is incomplete or exceeds 64 bits. */
+function versionOf(program: Uint8Array): bigint | undefined {
+  let version = 0n
+  for (let index = 0; index < Math.min(program.length, 10); index++) {
+    version |= BigInt(program[index]! & 0x7f) << BigInt(7 * index)
+    if (program[index]! < 0x80) return version < 2n ** 64n ? version : undefined
+  }
+  return undefined
+}
+
+const maxArguments = 255
+const unverified = "At least one signature didn't pass verification"
+
+/** Without a signature, the account must be that of the program. With one, its owner delegated it to the program. */
+function problemOfDelegation(
+  { l: program, sig, msig, lmsig, pqsig }: Signature,
+  { authorizer }: IncomingTransaction,
+): string | undefined {
+  const kinds = [sig, msig, lmsig, pqsig].filter((kind) => kind !== undefined).length
+  if (kinds > 1) return 'LogicSig should have at most one type of signature'
+  if (sig !== undefined) {
+    const isValid = Ed25519.verify(sig, Program.bytesToSign(program!), MapKey.bytes(authorizer))
+    return isValid ? undefined : unverified
+  }
+  if (msig !== undefined) return 'LogicSig Msig field not supported in this consensus version'
+  if (pqsig !== undefined) return 'Falcon signatures (pqsig) are not supported by this development ledger'
+  if (lmsig !== undefined) {
+    const reason = multisigReason(lmsig, authorizer)
+    if (reason !== undefined) return `logic multisig validation failed: ${reason}`
+    const isValid = Multisig.verify(lmsig, Program.multisigBytesToSign(MapKey.bytes(authorizer), program!))
+    return isValid ? undefined : 'logic multisig validation failed'
+  }
+  const isOwn = MapKey.of(Program.address(program!)) === authorizer
+  return isOwn ? undefined : 'LogicNot signed and not a Logic-only account'
+}
+
+function rejection(
+  group: readonly IncomingTransaction[],
+  index: number,
+  budget: Budget,
+  { chain, tracer, onEvaluated }: LogicContext,
+): string | undefined {
+  const { evaluateSignature, rejectionOf } = avm.get()
+  const { signed, decoded } = group[index]!
+  const program = signed.lsig!.l!
+  const args = signed.lsig!.arg ?? []
+  // Found at the start of the evaluation, after the version.
+  if (args.length > maxArguments) {
+    return `transaction ${decoded.id}: rejected by logic err=LogicSig has too many arguments. Details: pc=1`
+  }
+  const hooks = tracer?.(index, program)
+  const evaluation = evaluateSignature({
+    program,
+    args,
+    group: group.map(({ txn }) => txn),
+    index,
+    ledger: chain,
+    budget,
+    ...(hooks !== undefined && { tracer: hooks }),
+  })
+  onEvaluated?.(index, evaluation)
+  const reason = rejectionOf(evaluation)
+  return reason === undefined ? undefined : `transaction ${decoded.id}: ${reason}`
+}

@@ -1,0 +1,53 @@
+/** Compiles and disassembles programs. */
+import type { RawAnswer } from '@latchkey/http'
+import * as avm from '../ledger/programs/avm.js'
+import { ApiError } from './ApiError.js'
+import * as HttpResponse from './HttpResponse.js'
+import type { Route, RouteContext } from './Route.js'
+
+export const tealRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/v2/teal/compile',
+    summary: 'Compiles the source of a program',
+    query: ['sourcemap'],
+    handle: compile,
+  },
+  { method: 'POST', path: '/v2/teal/disassemble', summary: 'Disassembles a program', handle: disassemble },
+  { method: 'POST', path: '/v2/teal/dryrun', summary: 'Runs a program: not supported', handle: dryrun },
+]
+
+const maxSourceBytes = 512 * 1024
+
+async function compile({ request, query }: RouteContext): Promise<RawAnswer> {
+  const hasMap = query.flag('sourcemap')
+  const source = (await bodyOf(request)).toString('utf8')
+  const { assemble, AssemblyError } = await avm.load()
+  try {
+    const { program, address, mappings } = assemble(source)
+    const sourcemap = hasMap ? { mappings, names: [], sources: ['<body>'], version: 3 } : undefined
+    return HttpResponse.json({ hash: address, result: program, sourcemap })
+  } catch (error) {
+    if (error instanceof AssemblyError) throw new ApiError(400, error.message)
+    throw error
+  }
+}
+
+async function disassemble({ request }: RouteContext): Promise<RawAnswer> {
+  const program = await bodyOf(request)
+  const { disassemble } = await avm.load()
+  const { text, error } = disassemble(new Uint8Array(program))
+  if (error !== undefined) throw new ApiError(400, error)
+  return HttpResponse.json({ result: text })
+}
+
+async function bodyOf(request: RouteContext['request']): Promise<Buffer> {
+  const body = await request.body()
+  if (body.length > maxSourceBytes) throw new ApiError(400, 'http: request body too large')
+  return body
+}
+
+/** 501, because no setting and no other form of the request would make it work. Clients do not retry on it. */
+function dryrun(): never {
+  throw new ApiError(501, 'this development ledger has no dryrun', 'simulate the group instead, with exec-trace-config')
+}

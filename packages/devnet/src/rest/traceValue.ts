@@ -1,0 +1,60 @@
+/** Traces of programs in the form of the simulation's response. */
+import type { Value as ProgramValue } from '@latchkey/avm'
+import * as MapKey from '../ledger/MapKey.js'
+import type { ProgramTrace, StateChange, TransactionTrace, Unit } from '../ledger/programs/Trace.js'
+import type { Value } from './ResponseValue.js'
+
+/** Absent and empty members are omitted, as on a node. */
+export function traceValue({ logic, approval, clearState, rollback, inners }: TransactionTrace): Value {
+  return {
+    'approval-program-hash': approval?.hash,
+    'approval-program-trace': unitsValue(approval),
+    'clear-state-program-hash': clearState?.hash,
+    'clear-state-program-trace': unitsValue(clearState),
+    'clear-state-rollback': rollback && true,
+    'clear-state-rollback-error': rollback?.error,
+    'inner-trace': inners.length === 0 ? undefined : inners.map(traceValue),
+    'logic-sig-hash': logic?.hash,
+    'logic-sig-trace': unitsValue(logic),
+  }
+}
+
+function unitsValue(trace: ProgramTrace | undefined): Value | undefined {
+  return trace === undefined || trace.units.length === 0 ? undefined : trace.units.map(unitValue)
+}
+
+function unitValue({ pc, pops, additions, scratch, state, inners }: Unit): Value {
+  return {
+    pc: pc || undefined,
+    'scratch-changes': listed(scratch, ({ slot, value }) => ({
+      'new-value': avmValue(value),
+      slot: slot || undefined,
+    })),
+    'spawned-inners': listed(inners, (index) => index),
+    'stack-additions': listed(additions, avmValue),
+    'stack-pop-count': pops || undefined,
+    'state-changes': listed(state, changeValue),
+  }
+}
+
+function listed<T>(items: readonly T[], write: (item: T) => Value): Value | undefined {
+  return items.length === 0 ? undefined : items.map(write)
+}
+
+const stateTypes = { global: 'g', local: 'l', box: 'b' } as const
+
+function changeValue({ kind, key, account, value }: StateChange): Value {
+  return {
+    account: account && MapKey.address(account),
+    'app-state-type': stateTypes[kind],
+    key: MapKey.bytes(key),
+    'new-value': value === undefined ? undefined : avmValue(value),
+    operation: value === undefined ? 'd' : 'w',
+  }
+}
+
+/** A value of a program: its type is 1 for bytes and 2 for integers, and zero values are omitted. */
+export function avmValue(value: ProgramValue): Value {
+  if (typeof value === 'bigint') return { type: 2, uint: value || undefined }
+  return { bytes: value.length === 0 ? undefined : value, type: 1 }
+}
