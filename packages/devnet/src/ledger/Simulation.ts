@@ -49,6 +49,8 @@ export type SimulatedCalls = {
   readonly initialStates: ReadonlyMap<bigint, InitialState>
   /** The usage of inner transactions, in millionths of a minimum fee. */
   readonly innerUsage: bigint
+  /** The fees of the inner transactions of each transaction, by its index. */
+  readonly innerFees: ReadonlyMap<number, bigint>
   /** The cost of each transaction that ran a program, by its index. */
   readonly costs: ReadonlyMap<number, number>
 }
@@ -84,8 +86,8 @@ export function run(
   }
   const results = () => {
     finish()
-    const { initialStates, innerUsage } = recorder
-    const simulated = calls && { group: calls, initialStates, costs, innerUsage }
+    const { initialStates, innerUsage, innerFees } = recorder
+    const simulated = calls && { group: calls, initialStates, costs, innerUsage, innerFees }
     return { outcomes, fixedSigners, logicCosts, traces, calls: simulated }
   }
   try {

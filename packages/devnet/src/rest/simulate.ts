@@ -116,7 +116,8 @@ function responseOf(
 ): Value {
   const { failure, outcomes, fixedSigners, logicCosts, traces, calls } = result
   const transactions = group.map(({ signed }) => signed)
-  const fees = Fees.paid(transactions)
+  const innerFees = calls?.innerFees ?? new Map<number, bigint>()
+  const fees = [...innerFees.values()].reduce((sum, fee) => sum + fee, Fees.paid(transactions))
   return {
     'eval-overrides': overridesOf(simulation),
     'exec-trace-config': isNone(simulation.trace) ? undefined : { ...onlySet(simulation.trace) },
@@ -133,7 +134,7 @@ function responseOf(
         'txn-results': group.map(({ bytes, signed }, index) => ({
           'app-budget-consumed': calls?.costs.get(index),
           'exec-trace': optional(traces.get(index), nonEmptyTrace),
-          'fees-paid': signed.txn.fee || undefined,
+          'fees-paid': (signed.txn.fee ?? 0n) + (innerFees.get(index) ?? 0n) || undefined,
           'fixed-signer': optional(fixedSigners.get(index), MapKey.address),
           'logic-sig-budget-consumed': logicCosts.get(index) || undefined,
           'txn-result': resultOf(new SignedBytes(bytes, signed), outcomes[index] ?? {}),

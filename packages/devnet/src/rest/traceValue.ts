@@ -71,7 +71,10 @@ export function initialStatesValue(states: ReadonlyMap<bigint, InitialState> | u
       'app-locals':
         locals.size === 0
           ? undefined
-          : [...locals].map(([account, values]) => ({ account: MapKey.address(account), kvs: pairs(values) })),
+          : [...locals].map(([account, values]) => ({
+              account: account === '' ? undefined : MapKey.address(account),
+              kvs: pairs(values),
+            })),
       id,
     })),
   }

@@ -10,6 +10,7 @@ import * as MapKey from '../ledger/MapKey.js'
 import * as avm from '../ledger/programs/avm.js'
 import { ApiError } from './ApiError.js'
 import { resultOf } from './effectsValue.js'
+import { failureData } from './failureData.js'
 import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, transactionId } from './Parameters.js'
 import { SignedBytes, toIndentedJson, type Value } from './ResponseValue.js'
@@ -95,7 +96,7 @@ function submitGroup(node: DevnetNode, group: readonly Submission.Decoded[]): st
   try {
     return node.submit(group)
   } catch (error) {
-    if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint)
+    if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint, [], failureData(error))
     throw error
   }
 }

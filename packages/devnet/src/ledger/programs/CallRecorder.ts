@@ -29,6 +29,10 @@ export class CallRecorder implements Observer {
   #path: number[] = []
   /** The usage of inner transactions, in millionths of a minimum fee. */
   innerUsage = 0n
+  /** The fees of the inner transactions of each top-level transaction. */
+  readonly innerFees = new Map<number, bigint>()
+  /** Whether the last access was the first one to its application. */
+  #isAppAdded = false
   /** The place of the failure: the index of the transaction, then of the inner ones. */
   failedAt: readonly number[] | undefined
 
@@ -73,15 +77,29 @@ export class CallRecorder implements Observer {
     const { program } = this.#level
     program?.after(machine, error)
     if (error !== undefined && program?.use?.account !== undefined && isUnavailable(error.message)) {
-      const { appId, account, key } = program.use
-      const locals = this.initialStates.get(appId)?.locals
-      locals?.get(account)?.delete(key)
-      if (locals?.get(account)?.size === 0) locals.delete(account)
+      this.#forgetLocal(program.use, program.use.account)
     }
   }
 
+  /** The local state of an account that is not available is reported as if there were neither account nor application. */
+  #forgetLocal({ appId, key, use }: StateUse, account: MapKey): void {
+    const locals = this.initialStates.get(appId)?.locals
+    locals?.get(account)?.delete(key)
+    if (locals?.get(account)?.size === 0) locals.delete(account)
+    if (use !== 'read') return
+    if (this.#isAppAdded) this.initialStates.delete(appId)
+    this.initialStates.set(0n, {
+      globals: new Map(),
+      locals: new Map([['', new Map([[key, undefined]])]]),
+      boxes: new Map(),
+    })
+  }
+
   beforeInnerGroup = ({ transactions }: CallGroup): void => {
-    this.innerUsage += Fees.groupUsage(transactions.map((txn) => ({ txn })))
+    const group = transactions.map((txn) => ({ txn }))
+    this.innerUsage += Fees.groupUsage(group)
+    const index = this.#path[0]!
+    this.innerFees.set(index, (this.innerFees.get(index) ?? 0n) + Fees.paid(group))
   }
 
   beforeInnerTransaction = (): void => {
@@ -105,10 +123,12 @@ export class CallRecorder implements Observer {
   /** A value that is written before it was read, and did not exist, is not part of the initial state. */
   #recordInitial({ kind, use, appId, key, account = '' }: StateUse, call: Call): void {
     const name = `${kind}:${appId}:${account}:${key}`
-    const isCreating = appId === call.appId && call.transaction.apid === undefined
+    // As on a node, the accesses of an application that was created in the group do not count.
+    const isNew = call.resources.createdApps.has(call.appId)
     const { ledger } = call.group
-    if (this.#seen.has(name) || isCreating || ledger.application(appId) === undefined) return
+    if (this.#seen.has(name) || isNew || ledger.application(appId) === undefined) return
     this.#seen.add(name)
+    this.#isAppAdded = !this.initialStates.has(appId)
     const state = this.initialStates.get(appId) ?? { globals: new Map(), locals: new Map(), boxes: new Map() }
     this.initialStates.set(appId, state)
     const value = currentValue(ledger, kind, appId, key, account)

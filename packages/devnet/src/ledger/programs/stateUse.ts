@@ -56,8 +56,10 @@ const places = new Map<string, Place>(
 /** Returns the state that an instruction is about to use, or undefined. */
 export function stateUse(name: string, machine: Machine): StateUse | undefined {
   const place = places.get(name)
-  const key = place && machine.stack.at(-place.key)
-  if (place === undefined || !(key instanceof Uint8Array)) return undefined
+  if (place === undefined) return undefined
+  // A node reports an empty key if the value on the stack is none, and the instruction fails.
+  const found = machine.stack.at(-place.key)
+  const key = found instanceof Uint8Array ? found : new Uint8Array()
   const { kind, use } = place
   const current = machine.call?.appId ?? 0n
   const appId = place.app === undefined ? current : appOf(machine.stack.at(-place.app), machine, current)
