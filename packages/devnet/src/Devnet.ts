@@ -6,6 +6,7 @@ import type { Fault } from './Faults.js'
 import * as IndexerHandler from './indexer/IndexerHandler.js'
 import * as Genesis from './ledger/Genesis.js'
 import * as MapKey from './ledger/MapKey.js'
+import * as avm from './ledger/programs/avm.js'
 import { openLedger } from './openLedger.js'
 import * as RequestHandler from './RequestHandler.js'
 import * as Dump from './store/Dump.js'
@@ -302,7 +303,8 @@ export class DevnetHandler {
   }
 
   /**
-   * Replaces the ledger with a dump.
+   * Replaces the ledger with a dump. If the dump has pending groups with programs, use `loadFrom`, which loads the
+   * evaluator of programs first.
    *
    * @throws DumpError if the dump is invalid; the ledger is unchanged.
    */
@@ -325,6 +327,7 @@ export class DevnetHandler {
    * @throws DumpError if the file cannot be read or the dump is invalid; the ledger is unchanged.
    */
   async loadFrom(path: string): Promise<void> {
+    await avm.load()
     this.#node.ledger.restore(await DumpFile.read(path, this.#node.ledger.genesis))
   }
 

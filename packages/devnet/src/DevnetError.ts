@@ -10,6 +10,7 @@ type Code =
   | 'too_many_faults'
   | 'too_many_waiting'
   | 'programs_not_loaded'
+  | 'outcome_changed'
 
 /** A devnet call that cannot be carried out, because of an option, a port, a time, a snapshot or a fault. */
 export class DevnetError extends LatchkeyError<Code> {

@@ -4,6 +4,7 @@ import { DevnetError } from './DevnetError.js'
 import { Faults } from './Faults.js'
 import type * as IncomingTransaction from './ledger/IncomingTransaction.js'
 import type { Ledger } from './ledger/Ledger.js'
+import * as avm from './ledger/programs/avm.js'
 import type { Snapshot } from './ledger/Snapshot.js'
 import { ParticipationKeys } from './participation/ParticipationKeys.js'
 import * as TransactionLine from './TransactionLine.js'
@@ -60,7 +61,7 @@ export class DevnetNode {
     try {
       transactions = this.ledger.submit(group)
     } catch (error) {
-      this.#reportRejection(group, error)
+      if (!avm.isNotLoaded(error)) this.#reportRejection(group, error)
       throw error
     }
     const hold = this.faults.take('hold')

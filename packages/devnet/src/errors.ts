@@ -34,6 +34,10 @@ export const errors = {
     message: 'the evaluator of programs is not loaded',
     hint: 'this is a defect of the devnet; report it',
   },
+  outcome_changed: {
+    message: 'application calls of the state file have another outcome than when they were recorded',
+    hint: 'use the version that wrote the file, or start with another path',
+  },
   malformed_transaction: {
     message: 'a transaction is malformed',
     hint: 'build it again; the message names the field',

@@ -84,7 +84,9 @@ const malformed: readonly (readonly [string, Fields | ((sender: Person, node: Te
 
   ['foo', {}, 'unknown tx type foo'],
   ['', {}, 'unknown tx type '],
-  ['appl', { apid: 1n }, 'application transaction not supported: this development ledger runs no programs'],
+  ['appl', { apid: 1n, apan: 6n }, 'invalid application OnCompletion (6)'],
+  ['appl', {}, 'bad ApprovalProgram: invalid program (empty)'],
+  ['appl', { apid: 1n, apep: 1 }, 'inappropriate non-zero tx.ExtraProgramPages (1)'],
   ['stpf', {}, 'state proofs not supported by this development ledger'],
   ['hb', { hb: { a: filled(1) } }, 'heartbeat transaction not supported by this development ledger'],
 

@@ -84,8 +84,11 @@ function expectLengths(signature: Uint8Array, key: Uint8Array): void {
   if (signature.length !== 64) throw new EvaluationError('invalid signature')
 }
 
-/** The strict rule of RFC 8032 with the cofactor: keys of small order and large values of S are refused. */
-function verifyEd25519(message: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
+/**
+ * Whether a signature is valid by the rule of nodes, for transactions and programs alike: the equation is multiplied by
+ * the cofactor, keys of small order and numbers of the order and more are refused.
+ */
+export function verifyEd25519(message: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
   try {
     return ed25519.verify(signature, message, key, { zip215: false })
   } catch {

@@ -30,6 +30,20 @@ export const maxAssetUnitNameBytes = 8
 export const maxAssetUrlBytes = 96
 export const maxAssetDecimals = 19
 
+export const applicationCall = {
+  maxArguments: 16,
+  maxArgumentBytes: 4_096,
+  maxArgumentsBytes: 16_384,
+  /** In each of the four lists, and in all together. */
+  maxReferences: 8,
+  maxAccess: 16,
+  maxBoxNameBytes: 64,
+  pageBytes: 2_048,
+  maxExtraPages: 7,
+  maxLocalValues: 16n,
+  maxGlobalValues: 64n,
+} as const
+
 export const maxKeyRegistrationRounds = 16_777_215n
 export const balanceLookbackRounds = 320n
 export const incentiveFeeMicroAlgos = 2_000_000n

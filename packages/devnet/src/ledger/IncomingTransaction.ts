@@ -2,14 +2,13 @@
  * A decoded transaction before the ledger accepts it, with its canonical bytes and id, and the checks that need no
  * state.
  */
-import { BoundedMap, Ed25519, Group, Hash, Multisig, type Submission, Transaction } from '@latchkey/algorand'
+import { BoundedMap, Group, Hash, type Multisig, type Submission, Transaction } from '@latchkey/algorand'
 import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
 import { multisigReason } from './multisigReason.js'
+import { verify, verifyMultisig } from './nodeSignature.js'
 import * as LogicSignature from './programs/LogicSignature.js'
-
-export type Submitted = Submission.Submitted
 
 export type IncomingTransaction = {
   /** The canonical bytes and the id. */
@@ -150,11 +149,11 @@ const verified = new BoundedMap<string, true>(4_096)
 
 function isVerified({ decoded, key, authorizer }: IncomingTransaction): boolean {
   const { sig, msig } = decoded.signed
-  if (msig !== undefined) return Multisig.verify(msig, Transaction.bytesToSign(decoded.transactionBytes))
+  if (msig !== undefined) return verifyMultisig(msig, Transaction.bytesToSign(decoded.transactionBytes))
   // The first two parts are 32 characters each.
   const name = key + authorizer + MapKey.of(sig!)
   if (verified.has(name)) return true
-  const isValid = Ed25519.verify(sig!, Transaction.bytesToSign(decoded.transactionBytes), MapKey.bytes(authorizer))
+  const isValid = verify(sig!, Transaction.bytesToSign(decoded.transactionBytes), MapKey.bytes(authorizer))
   if (isValid) verified.set(name, true)
   return isValid
 }

@@ -19,6 +19,7 @@ import * as MapKey from './MapKey.js'
 import { OnlineStake } from './OnlineStake.js'
 import type { ProgramChain } from './programs/ApplicationHost.js'
 import { chainReader } from './programs/chainReader.js'
+import { outcomeDigest } from './programs/outcomeDigest.js'
 import * as Simulation from './Simulation.js'
 import type { Snapshot } from './Snapshot.js'
 import { State } from './State.js'
@@ -41,6 +42,8 @@ type PendingGroup = {
   readonly bytes: Uint8Array
   readonly overlay: StateOverlay
   readonly applied: readonly Block.Applied[]
+  /** The digest of the outcome of application calls. */
+  readonly digest: Uint8Array | undefined
 }
 
 /** A transaction is in a block, pending, or dropped after it was accepted. */
@@ -129,7 +132,7 @@ export class Ledger {
     const transactions = IncomingTransaction.prepare(group, this.genesis.chain)
     IncomingTransaction.checkSignatures(transactions, false, { chain: this.#chainReader })
     const evaluated = this.#evaluate(transactions)
-    this.#journal({ type: 'group', bytes: evaluated.bytes })
+    this.#journal({ type: 'group', bytes: evaluated.bytes, digest: evaluated.digest })
     this.#accept(evaluated)
     return transactions
   }
@@ -206,7 +209,7 @@ export class Ledger {
   replay(change: LedgerChange): void {
     switch (change.type) {
       case 'group':
-        this.#accept(this.#evaluate(this.#prepared(change.bytes)))
+        this.#accept(this.#replayed(change.bytes, change.digest))
         return
       case 'block':
         this.clock.state = this.clock.next(this.last.timestamp).state
@@ -263,7 +266,15 @@ export class Ledger {
     Evaluate.checkNotExpired(transactions, round)
     const outcomes = Evaluate.group(transactions, { chain, round, overlay, programs: this.#chainReader })
     const applied = transactions.map((transaction, index) => ({ transaction, outcome: outcomes[index]! }))
-    return { bytes, overlay, applied }
+    const hasCalls = transactions.some(({ txn }) => txn.type === 'appl')
+    return { bytes, overlay, applied, digest: hasCalls ? outcomeDigest(applied, overlay) : undefined }
+  }
+
+  #replayed(bytes: Uint8Array, digest: Uint8Array | undefined): PendingGroup {
+    const group = this.#evaluate(this.#prepared(bytes))
+    if (digest === undefined || (group.digest !== undefined && Bytes.equal(digest, group.digest))) return group
+    const id = group.applied[0]!.transaction.decoded.id
+    throw new DevnetError('outcome_changed', `the application calls of the group of ${id} have another outcome now`)
   }
 
   #accept(group: PendingGroup): void {

@@ -5,7 +5,12 @@ import type { Snapshot } from './Snapshot.js'
 
 export type LedgerChange =
   /** A group accepted into the open block: its concatenated signed transactions. */
-  | { readonly type: 'group'; readonly bytes: Uint8Array }
+  | {
+      readonly type: 'group'
+      readonly bytes: Uint8Array
+      /** The digest of the outcome of a group with application calls: see `outcomeDigest`. */
+      readonly digest?: Uint8Array | undefined
+    }
   /** The open block was closed. */
   | { readonly type: 'block'; readonly timestamp: bigint }
   | { readonly type: 'clock'; readonly clock: ClockState }

@@ -5,7 +5,8 @@
 import type { Submission } from '@latchkey/algorand'
 import type * as Block from './Block.js'
 import { addTo, removeFrom } from './idsByKey.js'
-import type { MapKey } from './MapKey.js'
+import * as MapKey from './MapKey.js'
+import * as Delta from './programs/Delta.js'
 import { SortedList } from './SortedList.js'
 import type { State } from './State.js'
 import type { StateOverlay } from './StateOverlay.js'
@@ -18,12 +19,16 @@ export type Lifetime = { readonly created: bigint | undefined; readonly closed?:
 
 /** `signature` is that of the account's last transaction, unless it rekeyed. */
 export type AccountLifetime = Lifetime & { readonly signature?: SignatureType | undefined }
-export type AssetLifetime = Lifetime & { readonly creator: MapKey }
+export type AssetLifetime = Lifetime & { readonly creator: MapKey.MapKey }
 /** `frozen` is the state before it was closed. */
-export type HoldingLifetime = Lifetime & { readonly key: MapKey; readonly assetId: bigint; readonly frozen: boolean }
+export type HoldingLifetime = Lifetime & {
+  readonly key: MapKey.MapKey
+  readonly assetId: bigint
+  readonly frozen: boolean
+}
 
 export type LifetimesCopy = {
-  readonly accounts: ReadonlyMap<MapKey, AccountLifetime>
+  readonly accounts: ReadonlyMap<MapKey.MapKey, AccountLifetime>
   readonly assets: ReadonlyMap<bigint, AssetLifetime>
   readonly holdings: ReadonlyMap<string, HoldingLifetime>
 }
@@ -37,40 +42,40 @@ export type RecordedChange = {
 }
 
 type Closing =
-  | { readonly round: bigint; readonly account: MapKey }
+  | { readonly round: bigint; readonly account: MapKey.MapKey }
   | { readonly round: bigint; readonly assetId: bigint }
   | { readonly round: bigint; readonly holding: string }
 
 const none: ReadonlySet<bigint> = new Set()
 
 export class Lifetimes {
-  readonly accounts = new Map<MapKey, AccountLifetime>()
+  readonly accounts = new Map<MapKey.MapKey, AccountLifetime>()
   readonly assets = new Map<bigint, AssetLifetime>()
   readonly #holdings = new Map<string, HoldingLifetime>()
   /** All accounts, including closed ones. */
-  accountOrder = new SortedList<MapKey>()
+  accountOrder = new SortedList<MapKey.MapKey>()
   assetOrder = new SortedList<bigint>()
-  readonly #holders = new Map<bigint, SortedList<MapKey>>()
-  readonly #closedHoldings = new Map<MapKey, Set<bigint>>()
-  readonly #destroyedBy = new Map<MapKey, Set<bigint>>()
+  readonly #holders = new Map<bigint, SortedList<MapKey.MapKey>>()
+  readonly #closedHoldings = new Map<MapKey.MapKey, Set<bigint>>()
+  readonly #destroyedBy = new Map<MapKey.MapKey, Set<bigint>>()
   /** In the order of their rounds. */
   #closings: Closing[] = []
 
-  holding(key: MapKey, assetId: bigint): HoldingLifetime | undefined {
+  holding(key: MapKey.MapKey, assetId: bigint): HoldingLifetime | undefined {
     return this.#holdings.get(holdingKey(key, assetId))
   }
 
   /** All current and former holders of the asset. */
-  holders(assetId: bigint): SortedList<MapKey> | undefined {
+  holders(assetId: bigint): SortedList<MapKey.MapKey> | undefined {
     return this.#holders.get(assetId)
   }
 
   /** Returns the ids of the assets that the account formerly held or created. */
-  closedHoldings(key: MapKey): ReadonlySet<bigint> {
+  closedHoldings(key: MapKey.MapKey): ReadonlySet<bigint> {
     return this.#closedHoldings.get(key) ?? none
   }
 
-  destroyedBy(key: MapKey): ReadonlySet<bigint> {
+  destroyedBy(key: MapKey.MapKey): ReadonlySet<bigint> {
     return this.#destroyedBy.get(key) ?? none
   }
 
@@ -80,13 +85,13 @@ export class Lifetimes {
     this.#recordHoldings(change)
   }
 
-  #recordAccounts({ changes, round, applied = [] }: RecordedChange): void {
+  #recordAccounts({ changes, state, round, applied = [] }: RecordedChange): void {
     const signatures = new Map(applied.map(({ transaction }) => [transaction.sender, signatureOf(transaction.signed)]))
     for (const [key, { microAlgos }] of changes.accounts) {
       const before = this.accounts.get(key)
       const signature = signatures.has(key) ? signatures.get(key) : before?.signature
-      // An account becomes empty only by sending. A payment of zero creates none.
-      const isClosed = microAlgos === 0n && signatures.has(key)
+      // A payment of zero creates no account. Applications close accounts without a signature.
+      const isClosed = microAlgos === 0n && (signatures.has(key) || state.account(key).microAlgos > 0n)
       if (microAlgos === 0n && !isClosed) continue
       if (before !== undefined && !isClosed && before.signature === signature) continue
       const created = before === undefined ? round : before.created
@@ -214,7 +219,7 @@ export class Lifetimes {
     this.#closings = closings.sort((a, b) => (a.round < b.round ? -1 : a.round > b.round ? 1 : 0))
   }
 
-  #setAccount(key: MapKey, lifetime: AccountLifetime): void {
+  #setAccount(key: MapKey.MapKey, lifetime: AccountLifetime): void {
     if (!this.accounts.has(key)) this.accountOrder.add(key)
     this.accounts.set(key, lifetime)
   }
@@ -226,7 +231,7 @@ export class Lifetimes {
 
   #setHolding(id: string, lifetime: HoldingLifetime): void {
     if (!this.#holdings.has(id)) {
-      const holders = this.#holders.get(lifetime.assetId) ?? new SortedList<MapKey>()
+      const holders = this.#holders.get(lifetime.assetId) ?? new SortedList<MapKey.MapKey>()
       holders.add(lifetime.key)
       this.#holders.set(lifetime.assetId, holders)
     }
@@ -242,7 +247,13 @@ function signatureOf({ sig, msig, lsig, txn }: Submission.Submitted): SignatureT
   return lsig === undefined ? undefined : 'lsig'
 }
 
-/** For an asset that was created and destroyed in the same block. */
-function creatorOf(assetId: bigint, applied: readonly Block.Applied[]): MapKey {
-  return applied.find(({ outcome }) => outcome.createdAssetId === assetId)!.transaction.sender
+/** For an asset that was created and destroyed in the same block, perhaps by an application. */
+function creatorOf(assetId: bigint, applied: readonly Block.Applied[]): MapKey.MapKey {
+  for (const { transaction, outcome } of applied) {
+    if (outcome.createdAssetId === assetId) return transaction.sender
+    for (const { txn, effects } of Delta.innersOf(outcome.delta)) {
+      if (effects.createdAssetId === assetId) return MapKey.of(txn.snd)
+    }
+  }
+  return MapKey.zero
 }

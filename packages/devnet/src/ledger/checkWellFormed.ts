@@ -1,6 +1,7 @@
 /** Checks a transaction independently of the ledger's state, in the order in which nodes check it. */
 import { Address, type Transaction } from '@latchkey/algorand'
 import * as Consensus from './Consensus.js'
+import { checkApplicationCall } from './checkApplicationCall.js'
 import * as MapKey from './MapKey.js'
 
 type Txn = Transaction.Transaction
@@ -24,7 +25,7 @@ function ofType(txn: Txn, special: SpecialAddresses): string | undefined {
     case 'keyreg':
       return keyRegistration(txn, special)
     case 'appl':
-      return 'application transaction not supported: this development ledger runs no programs'
+      return checkApplicationCall(txn)
     case 'stpf':
       return 'state proofs not supported by this development ledger'
     case 'hb':

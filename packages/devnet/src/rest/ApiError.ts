@@ -1,6 +1,7 @@
 import { LatchkeyError } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'
 import { json } from './HttpResponse.js'
+import type { Value } from './ResponseValue.js'
 
 /**
  * A request that gets an error response. This error never leaves the package. `hint` is for people and tools; clients
@@ -10,12 +11,21 @@ export class ApiError extends LatchkeyError<'request_rejected'> {
   override name = 'ApiError'
   readonly status: number
   readonly #headers: readonly string[]
+  readonly #data: { readonly [name: string]: Value | undefined } | undefined
   #response: RawResponse | undefined
 
-  constructor(status: number, message: string, hint?: string, headers: readonly string[] = []) {
+  /** @param data is sent beside the hint, such as the place where a program failed. */
+  constructor(
+    status: number,
+    message: string,
+    hint?: string,
+    headers: readonly string[] = [],
+    data?: { readonly [name: string]: Value | undefined },
+  ) {
     super('request_rejected', message, { hint })
     this.status = status
     this.#headers = headers
+    this.#data = data
   }
 
   /** Returns the same response each time. */
@@ -25,7 +35,8 @@ export class ApiError extends LatchkeyError<'request_rejected'> {
   }
 
   #newResponse(): RawResponse {
-    const data = this.hint === undefined ? undefined : { hint: this.hint }
+    const hasData = this.hint !== undefined || this.#data !== undefined
+    const data = hasData ? { ...this.#data, hint: this.hint } : undefined
     const response = json({ data, message: this.message }, this.status)
     return { ...response, headers: [...response.headers, ...this.#headers] }
   }

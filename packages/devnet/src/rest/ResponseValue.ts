@@ -1,5 +1,5 @@
 /** The value of a response body, which is written as JSON or as msgpack. */
-import { BoundedMap, Msgpack, Submission } from '@latchkey/algorand'
+import { BoundedMap, Msgpack, Submission, type Transaction } from '@latchkey/algorand'
 import * as MapKey from '../ledger/MapKey.js'
 
 export type Value =
@@ -24,6 +24,10 @@ export class SignedBytes {
   constructor(bytes: Uint8Array, signed?: Submission.Submitted) {
     this.bytes = bytes
     this.#signed = signed
+  }
+
+  transaction(): Transaction.Transaction {
+    return (this.#signed ?? Submission.decodeFirst(this.bytes).signed).txn
   }
 
   toJson(): Value {

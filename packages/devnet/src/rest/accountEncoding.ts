@@ -1,7 +1,8 @@
 /** Assets and accounts in the two encodings of nodes: JSON, and the stored record in msgpack. */
-import type { Account, Asset, Holding } from '../ledger/Account.js'
+import { type Account, type Asset, type Holding, noApps } from '../ledger/Account.js'
 import * as MapKey from '../ledger/MapKey.js'
 import type { State } from '../ledger/State.js'
+import { applicationRecord, localRecord, schemaRecord } from './applicationEncoding.js'
 import { Text, type Value } from './ResponseValue.js'
 
 export type Members = { [name: string]: Value | undefined }
@@ -93,10 +94,19 @@ function fullRecord(key: MapKey.MapKey, account: Account, state: State): Value {
   const { participation } = account
   const created = state.createdBy(key).map((id) => [id, assetRecord(state.asset(id)!)] as const)
   const held = state.heldBy(key).map((id) => [id, holdingRecord(state.holding(key, id)!)] as const)
+  const apps = state.appsCreatedBy(key).map((id) => [id, applicationRecord(state.application(id)!)] as const)
+  const locals = state.appsOptedInBy(key).map((id) => [id, localRecord(state.local(key, id)!)] as const)
+  const totals = account.apps ?? noApps
   return {
     algo: account.microAlgos || undefined,
+    appl: locals.length === 0 ? undefined : new Map(locals),
+    appp: apps.length === 0 ? undefined : new Map(apps),
     apar: created.length === 0 ? undefined : new Map(created),
     asset: held.length === 0 ? undefined : new Map(held),
+    tbx: totals.boxes || undefined,
+    tbxb: totals.boxBytes || undefined,
+    teap: totals.extraPages || undefined,
+    tsch: schemaRecord(totals),
     ie: account.incentiveEligible || undefined,
     lhb: account.lastHeartbeat || undefined,
     onl: statusNumbers[account.status] || undefined,
@@ -111,6 +121,7 @@ function fullRecord(key: MapKey.MapKey, account: Account, state: State): Value {
 }
 
 export function shortRecord(account: Account): Members {
+  const { apps = noApps } = account
   const { participation } = account
   return {
     AuthAddr: MapKey.bytes(account.authorizer ?? MapKey.zero),
@@ -123,14 +134,14 @@ export function shortRecord(account: Account): Members {
     SelectionID: participation?.selectionKey ?? new Uint8Array(32),
     StateProofID: participation?.stateProofKey ?? new Uint8Array(64),
     Status: statusNumbers[account.status],
-    TotalAppLocalStates: 0,
-    TotalAppParams: 0,
-    TotalAppSchema: {},
+    TotalAppLocalStates: apps.optedIn,
+    TotalAppParams: apps.created,
+    TotalAppSchema: schemaRecord(apps) ?? {},
     TotalAssetParams: account.assetsCreated,
     TotalAssets: account.assetsHeld,
-    TotalBoxBytes: 0,
-    TotalBoxes: 0,
-    TotalExtraAppPages: 0,
+    TotalBoxBytes: apps.boxBytes,
+    TotalBoxes: apps.boxes,
+    TotalExtraAppPages: apps.extraPages,
     VoteFirstValid: participation?.firstRound ?? 0n,
     VoteID: participation?.voteKey ?? new Uint8Array(32),
     VoteKeyDilution: participation?.keyDilution ?? 0n,

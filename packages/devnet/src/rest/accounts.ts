@@ -1,9 +1,10 @@
 /** Accounts and assets. */
-import { type Account, type Asset, type Holding, minBalance } from '../ledger/Account.js'
+import { type Account, type Asset, type Holding, minBalance, noApps } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import * as accountEncoding from './accountEncoding.js'
+import { applicationJson, localJson, schemaJson } from './applicationEncoding.js'
 import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, uint } from './Parameters.js'
 import { toMsgpack, type Value } from './ResponseValue.js'
@@ -38,13 +39,15 @@ export const accountRoutes: readonly Route[] = [
   { method: 'GET', path: '/v2/assets/{asset-id}', summary: 'An asset', handle: getAsset },
 ]
 
-type Excluded = 'none' | 'parameters' | 'all'
+/** The parameters of created assets, of created applications, or of both. */
+type Excluded = 'none' | 'assets' | 'apps' | 'parameters' | 'all'
 
 function readExclude(query: Query): Excluded {
   const values = (query.get('exclude') || 'none').split(',')
   if (values.length === 1 && (values[0] === 'all' || values[0] === 'none')) return values[0]
   if (values.every((value) => value === 'created-apps-params' || value === 'created-assets-params')) {
-    return values.includes('created-assets-params') ? 'parameters' : 'none'
+    if (!values.includes('created-apps-params')) return 'assets'
+    return values.includes('created-assets-params') ? 'parameters' : 'apps'
   }
   throw new ApiError(400, 'failed to parse exclude')
 }
@@ -61,25 +64,32 @@ function getAccount({ node, path, query }: RouteContext) {
   )
 }
 
-function checkSize(key: MapKey.MapKey, { assetsHeld, assetsCreated }: Account): void {
-  if (assetsHeld + assetsCreated <= maxResources) return
+function checkSize(key: MapKey.MapKey, { assetsHeld, assetsCreated, apps = noApps }: Account): void {
+  if (assetsHeld + assetsCreated + apps.created + apps.optedIn <= maxResources) return
   const where = `/v2/accounts/${MapKey.address(key)}`
   throw new ApiError(400, 'Result limit exceeded', `use ${where}?exclude=all, and ${where}/assets for its assets`)
 }
 
 function accountJson(key: MapKey.MapKey, account: Account, ledger: Ledger, excluded: Excluded): Value {
   const { state } = ledger
-  const { participation } = account
+  const { participation, apps = noApps } = account
   const resources =
     excluded === 'all'
       ? {}
       : {
-          'apps-local-state': [],
+          'apps-local-state': state.appsOptedInBy(key).map((id) => localJson(id, state.local(key, id)!)),
           assets: state.heldBy(key).map((assetId) => holdingJson(assetId, state.holding(key, assetId)!)),
-          'created-apps': [],
+          'created-apps': state.appsCreatedBy(key).map((id) => ({
+            id,
+            params:
+              excluded === 'parameters' || excluded === 'apps' ? undefined : applicationJson(state.application(id)!),
+          })),
           'created-assets': state.createdBy(key).map((assetId) => ({
             index: assetId,
-            params: excluded === 'parameters' ? undefined : accountEncoding.assetJson(state.asset(assetId)!),
+            params:
+              excluded === 'parameters' || excluded === 'assets'
+                ? undefined
+                : accountEncoding.assetJson(state.asset(assetId)!),
           })),
         }
   return {
@@ -87,7 +97,8 @@ function accountJson(key: MapKey.MapKey, account: Account, ledger: Ledger, exclu
     address: MapKey.address(key),
     amount: account.microAlgos,
     'amount-without-pending-rewards': account.microAlgos,
-    'apps-total-schema': { 'num-byte-slice': 0, 'num-uint': 0 },
+    'apps-total-extra-pages': apps.extraPages || undefined,
+    'apps-total-schema': schemaJson(apps),
     'auth-addr': account.authorizer && MapKey.address(account.authorizer),
     'incentive-eligible': account.incentiveEligible || undefined,
     'last-heartbeat': account.lastHeartbeat || undefined,
@@ -105,9 +116,11 @@ function accountJson(key: MapKey.MapKey, account: Account, ledger: Ledger, exclu
     rewards: 0,
     round: ledger.last.round,
     status: account.status,
-    'total-apps-opted-in': 0,
+    'total-apps-opted-in': apps.optedIn,
     'total-assets-opted-in': account.assetsHeld,
-    'total-created-apps': 0,
+    'total-box-bytes': apps.boxBytes || undefined,
+    'total-boxes': apps.boxes || undefined,
+    'total-created-apps': apps.created,
     'total-created-assets': account.assetsCreated,
   }
 }

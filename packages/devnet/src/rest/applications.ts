@@ -1,43 +1,46 @@
-/** Applications. This ledger has none. */
-import { Address } from '@latchkey/algorand'
+/** Applications and their boxes. */
 import type { RawResponse } from '@latchkey/http'
+import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
+import { accountApplicationRecord, applicationJson, localJson } from './applicationEncoding.js'
+import * as BoxName from './BoxName.js'
 import * as HttpResponse from './HttpResponse.js'
-import { address, problemOfUint, uint } from './Parameters.js'
+import { address, uint } from './Parameters.js'
+import { toMsgpack } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const applicationRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v2/applications/{application-id}',
-    summary: 'An application: none exists',
+    summary: 'An application',
     handle: getApplication,
   },
   {
     method: 'GET',
     path: '/v2/applications/{application-id}/boxes',
-    summary: 'The boxes of an application: none',
+    summary: 'The boxes of an application, in pages',
     query: ['limit', 'max', 'next', 'prefix', 'round', 'include'],
     handle: listBoxes,
   },
   {
     method: 'GET',
     path: '/v2/applications/{application-id}/box',
-    summary: 'A box of an application: none exists',
+    summary: 'A box of an application',
     query: ['name'],
     handle: getBox,
   },
   {
     method: 'GET',
     path: '/v2/accounts/{address}/applications',
-    summary: 'The applications of an account: none',
+    summary: 'The applications of an account, in pages',
     query: ['limit', 'next', 'include'],
     handle: listApplications,
   },
   {
     method: 'GET',
     path: '/v2/accounts/{address}/applications/{application-id}',
-    summary: 'An application of an account: none exists',
+    summary: 'An application of an account',
     query: ['format'],
     handle: getAccountApplication,
   },
@@ -47,94 +50,101 @@ export const applicationRoutes: readonly Route[] = [
 const maxBatch = 1_000n
 const maxBatchWithoutParameters = 100_000n
 
-function getApplication({ path }: RouteContext): RawResponse {
-  uint('application-id', path[0]!)
-  throw new ApiError(404, 'application does not exist')
+function getApplication({ path, node }: RouteContext): RawResponse {
+  const id = uint('application-id', path[0]!)
+  const application = node.ledger.state.application(id)
+  if (application === undefined) throw new ApiError(404, 'application does not exist')
+  return HttpResponse.json({ id, params: applicationJson(application) })
 }
 
 function listBoxes({ path, query, node }: RouteContext): RawResponse {
-  uint('application-id', path[0]!)
+  const id = uint('application-id', path[0]!)
   const limit = query.uint('limit') ?? 0n
   const round = query.uint('round')
-  query.uint('max')
+  const max = query.uint('max') ?? 0n
   const [next, prefix] = [query.get('next'), query.get('prefix')]
   const last = node.ledger.last.round
   if (round !== undefined && round > last) throw new ApiError(400, 'given round is greater than the latest round')
-  if (next !== undefined && next !== '') checkBoxName(next, 'invalid next token: ')
-  if (prefix !== undefined && prefix !== '') checkBoxName(prefix, 'invalid prefix: ')
-  const isPaged =
-    limit !== 0n || next !== undefined || round !== undefined || (prefix ?? '') !== '' || includes(query, 'values')
-  return HttpResponse.json({ boxes: [], round: isPaged ? last : undefined })
+  const after = next === undefined || next === '' ? undefined : readName(next, 'invalid next token: ')
+  const start = prefix === undefined || prefix === '' ? '' : readName(prefix, 'invalid prefix: ')
+  const hasValues = includes(query, 'values')
+  const isPaged = limit !== 0n || next !== undefined || round !== undefined || start !== '' || hasValues
+  const boxes = [...node.ledger.state.boxesOf(id)]
+    .filter(([name]) => name.startsWith(start) && (after === undefined || name >= after))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  const most = isPaged ? (limit === 0n ? maxBatch : limit) : max
+  if (!isPaged && max !== 0n && BigInt(boxes.length) > max) {
+    throw new ApiError(400, 'Result limit exceeded', 'use limit and next to get them in pages')
+  }
+  const page = most === 0n || most > BigInt(boxes.length) ? boxes : boxes.slice(0, Number(most))
+  return HttpResponse.json({
+    boxes: page.map(([name, value]) => ({ name: MapKey.bytes(name), value: hasValues ? value : undefined })),
+    'next-token': isPaged && page.length < boxes.length ? nextToken(boxes[page.length]![0]) : undefined,
+    round: isPaged ? last : undefined,
+  })
 }
 
-function getBox({ path, query }: RouteContext): RawResponse {
-  uint('application-id', path[0]!)
+function nextToken(name: MapKey.MapKey): string {
+  return `b64:${Buffer.from(MapKey.bytes(name)).toString('base64')}`
+}
+
+function getBox({ path, query, node }: RouteContext): RawResponse {
+  const id = uint('application-id', path[0]!)
   const name = query.get('name')
   if (name === undefined)
     throw new ApiError(400, "Invalid format for parameter name: query parameter 'name' is required")
-  checkBoxName(name, '')
-  throw new ApiError(404, 'box not found')
+  const key = readName(name, '')
+  const value = node.ledger.state.box(id, key)
+  if (value === undefined) throw new ApiError(404, 'box not found')
+  return HttpResponse.json({ name: MapKey.bytes(key), round: node.ledger.last.round, value })
 }
 
 function listApplications({ path, query, node }: RouteContext): RawResponse {
-  address(path[0]!)
-  query.page(includes(query, 'params') ? maxBatch : maxBatchWithoutParameters, 'applications')
-  return HttpResponse.json({ 'application-resources': [], round: node.ledger.last.round })
+  const key = address(path[0]!)
+  const hasParameters = includes(query, 'params')
+  const { limit, after } = query.page(hasParameters ? maxBatch : maxBatchWithoutParameters, 'applications')
+  const { state, last } = node.ledger
+  const ids = [...new Set([...state.appsCreatedBy(key), ...state.appsOptedInBy(key)])]
+  const rest = ids.filter((id) => id > after).sort((a, b) => (a < b ? -1 : 1))
+  const page = rest.slice(0, Number(limit))
+  return HttpResponse.json({
+    'application-resources': page.map((id) => {
+      const [local, application] = [state.local(key, id), state.application(id)]
+      const isOwn = application?.params.creator === key
+      return {
+        'app-local-state': local && localJson(id, local),
+        id,
+        params: isOwn && hasParameters ? applicationJson(application) : undefined,
+      }
+    }),
+    'next-token': rest.length > page.length ? page.at(-1)!.toString() : undefined,
+    round: last.round,
+  })
 }
 
 function includes(query: RouteContext['query'], what: string): boolean {
   return (query.get('include') ?? '').split(',').includes(what)
 }
 
-function getAccountApplication({ path, query }: RouteContext): RawResponse {
-  address(path[0]!)
-  uint('application-id', path[1]!)
-  query.format()
-  throw new ApiError(404, 'account application info not found')
+function getAccountApplication({ path, query, node }: RouteContext): RawResponse {
+  const key = address(path[0]!)
+  const id = uint('application-id', path[1]!)
+  const format = query.format()
+  const { state, last } = node.ledger
+  const [local, application] = [state.local(key, id), state.application(id)]
+  const created = application?.params.creator === key ? application : undefined
+  if (local === undefined && created === undefined) throw new ApiError(404, 'account application info not found')
+  if (format === 'msgpack') return HttpResponse.bytes(toMsgpack(accountApplicationRecord(local, created)))
+  return HttpResponse.json({
+    'app-local-state': local && localJson(id, local),
+    'created-app': created && applicationJson(created),
+    round: last.round,
+  })
 }
 
-/** Names are written as an encoding and a value. An ABI value is not checked, because no box has its name anyway. */
-function checkBoxName(name: string, prefix: string): void {
-  const problem = problemOfName(name)
-  if (problem !== undefined) throw new ApiError(400, prefix + problem)
-}
-
-function problemOfName(name: string): string | undefined {
-  const [, encoding, value] = /^([^:]*):(.*)$/s.exec(name) ?? []
-  if (encoding === undefined || value === undefined) {
-    return "all arguments and box names should be of the form 'encoding:value'"
-  }
-  switch (encoding) {
-    case 'str':
-    case 'string':
-      return undefined
-    case 'abi':
-      return value.includes(':')
-        ? undefined
-        : `Could not decode abi string (${value}): should split abi-type and abi-value with colon`
-    case 'int':
-    case 'integer': {
-      const problem = problemOfUint(value)
-      return problem && `Could not parse uint64 from string (${value}): ${problem}`
-    }
-    case 'addr':
-    case 'address':
-      return Address.isValid(value) ? undefined : `Could not unmarshal checksummed address from string (${value})`
-    case 'b32':
-    case 'base32':
-    case 'byte base32':
-      return value.length % 8 === 0 && /^[A-Z2-7]*={0,6}$/.test(value)
-        ? undefined
-        : `Could not decode base32-encoded string (${value})`
-    case 'b64':
-    case 'base64':
-    case 'byte base64':
-      return isBase64(value) ? undefined : `Could not decode base64-encoded string (${value})`
-    default:
-      return `Unknown encoding: ${encoding}`
-  }
-}
-
-function isBase64(text: string): boolean {
-  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
+/** Names are written as an encoding and a value. */
+function readName(name: string, prefix: string): MapKey.MapKey {
+  const decoded = BoxName.decode(name)
+  if ('problem' in decoded) throw new ApiError(400, prefix + decoded.problem)
+  return MapKey.of(decoded.bytes)
 }

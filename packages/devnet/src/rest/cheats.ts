@@ -11,6 +11,7 @@ import { dollarIds } from '../ledger/Genesis.js'
 import type { FundChange } from '../ledger/LedgerChange.js'
 import { LedgerError } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as avm from '../ledger/programs/avm.js'
 import * as Dump from '../store/Dump.js'
 import { DumpError } from '../store/DumpError.js'
 import { ApiError } from './ApiError.js'
@@ -195,7 +196,7 @@ function dump({ node: { ledger } }: RouteContext): RawResponse {
 async function load({ node, request }: RouteContext): Promise<RawResponse> {
   const text = (await request.body()).toString('utf8')
   try {
-    node.ledger.restore(Dump.read(text, node.ledger.genesis))
+    await avm.withPrograms(() => node.ledger.restore(Dump.read(text, node.ledger.genesis)))
   } catch (error) {
     if (error instanceof DumpError) throw new ApiError(400, error.message)
     throw error

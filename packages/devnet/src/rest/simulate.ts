@@ -7,15 +7,15 @@ import * as Fees from '../ledger/Fees.js'
 import { LedgerError, submitText } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as avm from '../ledger/programs/avm.js'
-import type { TraceOptions } from '../ledger/programs/Trace.js'
+import type { TraceOptions, TransactionTrace } from '../ledger/programs/Trace.js'
 import type { SimulationResult } from '../ledger/Simulation.js'
 import { ApiError } from './ApiError.js'
+import { resultOf } from './effectsValue.js'
 import * as HttpResponse from './HttpResponse.js'
 import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 import * as SimulateRequest from './SimulateRequest.js'
-import { traceValue } from './traceValue.js'
-import { resultOf } from './transactions.js'
+import { initialStatesValue, traceValue } from './traceValue.js'
 
 export const simulateRoutes: readonly Route[] = [
   {
@@ -29,14 +29,14 @@ export const simulateRoutes: readonly Route[] = [
 
 const maxBodyBytes = 1_000_000
 const maxExtraOpcodeBudget = 320_000n
+const moreLogging = { maxLogCalls: 2_048, maxLogBytes: 65_536 }
 
 async function simulate({ node, request, query }: RouteContext): Promise<RawAnswer> {
   const body = await request.body()
   if (body.length > maxBodyBytes) throw new ApiError(400, 'http: request body too large')
   const simulation = SimulateRequest.read(body)
   const group = checkRequest(simulation, node)
-  if (avm.isNeeded(group)) await avm.load()
-  const result = run(simulation, group, node)
+  const result = await avm.withPrograms(() => run(simulation, group, node))
   // As on a node, the format is read last.
   return HttpResponse.inFormat(responseOf(simulation, group, result, node), query.format())
 }
@@ -86,6 +86,11 @@ function run(
       allowsEmptySignatures: flags['allow-empty-signatures'] ?? false,
       fixesSigners: flags['fix-signers'] ?? false,
       trace: trace.enable ? traceOptions(trace) : undefined,
+      limits: {
+        extraBudget: extraOpcodeBudget > maxExtraOpcodeBudget ? 0 : Number(extraOpcodeBudget),
+        allowsUnnamedResources: flags['allow-unnamed-resources'] ?? false,
+        ...(flags['allow-more-logging'] && moreLogging),
+      },
     })
     checkBudget(extraOpcodeBudget, result)
     return result
@@ -109,23 +114,27 @@ function responseOf(
   result: SimulationResult,
   { ledger }: DevnetNode,
 ): Value {
-  const { failure, outcomes, fixedSigners, logicCosts, traces } = result
+  const { failure, outcomes, fixedSigners, logicCosts, traces, calls } = result
   const transactions = group.map(({ signed }) => signed)
-  const fees = Fees.paid(transactions)
+  const innerFees = calls?.innerFees ?? new Map<number, bigint>()
+  const fees = [...innerFees.values()].reduce((sum, fee) => sum + fee, Fees.paid(transactions))
   return {
     'eval-overrides': overridesOf(simulation),
     'exec-trace-config': isNone(simulation.trace) ? undefined : { ...onlySet(simulation.trace) },
-    'initial-states': simulation.trace['state-change'] ? {} : undefined,
+    'initial-states': simulation.trace['state-change'] ? initialStatesValue(calls?.initialStates) : undefined,
     'last-round': ledger.last.round,
     'txn-groups': [
       {
-        'failed-at': failure && [failure.index],
+        'app-budget-added': calls?.group.budgetAdded || undefined,
+        'app-budget-consumed': calls?.group.budgetConsumed || undefined,
+        'failed-at': failure?.path,
         'failure-message': failure?.message,
         'group-fees-paid': fees || undefined,
-        'group-usage': Fees.groupUsage(transactions),
+        'group-usage': Fees.groupUsage(transactions) + (calls?.innerUsage ?? 0n),
         'txn-results': group.map(({ bytes, signed }, index) => ({
-          'exec-trace': optional(traces.get(index), traceValue),
-          'fees-paid': signed.txn.fee || undefined,
+          'app-budget-consumed': calls?.costs.get(index),
+          'exec-trace': optional(traces.get(index), nonEmptyTrace),
+          'fees-paid': (signed.txn.fee ?? 0n) + (innerFees.get(index) ?? 0n) || undefined,
           'fixed-signer': optional(fixedSigners.get(index), MapKey.address),
           'logic-sig-budget-consumed': logicCosts.get(index) || undefined,
           'txn-result': resultOf(new SignedBytes(bytes, signed), outcomes[index] ?? {}),
@@ -136,7 +145,13 @@ function responseOf(
   }
 }
 
-function optional<T>(value: T | undefined, write: (value: T) => Value): Value | undefined {
+/** A call that runs no program has no trace. */
+function nonEmptyTrace(trace: TransactionTrace): Value | undefined {
+  const { logic, approval, clearState } = trace
+  return logic === undefined && approval === undefined && clearState === undefined ? undefined : traceValue(trace)
+}
+
+function optional<T>(value: T | undefined, write: (value: T) => Value | undefined): Value | undefined {
   return value === undefined ? undefined : write(value)
 }
 
@@ -146,8 +161,8 @@ function overridesOf({ flags, extraOpcodeBudget }: SimulateRequest.SimulateReque
     'allow-unnamed-resources': flags['allow-unnamed-resources'] || undefined,
     'extra-opcode-budget': extraOpcodeBudget || undefined,
     'fix-signers': flags['fix-signers'] || undefined,
-    'max-log-calls': flags['allow-more-logging'] ? 2048 : undefined,
-    'max-log-size': flags['allow-more-logging'] ? 65_536 : undefined,
+    'max-log-calls': flags['allow-more-logging'] ? moreLogging.maxLogCalls : undefined,
+    'max-log-size': flags['allow-more-logging'] ? moreLogging.maxLogBytes : undefined,
   }
   return isNone(overrides) ? undefined : overrides
 }

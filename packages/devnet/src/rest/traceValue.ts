@@ -1,6 +1,7 @@
 /** Traces of programs in the form of the simulation's response. */
 import type { Value as ProgramValue } from '@latchkey/avm'
 import * as MapKey from '../ledger/MapKey.js'
+import type { InitialState } from '../ledger/programs/CallRecorder.js'
 import type { ProgramTrace, StateChange, TransactionTrace, Unit } from '../ledger/programs/Trace.js'
 import type { Value } from './ResponseValue.js'
 
@@ -28,7 +29,7 @@ function unitValue({ pc, pops, additions, scratch, state, inners }: Unit): Value
     pc: pc || undefined,
     'scratch-changes': listed(scratch, ({ slot, value }) => ({
       'new-value': avmValue(value),
-      slot: slot || undefined,
+      slot,
     })),
     'spawned-inners': listed(inners, (index) => index),
     'stack-additions': listed(additions, avmValue),
@@ -43,13 +44,13 @@ function listed<T>(items: readonly T[], write: (item: T) => Value): Value | unde
 
 const stateTypes = { global: 'g', local: 'l', box: 'b' } as const
 
-function changeValue({ kind, key, account, value }: StateChange): Value {
+function changeValue({ kind, key, account, value, isDeletion }: StateChange): Value {
   return {
     account: account && MapKey.address(account),
     'app-state-type': stateTypes[kind],
     key: MapKey.bytes(key),
     'new-value': value === undefined ? undefined : avmValue(value),
-    operation: value === undefined ? 'd' : 'w',
+    operation: isDeletion ? 'd' : 'w',
   }
 }
 
@@ -57,4 +58,30 @@ function changeValue({ kind, key, account, value }: StateChange): Value {
 export function avmValue(value: ProgramValue): Value {
   if (typeof value === 'bigint') return { type: 2, uint: value || undefined }
   return { bytes: value.length === 0 ? undefined : value, type: 1 }
+}
+
+/** The values of applications before the simulation. */
+export function initialStatesValue(states: ReadonlyMap<bigint, InitialState> | undefined): Value {
+  if (states === undefined || states.size === 0) return {}
+  const sorted = [...states].sort(([a], [b]) => (a < b ? -1 : 1))
+  return {
+    'app-initial-states': sorted.map(([id, { globals, locals, boxes }]) => ({
+      'app-boxes': boxes.size === 0 ? undefined : { kvs: pairs(boxes) },
+      'app-globals': globals.size === 0 ? undefined : { kvs: pairs(globals) },
+      'app-locals':
+        locals.size === 0
+          ? undefined
+          : [...locals].map(([account, values]) => ({
+              account: account === '' ? undefined : MapKey.address(account),
+              kvs: pairs(values),
+            })),
+      id,
+    })),
+  }
+}
+
+function pairs(values: ReadonlyMap<MapKey.MapKey, ProgramValue | undefined>): Value {
+  return [...values]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => ({ key: MapKey.bytes(key), value: value === undefined ? { type: 0 } : avmValue(value) }))
 }

@@ -2,7 +2,6 @@
 import { BoundedMap, Submission, type Transaction } from '@latchkey/algorand'
 import { dropConnection, type RawAnswer } from '@latchkey/http'
 import type { DevnetNode } from '../DevnetNode.js'
-import type { Outcome } from '../ledger/apply/index.js'
 import type { BlockTransaction } from '../ledger/Block.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { TransactionStatus } from '../ledger/Ledger.js'
@@ -10,6 +9,8 @@ import { LedgerError, submitText } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as avm from '../ledger/programs/avm.js'
 import { ApiError } from './ApiError.js'
+import { resultOf } from './effectsValue.js'
+import { failureData } from './failureData.js'
 import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, transactionId } from './Parameters.js'
 import { SignedBytes, toIndentedJson, type Value } from './ResponseValue.js'
@@ -61,7 +62,7 @@ function accept(node: DevnetNode, body: Buffer): RawAnswer | Promise<RawAnswer> 
   const failure = node.faults.take('fail')
   if (failure !== undefined) throw new ApiError(failure.status, failure.message)
   const group = decodeGroup(body)
-  return avm.isNeeded(group) ? avm.load().then(() => submitted(node, group)) : submitted(node, group)
+  return avm.withPrograms(() => submitted(node, group))
 }
 
 function submitted(node: DevnetNode, group: readonly Submission.Decoded[]): RawAnswer | Promise<RawAnswer> {
@@ -95,7 +96,7 @@ function submitGroup(node: DevnetNode, group: readonly Submission.Decoded[]): st
   try {
     return node.submit(group)
   } catch (error) {
-    if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint)
+    if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint, [], failureData(error))
     throw error
   }
 }
@@ -139,18 +140,6 @@ function confirmedValue({ signed, outcome }: BlockTransaction, round: bigint): V
   // Such a transaction creates an asset and has no other outcome.
   const isBare = outcome.createdAssetId !== undefined && Submission.decodeFirst(signed).signed.txn.apar === undefined
   return resultOf(new SignedBytes(signed), isBare ? {} : outcome, round)
-}
-
-/** Zero values are absent, except for the empty `pool-error`. */
-export function resultOf(txn: SignedBytes, outcome: Outcome, confirmedRound?: bigint): Value {
-  return {
-    'asset-closing-amount': outcome.assetClosingAmount || undefined,
-    'asset-index': outcome.createdAssetId,
-    'closing-amount': outcome.closingAmount || undefined,
-    'confirmed-round': confirmedRound,
-    'pool-error': '',
-    txn,
-  }
 }
 
 /** The list may be limited to an account; the total is always that of all accounts. */

@@ -12,11 +12,19 @@ export function outcomeOf({ delta, ...effects }: Effects): Outcome {
 
 /** The number of inner transactions in an encoded delta, those of nested calls included. */
 export function countInner(delta: Uint8Array | undefined): number {
-  return delta === undefined ? 0 : countOf(decode(delta))
+  return innersOf(delta).length
 }
 
-function countOf({ inners }: EvalDelta): number {
-  return inners.reduce((sum, { effects }) => sum + 1 + (effects.delta === undefined ? 0 : countOf(effects.delta)), 0)
+/** All inner transactions in an encoded delta, each before those that it made. */
+export function innersOf(delta: Uint8Array | undefined): InnerTransaction[] {
+  return delta === undefined ? [] : flattened(decode(delta))
+}
+
+function flattened({ inners }: EvalDelta): InnerTransaction[] {
+  return inners.flatMap((inner) => [
+    inner,
+    ...(inner.effects.delta === undefined ? [] : flattened(inner.effects.delta)),
+  ])
 }
 
 /** Calls of applications are at most eight deep, below the top. */

@@ -36,7 +36,9 @@ test('a program that rejects, fails or is invalid refuses the transaction', asyn
     const { program } = assemble(source)
     const txn = node.txn('pay', contract(node, program), { rcv: node.funded(0).publicKey, amt })
     const signed = withLogic(txn, args === undefined ? { l: program } : { l: program, arg: args })
-    await expectRejection(node, [signed], { kind: 'unsigned', reason: reason(Submission.decodeFirst(signed).id) })
+    const { id } = Submission.decodeFirst(signed)
+    const message = errorMessageOf(await node.submit(signed))
+    assert.equal(message, `transaction {${id}} invalid : ${reason(id)}`)
   }
   const failing = (text: string) => (id: string) => `transaction ${id}: rejected by logic err=${text}`
   await rejected('#pragma version 6\ntxn Amount\nint 1000\n<=', 1001n, (id) => `transaction ${id}: rejected by logic`)

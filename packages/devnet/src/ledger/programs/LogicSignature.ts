@@ -1,11 +1,13 @@
 /** Logic signatures: their form, the signature that delegates an account to them, and the verdict of the program. */
 
-import { Ed25519, Multisig, Program, type Submission } from '@latchkey/algorand'
+import { Program, type Submission } from '@latchkey/algorand'
 import type { Budget, Ledger as Chain, Evaluation, Tracer } from '@latchkey/avm'
 import type { IncomingTransaction } from '../IncomingTransaction.js'
 import * as MapKey from '../MapKey.js'
 import { multisigReason } from '../multisigReason.js'
+import { verify, verifyMultisig } from '../nodeSignature.js'
 import * as avm from './avm.js'
+import { versionOf } from './programVersion.js'
 
 type Signature = NonNullable<Submission.Submitted['lsig']>
 
@@ -14,6 +16,8 @@ export type LogicContext = {
   readonly chain: Chain
   /** Called for each program that runs. */
   readonly tracer?: ((index: number, program: Uint8Array) => Tracer | undefined) | undefined
+  /** Whether rejections show the instructions before the failure, as in simulations. */
+  readonly showsOpcodes?: boolean | undefined
   /** Called with the result of each program that ran. */
   readonly onEvaluated?: ((index: number, evaluation: Evaluation) => void) | undefined
 }
@@ -44,19 +48,9 @@ function problemOfForm({ l: program }: Signature, group: readonly IncomingTransa
   if (program === undefined || program.length === 0) return 'LogicSig.Logic empty'
   const { checkProgram, defaultParameters } = avm.get()
   const version = versionOf(program)
-  if (version === undefined) return 'LogicSig.Logic bad version'
+  if (typeof version === 'string') return 'LogicSig.Logic bad version'
   if (version > BigInt(defaultParameters.maxVersion)) return 'LogicSig.Logic version too new'
   return checkProgram(program, { mode: 'signature', group: group.map(({ txn }) => txn) })
-}
-
-/** The version is a varuint at the start. Undefined if it is incomplete or exceeds 64 bits. */
-function versionOf(program: Uint8Array): bigint | undefined {
-  let version = 0n
-  for (let index = 0; index < Math.min(program.length, 10); index++) {
-    version |= BigInt(program[index]! & 0x7f) << BigInt(7 * index)
-    if (program[index]! < 0x80) return version < 2n ** 64n ? version : undefined
-  }
-  return undefined
 }
 
 const maxArguments = 255
@@ -70,7 +64,7 @@ function problemOfDelegation(
   const kinds = [sig, msig, lmsig, pqsig].filter((kind) => kind !== undefined).length
   if (kinds > 1) return 'LogicSig should have at most one type of signature'
   if (sig !== undefined) {
-    const isValid = Ed25519.verify(sig, Program.bytesToSign(program!), MapKey.bytes(authorizer))
+    const isValid = verify(sig, Program.bytesToSign(program!), MapKey.bytes(authorizer))
     return isValid ? undefined : unverified
   }
   if (msig !== undefined) return 'LogicSig Msig field not supported in this consensus version'
@@ -78,7 +72,7 @@ function problemOfDelegation(
   if (lmsig !== undefined) {
     const reason = multisigReason(lmsig, authorizer)
     if (reason !== undefined) return `logic multisig validation failed: ${reason}`
-    const isValid = Multisig.verify(lmsig, Program.multisigBytesToSign(MapKey.bytes(authorizer), program!))
+    const isValid = verifyMultisig(lmsig, Program.multisigBytesToSign(MapKey.bytes(authorizer), program!))
     return isValid ? undefined : 'logic multisig validation failed'
   }
   const isOwn = MapKey.of(Program.address(program!)) === authorizer
@@ -89,9 +83,9 @@ function rejection(
   group: readonly IncomingTransaction[],
   index: number,
   budget: Budget,
-  { chain, tracer, onEvaluated }: LogicContext,
+  { chain, tracer, onEvaluated, showsOpcodes }: LogicContext,
 ): string | undefined {
-  const { evaluateSignature, rejectionOf } = avm.get()
+  const { evaluateSignature, instructionsBefore, rejectionOf } = avm.get()
   const { signed, decoded } = group[index]!
   const program = signed.lsig!.l!
   const args = signed.lsig!.arg ?? []
@@ -111,5 +105,8 @@ function rejection(
   })
   onEvaluated?.(index, evaluation)
   const reason = rejectionOf(evaluation)
-  return reason === undefined ? undefined : `transaction ${decoded.id}: ${reason}`
+  if (reason === undefined) return undefined
+  const opcodes =
+    showsOpcodes && evaluation.error !== undefined ? `, opcodes=${instructionsBefore(program, evaluation.pc)}` : ''
+  return `transaction ${decoded.id}: ${reason}${opcodes}`
 }

@@ -3,8 +3,9 @@ import { Hash } from '@latchkey/algorand'
 import type { Machine, Tracer, Value } from '@latchkey/avm'
 import type { MapKey } from '../MapKey.js'
 import * as avm from './avm.js'
+import { type StateKind, type StateUse, stateUse } from './stateUse.js'
 
-type AvmPackage = ReturnType<typeof avm.get>
+type Instruction = ReturnType<ReturnType<typeof avm.get>['instructionAt']>
 
 /** What to record in addition to the program counters. */
 export type TraceOptions = { readonly stack: boolean; readonly scratch: boolean; readonly state: boolean }
@@ -21,11 +22,12 @@ export type Unit = {
 }
 
 export type StateChange = {
-  readonly kind: 'global' | 'local' | 'box'
+  readonly kind: StateKind
   readonly key: MapKey
-  readonly account: MapKey | undefined
-  /** Undefined if the key was deleted. */
-  readonly value: Value | undefined
+  account: MapKey | undefined
+  readonly isDeletion: boolean
+  /** Undefined if the key was deleted, or if the instruction failed. */
+  value: Value | undefined
 }
 
 export type ProgramTrace = { readonly hash: Uint8Array; readonly units: Unit[] }
@@ -46,6 +48,7 @@ export class ProgramRecorder {
   readonly #options: TraceOptions
   #heightBefore = 0
   #slot: number | undefined
+  #write: StateChange | undefined
 
   constructor(program: Uint8Array, options: TraceOptions) {
     this.trace = { hash: Hash.sha512_256(program), units: [] }
@@ -57,29 +60,62 @@ export class ProgramRecorder {
     return this.trace.units.at(-1)!
   }
 
+  /** The application state that the instruction uses. */
+  use: StateUse | undefined
+
   before(machine: Machine): void {
     const unit: Unit = { pc: machine.pc, pops: 0, additions: [], scratch: [], state: [], inners: [] }
     this.trace.units.push(unit)
+    const instruction = instructionOf(machine)
+    this.use = this.#options.state && instruction ? stateUse(instruction.name, machine) : undefined
+    this.#write = undefined
+    if (this.use !== undefined && this.use.use !== 'read') {
+      const { kind, key, account, use } = this.use
+      this.#write = { kind, key, account, isDeletion: use === 'delete', value: undefined }
+      unit.state.push(this.#write)
+    }
     if (this.#options.stack) {
-      unit.pops = popsOf(machine)
+      unit.pops = instruction === undefined ? 0 : popsOf(instruction, machine)
       this.#heightBefore = machine.stack.length
     }
     if (this.#options.scratch) this.#slot = slotOf(machine)
   }
 
-  after(machine: Machine, isFailed: boolean): void {
-    if (isFailed) return
+  after(machine: Machine, error: Error | undefined): void {
+    if (error !== undefined) {
+      this.#forgetUnavailable(error.message)
+      return
+    }
     const { unit } = this
+    if (this.#write !== undefined) this.#write.value = valueAfter(this.use!, machine)
     if (this.#options.stack) unit.additions = machine.stack.slice(Math.max(0, this.#heightBefore - unit.pops))
     if (this.#slot !== undefined) unit.scratch = [{ slot: this.#slot, value: machine.scratch[this.#slot]! }]
   }
+
+  /** An account that is not available is not reported. */
+  #forgetUnavailable(message: string): void {
+    if (this.#write !== undefined && isUnavailable(message)) this.#write.account = undefined
+  }
+}
+
+/** Whether an instruction failed because it cannot use the account. */
+export function isUnavailable(message: string): boolean {
+  return /^(unavailable|invalid Account reference)/.test(message)
+}
+
+function valueAfter({ kind, use, appId, key, account }: StateUse, { call }: Machine): Value | undefined {
+  if (use === 'delete' || call === undefined) return undefined
+  const { ledger } = call.group
+  if (kind === 'global') return ledger.globalValue(appId, key)
+  if (kind === 'box') return ledger.box(appId, key)
+  return account === undefined ? undefined : ledger.localValue(account, appId, key)
 }
 
 /** A tracer for the program of a logic signature. */
 export function logicTracer(recorder: ProgramRecorder): Tracer {
   return {
     beforeInstruction: (machine) => recorder.before(machine),
-    afterInstruction: (machine, error) => recorder.after(machine, error !== undefined),
+    afterInstruction: (machine, error) => recorder.after(machine, error),
   }
 }
 
@@ -94,10 +130,8 @@ function slotOf({ program, pc, stack }: Machine): number | undefined {
 }
 
 /** The number of values that the instruction takes from the stack, as nodes count them. */
-function popsOf(machine: Machine): number {
+function popsOf(instruction: Instruction, machine: Machine): number {
   const { program, pc, stack } = machine
-  const instruction = instructionOf(machine)
-  if (instruction === undefined) return 0
   const immediate = program[pc + 1] ?? 0
   switch (instruction.name) {
     case 'dig':
@@ -124,7 +158,7 @@ function popsOf(machine: Machine): number {
   }
 }
 
-function instructionOf({ program, pc, version }: Machine): ReturnType<AvmPackage['instructionAt']> | undefined {
+function instructionOf({ program, pc, version }: Machine): Instruction | undefined {
   const { EvaluationError, instructionAt } = avm.get()
   try {
     return instructionAt(program, pc, version)

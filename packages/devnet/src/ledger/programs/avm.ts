@@ -3,17 +3,11 @@
  * payments do not need it.
  */
 import { DevnetError } from '../../DevnetError.js'
-import type { Submitted } from '../IncomingTransaction.js'
 
 /** The package `@latchkey/avm`. */
 type Avm = typeof import('@latchkey/avm')
 
 let loaded: Avm | undefined
-
-/** Whether a group needs the package, before it is checked in any way. */
-export function isNeeded(group: readonly { readonly signed: Submitted }[]): boolean {
-  return loaded === undefined && group.some(({ signed }) => signed.lsig !== undefined || signed.txn.type === 'appl')
-}
 
 /** Loads the package, once. */
 export async function load(): Promise<Avm> {
@@ -25,4 +19,19 @@ export async function load(): Promise<Avm> {
 export function get(): Avm {
   if (loaded === undefined) throw new DevnetError('programs_not_loaded', 'the evaluator of programs is not loaded')
   return loaded
+}
+
+/** Whether an action failed because the package has not been loaded. */
+export function isNotLoaded(error: unknown): boolean {
+  return error instanceof DevnetError && error.code === 'programs_not_loaded'
+}
+
+/** Performs an action. If it needs the package, loads the package and performs the action again. */
+export function withPrograms<T>(action: () => T | Promise<T>): T | Promise<T> {
+  try {
+    return action()
+  } catch (error) {
+    if (!isNotLoaded(error)) throw error
+    return load().then(action)
+  }
 }

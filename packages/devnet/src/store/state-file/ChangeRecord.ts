@@ -16,6 +16,9 @@ import { JsonCursor } from '../dump/JsonCursor.js'
 export const headerBytes = 12
 
 const typeBytes = { group: 1, block: 2, clock: 3, fund: 4, restore: 5, reset: 6 } as const
+/** A group with application calls: the digest of its outcome, then its transactions. Since version 2 of the file. */
+const callsByte = 7
+const digestBytes = 32
 const types = new Map(Object.entries(typeBytes).map(([type, byte]) => [byte as number, type as LedgerChange['type']]))
 
 /** A header and its payload. */
@@ -23,7 +26,7 @@ export function encode(change: LedgerChange, genesisHash: MapKey.MapKey): Buffer
   const body = bodyOf(change, genesisHash)
   const length = 1 + body.length
   const record = Buffer.allocUnsafe(headerBytes + length)
-  record[headerBytes] = typeBytes[change.type]
+  record[headerBytes] = change.type === 'group' && change.digest !== undefined ? callsByte : typeBytes[change.type]
   record.set(body, headerBytes + 1)
   record.writeUInt32BE(length, 0)
   record.writeUInt32BE(crc32(record.subarray(headerBytes)), 4)
@@ -34,7 +37,7 @@ export function encode(change: LedgerChange, genesisHash: MapKey.MapKey): Buffer
 function bodyOf(change: LedgerChange, genesisHash: MapKey.MapKey): Uint8Array {
   switch (change.type) {
     case 'group':
-      return change.bytes
+      return change.digest === undefined ? change.bytes : Buffer.concat([change.digest, change.bytes])
     case 'block': {
       const body = Buffer.allocUnsafe(8)
       body.writeBigUInt64BE(change.timestamp)
@@ -68,6 +71,11 @@ export function isIntact(payload: Buffer, { payloadCrc }: RecordHeader): boolean
 export function decode(payload: Buffer, genesis: Genesis): LedgerChange {
   const type = types.get(payload[0]!)
   const body = payload.subarray(1)
+  if (payload[0] === callsByte) {
+    if (body.length <= digestBytes) throw new RangeError('a group must have transactions')
+    const digest = new Uint8Array(body.subarray(0, digestBytes))
+    return { type: 'group', bytes: new Uint8Array(body.subarray(digestBytes)), digest }
+  }
   switch (type) {
     case 'group':
       return { type, bytes: new Uint8Array(body) }

@@ -8,7 +8,9 @@ import * as MapKey from '../../ledger/MapKey.js'
 import { StateFileError } from '../StateFileError.js'
 
 const magic = Buffer.from('LKDEVLOG')
-const version = 1
+/** Version 2 has groups with the digest of their outcome. Version 1 is still read. */
+const version = 2
+const firstVersion = 1
 const hashAt = magic.length + 4
 const crcAt = hashAt + 32
 
@@ -30,8 +32,8 @@ export function check(bytes: Buffer, fingerprint: MapKey.MapKey, path: string): 
     throw new StateFileError('state_file_unrecognized', `${path} is not the state file of a devnet`)
   }
   const itsVersion = bytes.readUInt32BE(magic.length)
-  if (itsVersion !== version) {
-    const message = `${path} has version ${itsVersion}; this program reads version ${version} only`
+  if (itsVersion < firstVersion || itsVersion > version) {
+    const message = `${path} has version ${itsVersion}; this program reads versions ${firstVersion} to ${version}`
     throw new StateFileError('state_file_version', message)
   }
   if (crc32(bytes.subarray(0, crcAt)) !== bytes.readUInt32BE(crcAt)) {

@@ -2,6 +2,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Genesis } from '../../ledger/Genesis.js'
 import type { LedgerChange } from '../../ledger/LedgerChange.js'
+import * as avm from '../../ledger/programs/avm.js'
 import { StateFileError } from '../StateFileError.js'
 import * as ChangeRecord from './ChangeRecord.js'
 import * as FileHeader from './FileHeader.js'
@@ -28,7 +29,8 @@ export async function scan({ handle, path, genesis, replay }: ScanOptions): Prom
     const header = await headerAt(window, offset)
     const payload = header && (await payloadAt(window, offset, header))
     if (header === undefined || payload === undefined) break
-    const type = replayRecord(payload, { path, offset, genesis, replay })
+    const options = { path, offset, genesis, replay }
+    const type = await avm.withPrograms(() => replayRecord(payload, options))
     const end = offset + ChangeRecord.headerBytes + header.payloadBytes
     if (offset === FileHeader.length && type === 'restore') compactedEnd = end
     offset = end
@@ -64,6 +66,7 @@ function replayRecord(payload: Buffer, { path, offset, genesis, replay }: Replay
     replay(change)
     return change.type
   } catch (error) {
+    if (avm.isNotLoaded(error)) throw error
     const why = error instanceof Error ? error.message : String(error)
     const message = `${path}: the change at byte ${offset} cannot be replayed: ${why}`
     const hint = 'the file is unchanged; use the version that wrote it, or start with another path'

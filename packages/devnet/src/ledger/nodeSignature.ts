@@ -1,0 +1,18 @@
+/**
+ * Signatures by the rule of nodes. They multiply the equation by the cofactor, so they accept some signatures of keys
+ * with a component of small order that libsodium refuses. Everything that libsodium accepts is valid for nodes too, and
+ * it is much faster, so the other check is made only for what libsodium refuses.
+ */
+import { Ed25519, Multisig } from '@latchkey/algorand'
+import * as avm from './programs/avm.js'
+
+export function verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean {
+  return Ed25519.verify(signature, message, publicKey) || avm.get().verifyEd25519(message, signature, publicKey)
+}
+
+/** Whether all signatures of a multisig signature are valid, of which there are enough. */
+export function verifyMultisig(multisig: Multisig.Signature, message: Uint8Array): boolean {
+  if (Multisig.verify(multisig, message)) return true
+  const signed = multisig.subsig.filter(({ s }) => s !== undefined)
+  return signed.length >= multisig.thr && signed.every(({ pk, s }) => verify(s!, message, pk))
+}
