@@ -11,7 +11,7 @@ const foreign =
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
-  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
+  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats|background|vanishing-files)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-(approvals|safety)|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
 
 /** Quick page tests, one file per page. `npm test` also runs them if a browser is installed. */
 const pages = /browser\/(console-searches|paywall-passes|sales)\./

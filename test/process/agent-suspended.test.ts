@@ -7,7 +7,7 @@ import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
-import { latchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { type Kmd, start, temporaryDirectory, until } from './commands.test.helper.js'
 
 const database = 'latchkey_state.db'
@@ -61,7 +61,7 @@ test('agents are suspended after a restore, and sign again once the owner has co
   const { kmd, agent, dataDir } = await rolledBack(t)
   const passwords = temporaryDirectory(t)
   for (const name of [password, 'wrong']) writeFileSync(join(passwords, name), name, { mode: 0o600 })
-  const run = (...args: string[]): Promise<Outcome> => latchkey([...args, '-d', dataDir])
+  const run = (...args: string[]): Promise<Outcome> => hostedLatchkey([...args, '-d', dataDir])
 
   const refused = await sign(kmd, agent, 900_000n)
   assert.deepEqual([refused.status, refused.json.message], [403, suspended])

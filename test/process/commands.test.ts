@@ -5,25 +5,14 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, latchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
-type Outcome = { code: number | null; stdout: string; stderr: string }
-
 const home = temporaryDirectory(suiteScope())
 
-function run(args: readonly string[], environment: { [name: string]: string } = {}): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home, ...environment }
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [latchkeyCommand, ...args],
-      { env, timeout: 60_000 },
-      (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
-    )
-    child.stdin?.end()
-  })
-}
+const run = (args: readonly string[], env: { [name: string]: string } = {}): Promise<Outcome> =>
+  hostedLatchkey(args, { home, env })
 
 /** Returns the names of the commands in the help. */
 async function listed(): Promise<string[]> {
@@ -211,7 +200,7 @@ suite('latchkey doctor', () => {
 
   test('finds no fault in a running stack', async () => {
     const inside = [process.execPath, latchkeyCommand, 'doctor', '--json']
-    const { code, stdout } = await run(['dev', '--any-port', '--', ...inside])
+    const { code, stdout } = await latchkey(['dev', '--any-port', '--', ...inside], { home })
     assert.equal(code, 0, stdout)
     const { findings } = JSON.parse(stdout) as { findings: Finding[] }
     assert.match(find(findings, /the daemon .* is running/).text, /2 wallets/)

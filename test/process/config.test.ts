@@ -1,21 +1,11 @@
 /** Tests `latchkey config show`, and how `latchkey doctor` reports misspelt settings. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { dataDirectory } from './commands.test.helper.js'
 
-type Outcome = { code: number | null; stdout: string; stderr: string }
-
-function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'], HOME: '/nonexistent', ...environment }
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [latchkeyCommand, ...args], { env }, (_, stdout, stderr) =>
-      resolve({ code: child.exitCode, stdout, stderr }),
-    )
-  })
-}
+const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> => hostedLatchkey(args, { env })
 
 const settings = {
   Session_Lifetime_Secs: 5,

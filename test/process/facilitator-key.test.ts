@@ -1,6 +1,6 @@
 /** Tests `latchkey facilitator` with a key that cannot sign: it does not start, and it reports a key that it loses. */
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -9,11 +9,10 @@ import { before, suite, test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
 import * as algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { atEnd, type Kmd, start, suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Supported = { kinds: { extra: { feePayer: string } }[]; signers: object }
-type Outcome = { code: number | null; stdout: string; stderr: string }
-
 suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
   const scope = suiteScope()
   const directory = temporaryDirectory(scope)
@@ -48,12 +47,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
 
   /** Runs the command until it exits, which it never does with a usable key. */
   function run(args: string[], env: { [name: string]: string } = {}): Promise<Outcome> {
-    return new Promise((resolve) => {
-      const given = { env: { ...environment(), ...env }, timeout: 60_000 }
-      const child = execFile(process.execPath, [...options(), ...args], given, (_, stdout, stderr) =>
-        resolve({ code: child.exitCode, stdout, stderr }),
-      )
-    })
+    return hostedLatchkey([...options().slice(1), ...args], { env: { ...environment(), ...env } })
   }
 
   async function refused(args: string[], code: number, text: RegExp, env: { [name: string]: string } = {}) {

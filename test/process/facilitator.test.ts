@@ -1,6 +1,6 @@
 /** Tests the command `latchkey facilitator`: its output, its options and its exit codes. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,19 +8,13 @@ import { suite, type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Environment = { [name: string]: string }
-type Outcome = { code: number | null; stdout: string; stderr: string }
 
-function run(args: string[], environment: Environment = {}): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...environment }
-  return new Promise((resolve) => {
-    const options = { env, timeout: 60_000 }
-    const child = execFile(process.execPath, [latchkeyCommand, 'facilitator', ...args], options, (_, stdout, stderr) =>
-      resolve({ code: child.exitCode, stdout, stderr }),
-    )
-  })
+function run(args: string[], env: Environment = {}): Promise<Outcome> {
+  return hostedLatchkey(['facilitator', ...args], { env })
 }
 
 async function startDevnet(t: TestContext): Promise<Devnet> {

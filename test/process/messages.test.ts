@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { startDevnet } from '../support/devnet.test.helper.js'
-import { latchkey } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey } from '../support/latchkey.test.helper.js'
 import { atEnd, temporaryDirectory } from './commands.test.helper.js'
 
 const secretKey = 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA=='
@@ -34,12 +34,12 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
         ['pay', 'http://127.0.0.1:9/', ...chain],
         ['facilitator', '--port', '0', '--store', store, ...chain],
       ]) {
-        const { code, stderr } = await latchkey(args, { env })
+        const { code, stderr } = await hostedLatchkey(args, { env })
         assert.equal(code, 3, stderr)
         assert.match(stderr, /RED/)
         assert.match(stderr, /^[^\p{C}\u2028\u2029]+\n$/u)
       }
-      const doctor = await latchkey(['doctor', '-d', join(temporaryDirectory(t), 'none'), ...chain], { env })
+      const doctor = await hostedLatchkey(['doctor', '-d', join(temporaryDirectory(t), 'none'), ...chain], { env })
       assert.match(doctor.stdout, /RED/)
       assert.doesNotMatch(doctor.stdout.replaceAll('\n', ''), /[\p{C}\u2028\u2029]/u)
       assert.doesNotMatch(doctor.stdout, /^latchkey pay:/m)
@@ -79,7 +79,7 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
       [['wallet', 'list', '-d', none], {}, 5, `no key daemon is running in ${none}; start one with latchkey kmd`],
     ]
     for (const [args, environment, expected, message] of cases) {
-      const { code, stderr } = await latchkey(args, { env: { HOME: home, ...environment } })
+      const { code, stderr } = await hostedLatchkey(args, { env: { HOME: home, ...environment } })
       const name = args[0] === 'wallet' ? 'wallet list' : args[0]
       assert.deepEqual([code, stderr], [expected, `latchkey ${name}: ${message}\n`])
     }

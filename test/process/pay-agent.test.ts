@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { latchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey, latchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { type Json, suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Facts = { devnet: { url: string }; kmd: { dataDir: string; url: string }; seller: { url: string } }
@@ -35,7 +35,7 @@ suite('latchkey pay with the token of an agent', { timeout: 600_000 }, () => {
 
   const chain = (): string[] => ['--network', 'local', '--node', facts.devnet.url, '--dollar', '31566704']
   const owner = (...args: string[]): Promise<Outcome> =>
-    latchkey(args, { dataDir: facts.kmd.dataDir, home: directory, env: { KMD_PASSWORD_FILE: '/dev/null' } })
+    hostedLatchkey(args, { dataDir: facts.kmd.dataDir, home: directory, env: { KMD_PASSWORD_FILE: '/dev/null' } })
 
   let payments = 0
   /** Makes a distinct request with its own log, so none repeats an earlier one. */

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
-import { latchkey } from '../support/latchkey.test.helper.js'
+import { hostedLatchkey } from '../support/latchkey.test.helper.js'
 import { temporaryDirectory, until } from './commands.test.helper.js'
 
 const timeout = 120_000
@@ -32,7 +32,7 @@ async function open(t: TestContext, respond: (response: ServerResponse) => void)
     directory,
     env: { PATH: process.env['PATH'], HOME: directory, ...env },
     command: ['pay', url, ...network],
-    run: (...args: string[]) => latchkey(['pay', url, ...network, ...args], { home: directory, env }),
+    run: (...args: string[]) => hostedLatchkey(['pay', url, ...network, ...args], { home: directory, env }),
   }
 }
 

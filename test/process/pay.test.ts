@@ -1,6 +1,6 @@
 /** Tests the command `latchkey pay`: the price, the confirmation, the payment and the output. */
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
-type Outcome = { code: number | null; stdout: string; stderr: string }
 type Facts = {
   devnet: { url: string; accounts: { address: string; mnemonic: string }[] }
   kmd: { dataDir: string }
@@ -51,18 +51,8 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
   ]
   const words = (index = 2): { [name: string]: string } => ({ AVM_MNEMONIC: facts.devnet.accounts[index]!.mnemonic })
 
-  function run(args: string[], environment: { [name: string]: string }): Promise<Outcome> {
-    const env = { PATH: process.env['PATH'] ?? '', HOME: directory, ...environment }
-    return new Promise((resolve) => {
-      const child = execFile(
-        process.execPath,
-        [latchkeyCommand, 'pay', ...args],
-        { env, timeout: 60_000 },
-        (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
-      )
-      child.stdin?.end()
-    })
-  }
+  const run = (args: string[], env: { [name: string]: string }): Promise<Outcome> =>
+    hostedLatchkey(['pay', ...args], { home: directory, env })
 
   test('shows the price, pays, and prints only the body on stdout', async () => {
     const { code, stdout, stderr } = await run([facts.seller.url, '--yes', ...options()], words())

@@ -1,13 +1,12 @@
 /** Tests `latchkey sales`: the revenue of a shop, from its file, while it runs. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import type { Sale } from '@latchkey/x402/server'
 import { openSales, SqliteClaims } from '@latchkey/x402/sqlite'
-import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, type Outcome } from '../support/latchkey.test.helper.js'
 import { temporaryDirectory } from './commands.test.helper.js'
 
 const payer = 'RKEOHXLUBHYZL7KS3MWTZOS5OLFGOCN7DWKBEG7TOSEADNAPN5OOTUNSLE'
@@ -28,15 +27,7 @@ function sale(letter: string, change: Partial<Sale> = {}): Sale {
   }
 }
 
-type Outcome = { code: number | null; stdout: string; stderr: string }
-
-function run(args: readonly string[]): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [latchkeyCommand, ...args], { timeout: 60_000 }, (_, stdout, stderr) =>
-      resolve({ code: child.exitCode, stdout, stderr }),
-    )
-  })
-}
+const run = (args: readonly string[]): Promise<Outcome> => hostedLatchkey(args)
 
 test('shows revenue by route and the latest payments, as text, JSON and CSV', async (t) => {
   const file = join(temporaryDirectory(t), 'claims.db')

@@ -12,6 +12,8 @@ import { DaemonApp } from './DaemonApp.js'
 
 async function open(t: TestContext): Promise<{ app: DaemonApp; token: string; dataDir: string }> {
   const dataDir = temporaryDirectory(t)
+  const quick = { drivers: { sqlite: { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2 } } } }
+  writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(quick))
   const app = await DaemonApp.open({ dataDir, wire: 'reference' })
   t.after(() => app.close())
   return { app, token: readFileSync(app.tokenFile, 'utf8'), dataDir }
