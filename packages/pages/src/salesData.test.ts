@@ -12,7 +12,6 @@ test('counts settled payments by rounds until their confirmation, and ignores un
     { firstValid: 100, round: 99 },
   ]
   assert.deepEqual(latencies(settled), [
-    { rounds: 0, count: 0 },
     { rounds: 1, count: 1 },
     { rounds: 2, count: 0 },
     { rounds: 3, count: 2 },
