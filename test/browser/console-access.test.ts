@@ -324,6 +324,7 @@ test('every view is readable in light and dark, wide and narrow', async (t) => {
   await openView(page, 'Settings')
   await page.getByText('Genesis hash').waitFor()
   await checkView('health')
+  await page.getByRole('button', { name: 'Menu' }).click()
   await page.getByRole('button', { name: 'End session' }).click()
   await page.getByRole('heading', { name: 'You ended the session' }).waitFor()
   await checkView('ended')

@@ -145,7 +145,7 @@ test('the owner sees requests live and approves, denies or lets them expire, and
   const refused = agent.sign(second, { approvalWaitMs: 120_000 })
   refused.catch(() => {})
   await page.getByText(`Pays 0.6 ALGO to ${to}.`).waitFor()
-  await page.locator('button[aria-disabled="false"]', { hasText: 'Deny' }).waitFor()
+  await page.locator('button[aria-disabled="false"]', { hasText: /^Deny the/ }).waitFor()
   await approveButton(page).focus()
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
@@ -155,11 +155,12 @@ test('the owner sees requests live and approves, denies or lets them expire, and
 
   // Another request expires before a decision, and a request that is decided elsewhere disappears from the page.
   const short = await pay(environment, { from: address, to, microAlgos: 700_000, rounds: 2 })
-  await assert.rejects(agent.sign(short), hasCode('agent_approval_required'))
+  // For another purpose than the denied one, for which the agent may not ask again.
+  await assert.rejects(agent.sign(short, { url: `${claimedUrl}2` }), hasCode('agent_approval_required'))
   await page.getByText(`Pays 0.7 ALGO to ${to}.`).waitFor()
   const other = await pay(environment, { from: address, to, microAlgos: 800_000 })
   let otherId = ''
-  await assert.rejects(agent.sign(other), (error) => {
+  await assert.rejects(agent.sign(other, { url: `${claimedUrl}3` }), (error) => {
     otherId = error instanceof KmdClientError ? (error.approvalId ?? '') : ''
     return hasCode('agent_approval_required')(error)
   })

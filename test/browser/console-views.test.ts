@@ -8,7 +8,16 @@ import { type AgentClient, Kmd } from '@latchkey/kmd-client'
 import algosdk from 'algosdk'
 import { axeIssues } from './axe.test.helper.js'
 import { type Page, takeScreenshot } from './chromium.test.helper.js'
-import { call, type Environment, layoutIssues, openPage, startDaemon, startEnvironment } from './console.test.helper.js'
+import {
+  call,
+  type Environment,
+  layoutIssues,
+  openPage,
+  openView,
+  password,
+  startDaemon,
+  startEnvironment,
+} from './console.test.helper.js'
 
 const usdc = 31566704n
 const widths = [1280, 390, 320] as const
@@ -43,6 +52,9 @@ type Shop = { address: string; walletId: string; agentId: string; agent: AgentCl
 /** The wallet of the development stack, with an agent that has paid, and one payment that waits for an approval. */
 async function startShop(environment: Environment): Promise<Shop> {
   const { daemon, devnet, algod } = environment
+  await call(daemon, '/v1/wallet', {
+    ...{ wallet_name: 'another', wallet_driver_name: 'sqlite', wallet_password: password },
+  })
   const created = await call(daemon, '/v1/wallet', {
     ...{ wallet_name: 'x402-buyer', wallet_driver_name: 'sqlite', wallet_password: '' },
   })
@@ -88,7 +100,7 @@ test('every view is readable from 320 pixels on, and the first screen leads with
     ...{ url: claimedUrl, description: 'A forecast', approvalWaitMs: 240_000 },
   })
   waiting.catch(() => {})
-  const sentence = `shopper wants to pay $1.50 to "Weather service" (${payees[0]!.slice(0, 8)}...) for ${claimedUrl} (not checked)`
+  const sentence = `shopper wants to pay $1.50 to ${payees[0]!.slice(0, 8)}... for ${claimedUrl} (not checked)`
   await page.getByText(sentence).waitFor()
   const headings = await page.locator('main h2').allTextContents()
   const order = ['Waiting for your approval', 'Agents', 'Balances', 'Last payments']
@@ -136,16 +148,28 @@ test('every view is readable from 320 pixels on, and the first screen leads with
   await visit(`#/agents/${agentId}`, 'shopper', 'agent', 'Spending by payee')
   await visit('#/new-agent', 'New agent', 'new-agent')
   await visit('#/approvals', 'Approvals', 'approvals', sentence)
-  await page.getByRole('button', { name: /^Deny/ }).click()
+  await page.getByRole('button', { name: 'Deny and pause shopper' }).click()
   await assert.rejects(waiting)
   await page.getByRole('list', { name: 'Decided, newest first' }).getByText(sentence).waitFor()
   await checkView(page, 'approvals-decided')
+  await visit('#/agents', 'Agents', 'agents-paused', 'paused')
   await visit('#/payments', 'Payments', 'payments', 'confirmed in round')
   await visit('#/spending', 'Spending', 'spending', 'Spending by payee')
   const row = page.getByRole('row', { name: /Weather service/ })
   assert.match((await row.textContent()) ?? '', /2\$0\.51$/)
   await visit('#/activity', 'Audit log', 'audit-log', 'Verify the log')
   await visit('#/settings', 'Settings', 'settings', 'Genesis hash')
+
+  // A wallet that the person locks stays locked, and is the first choice to unlock.
+  await page.evaluate((to) => location.assign(to), `#/wallets/${walletId}`)
+  await page.getByRole('button', { name: 'Lock', exact: true }).click()
+  await openView(page, 'Send')
+  const choice = page.getByLabel('Wallet to unlock')
+  await choice.waitFor()
+  assert.equal(await choice.inputValue(), walletId)
+  await checkView(page, 'send-locked')
+  await openView(page, 'Overview')
+  await page.getByRole('link', { name: /x402-buyer.* locked/ }).waitFor()
   assertClean()
 
   await survivesRestart(environment)

@@ -152,6 +152,9 @@ export async function openView(page: Page, view: keyof typeof sections): Promise
   const section = sections[view]
   // The number of waiting approvals follows the name.
   const named = (name: string) => new RegExp(`^${name}(?: \\d+ waiting)?$`)
+  // On a phone.
+  const menu = page.getByRole('button', { name: /^Menu/ })
+  if (await menu.isVisible()) await menu.click()
   const all = page.getByRole('navigation', { name: 'Sections', exact: true })
   await all.getByRole('link', { name: named(section) }).click()
   if (section === 'Overview' || section === 'Wallets' || section === 'Settings') return

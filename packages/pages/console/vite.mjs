@@ -14,7 +14,7 @@ const groups = [
         'kmd-api/dist/rules/',
         operations('agent|approval|audit'),
         file('', 'agentBudgets|audit'),
-        file('model/', 'agentWords|agentNetwork|approvalWords|auditWords|dailySpending'),
+        file('model/', 'agentWords|agentNetwork|auditWords|dailySpending'),
         file(
           'components/',
           'AgentState|AuditRow|BudgetBars|Claim|DayChart|PayeeChart|RulesInWords|SpendingCharts|SuspendedAgents',

@@ -120,15 +120,19 @@ export type LatencyBucket = { readonly rounds: number; readonly count: number }
 /** All longer times are in the last bucket. */
 export const maxLatencyRounds = 10
 
-/** Counts settled payments by the rounds between the payment and its confirmation. Empty without payments. */
+/**
+ * Counts settled payments by the rounds between the payment and its confirmation, from the shortest to the longest time.
+ * Empty without payments.
+ */
 export function latencies(settlements: readonly SalesSettlement[]): LatencyBucket[] {
   const rounds = settlements
     .flatMap(({ round, firstValid }) => (round === undefined ? [] : [round - firstValid]))
     .filter((count) => count >= 0)
     .map((count) => Math.min(count, maxLatencyRounds))
   if (rounds.length === 0) return []
-  return Array.from({ length: Math.max(...rounds) + 1 }, (_, index) => ({
-    rounds: index,
-    count: rounds.filter((count) => count === index).length,
+  const [first, last] = [Math.min(...rounds), Math.max(...rounds)]
+  return Array.from({ length: last - first + 1 }, (_, index) => ({
+    rounds: first + index,
+    count: rounds.filter((count) => count === first + index).length,
   }))
 }

@@ -3,7 +3,7 @@
  * decision.
  */
 
-import { approvalOperations, describeOperations } from '@latchkey/kmd-api/operations'
+import { agentOperations, approvalOperations, describeOperations } from '@latchkey/kmd-api/operations'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { BudgetBars } from '../components/BudgetBars.js'
 import { Claim } from '../components/Claim.js'
@@ -12,7 +12,6 @@ import { Description } from '../components/Description.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
-import { approvalText } from '../model/approvalWords.js'
 import { safeName } from '../model/safeName.js'
 import { isMainnet } from '../model/signedTransaction.js'
 import { formatDuration, formatTime } from '../model/time.js'
@@ -46,13 +45,14 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<string>()
   const { words, warnings, finalWarnings } = useWords(approval)
-  const decide = async (operation: Decision): Promise<void> => {
+  const decide = async (operation: Decision, isPausing = false): Promise<void> => {
     if (isDeciding.current || !isSettled) return
     isDeciding.current = true
     setBusy(true)
     setError(undefined)
     try {
       await store.daemon.call(operation, { approval_id: approval.id })
+      if (isPausing) await store.daemon.call(agentOperations.PauseAgent, { agent: approval.agentId })
     } catch (caught) {
       // The approval was decided elsewhere, or too late. The list shows which.
       if (!hasCode(caught, 'approval_decided', 'approval_not_found')) setError(errorMessage(caught))
@@ -77,7 +77,7 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
       <WarningList kind="warnings" texts={finalWarnings} />
       <WarningList kind="cautions" texts={warnings.filter((warning) => !finalWarnings.includes(warning))} />
       <div>
-        <p class="lead">{approvalText(approval, store)}</p>
+        <p class="lead">{approval.summary}</p>
         <ul class="effects">
           {words.map((line) => (
             <li key={line}>
@@ -114,6 +114,14 @@ export function ApprovalCard({ approval, context, isSettled, onDecided }: Props)
           onClick={() => void decide(approvalOperations.DenyPayment)}
         >
           Deny<span class="visually-hidden"> the payment of {name}</span>
+        </button>
+        <button
+          type="button"
+          disabled={isBusy}
+          aria-disabled={!isSettled}
+          onClick={() => void decide(approvalOperations.DenyPayment, true)}
+        >
+          Deny and pause<span class="visually-hidden"> {name}</span>
         </button>
       </p>
       <p class="soft small">

@@ -7,11 +7,10 @@ import { agentOperations, approvalOperations } from '@latchkey/kmd-api/operation
 import { useEffect, useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
+import { NotificationButton } from '../components/NotificationButton.js'
 import type { Daemon } from '../daemon.js'
 import { errorMessage } from '../messages.js'
-import { approvalText } from '../model/approvalWords.js'
 import { formatTime } from '../model/time.js'
-import { type NotificationState, notificationState, requestNotifications } from '../notifications.js'
 import { type IsCurrent, usePolling } from '../polling.js'
 import type { Approval } from '../responseTypes.js'
 import { hrefOf } from '../route.js'
@@ -148,7 +147,6 @@ function useSettled(ids: string): boolean {
 const settleMs = 600
 
 function DecidedRow({ approval }: { approval: Approval }) {
-  const store = useStore()
   const { state, decidedAtMs, expiresAtMs, createdAtMs } = approval
   const isGood = state === 'used' || state === 'approved'
   const atMs = decidedAtMs || (state === 'expired' ? expiresAtMs : createdAtMs)
@@ -156,7 +154,7 @@ function DecidedRow({ approval }: { approval: Approval }) {
     <li>
       <time dateTime={new Date(atMs).toISOString()}>{formatTime(atMs)}</time>
       <div class="what">
-        <p class="break">{approvalText(approval, store)}</p>
+        <p class="break">{approval.summary}</p>
       </div>
       <div class="status">
         <span class={isGood ? 'status-good' : state === 'denied' ? 'status-bad' : 'status-open'}>
@@ -164,18 +162,5 @@ function DecidedRow({ approval }: { approval: Approval }) {
         </span>
       </div>
     </li>
-  )
-}
-
-/** Browsers only ask the person after a click, and so does this page. */
-function NotificationButton() {
-  const [state, setState] = useState<NotificationState>(notificationState)
-  if (state === 'unsupported') return null
-  if (state === 'granted') return <span class="soft">Notifications are on while this page is open</span>
-  if (state === 'denied') return <span class="soft">The browser blocks notifications from this page</span>
-  return (
-    <button type="button" onClick={() => void requestNotifications().then(setState)}>
-      Notify me
-    </button>
   )
 }

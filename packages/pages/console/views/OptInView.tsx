@@ -1,5 +1,6 @@
 /** Opts an account in to an asset, or out of an asset whose holding is empty. */
 
+import { Readable } from '@latchkey/algorand'
 import { useEffect, useState } from 'preact/hooks'
 import type { Act } from '../act.js'
 import { AccountSelect } from '../components/AccountSelect.js'
@@ -108,6 +109,8 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
             ))}
           </p>
         )}
+        {/* Otherwise two assets of the same name stand side by side. */}
+        <p class="hint">{Readable.dollarKinds(dollars.map(BigInt))}</p>
         {asset !== undefined && <AssetFacts asset={asset} />}
         <Problems problems={problems} assetId={undefined} own={new Set(accounts.map((one) => one.address))} />
         <ErrorText text={error} />

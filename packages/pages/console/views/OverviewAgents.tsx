@@ -6,7 +6,6 @@ import { BudgetBars } from '../components/BudgetBars.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { errorMessage } from '../messages.js'
 import { hasEnded } from '../model/agentWords.js'
-import { approvalText } from '../model/approvalWords.js'
 import { safeName } from '../model/safeName.js'
 import { formatDuration } from '../model/time.js'
 import { usePolling } from '../polling.js'
@@ -32,7 +31,7 @@ export function OverviewApprovals() {
         {open.slice(0, maxApprovals).map((approval) => (
           <li key={approval.id} class="next-line">
             <p>
-              <b class="break">{approvalText(approval, store)}</b>
+              <b class="break">{approval.summary}</b>
               <span class="soft small">
                 expires in {formatDuration(Math.max(0, (approval.expiresAtMs - Date.now()) / 1000))}
               </span>

@@ -1,8 +1,9 @@
-/** The status of the daemon and its node, with the remedy for each fault. */
+/** The status of the daemon and its node, with the remedy for each fault, and what concerns the page itself. */
 import { extraOperations } from '@latchkey/kmd-api/operations'
 import { useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
+import { NotificationButton } from '../components/NotificationButton.js'
 import { errorMessage, toSentence } from '../messages.js'
 import { chooseNetwork, networkTitle } from '../model/network.js'
 import { formatDuration } from '../model/time.js'
@@ -61,6 +62,17 @@ export function SettingsView() {
       </dl>
       <h2>Node</h2>
       <NodeFacts />
+      <h2>This console</h2>
+      <dl class="facts">
+        <Fact name="Approvals">
+          <NotificationButton />
+        </Fact>
+        <Fact name="Session">ends 30 minutes after you last used it, after 12 hours, or with “End session”</Fact>
+        <Fact name="Commands">
+          <code>latchkey help</code>
+          <span class="soft"> has what this page has, and more</span>
+        </Fact>
+      </dl>
     </section>
   )
 }
