@@ -1,9 +1,10 @@
-// `npm run pack`: builds the project and writes the tarball of every package, and the documentation, to dist-packages/
-// (or to the given folder).
+// `npm run pack`: builds the project and writes the tarball of every package, one tarball of everything, and the
+// documentation, to dist-packages/ (or to the given folder). Ends with the commands that use them.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { packAll } from './pack-all.mjs'
 import { publishedPackages, root } from './packages.mjs'
 
 /**
@@ -60,12 +61,27 @@ export function table(reports) {
     .join('\n')
 }
 
+/** The commands that use the tarballs. They work in any folder, because the paths are absolute. */
+export function nextSteps(folder, all) {
+  return [
+    `In your own project:   npm install ${shellWord(folder)}/*.tgz`,
+    `The commands alone:    npx --package ${shellWord(all)} latchkey dev`,
+  ]
+}
+
+function shellWord(path) {
+  return /^[\w/.:+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folder = resolve(process.argv[2] ?? join(root, 'dist-packages'))
   build()
-  console.log(table(pack(folder)))
+  const reports = pack(folder)
+  console.log(table(reports))
   // Loaded after the build, because the reference pages are built from compiled modules.
   const { packDocs } = await import('./pack-docs.mjs')
   console.log(`\nDocumentation: ${basename(await packDocs(folder))}`)
-  console.log(`\nwritten to ${folder}`)
+  const all = packAll(folder, reports)
+  console.log(`\nwritten to ${folder}\n`)
+  for (const line of nextSteps(folder, all)) console.log(line)
 }

@@ -43,7 +43,7 @@ suite('safety of latchkey mcp', { timeout: 600_000 }, () => {
       request.payment === undefined ? stack.asks(hostile) : stack.settles(request, injection, hostile),
     )
     const price = await client.callTool({ name: 'price_of', arguments: { url } })
-    const [quote] = data(price)['prices'] as { payTo: string; amount: string; asset_id: string }[]
+    const [quote] = data(price)['prices'] as { pay_to: string; amount: string; asset_id: string }[]
     assert.ok(!summary(price).includes('IGNORE'))
     const before = stack.signed.length
     const result = await paidFetch({ url, max: '$0.01' })
@@ -52,7 +52,7 @@ suite('safety of latchkey mcp', { timeout: 600_000 }, () => {
     assert.deepEqual(others, [])
     assert.deepEqual(
       [signed?.type, signed?.aamt, signed?.xaid, Address.encode(signed!.arcv!), signed?.fee ?? 0n],
-      ['axfer', BigInt(quote!.amount), BigInt(quote!.asset_id), quote!.payTo, 0n],
+      ['axfer', BigInt(quote!.amount), BigInt(quote!.asset_id), quote!.pay_to, 0n],
     )
     assert.deepEqual(
       [signed?.aclose, signed?.rekey, signed?.close, signed?.asnd],

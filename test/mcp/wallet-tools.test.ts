@@ -46,7 +46,7 @@ suite('tools of latchkey mcp over stdio', { timeout: 600_000 }, () => {
 
     const price = await client.callTool({ name: 'price_of', arguments: { url } })
     const quote = {
-      payTo: stack.payTo,
+      pay_to: stack.payTo,
       amount: `${cent}`,
       asset_id: '31566704',
       network: stack.chain.caip2,

@@ -67,17 +67,24 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     })
     const id = await until('the approval', () => asked || undefined)
     const listed = await approvals('list')
-    assert.match(listed.stdout, new RegExp(`^${id} {2}waiting for you {2}agent asker\n`))
+    const lead = `asker wants to pay $0.60 to ${bob.slice(0, 8)}... for https://shop.example/report (not checked)`
+    assert.deepEqual(listed.stdout.split('\n').slice(0, 2), [lead, `  ${id}  waiting for you`])
+    assert.match(listed.stdout, new RegExp(`Sends 0\\.6 USDC \\(asset \\d+\\) to ${bob}`))
     assert.match(
       listed.stdout,
       new RegExp(`${bob}[\\s\\S]*Reason: A payment above \\$0\\.25 needs the owner's approval`),
     )
     assert.match(listed.stdout, / {2}Needs \$0\.60; the rule ask above \$0\.25 leaves \$0\.25\.\n/)
-    assert.match(listed.stdout, /Purpose, as claimed by the caller: "https:\/\/shop\.example\/report" \(unverified\)\n/)
-    assert.match(listed.stdout, /Description by the caller: "a report" \(unverified\)\n {2}Expires in \d+ min\.\n$/)
+    assert.match(listed.stdout, /URL, as claimed by the agent: "https:\/\/shop\.example\/report" \(not checked\)\n/)
+    assert.match(listed.stdout, /Description by the agent: "a report" \(not checked\)\n {2}Expires in \d+ min\.\n$/)
     const approved = await approvals('approve', id)
     assert.equal(approved.code, 0)
-    assert.match(approved.stdout, new RegExp(`^${id} {2}approved {2}agent asker\n`))
+    assert.match(
+      approved.stdout,
+      new RegExp(
+        `^asker wants to pay \\$0\\.60 .*\n {2}${id} {2}approved, \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC\n`,
+      ),
+    )
     assert.match(approved.stderr, /^Approved\. The agent can sign this transaction now\.\n$/)
     await signing
     assert.equal((await approvals('list')).stdout, '')
@@ -96,13 +103,33 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
 
   test('a denied request is refused permanently, and an approval does not lift a limit', async () => {
     const payment = pay.dollars(30n * cent, bob)
-    const id = await ask(payment)
+    const claim = { url: 'https://shop.example/denied' }
+    const id = await ask(payment, claim)
     const denied = await approvals('deny', id, '--json')
     assert.equal(JSON.parse(denied.stdout).approval.state, 'denied')
     assert.equal(await outcome(payment), 'agent_approval_denied')
     assert.equal((await approvals('approve', id)).code, 3)
     assert.equal(await outcome(payment), 'agent_approval_denied')
     assert.equal(await outcome(pay.dollars(501n * cent, bob)), 'agent_limit_exceeded')
+    // The next attempt for the same payee and URL asks nothing, and names no approval to wait for.
+    const again: unknown = await client.sign(bytesOf(pay.dollars(29n * cent, bob)), claim).catch((error) => error)
+    assert.ok(again instanceof KmdClientError)
+    assert.deepEqual([again.code, again.approvalId], ['agent_approval_denied', undefined])
+    assert.match(again.message, /denied a payment to this payee for the same URL.* until \d{4}-/)
+    await ask(pay.dollars(29n * cent, bob), { url: 'https://shop.example/another' })
+  })
+
+  test('deny --pause also pauses the agent', async () => {
+    const { token } = await makeAgent(money, 'eager', ['--limit', '$5/day', '--ask-above', '$0.25'])
+    const eager = await asAgent(scope, money, token)
+    const asked: unknown = await eager.sign(bytesOf(pay.dollars(30n * cent, bob))).catch((error) => error)
+    assert.ok(asked instanceof KmdClientError)
+    const denied = await approvals('deny', asked.approvalId!, '--pause')
+    assert.equal(denied.code, 0)
+    assert.match(denied.stderr, /the agent is paused: it signs nothing until you run latchkey agent resume eager/)
+    const refused: unknown = await eager.sign(bytesOf(pay.dollars(1n * cent, bob))).catch((error) => error)
+    assert.ok(refused instanceof KmdClientError)
+    assert.equal(refused.code, 'agent_paused')
   })
 
   test('an approval expires with its transaction, even if it was approved', async () => {
@@ -135,32 +162,34 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     skip: missingProgram('python3'),
   }, async (t) => {
     for (const { id } of JSON.parse((await approvals('list', '--json')).stdout).approvals) await approvals('deny', id)
+    // A denial also refuses the next request for the same URL.
+    const claims = [1, 2, 3, 4].map((number) => ({ url: `https://shop.example/watched/${number}` }))
     const terminal = money.open(t, ['approvals', 'watch'])
     await terminal.sees('Waiting for payments that need your approval. Stop with Ctrl-C.\n')
-    const question = 'Approve this payment? [y]es, [n]o, [l]ater: '
+    const question = 'Approve this payment? [y]es, [n]o, deny and [p]ause the agent, [l]ater: '
     // Typed impatiently, with nothing to approve yet: these keys must not answer a later question.
     terminal.type('y\ry\ry')
     await terminal.sees('y')
     const [first, second, third] = [33n, 34n, 35n].map((cents) => pay.dollars(cents * cent, bob))
-    const signing = client.sign(bytesOf(first!), { approvalWaitMs })
+    const signing = client.sign(bytesOf(first!), { approvalWaitMs, ...claims[0] })
     const shown = await terminal.sees(question)
-    assert.match(shown, /waiting for you {2}agent asker\n[\s\S]*Needs \$0\.33;/)
+    assert.match(shown, /asker wants to pay \$0\.33 to [\s\S]*waiting for you\n[\s\S]*Needs \$0\.33;/)
     const open = JSON.parse((await approvals('list', '--json')).stdout).approvals
     assert.deepEqual([open.length, open[0].state], [1, 'open'])
     terminal.type('y\r')
     await terminal.sees('Approved. The agent can sign this transaction now.')
     await signing
-    await ask(second!)
+    await ask(second!, claims[1])
     await terminal.sees(question)
     terminal.type('n\r')
-    await terminal.sees('Denied. The agent cannot sign this transaction.')
+    await terminal.sees('Denied. The agent cannot sign this transaction')
     assert.equal(await outcome(second!), 'agent_approval_denied')
-    const id = await ask(third!)
+    const id = await ask(third!, claims[2])
     await terminal.sees(question)
     terminal.type('\r')
     await terminal.sees(`Left open. To decide later: latchkey approvals approve ${id}, or deny`)
     // A request that is decided elsewhere while the question is open.
-    const fourth = await ask(pay.dollars(36n * cent, bob))
+    const fourth = await ask(pay.dollars(36n * cent, bob), claims[3])
     await terminal.sees(question)
     assert.equal((await approvals('deny', fourth)).code, 0)
     terminal.type('y\r')
@@ -198,13 +227,13 @@ suite('latchkey approvals', { timeout: 600_000 }, () => {
     assert.deepEqual(statesOf(), ['open', 'approved', 'used'])
     assert.deepEqual(unsafeIn(text), [])
     const listed = await approvals('list', '--all')
-    assert.match(listed.stdout, /Description by the caller: "PWN/)
+    assert.match(listed.stdout, /Description by the agent: "PWN/)
     assert.deepEqual(unsafeIn(listed.stdout), [])
     assert.doesNotMatch(listed.stdout, /^latchkey: FAKE/m)
   })
 
   test('watch without a terminal, and with a daemon that stops', async (t) => {
-    const id = await ask(pay.dollars(41n * cent, bob))
+    const id = await ask(pay.dollars(41n * cent, bob), { url: 'https://shop.example/unwatched' })
     const env = { ...money.environment }
     const child = spawn(process.execPath, [latchkeyCommand, 'approvals', 'watch'], { env, detached: true })
     atEnd(t, () => child.kill('SIGKILL'))

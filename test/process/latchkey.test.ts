@@ -58,9 +58,15 @@ suite('latchkey', { concurrency: 2 }, () => {
     for (const args of [[], ['help'], ['--help'], ['-h']]) {
       const { code, stdout } = await run(args)
       assert.equal(code, 0)
-      for (const word of ['latchkey <command>', 'kmd', 'token rotate', 'help exit-codes'])
+      for (const word of ['latchkey <command>', 'Start:', 'Pay:', 'Keys:', 'Agents:', 'Operate:', 'latchkey help all'])
         assert.ok(stdout.includes(word), word)
+      assert.equal(stdout.match(/^ {2}[a-z]+(?: [a-z]+)? {2,}\S/gm)?.length, 10, 'ten commands')
+      assert.ok(stdout.split('\n').length <= 30, 'fits a screen')
     }
+    const all = await run(['help', 'all'])
+    assert.equal(all.code, 0)
+    for (const word of ['latchkey <command>', 'kmd', 'token rotate', 'devnet accounts', 'help exit-codes'])
+      assert.ok(all.stdout.includes(word), word)
     const { version } = JSON.parse(readFileSync(new URL('../../../packages/kmd/package.json', import.meta.url), 'utf8'))
     assert.equal((await run(['--version'])).stdout, `${version}\n`)
     for (const name of ['kmd', 'token rotate']) {
@@ -72,11 +78,11 @@ suite('latchkey', { concurrency: 2 }, () => {
 
   test('invalid usage exits with 2 and one line with a suggestion', async () => {
     const wrong: [string[], RegExp][] = [
-      [['nope'], /unknown command "nope"; latchkey --help lists the commands/],
+      [['nope'], /unknown command "nope"; latchkey help all lists the commands/],
       [['token', 'rotat'], /unknown command "token rotat"; did you mean token rotate\? latchkey token --help lists/],
       [['devent'], /did you mean devnet\?/],
       [['walet', 'new'], /unknown command "walet"; did you mean wallet\?/],
-      [['help', 'nope'], /no help for "nope"; latchkey --help lists the commands/],
+      [['help', 'nope'], /no help for "nope"; latchkey help all lists the commands/],
       [['help', 'wlalet'], /no help for "wlalet"; did you mean wallet\?/],
       [['help', 'exit-code'], /did you mean exit-codes\?/],
       [['help', 'wallet', 'nwe'], /did you mean wallet new\?/],
@@ -89,7 +95,7 @@ suite('latchkey', { concurrency: 2 }, () => {
       [['kmd', '-t', 'soon'], /--timeout must be a number from 0 to 2147483/],
       [['kmd', '--wire', 'copper'], /--wire must be documented or reference/],
       [['kmd', 'strat'], /unknown command "kmd strat"; did you mean kmd start\?/],
-      [['devnet', 'extra'], /unexpected argument "extra"/],
+      [['doctor', 'extra'], /unexpected argument "extra"/],
       [['kmd', '-d'], /-d needs a value/],
       [['kmd', '--json=yes'], /--json takes no value/],
       [['pay'], /URL is missing/],
@@ -101,6 +107,30 @@ suite('latchkey', { concurrency: 2 }, () => {
       assert.match(stderr, message)
       assert.match(stderr, /^[^\n]+\n$/, 'one line')
       assert.equal(stdout, '')
+    }
+  })
+})
+
+suite('an error with --json', () => {
+  test('is an object on stdout, with the exit code and the line on stderr as without it', async (t) => {
+    const { home } = temporaryHome(t)
+    const cases: [string[], number, string][] = [
+      [['wallet', 'list'], 5, 'daemon_not_running'],
+      [['balance', '--network', 'tesnet'], 2, 'invalid_value'],
+      [['contact', 'list', '--nope'], 2, 'unknown_option'],
+    ]
+    for (const [args, expected, errorCode] of cases) {
+      const plain = await run(args, home)
+      const { code, stdout, stderr } = await run([...args, '--json'], home)
+      assert.deepEqual([plain.code, code], [expected, expected], args.join(' '))
+      assert.equal(stderr, plain.stderr)
+      assert.equal(plain.stdout, '')
+      const { error, ...others } = JSON.parse(stdout)
+      assert.deepEqual(others, {})
+      assert.deepEqual(Object.keys(error), ['code', 'message', 'hint'])
+      assert.equal(error.code, errorCode)
+      assert.ok(stderr.includes(error.message), stderr)
+      assert.ok(error.hint === null || stderr.includes(error.hint), stderr)
     }
   })
 })

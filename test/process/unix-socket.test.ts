@@ -36,7 +36,7 @@ test('an agent is served over a Unix socket, and doctor reports that its user is
   await until('the user of the agent', async () => (await agent.self()).agent.isSameUser)
   const said = await doctor()
   assert.match(said, /^warning {2}agent shopper: used by the daemon's user or by root/m)
-  assert.match(said, /cure: run the daemon as its own user \(latchkey service install/)
+  assert.match(said, /cure: run the daemon as its own user \(sudo latchkey service install/)
   assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), /runs as the daemon's user/)
   assert.equal((await latchkey(['kmd', 'stop', '-d', dataDir])).code, 0)
   assert.equal(existsSync(path), false)

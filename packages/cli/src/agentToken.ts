@@ -108,7 +108,8 @@ const hints: { readonly [code: string]: string } = {
   agent_payee_unknown: 'The owner can add the address: latchkey agent limit NAME --pay-to ADDRESS',
   agent_asset_without_limit: 'The owner can add a limit: latchkey agent limit NAME --limit LIMIT',
   agent_approval_required: 'The owner can decide: latchkey approvals list',
-  agent_approval_denied: 'Nothing was paid. A new payment for the same request asks again.',
+  agent_approval_denied:
+    'Nothing was paid. The same request is refused for ten minutes; then the owner can be asked again.',
 }
 
 /** Converts an error of the daemon to one of the command. */

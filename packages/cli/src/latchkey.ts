@@ -5,9 +5,18 @@ import type { KmdClientErrorCode } from '@latchkey/kmd-client'
 import type { Call, Command, CommandEntry } from './Command.js'
 import { CommandError, UsageError } from './errors.js'
 import { clientExits, type ExitCode, exitCodes } from './exitCodes.js'
+import { explained } from './explained.js'
 import { help, table, terminalWidth, wrap } from './help.js'
 import { helpTopics } from './helpTopics.js'
-import { describe, printMessage, printResult, reportCrashes, withHint } from './messages.js'
+import {
+  describe,
+  hasPrintedContent,
+  printJson,
+  printMessage,
+  printResult,
+  reportCrashes,
+  withHint,
+} from './messages.js'
 import { parseCall, splitRest } from './parseCall.js'
 import { registry } from './registry.js'
 import { mayUseStack } from './stack/stateDirectory.js'
@@ -37,7 +46,7 @@ async function run(entry: CommandEntry, args: readonly string[]): Promise<number
       mayUseStack(entry.name, command.options) ? await withStack(entry.name, command, call) : call,
     )
   } catch (error) {
-    return fail(entry.name, error)
+    return fail(entry.name, error, wantsJson(command, args))
   }
 }
 
@@ -53,10 +62,23 @@ function wantsHelp(command: Command, args: readonly string[]): boolean {
   return own.includes('--help') || own.includes('-h')
 }
 
-function fail(name: string, error: unknown): number {
+/** Read from the arguments, because they may be what is wrong. */
+function wantsJson(command: Command, args: readonly string[]): boolean {
+  return 'json' in command.options && splitRest(command, args).own.includes('--json')
+}
+
+/** With `--json`, a program gets the error on stdout; the line on stderr stays for people. */
+function fail(name: string, error: unknown, isJson: boolean): number {
   const text = error instanceof UsageError ? withHint(describe(error), `see latchkey ${name} --help`) : describe(error)
   if (text !== '') printMessage(`latchkey ${name}: ${text}`)
+  // Content on stdout, such as half of a response, must not be followed by JSON.
+  if (isJson && !hasPrintedContent()) printJson({ error: errorJson(error) })
   return exitCodes[exitOf(error)]
+}
+
+function errorJson(error: unknown): { code: string; message: string; hint: string | null } {
+  const { message, hint } = explained(error)
+  return { code: error instanceof LatchkeyError ? error.code : 'failed', message, hint: hint ?? null }
 }
 
 /** An error of the daemon's client arrives here unchanged if a command does not use `withDaemon`. */
@@ -88,7 +110,7 @@ function unknownCommand([first, second]: readonly string[]): number {
   const isInGroup = groupOf(first!).length > 0
   const given = isInGroup ? `${first} ${second}` : first!
   const suggestion = Suggestion.didYouMean(given, commandNames())
-  const list = `latchkey ${isInGroup ? `${first} ` : ''}--help lists the commands`
+  const list = `${isInGroup ? `latchkey ${first} --help` : 'latchkey help all'} lists the commands`
   const text = withHint(withHint(`unknown command ${JSON.stringify(given)}`, suggestion), list)
   printMessage(`latchkey: ${text}`)
   return exitCodes.usage
@@ -97,6 +119,7 @@ function unknownCommand([first, second]: readonly string[]): number {
 async function printHelp(words: readonly string[]): Promise<number> {
   const [first] = words
   if (first === undefined) return print(overview())
+  if (first === 'all' && words.length === 1) return print(allCommands())
   const topic = words.length === 1 && Object.hasOwn(helpTopics, first) ? helpTopics[first] : undefined
   if (topic !== undefined) return print(topic.text(terminalWidth()))
   const entry = find(words)
@@ -109,16 +132,56 @@ function unknownTopic(words: readonly string[]): number {
   const suggestion = Suggestion.didYouMean(given, [...Object.keys(helpTopics), ...commandNames()])
   const text = withHint(
     withHint(`no help for ${JSON.stringify(given)}`, suggestion),
-    'latchkey --help lists the commands',
+    'latchkey help all lists the commands',
   )
   printMessage(`latchkey: ${text}`)
   return exitCodes.usage
 }
 
+/** The commands that most people need first. `latchkey help all` lists every command. */
+const firstCommands: { readonly [group: string]: readonly string[] } = {
+  Start: ['dev', 'console'],
+  Pay: ['pay', 'send'],
+  Keys: ['wallet new', 'sign'],
+  Agents: ['agent new', 'approvals watch'],
+  Operate: ['kmd', 'doctor'],
+}
+
 function overview(): string {
+  const width = terminalWidth()
+  const summaries = new Map(registry.map(({ name, summary }) => [name, summary]))
+  const groups = Object.entries(firstCommands).map(([title, names]) => {
+    return `${title}:\n${table(
+      names.map((name) => [name.padEnd(longestFirst), summaries.get(name)!] as const),
+      width,
+    )}`
+  })
+  return `${purpose(width)}
+
+Usage:
+  latchkey <command> [options]
+
+${groups.join('\n\n')}
+
+${wrap(`latchkey help all lists all ${registry.length} commands; latchkey <command> --help shows the help of one.`, 0, width)}
+`
+}
+
+/** All groups have the same columns. */
+const longestFirst = Math.max(
+  ...Object.values(firstCommands)
+    .flat()
+    .map(({ length }) => length),
+)
+
+function purpose(width: number): string {
+  return wrap('Latchkey keeps Algorand keys in one place and lets programs sign and pay with them.', 0, width)
+}
+
+function allCommands(): string {
   const topics = Object.entries(helpTopics).map(([name, { summary }]): [string, string] => [`help ${name}`, summary])
   const width = terminalWidth()
-  return `${wrap('Latchkey keeps Algorand keys in one place and lets programs sign and pay with them.', 0, width)}
+  return `${purpose(width)}
 
 Usage:
   latchkey <command> [options]

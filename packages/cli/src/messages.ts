@@ -5,11 +5,22 @@
  */
 import { explained } from './explained.js'
 import { printable, printableJson, printableLines } from './format.js'
+import { wrap } from './help.js'
 import { type Span, styled } from './style.js'
 
-/** Writes a line to stderr. */
+/** Writes a line to stderr. On a terminal, a long line is wrapped between words. */
 export function printMessage(text: string): void {
-  process.stderr.write(`${printable(text)}\n`)
+  process.stderr.write(`${wrapped(printable(text), process.stderr)}\n`)
+}
+
+/** A terminal that is narrower splits words anyway. */
+const minColumns = 40
+
+/** Continuation lines are indented by two more spaces than the first line. */
+function wrapped(text: string, { isTTY, columns = 0 }: { isTTY?: boolean; columns?: number }): string {
+  if (isTTY !== true || columns < minColumns || text.length <= columns) return text
+  const [indent = ''] = /^ */.exec(text) ?? []
+  return indent + wrap(text.slice(indent.length), indent.length + 2, columns)
 }
 
 export function printWarning(text: string): void {
@@ -78,8 +89,16 @@ export async function allPrinted(): Promise<void> {
   await Promise.all([taken(process.stdout), taken(process.stderr)])
 }
 
+let isContentPrinted = false
+
+/** Whether content, such as the body of a response, was written to stdout. */
+export function hasPrintedContent(): boolean {
+  return isContentPrinted
+}
+
 /** Writes bytes to stdout unchanged. Called only if stdout is not a terminal. */
 export function printBytes(bytes: Uint8Array): Promise<void> {
+  if (bytes.length > 0) isContentPrinted = true
   return new Promise((resolve) => process.stdout.write(bytes, () => resolve()))
 }
 

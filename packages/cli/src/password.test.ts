@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -9,7 +9,7 @@ import { changedPassword, newPassword, password } from './password.js'
 function file(t: TestContext, content: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-password-'))
   t.after(() => rmSync(directory, { recursive: true }))
-  writeFileSync(join(directory, 'password'), content)
+  writeFileSync(join(directory, 'password'), content, { mode: 0o600 })
   return join(directory, 'password')
 }
 
@@ -29,6 +29,19 @@ test('reads the password on demand, and once', async (t) => {
   assert.equal(text(await obtain()), 'first')
   assert.equal(text(await obtain()), 'first')
   closeSync(descriptor)
+})
+
+test('warns about a file that other users can read', async (t) => {
+  const warnings: string[] = []
+  t.mock.method(process.stderr, 'write', (text: string) => warnings.push(text) > 0)
+  const path = file(t, 'secret')
+  await password({ 'password-file': path }, 'w', {})()
+  assert.deepEqual(warnings, [])
+  chmodSync(path, 0o640)
+  await password({ 'password-file': path }, 'w', {})()
+  await password({}, 'w', { KMD_PASSWORD_FILE: '/dev/null' })()
+  t.mock.restoreAll()
+  assert.deepEqual(warnings, [`warning: other users can read the password file "${path}"; run chmod 600 on it\n`])
 })
 
 test('rejects two sources and an invalid descriptor as a usage error', () => {

@@ -3,8 +3,10 @@
  * can read. Never from an argument, because arguments appear in the process list and in the shell's history. A password
  * is bytes, not necessarily text, and the caller wipes it.
  */
+import { statSync } from 'node:fs'
 import { type Option, readNumber } from './Command.js'
 import { CommandError, UsageError } from './errors.js'
+import { quoted } from './format.js'
 import { type LineReader, openDescriptor, openFile } from './LineReader.js'
 import { printWarning } from './messages.js'
 import { askHidden, confirm, hasTerminal, printNotice } from './prompt.js'
@@ -151,11 +153,19 @@ async function askTwice(label: string): Promise<Uint8Array> {
 
 function readFile(path: string): Uint8Array {
   try {
+    warnIfReadable(path)
     return readLine(openFile(path))
   } catch (cause) {
     if (cause instanceof CommandError) throw cause
     throw unreadable(`the password file cannot be read: ${(cause as Error).message}`, cause)
   }
+}
+
+/** A device such as /dev/null, or a pipe, has no content to protect. */
+function warnIfReadable(path: string): void {
+  const found = statSync(path)
+  if (process.platform === 'win32' || !found.isFile() || (found.mode & 0o044) === 0) return
+  printWarning(`other users can read the password file ${quoted(path)}; run chmod 600 on it`)
 }
 
 function readLine(reader: LineReader): Uint8Array {

@@ -29,6 +29,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/devnet.js')).devnetCommand,
   },
   {
+    name: 'devnet accounts',
+    summary: "list a devnet's funded accounts and their balances",
+    load: async () => (await import('./commands/devnet/accounts.js')).devnetAccountsCommand,
+  },
+  {
     name: 'facilitator',
     summary: 'run an x402 facilitator: verify and settle payments',
     load: async () => (await import('./commands/facilitator.js')).facilitatorCommand,
@@ -82,6 +87,16 @@ export const registry: readonly CommandEntry[] = [
     name: 'sales',
     summary: 'show revenue by route from a claims database',
     load: async () => (await import('./commands/sales.js')).salesCommand,
+  },
+  {
+    name: 'listen',
+    summary: "show a dev stack's payment events live, and forward them",
+    load: async () => (await import('./commands/listen.js')).listenCommand,
+  },
+  {
+    name: 'trigger',
+    summary: 'make a payment event happen on a dev stack',
+    load: async () => (await import('./commands/trigger.js')).triggerCommand,
   },
   {
     name: 'wallet new',

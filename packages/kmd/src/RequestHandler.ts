@@ -18,6 +18,7 @@ import type { Members, Operation } from './api/Operations.js'
 import * as Operations from './api/Operations.js'
 import type { Recorder } from './audit/Recorder.js'
 import * as ConsoleFiles from './console/files.js'
+import { frontPage } from './console/frontPage.js'
 import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './errors.js'
 import type { Metrics } from './Metrics.js'
@@ -298,7 +299,7 @@ export class RequestHandler {
   #serveOther(request: RawRequest, path: string, cors: string[], { type }: Caller): RawResponse | Promise<RawResponse> {
     try {
       const document = this.#document(request, path, cors, type === 'agent')
-      return document ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
+      return document ?? this.#consoleFile(request, path) ?? frontPage(request, path) ?? this.#unmatched(path)
     } catch (error) {
       return this.#errorResponse(this.#explain(path, error, request), cors)
     }

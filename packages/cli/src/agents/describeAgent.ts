@@ -1,4 +1,5 @@
 /** Describes agents for people and for programs. */
+import { Readable } from '@latchkey/algorand'
 import { describeRules, formatQuantity, type Rules } from '@latchkey/kmd-api/rules'
 import type { Agent, AgentLimitUse } from '@latchkey/kmd-client'
 import { printable, quoted, timeText } from '../format.js'
@@ -12,7 +13,7 @@ export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): s
     `  wallet ${quoted(walletName)}, ${addresses.length === 1 ? 'key' : 'keys'} ${printable(addresses.join(', '))}`,
     ...budget.map((use) => `  ${limitLine(use, rules)}`),
     ...ruleLines(rules).map((line) => `  ${line}`),
-    `  last used: ${agent.lastUsedAtMs === undefined ? 'never' : timeText(agent.lastUsedAtMs)}`,
+    `  last used: ${agent.lastUsedAtMs === undefined ? 'never' : Readable.time(agent.lastUsedAtMs)}`,
   ]
   if (agent.suspendedReason !== undefined) {
     lines.push(
@@ -21,7 +22,7 @@ export function describeAgent(agent: Agent, budget: readonly AgentLimitUse[]): s
   }
   if (agent.isSameUser) {
     lines.push(
-      "  Warning: the agent runs as the daemon's user, so it can read the daemon's files and bypass every limit. Run the daemon as its own user.",
+      "  Warning: the agent runs as the daemon's user, so it can read the daemon's files and bypass every limit. Run the daemon as its own user: sudo latchkey service install --system",
     )
   }
   return lines.map((line) => `${line}\n`).join('')
@@ -43,14 +44,14 @@ export function stateText({ state, expiresAtMs }: Agent): string {
   if (state === 'key_deleted') return 'ended: its key was deleted'
   if (state === 'wallet_deleted') return 'ended: its wallet was deleted'
   const isLive = state === 'active' || state === 'paused' || state === 'suspended'
-  return isLive && expiresAtMs !== undefined ? `${state} until ${timeText(expiresAtMs)}` : state
+  return isLive && expiresAtMs !== undefined ? `${state} until ${Readable.time(expiresAtMs)}` : state
 }
 
 /** Describes the remainder of a limit in its unit. */
 export function limitLine({ text, limit, used, left, resetsAtMs }: AgentLimitUse, { dollars }: Rules): string {
   if (limit.per === 'payment') return printable(text)
   const amountText = (quantity: bigint): string => formatQuantity(limit, quantity, dollars)
-  const more = resetsAtMs === undefined ? '' : `, more at ${timeText(resetsAtMs)}`
+  const more = resetsAtMs === undefined ? '' : `, more at ${Readable.time(resetsAtMs)}`
   return `${printable(text)}: ${amountText(left)} left, ${amountText(used)} used${more}`
 }
 

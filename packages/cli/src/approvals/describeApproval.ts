@@ -1,17 +1,19 @@
 /**
- * Describes an approval for the owner who decides: the signed content first, the caller's claims last and marked as
- * claims.
+ * Describes an approval for the owner who decides: the payment in one sentence, then the signed content, and the caller's
+ * claims last and marked as claims.
  */
+import { Readable } from '@latchkey/algorand'
 import { formatUnits } from '@latchkey/kmd-api/rules'
 import type { Approval } from '@latchkey/kmd-client'
 import { printable, quoted, timeText } from '../format.js'
 
 /** Returns the lines of one approval. Untrusted parts take one line each. */
 export function describeApproval(approval: Approval): string {
-  const { id, agentName, state, description, warnings, reason, claimedUrl, claimedDescription, expiresAtMs } = approval
+  const { id, state, description, warnings, reason, claimedUrl, claimedDescription, expiresAtMs } = approval
   const minutes = Math.max(0, Math.ceil((expiresAtMs - Date.now()) / 60_000))
   const lines = [
-    `${printable(id)}  ${stateText(state)}  agent ${quoted(agentName)}`,
+    leadOf(approval),
+    `  ${printable(id)}  ${stateText(approval)}`,
     ...description.map((line) => `  ${printable(line)}`),
     ...warnings.map((line) => `  Warning: ${printable(line)}`),
     `  Reason: ${printable(reason)}`,
@@ -19,8 +21,8 @@ export function describeApproval(approval: Approval): string {
     ...(approval.rules.length < 2
       ? []
       : [`  Approving lifts these rules: ${approval.rules.map(printable).join('; ')}.`]),
-    ...(claimedUrl === '' ? [] : [`  Purpose, as claimed by the caller: ${quoted(claimedUrl)} (unverified)`]),
-    ...(claimedDescription === '' ? [] : [`  Description by the caller: ${quoted(claimedDescription)} (unverified)`]),
+    ...(claimedUrl === '' ? [] : [`  URL, as claimed by the agent: ${quoted(claimedUrl)} (not checked)`]),
+    ...(claimedDescription === '' ? [] : [`  Description by the agent: ${quoted(claimedDescription)} (not checked)`]),
     ...(state === 'open' ? [`  Expires in ${minutes} min.`] : []),
   ]
   return lines.map((line) => `${line}\n`).join('')
@@ -40,8 +42,14 @@ export function approvalJson(approval: Approval): object {
   }
 }
 
-function stateText(state: Approval['state']): string {
-  return state === 'open' ? 'waiting for you' : state
+/** Leads with the money. An older daemon sends no summary. */
+function leadOf({ summary, agentName, description }: Approval): string {
+  return printable(summary === '' ? `${quoted(agentName)}: ${description[0] ?? ''}` : summary)
+}
+
+function stateText({ state, decidedAtMs }: Approval): string {
+  if (state === 'open') return 'waiting for you'
+  return decidedAtMs === undefined ? state : `${state}, ${Readable.time(decidedAtMs)}`
 }
 
 function leftLine({ rule, unit, asked, left }: Approval): string[] {

@@ -1,5 +1,5 @@
 /** `latchkey balance [ADDRESS...]`: shows balances and their spendable part, by asset. */
-import { Amount, Network } from '@latchkey/algorand'
+import { Amount, Network, Readable } from '@latchkey/algorand'
 import { type Chain, Funds } from '@latchkey/x402/client'
 import { command, jsonOption } from '../Command.js'
 import { chainOptions, openReadingChain } from '../chain.js'
@@ -8,8 +8,8 @@ import { UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { columns, printable, quoted } from '../format.js'
 import { printJson, printMessage, printResult, withProgress } from '../messages.js'
-import { readAddress } from '../money/Account.js'
 import { type Asset, assetOfHolding, formatAmount } from '../money/assets.js'
+import { resolveAddress } from '../money/devAccounts.js'
 
 const maxAddresses = 1_000
 const maxParallel = 8
@@ -28,7 +28,14 @@ type Balance = {
 export const balanceCommand = command({
   description: `Show account balances: ALGO, how much can be spent beyond the minimum balance, and every asset with its unit. Without \
 addresses, show all accounts of a wallet.`,
-  positionals: [{ name: 'ADDRESS', isOptional: true, isVariadic: true }],
+  positionals: [
+    {
+      name: 'ADDRESS',
+      isOptional: true,
+      isVariadic: true,
+      description: 'on a devnet also the name of an account, such as account-3',
+    },
+  ],
   options: { ...chainOptions, ...walletOptions, ...jsonOption },
   notes:
     "With addresses, the command needs no key daemon. If --node is given without --network, the network is the node's own.",
@@ -40,8 +47,8 @@ addresses, show all accounts of a wallet.`,
   exits: ['unreachable', 'password', 'interrupted'],
   run: async ({ options, args }) => {
     if (args.length > maxAddresses) throw new UsageError(`at most ${maxAddresses} addresses`)
-    const given = args.map((one) => readAddress('ADDRESS', one))
     const chain = await openReadingChain(options, process.env)
+    const given = await Promise.all(args.map((one) => resolveAddress(chain, 'ADDRESS', one)))
     await chain.parameters()
     const all = given.length > 0 ? given : await withWallet(options, ({ wallet }) => accountsOf(wallet))
     const addresses = all.slice(0, maxAddresses)
@@ -51,12 +58,20 @@ addresses, show all accounts of a wallet.`,
     else {
       printMessage(`On ${Network.phrase(chain.caip2)}:`)
       printResult(found.map(block).join('\n'))
+      explainDollars(found)
       if (accountsLeftOut > 0)
         printMessage(`${accountsLeftOut} more accounts of the wallet are not listed; give their addresses to see them.`)
     }
     return exitCodes.ok
   },
 })
+
+/** The same unit twice needs an explanation. */
+function explainDollars(balances: readonly Balance[]): void {
+  const dollars = balances.flatMap(({ assets }) => assets.filter(({ asset }) => asset.unit === 'USDC'))
+  const text = Readable.dollarKinds(dollars.map(({ asset }) => asset.assetId))
+  if (text !== undefined) printMessage(text)
+}
 
 async function accountsOf(wallet: {
   readonly name: string
@@ -95,9 +110,10 @@ async function read(chain: Chain, address: string): Promise<Balance> {
 
 function block(balance: Balance): string {
   const { address, microAlgos, minBalance, rekeyedTo, assets, assetsLeftOut } = balance
-  const free = Amount.formatAlgos(Funds.spendable(balance))
+  const algosOf = (amount: bigint): string => Readable.money({ assetId: 0n, amount })
+  const free = algosOf(Funds.spendable(balance))
   const rows = [
-    [Amount.formatAlgos(microAlgos), `${free} to spend, ${Amount.formatAlgos(minBalance)} must stay`],
+    [algosOf(microAlgos), `${free} to spend, ${algosOf(minBalance)} must stay`],
     ...assets.map(({ asset, units, isFrozen }) => [
       formatAmount({ asset, units }),
       `asset ${asset.assetId}${isFrozen ? ', frozen' : ''}`,

@@ -37,6 +37,7 @@ const devOptions = {
   },
   quiet: { type: 'boolean', short: 'q', description: 'print no events' },
   json: { type: 'boolean', description: 'print the URLs and accounts as one line of JSON, and no events' },
+  explore: { type: 'boolean', description: 'also serve a small explorer of the chain (port 4023)' },
   'any-port': { type: 'boolean', description: 'use any free ports' },
   'allow-origin': {
     type: 'string',
@@ -52,7 +53,9 @@ make one paid request and print its steps. Every request, signature and settleme
 continues with the same ledger, keys and balances. Nothing on the chain has any value.`,
   rest: 'COMMAND',
   options: devOptions,
-  notes: `Other commands find a running stack without any environment variable, and print that they use it. LATCHKEY_STACK selects one of several by its directory, \
+  notes: `With --explore, the explorer shows blocks, transactions, accounts, assets and applications of the chain, without a script. To use Lora instead, choose \
+its LocalNet; for its wallet, also give --allow-origin https://lora.algokit.io.
+Other commands find a running stack without any environment variable, and print that they use it. LATCHKEY_STACK selects one of several by its directory, \
 or none. Options and environment variables that name a daemon, a network or a node take precedence.
 With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
 Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
@@ -77,6 +80,7 @@ Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4
           onPointer: (path) => cleanup.note({ directory: path }),
           isFound: rest.length === 0,
           anyPort: options['any-port'],
+          hasExplorer: options.explore,
           allowedOrigins,
         })
       },
@@ -164,7 +168,8 @@ function exitStatus(program: ChildProcess, name: string, cleanup: CleanupProcess
 }
 
 function factsOf(stack: Stack) {
-  const { devnet, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, seller, buyer, chain, consoleLink } = stack.parts
+  const { devnet, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, explorerUrl, seller, buyer, chain, consoleLink } =
+    stack.parts
   const { path, isEphemeral, isKept } = stack.directory
   return {
     version,
@@ -183,6 +188,7 @@ function factsOf(stack: Stack) {
     seller: { url: `${sellerUrl}/weather`, address: seller },
     buyer: { address: buyer, wallet: buyerWallet },
     console: consoleLink(),
+    explorer: explorerUrl === undefined ? null : { url: explorerUrl },
     directory: { path, isEphemeral, isKept },
     takenPorts: stack.takenPorts,
     environment: environmentOf(stack.parts),

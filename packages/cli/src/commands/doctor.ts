@@ -7,10 +7,11 @@ import type { Finding } from '../doctor/Finding.js'
 import { checkMachine } from '../doctor/machine.js'
 import { checkDaemon, checkFacilitator, checkNode, checkPayer } from '../doctor/services.js'
 import { exitCodes } from '../exitCodes.js'
-import { printable } from '../format.js'
-import { printJson, printResult, withProgress } from '../messages.js'
+import { wrap } from '../help.js'
+import { printJson, printStyledLine, withProgress } from '../messages.js'
 import * as StackPointer from '../stack/StackPointer.js'
 import { isStackUsed } from '../stack/stackValues.js'
+import type { Span } from '../style.js'
 
 export const doctorCommand = command({
   description: `Check this machine, the daemon, its data directory and its settings; also the node, the facilitator and \
@@ -39,11 +40,22 @@ the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line is
     }
     await withProgress('Checking the daemon and the network', checkServices())
     if (options.json) printJson({ findings })
-    else printResult(findings.map(lineOf).join(''))
+    else for (const line of findings.flatMap((one) => linesOf(one, process.stdout))) printStyledLine(line)
     return findings.some(({ state }) => state === 'fault') ? exitCodes.failed : exitCodes.ok
   },
 })
 
-function lineOf({ state, text, cure }: Finding): string {
-  return `${state.padEnd(9)}${printable(text)}\n${cure === undefined ? '' : `${' '.repeat(9)}cure: ${printable(cure)}\n`}`
+const styles = { ok: 'green', warning: 'yellow', fault: 'red' } as const
+const stateWidth = 9
+
+/** On a terminal, long lines are wrapped between words. */
+function linesOf({ state, text, cure }: Finding, { isTTY, columns = 0 }: NodeJS.WriteStream): Span[][] {
+  const width = isTTY && columns > 2 * stateWidth ? columns : Number.POSITIVE_INFINITY
+  const [first = '', ...others] = wrap(text, stateWidth, width).split('\n')
+  const cured = cure === undefined ? [] : wrap(`cure: ${cure}`, stateWidth, width).split('\n')
+  const indent = ' '.repeat(stateWidth)
+  return [
+    [[styles[state], state], ' '.repeat(stateWidth - state.length), first],
+    ...[...others, ...cured].map((line) => [indent + line.trimStart()]),
+  ]
 }

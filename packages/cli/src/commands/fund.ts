@@ -7,8 +7,8 @@ import { chainOptions, openChain } from '../chain.js'
 import { CommandError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printJson, printLine, printMessage, withProgress } from '../messages.js'
-import { readAddress } from '../money/Account.js'
 import { type AssetAmount, dollarOf, formatAmount, nameOf, readAmount } from '../money/assets.js'
+import { resolveAddress } from '../money/devAccounts.js'
 
 const defaultAlgos = '10 ALGO'
 const defaultDollars = 10n
@@ -22,7 +22,7 @@ export const fundCommand = command({
   description: `Fund an account with ALGO and dollars from a devnet's faucet (latchkey dev, latchkey devnet) and opt it in to the asset. \
 A devnet has no real value, so the command asks for no confirmation and signs nothing.`,
   positionals: [
-    { name: 'ADDRESS', description: 'account to fund' },
+    { name: 'ADDRESS', description: 'account to fund; on a devnet also the name of its account, such as account-3' },
     {
       name: 'AMOUNT',
       isOptional: true,
@@ -34,8 +34,8 @@ A devnet has no real value, so the command asks for no confirmation and signs no
   notes: 'On a public test network, the command names the faucet page, if there is one.',
   examples: ['latchkey fund ADDRESS', "latchkey fund ADDRESS '5 ALGO' '2.5 USDC'"],
   run: async ({ options, args: [to, ...amounts] }) => {
-    const address = readAddress('ADDRESS', to!)
     const chain = await openChain(options, process.env)
+    const address = await resolveAddress(chain, 'ADDRESS', to!)
     await checkFaucet(chain, address)
     const sums = await readSums(chain, amounts)
     for (const sum of sums) await withProgress('Funding', give(chain, address, sum))

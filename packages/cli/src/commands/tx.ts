@@ -1,7 +1,7 @@
 /** `latchkey tx ID`: shows a transaction's status. */
 
 import { AlgodError, explainRejection } from '@latchkey/algod'
-import { Description, Network, type Transaction } from '@latchkey/algorand'
+import { Description, Network, Readable, type Transaction } from '@latchkey/algorand'
 import type { Chain } from '@latchkey/x402/client'
 import { command } from '../Command.js'
 import { chainOptions, openReadingChain } from '../chain.js'
@@ -122,7 +122,7 @@ async function byRecord(chain: Chain, sent: Sent, dropped: string | undefined): 
     return confirmed(round, round === undefined ? undefined : await timeOf(chain, round), undefined)
   }
   if (outcome?.state === 'expired') {
-    const text = `It expired: it was sent at ${new Date(sent.sentMs).toISOString()}, was in no block until round ${sent.lastValid}, and can no longer be confirmed.`
+    const text = `It expired: it was sent at ${Readable.time(sent.sentMs)}, was in no block until round ${sent.lastValid}, and can no longer be confirmed.`
     return { state: 'expired', text }
   }
   const why = dropped === undefined ? 'The node does not know it' : `The node has dropped it: ${dropped}`
@@ -148,7 +148,7 @@ function confirmed(
   transaction: Transaction.Transaction | undefined,
 ): Found {
   const where = round === undefined ? 'It is confirmed' : `It was confirmed in round ${round}`
-  const when = time === undefined ? '' : `, at ${time.toISOString()}`
+  const when = time === undefined ? '' : `, at ${Readable.time(time.getTime())}`
   return { state: 'confirmed', text: `${where}${when}.`, round, time, transaction }
 }
 

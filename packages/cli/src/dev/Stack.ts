@@ -10,9 +10,10 @@ import { Chain, createFacilitatorHandler, Signer } from '@latchkey/x402/facilita
 import { SqliteClaims, SqliteSettlements } from '@latchkey/x402/sqlite'
 import { CommandError } from '../errors.js'
 import * as StackPointer from '../stack/StackPointer.js'
-import { buyerWallet, dollarAssetId, token } from '../stack/stackValues.js'
+import { accountLabel, buyerWallet, dollarAssetId, token } from '../stack/stackValues.js'
 import type { OnEvent } from './EventPrinter.js'
 import { environmentOf, exportLines } from './environment.js'
+import { createExplorer } from './explorer/Explorer.js'
 import { onFreePorts, type PortFor } from './freePort.js'
 import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
@@ -23,7 +24,14 @@ import { LedgerEvents, ReportingFacilitator, sellerEvents, signatureEvents } fro
 import { startDaemon } from './startDaemon.js'
 
 /** The first three are AlgoKit's for LocalNet, the others those of the x402 examples. */
-export const ports = { devnet: 4001, indexer: 8980, kmd: 4002, facilitator: 4022, seller: 4021 } as const
+export const ports = {
+  devnet: 4001,
+  indexer: 8980,
+  kmd: 4002,
+  facilitator: 4022,
+  seller: 4021,
+  explorer: 4023,
+} as const
 const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n
 /** The price of one request: see `price` in seller.ts. A buyer with less cannot pay. */
@@ -40,6 +48,8 @@ export type StackOptions = {
    * @default []
    */
   allowedOrigins?: readonly string[] | undefined
+  /** Whether an explorer of the chain is served. @default false */
+  hasExplorer?: boolean | undefined
   /** Whether commands in other terminals find the stack. @default true */
   isFound?: boolean | undefined
   onError?: ((error: unknown) => void) | undefined
@@ -124,13 +134,14 @@ function writePointer(closers: (() => unknown)[], options: StackOptions, parts: 
 }
 
 function takenPorts(parts: StackParts): Stack['takenPorts'] {
-  const { devnet, kmdUrl, facilitatorUrl, sellerUrl } = parts
+  const { devnet, kmdUrl, facilitatorUrl, sellerUrl, explorerUrl } = parts
   const used = {
     devnet: devnet.url,
     indexer: devnet.indexerUrl!,
     kmd: kmdUrl,
     facilitator: facilitatorUrl,
     seller: sellerUrl,
+    ...(explorerUrl !== undefined && { explorer: explorerUrl }),
   }
   const taken = Object.entries(used).flatMap(([part, url]) => {
     const expected = ports[part as keyof typeof ports]
@@ -181,6 +192,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
   // Recorded after funding: a directory without a buyer belongs to an incomplete start.
   if (directory.buyer !== buyer) directory.recordBuyer(buyer)
   const facilitatorUrl = await startFacilitator(context, devnet, chain)
+  const explorerUrl = options.hasExplorer ? await startExplorer(context, devnet, buyer) : undefined
   const parts: StackParts = {
     devnet,
     chain,
@@ -189,6 +201,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions, log
     goalDir: directory.path,
     facilitatorUrl,
     sellerUrl: listener.url,
+    explorerUrl,
     seller: devnet.accounts[1]!.address,
     buyer,
     isBuyerFunded: isBuyerFunded && directory.isKept,
@@ -247,6 +260,26 @@ async function startFacilitator(context: StartContext, devnet: Devnet, chain: Ch
     const onRequest = context.onRequestOf('facilitator')
     const server = new Server({ fetch, onRequest, ...(onError === undefined ? {} : { onError }) })
     const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
+    closers.push(() => server.stop())
+    return `http://127.0.0.1:${port}`
+  })
+}
+
+async function startExplorer(
+  { closers, onPorts, onError }: StartContext,
+  devnet: Devnet,
+  buyer: string,
+): Promise<string> {
+  const { fetchIndexer, dollarIds, onlineAccounts, faucet, accounts } = devnet
+  const named = [...onlineAccounts, faucet, ...accounts].map((one) => [one.address, accountLabel(one.name)] as const)
+  const explorer = createExplorer({
+    indexer: async (path) => fetchIndexer!(new Request(`http://127.0.0.1${path}`)),
+    dollarAssetIds: dollarIds,
+    names: new Map([...named, [buyer, 'buyer']]),
+  })
+  return onPorts(async (portFor) => {
+    const server = new Server({ fetch: onlyLocalHosts(explorer), ...(onError === undefined ? {} : { onError }) })
+    const { port } = await server.listen('127.0.0.1', await portFor(ports.explorer))
     closers.push(() => server.stop())
     return `http://127.0.0.1:${port}`
   })

@@ -11,6 +11,8 @@ export type StackParts = {
   readonly goalDir: string
   readonly facilitatorUrl: string
   readonly sellerUrl: string
+  /** Undefined unless the explorer is served. */
+  readonly explorerUrl: string | undefined
   readonly seller: string
   readonly buyer: string
   /** Whether the buyer could no longer pay and was funded again. */

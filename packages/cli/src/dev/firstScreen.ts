@@ -7,28 +7,39 @@ import { shortPath } from '../stack/stateDirectory.js'
 import type { Span, Style } from '../style.js'
 import { version } from '../version.js'
 import type { Stack } from './Stack.js'
-import { environmentPath } from './seller.js'
+import { environmentPath, salesPath } from './seller.js'
 
 const width = 80
 const labelWidth = 13
 
-export function title(): readonly Span[] {
-  return [['bold', `Latchkey ${version}`], ': starting a chain, the key daemon, a facilitator and a seller']
+export function title(platform: NodeJS.Platform = process.platform): readonly Span[] {
+  const start = ': starting a chain, the key daemon, a facilitator and a seller'
+  const note = platform === 'linux' ? [] : [['yellow', ` (made for Linux; untested on ${platform})`] as const]
+  return [['bold', `Latchkey ${version}`], start, ...note]
 }
 
 /** The addresses and the next steps. */
 export function addressLines(stack: Stack, command: string): readonly (readonly Span[])[] {
-  const { devnet, kmdUrl, facilitatorUrl, sellerUrl, consoleLink } = stack.parts
+  const { devnet, kmdUrl, facilitatorUrl, sellerUrl, explorerUrl, consoleLink } = stack.parts
   const { takenPorts: taken } = stack
   const env = `${sellerUrl}${environmentPath}`
   return [
     [],
-    row('Seller', `${sellerUrl}/weather`, taken.seller, 'also opens in a browser'),
+    row(
+      'Seller',
+      `${sellerUrl}/weather`,
+      taken.seller,
+      `sales: ${salesPath}; also opens in a browser`,
+      `sales: ${salesPath}`,
+    ),
     row('Key daemon', kmdUrl, taken.kmd, 'one-time link to its console:', 'console link:'),
     ['  ', ['cyan', consoleLink()]],
     row('Facilitator', facilitatorUrl, taken.facilitator),
     row('Devnet', devnet.url, taken.devnet),
     row('Indexer', devnet.indexerUrl!, taken.indexer),
+    ...(explorerUrl === undefined
+      ? []
+      : [row('Explorer', explorerUrl, taken.explorer, 'blocks, transactions, accounts')]),
     directoryRow(stack),
     ['In another terminal: ', ['bold', `${command} pay ${sellerUrl}/weather`]],
     ['For other programs: ', ['bold', `eval "$(curl -s ${env})"`]],

@@ -2,12 +2,15 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { paymentGate, paymentOf, salesListener } from '@latchkey/x402/node'
 import { Gate, type GateHooks, type GateOptions, MemoryClaims } from '@latchkey/x402/server'
+import { EventFeed } from './EventFeed.js'
 import { hostRefusal, isLocalHost, isLocalOrigin } from './localAccess.js'
 
 /** The path that returns the environment of the stack, for the shell of another terminal. */
 export const environmentPath = '/env'
 /** The page with the revenue of the stack's seller. */
 export const salesPath = '/sales'
+/** The stream of payment events, for `latchkey listen`. */
+export const eventsPath = '/events'
 export const price = '$0.01'
 
 export type SellerOptions = Pick<GateOptions, 'facilitators' | 'claims' | 'paywall' | 'onError'> & {
@@ -24,24 +27,38 @@ export async function createSeller({ chain, payTo, exports, hooks, ...options }:
   const accepts = { network: chain.caip2, price, payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
   const claims = options.claims ?? new MemoryClaims()
-  const gate = await Gate.open({ ...options, ...hooks, claims, routes, chains: chain, cors: true })
+  const feed = new EventFeed()
+  const gate = await Gate.open({ ...options, ...feed.hooks(hooks), claims, routes, chains: chain, cors: true })
   const authorize = ({ headers }: Request): boolean =>
     isLocalOrigin(headers.get('Origin') ?? undefined, headers.get('Sec-Fetch-Site') ?? undefined)
   const sales = salesListener({ claims, authorize, name: 'Weather', onError: options.onError })
   const gated = paymentGate(gate, (request, response) => {
-    if (request.url?.split('?')[0] === salesPath) return sales(request, response)
+    const path = request.url?.split('?')[0]
+    if (path === salesPath) return sales(request, response)
+    if (path === eventsPath && request.method === 'GET') return listen(feed, request, response)
     return send(response, answer(request, exports))
   })
   const listener: RequestListener = (request, response) => {
     if (isLocalHost(request.headers.host)) void gated(request, response)
     else send(response, refusal(403, hostRefusal))
   }
-  return { listener, close: () => gate.close() }
+  const close = async (): Promise<void> => {
+    feed.close()
+    await gate.close()
+  }
+  return { listener, close }
+}
+
+/** Events name payers, so only programs and pages of this machine may read them. */
+function listen(feed: EventFeed, { headers }: IncomingMessage, response: ServerResponse): void {
+  if (!isLocalOrigin(headers.origin, headers['sec-fetch-site']?.toString())) {
+    send(response, refusal(403, 'web pages of other origins may not read this'))
+  } else if (!feed.add(response)) send(response, refusal(503, 'too many programs are listening'))
 }
 
 /** Returns the pattern of a path, for the log. */
 export function routeOf(path: string): string | undefined {
-  return path === '/weather' || path === environmentPath || path === salesPath ? path : undefined
+  return ['/weather', environmentPath, salesPath, eventsPath].includes(path) ? path : undefined
 }
 
 /** Returns the id of the payment that opened a request, for the log. */
@@ -53,6 +70,7 @@ type Answer = { status: number; headers: { [name: string]: string }; body: strin
 
 function answer({ method, url, headers }: IncomingMessage, exports: () => string): Answer {
   const path = url?.split('?')[0]
+  if (path === '/' && (method === 'GET' || method === 'HEAD') && wantsHtml(headers.accept)) return frontPage
   if (path !== '/weather' && path !== environmentPath) {
     return refusal(404, `not found; the paths are /weather, ${salesPath} and ${environmentPath}`)
   }
@@ -67,6 +85,36 @@ function answer({ method, url, headers }: IncomingMessage, exports: () => string
   }
   const text = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
   return { status: 200, headers: text, body: exports() }
+}
+
+/** For a browser. Programs get the usual 404. */
+const frontPage: Answer = {
+  status: 200,
+  headers: {
+    'Content-Type': 'text/html; charset=utf-8',
+    Vary: 'Accept',
+    'Content-Security-Policy': "default-src 'none'",
+  },
+  body: `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Latchkey dev stack: seller</title>
+<h1>Seller of the dev stack</h1>
+<p>This is a demonstration seller on a local chain. Nothing here has any value.</p>
+<ul>
+<li><a href="/weather">/weather</a> costs ${price}: a browser shows the paywall, <code>latchkey pay</code> pays.</li>
+<li><a href="${salesPath}">${salesPath}</a> shows what was sold.</li>
+<li><code>${environmentPath}</code> returns environment variables for other programs, as shell commands.</li>
+</ul>
+</html>
+`,
+}
+
+/** Browsers name HTML first. */
+function wantsHtml(accept: string | undefined): boolean {
+  return /^\s*text\/html\s*([,;]|$)/i.test(accept ?? '')
 }
 
 function refusal(status: number, error: string, headers: { [name: string]: string } = {}): Answer {

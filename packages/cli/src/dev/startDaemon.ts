@@ -8,7 +8,7 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError } from '../errors.js'
 import { latchkeyCommand } from '../latchkeyCommand.js'
-import { buyerWallet, defaultWallet, token } from '../stack/stackValues.js'
+import { accountLabel, buyerWallet, defaultWallet, token } from '../stack/stackValues.js'
 import { kmdDirectoryName } from '../stack/stateDirectory.js'
 import type { PortFor } from './freePort.js'
 import type { StackDirectory } from './StackDirectory.js'
@@ -61,7 +61,7 @@ export async function startDaemon(options: StartDaemonOptions): Promise<StartedD
     })
   })
   try {
-    const buyer = await prepareWallets(dataDir, devnet.onlineAccounts, directory.buyer)
+    const buyer = await prepareWallets(dataDir, devnet, directory.buyer)
     // Longer than usual, because nothing here has any value.
     const consoleLink = (): string => daemon.consoleLink({ lifetimeMs: 3_600_000 })
     return { url: `http://${daemon.address}`, dataDir, buyer, consoleLink, stop: () => daemon.stop() }
@@ -79,14 +79,14 @@ const lightScrypt = {
 /** Creates the wallets that are missing from an earlier stack, and returns the address of the buyer. */
 async function prepareWallets(
   dataDir: string,
-  richAccounts: readonly DevAccount[],
+  { onlineAccounts, faucet, accounts }: Devnet,
   earlierBuyer: string | undefined,
 ): Promise<string> {
   const kmd = await Kmd.connect({ dataDir })
   try {
     const rich = await openWallet(kmd, defaultWallet)
     const keys = await rich.keys()
-    for (const { address, secretKey } of richAccounts) {
+    for (const { address, secretKey } of onlineAccounts) {
       if (!keys.includes(address)) await rich.importKey(new Uint8Array(Buffer.from(secretKey, 'base64')))
     }
     await rich.release()
@@ -95,9 +95,26 @@ async function prepareWallets(
     const known = [first, ...others].find((address) => address === earlierBuyer)
     const buyer = known ?? first ?? (await wallet.generateKey())
     await wallet.release()
+    await labelAccounts(kmd, [...onlineAccounts, faucet, ...accounts])
     return buyer
   } finally {
     kmd.close()
+  }
+}
+
+/**
+ * Puts the devnet's accounts into the address book, so that `latchkey send` and the console know `account-1`. Labels of
+ * the owner are kept.
+ */
+async function labelAccounts(kmd: Kmd, accounts: readonly DevAccount[]): Promise<void> {
+  const labelled = new Set((await kmd.contacts.list()).map(({ address }) => address))
+  for (const { name, address } of accounts.filter((account) => !labelled.has(account.address))) {
+    try {
+      await kmd.contacts.set({ address, label: accountLabel(name) })
+    } catch (error) {
+      // The owner gave the label to another address.
+      if (!(error instanceof KmdClientError)) throw error
+    }
   }
 }
 

@@ -37,7 +37,7 @@ function checkAgents(names: readonly string[]): Finding[] {
   return [
     warning(
       `${agentsText(names)}: used by the daemon's user or by root, who can read its files and so bypass every limit`,
-      'run the daemon as its own user (latchkey service install --system), or run the agent as another user',
+      'run the daemon as its own user (sudo latchkey service install --system), or run the agent as another user',
     ),
   ]
 }

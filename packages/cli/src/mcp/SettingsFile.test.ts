@@ -12,8 +12,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { clients, entryFor, settingsText, tomlTable } from './clients.js'
 import * as HttpToken from './HttpToken.js'
-import { addServer } from './SettingsFile.js'
+import { addServer, addTable } from './SettingsFile.js'
 
 function directoryOf(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-settings-'))
@@ -66,6 +67,37 @@ test('files that are not JSON, or have another form, are not changed', (t) => {
     assert.equal(readFileSync(path, 'utf8'), text)
   }
   assert.deepEqual(readdirSync(directory), ['settings.json'])
+})
+
+test('a table is appended to TOML settings, once, and another one of the name is kept', (t) => {
+  const path = join(directoryOf(t), 'config.toml')
+  const header = '[mcp_servers.latchkey]'
+  const table = tomlTable('mcp_servers', 'latchkey', { command: '/usr/bin/node', args: ['/x/"y"', 'mcp'] })
+  assert.equal(table, `${header}\ncommand = "/usr/bin/node"\nargs = ["/x/\\"y\\"", "mcp"]\n`)
+  writeFileSync(path, 'model = "x"\n')
+  const { isChanged, backup } = addTable({ path, header, table })
+  assert.equal(isChanged, true)
+  assert.equal(readFileSync(backup!, 'utf8'), 'model = "x"\n')
+  assert.equal(readFileSync(path, 'utf8'), `model = "x"\n\n${table}`)
+  assert.deepEqual(addTable({ path, header, table }), { isChanged: false, backup: undefined })
+  const other = table.replace('"mcp"', '"other"')
+  for (const text of [other, '[ "mcp_servers" . latchkey ]\nurl = "x"\n', '[mcp_servers.latchkey.env]\nA = "x"\n']) {
+    writeFileSync(path, text)
+    assert.throws(() => addTable({ path, header, table }), { code: 'file_exists' }, text)
+    assert.equal(readFileSync(path, 'utf8'), text)
+  }
+})
+
+test('each client gets its own form of the settings', () => {
+  const server = { command: 'node', args: ['mcp'] }
+  const zed = JSON.parse(settingsText(clients.zed, 'latchkey', { ...server, ...entryFor(clients.zed, server) }))
+  assert.deepEqual(zed, { context_servers: { latchkey: { source: 'custom', env: {}, ...server } } })
+  assert.deepEqual(entryFor(clients.cline, server), { ...server, disabled: false })
+  assert.match(
+    clients.cline.path(),
+    /Code\/User\/globalStorage\/saoudrizwan\.claude-dev\/settings\/cline_mcp_settings\.json$/,
+  )
+  assert.match(settingsText(clients.codex, 'latchkey', server), /^\[mcp_servers\.latchkey\]\n/)
 })
 
 test('a bearer token is created once, and only accepted from a file of this user alone', (t) => {

@@ -68,6 +68,43 @@ export function addServer({ path: given, member, name, entry, mayReplace }: Addi
   }
 }
 
+export type TableAddition = {
+  readonly path: string
+  /** The header of the table: `[mcp_servers.latchkey]`. */
+  readonly header: string
+  /** The table with its header. */
+  readonly table: string
+}
+
+/**
+ * Appends a table to settings in TOML. A file that has the table already is never changed, because replacing a table
+ * would need the whole grammar.
+ *
+ * @throws CommandError if the file has another table of the name, or cannot be written; it is then unchanged
+ */
+export function addTable({ path: given, header, table }: TableAddition): Written {
+  const path = targetOf(given)
+  const text = readText(path)
+  const before = text ?? ''
+  const name = header.slice(1, -1)
+  const lines = before.split(/\r?\n/).map((line) => line.trim().replaceAll(/[\s"']/g, ''))
+  if (lines.some((line) => line.startsWith(`[${name}]`) || line.startsWith(`[${name}.`))) {
+    if (`\n${before}\n`.includes(`\n${table}`)) return { isChanged: false, backup: undefined }
+    throw new CommandError('file_exists', `${quoted(path)} already has a different table ${header}`, {
+      hint: 'remove the table, or give another name with --name',
+    })
+  }
+  const gap = before === '' || before.endsWith('\n\n') ? '' : before.endsWith('\n') ? '\n' : '\n\n'
+  try {
+    return { isChanged: true, backup: replace(path, `${before}${gap}${table}`, text) }
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError('file_unwritable', `${quoted(path)} cannot be written: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
 /** Keeps a symbolic link. */
 function targetOf(path: string): string {
   try {

@@ -9,9 +9,13 @@ export type McpClient = {
   /** The client's settings file for MCP servers. */
   readonly path: () => string
   /** The member that contains the servers by name. */
-  readonly member: 'mcpServers' | 'servers'
+  readonly member: 'mcpServers' | 'servers' | 'context_servers' | 'mcp_servers'
   /** Whether an entry states how the server is reached. */
   readonly hasType: boolean
+  /** @default json */
+  readonly format?: 'json' | 'toml'
+  /** Members that the client expects in every entry. */
+  readonly more?: { readonly [name: string]: unknown }
 }
 
 /** By the value of the option --client. */
@@ -52,6 +56,31 @@ export const clients = {
     member: 'mcpServers',
     hasType: false,
   },
+  codex: {
+    title: 'Codex',
+    path: () => join(process.env['CODEX_HOME'] || join(homedir(), '.codex'), 'config.toml'),
+    member: 'mcp_servers',
+    hasType: false,
+    format: 'toml',
+  },
+  zed: {
+    title: 'Zed',
+    path: () => join(zedDirectory(), 'settings.json'),
+    member: 'context_servers',
+    hasType: false,
+    more: { source: 'custom', env: {} },
+  },
+  cline: {
+    title: 'Cline, in VS Code',
+    path: () =>
+      join(
+        applicationDirectory('Code'),
+        ...['User', 'globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json'],
+      ),
+    member: 'mcpServers',
+    hasType: false,
+    more: { disabled: false },
+  },
 } as const satisfies { readonly [name: string]: McpClient }
 
 export type ClientName = keyof typeof clients
@@ -66,7 +95,27 @@ function applicationDirectory(name: string): string {
   return join(config === '' ? join(homedir(), '.config') : config, name)
 }
 
-/** The entry of a server, in the format of the client. */
-export function entryFor({ hasType }: McpClient, { command, args }: ServerEntry): { [name: string]: unknown } {
-  return { ...(hasType && { type: 'stdio' }), command, args }
+/** Zed keeps its settings in ~/.config, on macOS too. */
+function zedDirectory(): string {
+  const { APPDATA: roaming = '', XDG_CONFIG_HOME: config = '' } = process.env
+  if (process.platform === 'win32' && roaming !== '') return join(roaming, 'Zed')
+  const isXdg = process.platform !== 'darwin' && config !== ''
+  return join(isXdg ? config : join(homedir(), '.config'), 'zed')
+}
+
+/** The entry of a server, with the members that the client expects. */
+export function entryFor({ hasType, more }: McpClient, { command, args }: ServerEntry): { [name: string]: unknown } {
+  return { ...(hasType && { type: 'stdio' }), command, args, ...more }
+}
+
+/** The settings as text of the client's format, with this server only. */
+export function settingsText({ member, format }: McpClient, name: string, entry: ServerEntry): string {
+  if (format === 'toml') return tomlTable(member, name, entry)
+  return `${JSON.stringify({ [member]: { [name]: entry } }, undefined, 2)}\n`
+}
+
+/** A table of TOML. Its basic strings have the escapes of JSON, except that U+007F must be escaped too. */
+export function tomlTable(member: string, name: string, { command, args }: ServerEntry): string {
+  const text = (value: string): string => JSON.stringify(value).replaceAll('\u007f', '\\u007f')
+  return `[${member}.${name}]\ncommand = ${text(command)}\nargs = [${args.map(text).join(', ')}]\n`
 }

@@ -4,7 +4,7 @@
  */
 
 import { AlgodError } from '@latchkey/algod'
-import { Address, Amount, Description, Network, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Address, Amount, Description, Network, Readable, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { Wallet } from '@latchkey/kmd-client'
 import type { Chain, Funds } from '@latchkey/x402/client'
 import { type Option, readNumber } from '../Command.js'
@@ -139,7 +139,7 @@ async function repeat(
   { sent, round, isConfirmed }: Earlier,
   waitMs: number,
 ): Promise<number> {
-  const before = `The same transaction was sent at ${new Date(sent.sentMs).toISOString()}, and its outcome was not recorded`
+  const before = `The same transaction was sent at ${Readable.time(sent.sentMs)}, and its outcome was not recorded`
   if (!isConfirmed) {
     printMessage(`${before}: sending ${sent.id} again, not a new one. To send a new one, give --again.`)
     return send(given, log, sent, { waitMs, isRepeated: true })

@@ -11,6 +11,11 @@ export const buyerWallet = 'x402-buyer'
 export const dollarAssetId = 31566704n
 export const dollarDecimals = 6
 
+/** The label of a devnet's account: `account-1` for `account 1`, one word that needs no quotes in a shell. */
+export function accountLabel(name: string): string {
+  return name.replaceAll(' ', '-')
+}
+
 let isUsed = false
 
 /** Called when the commands of this process use a running stack. */

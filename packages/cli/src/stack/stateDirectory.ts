@@ -42,8 +42,8 @@ export function pointerDirectory(): string {
   return join(stateDirectory(), 'stacks')
 }
 
-/** Commands that run or configure their own program, or change its token. */
-const ownCommands = /^(dev|devnet|kmd|facilitator|service|config|token|completions)\b/
+/** Commands that run or configure their own program, or change its token. `devnet accounts` only asks a devnet. */
+const ownCommands = /^(?!devnet accounts$)(dev|devnet|kmd|facilitator|service|config|token|completions)\b/
 
 /** Whether a command may use a running stack: it works with the key daemon or a network, and a stack may exist. */
 export function mayUseStack(name: string, options: { readonly [name: string]: unknown }): boolean {

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PageFile } from '@latchkey/pages/console'
-import { createApp, type RequestOptions, type TestAppOptions } from '../testing/TestApp.test.helper.js'
+import {
+  createApp,
+  type RequestOptions,
+  type TestAppOptions,
+  type TestResponse,
+} from '../testing/TestApp.test.helper.js'
 
 function fileOf(type: string, text: string, isImmutable: boolean): PageFile {
   const body = Buffer.from(text)
@@ -116,6 +121,26 @@ test('an unknown Host is rejected', async (t) => {
   }
   const named = await app.request('GET', '/console/', { ...local, headers: { host: 'localhost:7833' } })
   assert.equal(named.status, 200)
+})
+
+test('a browser on this machine gets a page at /, programs get the same 404 as before', async (t) => {
+  const app = createApp(t, { consoleFile })
+  const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+  const at = (more: object, headers: object = { accept }): Promise<TestResponse> =>
+    app.request('GET', '/', { ...local, ...more, headers: { ...local.headers, ...headers } })
+  const page = await at({})
+  assert.deepEqual([page.status, page.headers.get('content-type')], [200, 'text/html; charset=utf-8'])
+  assert.equal(page.headers.get('vary'), 'Accept')
+  assert.match(page.text, /latchkey console/)
+  const none = await at({}, {})
+  assert.equal(none.status, 404)
+  for (const other of ['application/json', '*/*', 'application/json, text/html']) {
+    const { status, text, headers } = await at({}, { accept: other })
+    assert.deepEqual([status, text, headers], [404, none.text, none.headers], other)
+  }
+  assert.equal((await at({ localAddress: '192.168.1.5' })).status, 404)
+  assert.equal((await app.request('POST', '/', { ...local, headers: { ...local.headers, accept } })).status, 404)
+  assert.equal((await app.request('GET', '/x', { ...local, headers: { ...local.headers, accept } })).status, 404)
 })
 
 test('a page that was not built is reported in the log', async (t) => {

@@ -100,7 +100,7 @@ export class GuardedFetch {
 export function checkUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new ToolError('invalid_url', 'the URL is not an absolute https URL')
+    throw new ToolError('invalid_url', 'the URL is not an absolute http or https URL')
   }
   if (url.username !== '' || url.password !== '')
     throw new ToolError('invalid_url', 'the URL contains a user name or a password')

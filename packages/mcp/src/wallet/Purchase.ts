@@ -191,7 +191,7 @@ export class Purchase {
     const before = agreed ?? quotes.get(this.request.key)?.find(({ asset_id }) => asset_id === quote.asset_id)
     quotes.set(this.request.key, offers.map(quoteOf))
     if (before !== undefined && !isSameQuote(before, quote)) {
-      const message = `the price was ${before.price} to ${before.payTo} and is now ${quote.price} to ${quote.payTo}`
+      const message = `the price was ${before.price} to ${before.pay_to} and is now ${quote.price} to ${quote.pay_to}`
       throw new ToolError('price_changed', message, { details: { before, quote } })
     }
     if (offer.amount > max.amount && agreed === undefined) {

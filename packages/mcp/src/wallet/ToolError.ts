@@ -4,7 +4,7 @@ import { LatchkeyError } from '@latchkey/algorand'
 
 /** All codes of a {@link ToolError}, with the model's next step. Codes of the daemon are passed on unchanged. */
 export const toolErrors = {
-  invalid_url: 'Pass an absolute URL that begins with https://.',
+  invalid_url: 'Pass an absolute URL that begins with https://, or http:// where this server allows it.',
   invalid_request: 'Correct the argument that the message names.',
   invalid_max: 'Pass max in dollars ("$0.10"), ALGO ("0.5 ALGO") or base units of an asset ("1500 asset 123").',
   destination_refused:

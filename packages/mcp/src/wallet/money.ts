@@ -21,7 +21,7 @@ export function readMax(text: string, chain: Chain): AssetAmount {
 
 /** A quoted price. Exactly this amount is paid. */
 export type Quote = {
-  readonly payTo: string
+  readonly pay_to: string
   /** In base units, decimal. */
   readonly amount: string
   /** `0` means ALGO. */
@@ -33,7 +33,7 @@ export type Quote = {
 
 export function quoteOf({ requirement, amount, asset, chain }: Offer): Quote {
   return {
-    payTo: requirement.payTo,
+    pay_to: requirement.payTo,
     amount: `${amount}`,
     asset_id: `${asset.assetId}`,
     network: chain.caip2,
@@ -42,7 +42,7 @@ export function quoteOf({ requirement, amount, asset, chain }: Offer): Quote {
 }
 
 export function isSameQuote(a: Quote, b: Quote): boolean {
-  return a.payTo === b.payTo && a.amount === b.amount && a.asset_id === b.asset_id && a.network === b.network
+  return a.pay_to === b.pay_to && a.amount === b.amount && a.asset_id === b.asset_id && a.network === b.network
 }
 
 /** A limit of the agent and its remainder. */

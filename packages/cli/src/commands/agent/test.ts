@@ -1,5 +1,5 @@
 /** `latchkey agent test NAME FILE`: shows which rule would decide about a transaction. */
-import { Address, Transaction } from '@latchkey/algorand'
+import { Address, Readable, Transaction } from '@latchkey/algorand'
 import { formatUnits } from '@latchkey/kmd-api/rules'
 import type { AgentDecision, AgentRefusal } from '@latchkey/kmd-client'
 import { command, jsonOption } from '../../Command.js'
@@ -67,7 +67,7 @@ const meanings = { allowed: 'allowed', ask: 'would ask you', refused: 'refused' 
 
 function amounts({ unit, asked, left, resetsAtMs }: AgentRefusal): string {
   if (asked === undefined || left === undefined) return ''
-  const when = resetsAtMs === undefined ? '' : `, enough at ${timeText(resetsAtMs)}`
+  const when = resetsAtMs === undefined ? '' : `, enough at ${Readable.time(resetsAtMs)}`
   return `: asked ${printable(formatUnits(asked, unit))}, left ${printable(formatUnits(left, unit))}${when}`
 }
 

@@ -4,6 +4,7 @@ import { approvalJson, describeApproval } from '../../approvals/describeApproval
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
+import { quoted } from '../../format.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
 
 const positionals = [{ name: 'ID', description: 'id of the approval, from latchkey approvals list' }] as const
@@ -24,17 +25,32 @@ export const approvalsApproveCommand = command({
 })
 
 export const approvalsDenyCommand = command({
-  description: 'Deny a payment: the agent cannot sign this transaction.',
+  description:
+    'Deny a payment: the agent cannot sign this transaction, nor for ten minutes another one to the same payee for the same URL.',
   positionals,
-  options,
-  examples: ['latchkey approvals deny q3vdk7mz2a5ncxwe'],
+  options: {
+    pause: { type: 'boolean', description: 'also pause the agent, until latchkey agent resume' },
+    ...options,
+  },
+  examples: ['latchkey approvals deny q3vdk7mz2a5ncxwe', 'latchkey approvals deny q3vdk7mz2a5ncxwe --pause'],
   exits: ['unreachable'],
   run: ({ options: given, args: [id] }) =>
     withDaemon(given, async (kmd: Kmd) => {
-      report(await kmd.approvals.deny({ id: id! }), given.json, 'Denied. The agent cannot sign this transaction.')
+      const approval = await kmd.approvals.deny({ id: id! })
+      if (given.pause) await kmd.agents.pause({ agent: approval.agentId })
+      report(approval, given.json, given.pause ? pausedText(approval) : deniedText)
       return exitCodes.ok
     }),
 })
+
+/** The consequence of a denial. */
+export const deniedText =
+  'Denied. The agent cannot sign this transaction, and for ten minutes no other to the same payee for the same URL.'
+
+/** The consequence of a denial that also paused the agent. */
+export function pausedText({ agentName }: Approval): string {
+  return `Denied, and the agent is paused: it signs nothing until you run latchkey agent resume ${quoted(agentName)}.`
+}
 
 function report(approval: Approval, isJson: boolean | undefined, text: string): void {
   if (isJson) printJson({ approval: approvalJson(approval) })

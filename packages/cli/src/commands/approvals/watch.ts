@@ -5,6 +5,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
 import { askAfresh, hasTerminal } from '../../prompt.js'
+import { deniedText, pausedText } from './decide.js'
 
 export const approvalsWatchCommand = command({
   description:
@@ -46,14 +47,20 @@ async function show(kmd: Kmd, approval: Approval, canAsk: boolean): Promise<void
     printMessage(`To decide: latchkey approvals approve ${approval.id}, or latchkey approvals deny ${approval.id}`)
     return
   }
-  const answer = (await askAfresh('Approve this payment? [y]es, [n]o, [l]ater: ')).trim().toLowerCase()
+  const answer = (await askAfresh('Approve this payment? [y]es, [n]o, deny and [p]ause the agent, [l]ater: '))
+    .trim()
+    .toLowerCase()
   try {
     if (answer === 'y' || answer === 'yes') {
       await kmd.approvals.approve({ id: approval.id })
       printMessage('Approved. The agent can sign this transaction now.')
     } else if (answer === 'n' || answer === 'no') {
       await kmd.approvals.deny({ id: approval.id })
-      printMessage('Denied. The agent cannot sign this transaction.')
+      printMessage(deniedText)
+    } else if (answer === 'p' || answer === 'pause') {
+      await kmd.approvals.deny({ id: approval.id })
+      await kmd.agents.pause({ agent: approval.agentId })
+      printMessage(pausedText(approval))
     } else printMessage(`Left open. To decide later: latchkey approvals approve ${approval.id}, or deny`)
   } catch (error) {
     // The approval expired or was decided elsewhere while the question was open.

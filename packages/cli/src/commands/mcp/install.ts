@@ -5,9 +5,18 @@ import { agentTokenFrom } from '../../agentToken.js'
 import { command, jsonOption } from '../../Command.js'
 import { UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
-import { type ClientName, clientNames, clients, entryFor, type McpClient, type ServerEntry } from '../../mcp/clients.js'
+import {
+  type ClientName,
+  clientNames,
+  clients,
+  entryFor,
+  type McpClient,
+  type ServerEntry,
+  settingsText,
+  tomlTable,
+} from '../../mcp/clients.js'
 import { type WalletServerValues, walletServerOptions } from '../../mcp/options.js'
-import { addServer } from '../../mcp/SettingsFile.js'
+import { addServer, addTable, type Written } from '../../mcp/SettingsFile.js'
 import { printJson, printMessage, printResult } from '../../messages.js'
 
 export const mcpInstallCommand = command({
@@ -37,28 +46,37 @@ neither the settings nor the arguments contain it. The client's other settings s
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
       throw new UsageError('--name takes letters, digits, _ and -', { code: 'invalid_value' })
     }
-    const entry = entryFor(client, serverOf(options))
+    const server = serverOf(options)
+    const entry = entryFor(client, server)
     const path = client.path()
     const settings = { [client.member]: { [name]: entry } }
     if (options.write !== true) {
       if (options.json) printJson({ client: clientName, path, settings, written: false })
-      else printResult(`${JSON.stringify(settings, undefined, 2)}\n`)
+      else printResult(settingsText(client, name, { ...server, ...entry }))
       if (!options.json) printMessage(`Add this to ${path} (${client.title}), or run the command with --write`)
       return exitCodes.ok
     }
-    const { isChanged, backup } = addServer({
-      path,
-      member: client.member,
-      name,
-      entry,
-      mayReplace: options.replace === true,
-    })
+    const { isChanged, backup } = write({ client, path, name, server, mayReplace: options.replace === true })
     if (options.json) printJson({ client: clientName, path, settings, written: isChanged, backup: backup ?? null })
     else printMessage(isChanged ? `Added to ${path}; restart ${client.title}` : `${path} already has these settings`)
     if (!options.json && backup !== undefined) printMessage(`The previous settings are in ${backup}`)
     return exitCodes.ok
   },
 })
+
+type Settings = {
+  readonly client: McpClient
+  readonly path: string
+  readonly name: string
+  readonly server: ServerEntry
+  readonly mayReplace: boolean
+}
+
+function write({ client, path, name, server, mayReplace }: Settings): Written {
+  const { member, format } = client
+  if (format !== 'toml') return addServer({ path, member, name, entry: entryFor(client, server), mayReplace })
+  return addTable({ path, header: `[${member}.${name}]`, table: tomlTable(member, name, server) })
+}
 
 function readClient(name: string): ClientName {
   const found = clientNames.find((one) => one === name)

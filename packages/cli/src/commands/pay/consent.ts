@@ -1,5 +1,5 @@
 /** The information shown before a payment, and the question. */
-import { Amount, Network } from '@latchkey/algorand'
+import { Network, Readable } from '@latchkey/algorand'
 import type { Offer, Payment } from '@latchkey/x402/client'
 import { UsageError } from '../../errors.js'
 import { printMessage } from '../../messages.js'
@@ -44,9 +44,9 @@ export function describeRepeat({
   payTo,
   microDollars,
 }: Payment): string {
-  const time = new Date(signedMs).toISOString()
+  const time = Readable.time(signedMs)
   const price =
-    microDollars === undefined ? `${amount} of asset ${asset}` : `$${Amount.format(BigInt(microDollars), 6)}`
+    microDollars === undefined ? `${Readable.number(amount)} of asset ${asset}` : Readable.dollars(BigInt(microDollars))
   const known = state === 'settled' ? 'is settled' : 'may still be settled'
   return `An earlier payment for the same request (${price} to ${payTo} at ${time}) got no response and ${known}: sending transaction ${transactionId} again, not a new one.`
 }

@@ -2,7 +2,7 @@
  * Reports the outcome of a payment from the ledger: settled, not settled, or not known yet. Never trusts the seller
  * alone.
  */
-import { Amount, Network } from '@latchkey/algorand'
+import { Amount, Network, Readable } from '@latchkey/algorand'
 import {
   type AssetInfo,
   type Buyer,
@@ -70,7 +70,7 @@ export async function report(
 
 /** Describes how long and how often the pass is valid. */
 function describePass({ untilMs, requestsLeft }: PassStatus): string {
-  const until = `until ${new Date(untilMs).toISOString()}`
+  const until = `until ${Readable.time(untilMs)}`
   if (requestsLeft === undefined) return until
   return `${until}, with ${requestsLeft === 1 ? '1 request' : `${requestsLeft} requests`} left`
 }
@@ -115,7 +115,7 @@ function describeStatus({ status, headers }: Response): string {
 
 /** An amount with its asset's name, which any asset can have, and its id, which is unique. */
 export function describeAmount(amount: bigint, asset: AssetInfo | undefined, isDollar: boolean): string {
-  if (asset === undefined) return `${amount} base units`
+  if (asset === undefined) return `${Readable.number(amount)} base units`
   const { assetId, decimals, name } = asset
-  return `${isDollar ? '$' : ''}${Amount.format(amount, decimals)} (${name}, asset ${assetId})`
+  return `${isDollar ? '$' : ''}${Amount.group(Amount.format(amount, decimals))} (${name}, asset ${assetId})`
 }

@@ -7,6 +7,7 @@ import {
   type Description,
   Group,
   Network,
+  type Readable,
   SignedTransaction,
   Transaction,
   type TransactionFile,
@@ -32,8 +33,8 @@ export type Given = {
 }
 
 export type Submission = {
-  /** Units and decimals of the assets in the transactions. */
-  readonly assets: ReadonlyMap<bigint, Description.Asset>
+  /** Units and decimals of the assets in the transactions, and the dollar of the network. */
+  readonly assets: Readable.AssetOptions
   /** Reports a group that an earlier run already put on the ledger; undefined for any other. @returns the exit code */
   readonly reportKnown: (() => number) | undefined
   /** Throws before anything is signed if the plan cannot be sent, or if the node would reject it. */
@@ -61,7 +62,10 @@ export async function open(members: readonly TransactionFile.Member[], given: Gi
     }
   }
   return {
-    assets: await assetsOf(chain, transactions),
+    assets: {
+      assets: await assetsOf(chain, transactions),
+      dollarAssetIds: chain.dollarAssetId === undefined ? [] : [chain.dollarAssetId],
+    },
     reportKnown: isKnown ? () => reportGroup(chain, ids, { state: 'confirmed', round: known.round }, given) : undefined,
     check: (steps) => check(chain, steps),
     send: (group) => send(chain, members, group, { ...given, waitMs }),

@@ -1,20 +1,23 @@
 /**
  * Describes the transactions before signing and asks for confirmation. Uses stderr, because stdout is for the result.
  */
-import { Description, Transaction, type TransactionFile } from '@latchkey/algorand'
+import { Description, Readable, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { CommandError, UsageError } from '../../errors.js'
 import { printMessage } from '../../messages.js'
 import { confirm, confirmByWord, hasTerminal } from '../../prompt.js'
 
 export type Confirmation = { readonly yes?: boolean | undefined; readonly 'allow-warnings'?: boolean | undefined }
 
+/** Each description leads with the money; the whole addresses and the other effects follow. */
 export function printDescriptions(
   members: readonly TransactionFile.Member[],
-  assets?: ReadonlyMap<bigint, Description.Asset>,
+  known: Readable.AssetOptions = localDollars(process.env),
 ): void {
   const lines: string[] = []
   for (const [index, { transaction, bytes }] of members.entries()) {
-    const { lines: description, warnings } = Description.describe(transaction, { assets })
+    const options = Readable.describeOptions(transaction, known)
+    const { lines: description, warnings } = Description.describe(transaction, options)
+    lines.push(Readable.payment(transaction, known))
     lines.push(`${titleOf(index, members.length)}, ${Transaction.id(bytes)}:`)
     for (const line of description) lines.push(`  ${line}`)
     for (const line of warnings) lines.push(`  Warning: ${line}`)
@@ -22,6 +25,11 @@ export function printDescriptions(
   for (const line of Description.describeGroup(members.map(({ transaction }) => transaction)))
     lines.push(`Warning: ${line}`)
   printLines(...lines)
+}
+
+/** The dollar asset of a local network that the environment names. */
+function localDollars({ AVM_NETWORK: network, USDC_ASSET_ID: id = '' }: NodeJS.ProcessEnv): Readable.AssetOptions {
+  return network === 'local' && /^[1-9][0-9]{0,18}$/.test(id) ? { dollarAssetIds: [BigInt(id)] } : {}
 }
 
 export function titleOf(index: number, count: number): string {

@@ -142,11 +142,9 @@ class PaidFetch {
   async #settled(purchase: Purchase, mayAsk: boolean): Promise<CallToolResult | InputRequiredResult> {
     const { signal } = this.#context.mcpReq
     const { purchases } = this.#wallet
-    const known = purchase.approvalId
-    const needed = mayAsk ? (known === undefined ? purchase.approvalNeeded : Promise.resolve(known)) : undefined
     purchase.waiting++
     try {
-      const steps = [purchase.result, ...(needed === undefined ? [] : [needed])]
+      const steps = mayAsk ? [purchase.result, this.#openApproval(purchase)] : [purchase.result]
       const step = await within<Fetched | string>(Promise.race(steps), answerMs, signal)
       if (typeof step === 'object') return await this.#fetched(purchase, step)
       if (typeof step === 'string') return this.#approvalNeeded(purchase, step)
@@ -156,6 +154,20 @@ class PaidFetch {
       if (signal.aborted && purchase.waiting === 0) purchase.cancel()
       purchases.leave(purchase)
     }
+  }
+
+  /**
+   * Resolves with the approval that the purchase waits for. The daemon is asked for its state: the owner may have decided
+   * a moment ago, and a model that is told to wait for a denied approval would wait in vain. The result of the purchase
+   * then follows.
+   */
+  async #openApproval(purchase: Purchase): Promise<string> {
+    const id = purchase.approvalId ?? (await purchase.approvalNeeded)
+    const { signal } = this.#context.mcpReq
+    // If the daemon does not answer, the purchase itself reports that.
+    const approval = await this.#wallet.waitForApproval(id, 0, signal).catch(() => undefined)
+    if (approval?.state === 'open' && purchase.approvalId === id) return id
+    return new Promise(() => {})
   }
 
   #approvalNeeded({ request }: Purchase, id: string): CallToolResult | InputRequiredResult {
@@ -196,10 +208,10 @@ class PaidFetch {
   #agreedQuote(): Quote {
     const state = this.#context.mcpReq.requestState()
     try {
-      const { payTo, amount, asset_id, network, price } = JSON.parse(String(state)) as { [name: string]: unknown }
-      const parts = [payTo, amount, asset_id, network, price]
+      const { pay_to, amount, asset_id, network, price } = JSON.parse(String(state)) as { [name: string]: unknown }
+      const parts = [pay_to, amount, asset_id, network, price]
       if (parts.every((part) => typeof part === 'string' && part.length <= 200)) {
-        return { payTo, amount, asset_id, network, price } as Quote
+        return { pay_to, amount, asset_id, network, price } as Quote
       }
     } catch {
       // Treated as a missing quote.
@@ -258,7 +270,7 @@ const isYes = (answer: { action: string; content?: Record<string, unknown> }): b
   answer.action === 'accept' && answer.content?.['continue'] === true
 
 function askAboutPrice(address: string, quote: Quote, why: string): InputRequiredResult {
-  const message = `${address}: ${why}. Pay ${quote.price} to ${quote.payTo}? The wallet's limits still apply.`
+  const message = `${address}: ${why}. Pay ${quote.price} to ${quote.pay_to}? The wallet's limits still apply.`
   const price = inputRequired.elicit({ message, requestedSchema: yesOrNo('Pay') })
   return inputRequired({ inputRequests: { price }, requestState: JSON.stringify(quote) })
 }

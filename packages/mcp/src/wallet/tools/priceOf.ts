@@ -26,7 +26,10 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
     ),
     outputSchema: schema({
       status: { type: 'integer', description: 'HTTP status; 402 means that payment is required' },
-      is_free: { type: 'boolean', description: 'whether the server responded without asking for payment' },
+      is_free: {
+        type: 'boolean',
+        description: 'whether the URL can be had without paying; false for an error such as 404',
+      },
       prices: list(quote, 'prices that can be paid now; paid_fetch pays the first'),
       reasons: list(reason, 'why other offers cannot be paid'),
       untrusted: nullable(
@@ -46,7 +49,7 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
       return result(
         {
           status: found.status,
-          is_free: found.status !== 402,
+          is_free: isFree(found.status),
           prices: found.quotes,
           reasons: found.reasons.map(plainReason),
           untrusted: description === '' ? null : { notice, description },
@@ -62,12 +65,18 @@ export function registerPriceOf(server: McpServer, wallet: AgentWallet): void {
 
 const priceMs = 45_000
 
+/** An error without a price says nothing about what the resource costs. */
+function isFree(status: number): boolean {
+  return status < 400
+}
+
 function summary(address: string, { status, quotes, reasons }: PriceOf): string {
-  if (status !== 402) return `${address} returned status ${status} without asking for payment.`
+  if (isFree(status)) return `${address} is free: it returned status ${status} without asking for payment.`
+  if (status !== 402) return `${address} returned the error ${status} and no price. Check the URL.`
   const [first] = quotes
   if (first !== undefined) {
     const others = quotes.slice(1).map(({ price }) => `, or ${price}`)
-    return `${address} costs ${first.price}${others.join('')}, to ${first.payTo}. Call paid_fetch with max "${first.price}" to pay for it.`
+    return `${address} costs ${first.price}${others.join('')}, to ${first.pay_to}. Call paid_fetch with max "${first.price}" to pay for it.`
   }
   const codes = [...new Set(reasons.map(({ code }) => code))].join(', ')
   return `${address} asks for a payment that this agent cannot make: ${codes}.`

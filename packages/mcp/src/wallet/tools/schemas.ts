@@ -24,7 +24,7 @@ export const oneOf = (values: readonly string[], description: string): JsonSchem
 export const url: JsonSchemaType = {
   type: 'string',
   maxLength: maxUrlLength,
-  description: 'absolute https URL',
+  description: 'absolute URL: https, or http where the owner of this server allowed it',
 }
 
 export const headers = {
@@ -53,7 +53,7 @@ export const approvalId: JsonSchemaType = {
 }
 
 export const quote = object({
-  payTo: text('the account that is paid'),
+  pay_to: text('the account that is paid'),
   amount: text('base units'),
   asset_id: text('asset id; 0 is ALGO'),
   network: text('CAIP-2 id'),
