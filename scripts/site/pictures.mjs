@@ -39,6 +39,7 @@ export async function takePictures() {
     const pictures = []
     for (const [name, open] of Object.entries(openers)) {
       const page = await browser.newPage({ viewport: { width: 1120, height: 700 }, reducedMotion: 'reduce' })
+      page.setDefaultTimeout(startMs)
       await open(page, stack)
       const bytes = await page.screenshot()
       await page.close()
@@ -55,20 +56,32 @@ const openers = {
   console: async (page, { output }) => {
     const [link] = /http:\/\/\S+\/console\/#\S+/.exec(output)
     await page.goto(link)
-    await page.locator('main h1, main h2').first().waitFor()
-    await page.waitForLoadState('networkidle')
+    await page
+      .locator('main')
+      .getByText(/ALGO|USDC/)
+      .first()
+      .waitFor()
   },
   paywall: async (page, { output }) => {
     const [, url] = /Seller +(http:\/\/\S+)/.exec(output)
     await page.goto(url)
-    await page.waitForLoadState('networkidle')
+    await page.locator('button').first().waitFor()
   },
   terminal: async (page, { output }) => {
     // The link opens a console: a picture must not show it.
-    const shown = output.replace(/#\S+/, '#...').trimEnd()
+    const shown = withUsualPorts(output.replace(/#\S+/, '#...').trimEnd())
     await page.setViewportSize({ width: 820, height: 60 + 20 * shown.split('\n').length })
     await page.setContent(terminalPage(`$ npx latchkey dev\n${shown}`))
   },
+}
+
+/** Shows the ports that a stack has when no other program uses them. */
+function withUsualPorts(text) {
+  const usual = { Seller: 4021, 'Key daemon': 4002, Facilitator: 4022, Devnet: 4001, Indexer: 8980 }
+  return Object.entries(usual).reduce((shown, [name, port]) => {
+    const [, used] = new RegExp(`^ +${name} +http://127\\.0\\.0\\.1:(\\d+)`, 'm').exec(shown) ?? []
+    return used === undefined ? shown : shown.replaceAll(`:${used}`, `:${port}`)
+  }, text)
 }
 
 function terminalPage(text) {

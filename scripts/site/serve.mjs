@@ -1,4 +1,4 @@
-// Serves a built site on this machine. Only the files that were there at the start are served.
+// Serves a built site on this machine: the files that exist at the start, and no others.
 import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { extname, join, sep } from 'node:path'

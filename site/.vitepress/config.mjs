@@ -1,4 +1,4 @@
-/** Configures VitePress. `scripts/site` has staged the pages in `content`, with the navigation beside them. */
+/** Configures VitePress. `scripts/site` writes the pages and the navigation to `content` first. */
 import { readFileSync } from 'node:fs'
 
 const { sidebar, nav } = JSON.parse(readFileSync(new URL('../content/navigation.json', import.meta.url), 'utf8'))

@@ -145,6 +145,35 @@ test('of the committed pages, only docs/README.md links to pages that must be bu
   }
 })
 
+test('a list of contents names every section of its page, in order', () => {
+  let checked = 0
+  for (const page of committed.filter((one) => one.startsWith('docs/'))) {
+    const [introduction, ...rest] = textOf(page)
+      .replaceAll(/^```.*?^```$/gms, '')
+      .split(/^## /m)
+    const sections = rest.map((section) => section.split('\n')[0]!)
+    const listed = [...introduction!.matchAll(/^- \[([^\]]+)\]\(#/gm)].map(([, name]) => name!)
+    if (listed.length === 0) continue
+    checked++
+    assert.deepEqual(listed, sections, page)
+  }
+  assert.ok(checked > 15, String(checked))
+})
+
+test('docs/troubleshooting.md explains codes that exist', async () => {
+  const { registries } = await loadScript<{ registries: () => Promise<Map<string, Registry>> }>('docs-errors.mjs')
+  const { paymentErrors } = await loadScript<{ paymentErrors: object }>(
+    '../packages/x402/dist/facilitator/PaymentError.js',
+  )
+  const known = new Set([...(await registries()).values(), paymentErrors].flatMap((registry) => Object.keys(registry)))
+  const codes = [...textOf('docs/troubleshooting.md').matchAll(/^\| `([a-z0-9]+(?:_[a-z0-9]+)+)`/gm)]
+  assert.ok(codes.length > 70, String(codes.length))
+  assert.deepEqual(
+    codes.map(([, code]) => code!).filter((code) => !known.has(code)),
+    [],
+  )
+})
+
 type Link = { readonly link: string; readonly target: string; readonly anchor: string | undefined }
 
 /** Returns the links of a page that lead to files, with the target as a path below the root. */
