@@ -121,10 +121,7 @@ test('names what is missing or wrong', async (t) => {
   assert.match(await run(['--upstream', 'http://x']), /--facilitator is missing/)
   const both = ['--upstream', 'http://x', '--facilitator', 'http://y']
   assert.match(await run(both), /--price is missing/)
-  assert.match(
-    await run([...both, '--price', '/bin/bash.01']),
-    /--price cannot be .*bash[\s\S]*single quotes/,
-  )
+  assert.match(await run([...both, '--price', '/bin/bash.01']), /--price cannot be .*bash[\s\S]*single quotes/)
   assert.match(await run(['--config', file], '[]'), /is not a JSON object/)
   assert.match(await run(['--config', file], '{"upstrem":""}'), /unknown member upstrem/)
   assert.match(await run([...both, '--config', file], '{"routes":{"/a":{"prize":1}}}'), /unknown member prize/)
