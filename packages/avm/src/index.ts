@@ -13,6 +13,7 @@ export { CallGroup, type CallGroupOptions, type SimulationLimits } from './appli
 export type { Effects, EvalDelta, InnerTransaction, ValueChange } from './application/Effects.js'
 export { effectEntries, encodeDelta } from './application/encodeDelta.js'
 export type { Observer, StatePlace } from './application/Observer.js'
+export type { ResourcePair, UnnamedBox, UnnamedResources, UnnamedSet } from './application/UnnamedResources.js'
 export { type Assembly, AssemblyError, assemble } from './assembler/assemble.js'
 export type { Message } from './assembler/Program.js'
 export { type Disassembly, disassemble, instructionsBefore } from './disassembler/disassemble.js'

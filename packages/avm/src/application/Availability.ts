@@ -26,7 +26,7 @@ export function isAccountAvailable(call: Call, address: ByteKey.ByteKey): boolea
   if (version >= appAccountsVersion && transaction.apfa?.some((appId) => appAddress(appId) === address)) return true
   if (version >= sharedResourcesVersion && resources.accounts.has(address)) return true
   if (appAddress(call.appId) === address) return true
-  return call.group.pool.unnamed?.allowsAccount(call, address) ?? false
+  return call.group.pool.unnamed?.allowsAccount(address) ?? false
 }
 
 /** Whether a program can use an asset. */
@@ -35,7 +35,7 @@ export function isAssetAvailable(call: Call, assetId: bigint): boolean {
   if (transaction.apas?.includes(assetId)) return true
   if (version >= createdResourcesVersion && resources.createdAssets.has(assetId)) return true
   if (version >= sharedResourcesVersion && resources.assets.has(assetId)) return true
-  return call.group.pool.unnamed?.allowsAsset(call, assetId) ?? false
+  return call.group.pool.unnamed?.allowsAsset(assetId) ?? false
 }
 
 /** Whether a program can use an application. */
@@ -44,7 +44,7 @@ export function isAppAvailable(call: Call, appId: bigint): boolean {
   if (appId === call.appId || transaction.apfa?.includes(appId)) return true
   if (version >= createdResourcesVersion && resources.createdApps.has(appId)) return true
   if (version >= sharedResourcesVersion && resources.apps.has(appId)) return true
-  return call.group.pool.unnamed?.allowsApp(call, appId) ?? false
+  return call.group.pool.unnamed?.allowsApp(appId) ?? false
 }
 
 /** Whether a program of version 9 or later can use the holding of an available account and an available asset. */
@@ -56,7 +56,9 @@ export function isHoldingAvailable(call: Call, address: ByteKey.ByteKey, assetId
   for (const appId of resources.createdApps) {
     if (appAddress(appId) === address) return isAssetAvailable(call, assetId)
   }
-  return call.group.pool.unnamed?.allowsHolding(call, address, assetId) ?? false
+  const { unnamed } = call.group.pool
+  if (unnamed === undefined || !isAccountAvailable(call, address)) return false
+  return isAssetAvailable(call, assetId) && unnamed.allowsHolding(address, assetId)
 }
 
 /** Whether a program of version 9 or later can use the local state of an available account and application. */
@@ -67,7 +69,9 @@ export function isLocalAvailable(call: Call, address: ByteKey.ByteKey, appId: bi
   for (const created of resources.createdApps) {
     if (appAddress(created) === address) return isAppAvailable(call, appId)
   }
-  return call.group.pool.unnamed?.allowsLocal(call, address, appId) ?? false
+  const { unnamed } = call.group.pool
+  if (unnamed === undefined || !isAccountAvailable(call, address)) return false
+  return isAppAvailable(call, appId) && unnamed.allowsLocal(address, appId)
 }
 
 /** The index of an account in the transaction: 0 is the sender. */

@@ -5,6 +5,7 @@ import type { ApplicationLedger } from './ApplicationLedger.js'
 import * as ByteKey from './ByteKey.js'
 import { boxBytesPerReference, freeProgramBytes } from './limits.js'
 import type { Resources } from './Resources.js'
+import type { UnnamedResources } from './UnnamedResources.js'
 
 /** What an operation does to a box. */
 export type BoxUse = 'read' | 'create' | 'write' | 'delete' | 'resize'
@@ -22,15 +23,18 @@ export class BoxAccess {
   /** Named boxes, and whether they were changed. */
   readonly #boxes = new Map<string, boolean>()
   readonly #resources: Resources
-  #unnamedLeft: number
-  #budget: number
+  readonly #unnamed: UnnamedResources | undefined
+  #references: number
+  #emptyLeft: number
+  #readBytes = 0
   #dirtyBytes = 0
   #isOpen = false
 
-  constructor(resources: Resources) {
+  constructor(resources: Resources, unnamed: UnnamedResources | undefined) {
     this.#resources = resources
-    this.#budget = boxBytesPerReference * (resources.boxes.length + resources.emptyReferences)
-    this.#unnamedLeft = resources.emptyReferences
+    this.#unnamed = unnamed
+    this.#references = resources.boxes.length + resources.emptyReferences
+    this.#emptyLeft = resources.emptyReferences
     for (const { appId, name } of resources.boxes) {
       if (name !== '' && appId !== 0n) this.#boxes.set(keyOf(appId, name), false)
     }
@@ -53,20 +57,19 @@ export class BoxAccess {
   open(ledger: ApplicationLedger): void {
     if (this.#isOpen) return
     this.#isOpen = true
-    let bytes = 0
     const seen = new Set<string>()
     for (const { appId, name } of this.#resources.boxes) {
       const key = keyOf(appId, name)
       if (seen.has(key)) continue
       seen.add(key)
-      bytes += ledger.box(appId, name)?.length ?? 0
+      this.#readBytes += ledger.box(appId, name)?.length ?? 0
     }
     for (const appId of this.#resources.apps) {
       const application = ledger.application(appId)
       if (application === undefined) continue
-      bytes += extraProgramBytes(application.approvalProgram, application.clearStateProgram)
+      this.#readBytes += extraProgramBytes(application.approvalProgram, application.clearStateProgram)
     }
-    if (bytes > this.#budget) throw new EvaluationError(`read budget exceeded (${bytes} > ${this.#budget})`)
+    this.#expectReadBudget()
   }
 
   /** Counts the programs of a new application above the free size as written. */
@@ -85,11 +88,8 @@ export class BoxAccess {
   use(appId: bigint, name: ByteKey.ByteKey, use: BoxUse, before: number | undefined, after: number): void {
     const key = keyOf(appId, name)
     let isDirty = this.#boxes.get(key)
-    if (isDirty === undefined && this.#unnamedLeft > 0 && this.#resources.createdApps.has(appId)) {
-      this.#unnamedLeft--
-      isDirty = false
-    }
     const hex = `0x${hexOf(name)}`
+    if (isDirty === undefined && this.#isAdded(appId, name, before ?? 0)) isDirty = false
     if (isDirty === undefined) throw new EvaluationError(`invalid Box reference ${hex}`)
     const size = before ?? 0
     switch (use) {
@@ -117,9 +117,47 @@ export class BoxAccess {
     this.#expectBudget(`${verbs[use]} box ${hex}`)
   }
 
+  /** Whether a box can be used that is not named. */
+  #isAdded(appId: bigint, name: ByteKey.ByteKey, size: number): boolean {
+    if (this.#resources.createdApps.has(appId) && (this.#emptyLeft > 0 || this.#addReference())) {
+      this.#emptyLeft--
+      return true
+    }
+    const set = this.#unnamed?.group
+    if (set === undefined || set.isFull) return false
+    set.boxes.push({ appId, name })
+    this.#references++
+    this.#readBytes += size
+    this.#expectReadBudget()
+    return true
+  }
+
+  /** Adds a reference without a box, if unnamed resources are permitted. */
+  #addReference(): boolean {
+    const set = this.#unnamed?.group
+    if (set === undefined || set.isFull) return false
+    set.extraBoxReferences++
+    this.#references++
+    this.#emptyLeft++
+    return true
+  }
+
+  get #budget(): number {
+    return boxBytesPerReference * this.#references
+  }
+
+  #expectReadBudget(): void {
+    while (this.#readBytes > this.#budget) {
+      if (this.#addReference()) continue
+      throw new EvaluationError(`read budget exceeded (${this.#readBytes} > ${this.#budget})`)
+    }
+  }
+
   #expectBudget(action: string): void {
-    if (this.#dirtyBytes <= this.#budget) return
-    throw new EvaluationError(`write budget exceeded (${this.#dirtyBytes} > ${this.#budget}) while ${action}`)
+    while (this.#dirtyBytes > this.#budget) {
+      if (this.#addReference()) continue
+      throw new EvaluationError(`write budget exceeded (${this.#dirtyBytes} > ${this.#budget}) while ${action}`)
+    }
   }
 }
 

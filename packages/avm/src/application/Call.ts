@@ -79,7 +79,8 @@ export class Call {
    * @throws EvaluationError with the place of the failure.
    */
   run(): boolean {
-    const { observer } = this.group.pool
+    const { observer, unnamed } = this.group.pool
+    unnamed?.enter(this)
     let isAccepted = false
     let failure: EvaluationError | undefined
     observer?.beforeProgram?.(this)

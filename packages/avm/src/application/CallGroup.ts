@@ -12,6 +12,7 @@ import { callBudget } from './limits.js'
 import type { Observer } from './Observer.js'
 import { Pool } from './Pool.js'
 import { Resources } from './Resources.js'
+import type { UnnamedResources } from './UnnamedResources.js'
 
 /** Limits that a simulation relaxes. */
 export type SimulationLimits = {
@@ -89,6 +90,11 @@ export class CallGroup {
     return this.pool.budgetAdded - this.pool.budget.remaining
   }
 
+  /** The resources that were used without being named, if a simulation permits them. */
+  get unnamed(): UnnamedResources | undefined {
+    return this.pool.unnamed
+  }
+
   /**
    * Performs an application call: everything after fee and rekeying, such as creating the application, running its
    * program, and its inner transactions. Takes the place of {@link record} for application calls.
@@ -116,6 +122,7 @@ export class CallGroup {
 function createPool(options: CallGroupOptions): Pool {
   const { transactions, ledger, feeUsage, parameters = defaultParameters, observer, limits = {} } = options
   return new Pool({
+    transactions,
     ledger,
     parameters,
     resources: new Resources(transactions),

@@ -9,7 +9,7 @@ import type { Call, Draft } from './Call.js'
 import { CallGroup, innerId, type Origin } from './CallGroup.js'
 import type { Effects } from './Effects.js'
 import * as Fees from './Fees.js'
-import { maxCallDepth, maxGroupSize, minInnerVersion, sharedResourcesVersion } from './limits.js'
+import { appAccountsVersion, maxCallDepth, maxGroupSize, minInnerVersion, sharedResourcesVersion } from './limits.js'
 
 export { setField } from './innerFields.js'
 
@@ -170,7 +170,6 @@ function expectNoRecursion(call: Call, appId: bigint): void {
  * shared resources can use all pairs of what their transaction names.
  */
 function expectPairs(call: Call, txn: Txn, calledVersion: bigint | undefined): void {
-  const own = ByteKey.of(txn.snd)
   const expectHolding = (name: string, address: Uint8Array | ByteKey.ByteKey | undefined, assetId: bigint): void => {
     if (address === undefined) return
     const key = typeof address === 'string' ? address : ByteKey.of(address)
@@ -187,12 +186,12 @@ function expectPairs(call: Call, txn: Txn, calledVersion: bigint | undefined): v
   }
   if (txn.type === 'afrz') expectHolding('afrz FreezeAccount: ', txn.fadd, txn.faid ?? 0n)
   if (calledVersion === undefined || calledVersion >= BigInt(sharedResourcesVersion)) return
-  const apps = txn.apid === undefined ? (txn.apfa ?? []) : [txn.apid, ...(txn.apfa ?? [])]
-  const addresses = [own, ...(txn.apat ?? []).map(ByteKey.of)]
-  if (calledVersion >= 7n) addresses.push(...apps.map(appAddress))
-  else if (txn.apid !== undefined) addresses.push(appAddress(txn.apid))
+  const { apid, apat = [], apfa = [], apas = [] } = txn
+  const apps = apid === undefined ? apfa : [apid, ...apfa]
+  const addresses = [ByteKey.of(txn.snd), ...apat.map(ByteKey.of)]
+  if (calledVersion >= BigInt(appAccountsVersion)) addresses.push(...apfa.map(appAddress))
   for (const address of addresses) {
-    for (const assetId of txn.apas ?? []) expectHolding('', address, assetId)
+    for (const assetId of apas) expectHolding('', address, assetId)
     for (const appId of apps) {
       if (Availability.isLocalAvailable(call, address, appId)) continue
       throw new EvaluationError(

@@ -1,5 +1,6 @@
 /** The environment that a top-level group shares with all of its inner groups. */
 
+import type { Transaction } from '@latchkey/algorand'
 import { Budget } from '../evaluator/Budget.js'
 import type { ConsensusParameters } from '../evaluator/ConsensusParameters.js'
 import type { ApplicationLedger } from './ApplicationLedger.js'
@@ -8,10 +9,11 @@ import type { SimulationLimits } from './CallGroup.js'
 import { maxInnerTransactions, maxLogBytes, maxLogCalls } from './limits.js'
 import type { Observer } from './Observer.js'
 import type { Resources } from './Resources.js'
-import type { UnnamedResources } from './UnnamedResources.js'
+import { UnnamedResources } from './UnnamedResources.js'
 
 /** What a pool is made of. */
 export type PoolOptions = {
+  readonly transactions: readonly Transaction.Transaction[]
   readonly ledger: ApplicationLedger
   readonly parameters: ConsensusParameters
   readonly resources: Resources
@@ -44,11 +46,11 @@ export class Pool {
     this.resources = options.resources
     this.feeCredit = options.feeCredit
     this.observer = options.observer
-    this.unnamed = undefined
+    this.unnamed = options.limits.allowsUnnamedResources ? new UnnamedResources(options.transactions) : undefined
     this.maxLogCalls = options.limits.maxLogCalls ?? maxLogCalls
     this.maxLogBytes = options.limits.maxLogBytes ?? maxLogBytes
     this.showsOpcodes = options.limits.showsOpcodes ?? false
-    this.boxes = new BoxAccess(options.resources)
+    this.boxes = new BoxAccess(options.resources, this.unnamed)
     this.budget = new Budget(0)
     this.addBudget(options.limits.extraBudget ?? 0)
   }

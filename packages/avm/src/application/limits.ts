@@ -5,6 +5,10 @@ export const callBudget = 700
 /** Inner transactions of a top-level group. */
 export const maxInnerTransactions = 256
 export const maxGroupSize = 16
+/** Accounts, assets, applications and boxes that a call can name. */
+export const maxReferences = 8
+/** Entries of an access list. */
+export const maxAccessReferences = 16
 /** Nested application calls below a top-level call. */
 export const maxCallDepth = 8
 /** The oldest programs that other applications can call. */

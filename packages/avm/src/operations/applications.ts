@@ -33,6 +33,7 @@ export const applications: Operations = {
   app_local_put: (machine) => {
     const [account, key, value] = machine.stack.slice(-3) as [Value, Uint8Array, Value]
     const call = callOf(machine)
+    expectKey(key)
     const address = mutableAccount(call, account)
     if (call.group.ledger.localSchema(address, call.appId) === undefined) throw notOptedIn('fetch', address, call.appId)
     expectEntry(key, value)
@@ -58,6 +59,7 @@ export const applications: Operations = {
   },
   app_global_put: (machine) => {
     const [key, value] = machine.stack.slice(-2) as [Uint8Array, Value]
+    expectKey(key)
     expectEntry(key, value)
     writeGlobal(callOf(machine), ByteKey.of(key), value)
     machine.replace(2)
@@ -90,17 +92,18 @@ function notOptedIn(verb: string, account: ByteKey.ByteKey, appId: bigint): Eval
   return new EvaluationError(`cannot ${verb} key, ${address} has not opted in to app ${appId}`)
 }
 
+function expectKey({ length }: Uint8Array): void {
+  if (length <= limits.maxKeyBytes) return
+  throw new EvaluationError(`key too long: length was ${length}, maximum is ${limits.maxKeyBytes}`)
+}
+
 function expectEntry(key: Uint8Array, value: Value): void {
-  const { length } = key
-  if (length > limits.maxKeyBytes) {
-    throw new EvaluationError(`key too long: length was ${length}, maximum is ${limits.maxKeyBytes}`)
-  }
   if (typeof value === 'bigint') return
   const name = `0x${Bytes.toHex(key)}`
   if (value.length > limits.maxValueBytes) {
     throw new EvaluationError(`value too long for key ${name}: length was ${value.length}`)
   }
-  const sum = length + value.length
+  const sum = key.length + value.length
   if (sum > limits.maxKeyAndValueBytes) {
     throw new EvaluationError(`key/value total too long for key ${name}: sum was ${sum}`)
   }
