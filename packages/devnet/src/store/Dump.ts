@@ -11,6 +11,7 @@ import type { Genesis } from '../ledger/Genesis.js'
 import * as IncomingTransaction from '../ledger/IncomingTransaction.js'
 import { LedgerError } from '../ledger/LedgerError.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as avm from '../ledger/programs/avm.js'
 import { blockReader } from '../ledger/programs/chainReader.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
 import { DumpError } from './DumpError.js'
@@ -147,6 +148,9 @@ function groupOf(member: JsonCursor, { chain }: Genesis, blocks: readonly Block[
       IncomingTransaction.checkSignatures(IncomingTransaction.prepare(group, chain), false, { chain: reader })
     } catch (error) {
       if (error instanceof LedgerError) member.fail(`would be rejected: ${error.message}`)
+      // Without programs, only a signature that libsodium refuses needs them.
+      const hasPrograms = group.some(({ signed }) => signed.lsig !== undefined || signed.txn.type === 'appl')
+      if (avm.isNotLoaded(error) && !hasPrograms) member.fail('would be rejected: a signature is not valid')
       throw error
     }
     return bytes
