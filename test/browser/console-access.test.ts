@@ -96,6 +96,43 @@ test('locks a wallet when its handle expires', async (t) => {
   assertClean()
 })
 
+test('the wallet of the development stack opens by itself and stays open', async (t) => {
+  const environment = await startEnvironment(t, {
+    config: { session_lifetime_secs: 4, session_max_lifetime_secs: 8 },
+  })
+  const { daemon } = environment
+  const wallet = { wallet_name: 'x402-buyer', wallet_driver_name: 'sqlite', wallet_password: '' }
+  await call(daemon, '/v1/wallet', wallet)
+  const { page, assertClean } = await openPage(environment, daemon.consoleLink())
+  const open = page.getByRole('link', { name: /x402-buyer.* unlocked/ })
+  await open.waitFor()
+  // Longer than a handle may live without a new password.
+  await page.waitForTimeout(12_000)
+  await open.waitFor()
+  assert.equal(await page.getByText(/was locked after|locked the wallet/).count(), 0)
+  assertClean()
+})
+
+test('a wallet with the name of the development stack and a password is tried once', async (t) => {
+  const environment = await startEnvironment(t)
+  const { daemon } = environment
+  await call(daemon, '/v1/wallet', {
+    ...{ wallet_name: 'x402-buyer', wallet_driver_name: 'sqlite', wallet_password: password },
+  })
+  let attempts = 0
+  const { page, expectStatus, assertClean } = await openPage(environment, daemon.consoleLink(), async (one) => {
+    one.on('request', (request) => {
+      if (new URL(request.url()).pathname === '/v1/wallet/init') attempts++
+    })
+  })
+  expectStatus(401)
+  expectStatus(400)
+  await page.getByText('Unlock x402-buyer to see balances and to send').waitFor()
+  await page.waitForTimeout(7_000)
+  assert.equal(attempts, 1)
+  assertClean()
+})
+
 test('renews the handle on input, but not without input or while the page is hidden', async (t) => {
   const environment = await startEnvironment(t, { config: { session_lifetime_secs: 30 } })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
