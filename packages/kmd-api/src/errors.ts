@@ -1,5 +1,5 @@
 import type { ErrorRegistry } from '@latchkey/algorand'
-import { hint } from './rules/RulesError.js'
+import { hint } from './rules/Rules.js'
 import { limitHint } from './rules/SpendLimit.js'
 
 /** Every error code that functions on agent rules throw, with its meaning and what to do about it. */

@@ -21,8 +21,12 @@ import {
   routes,
 } from './operations.js'
 import * as RequestBody from './RequestBody.js'
-import { createDaemonTransport, type DaemonTransport } from './transport/DaemonTransport.js'
-import { type Doubt, UnprovenPeerError } from './transport/Examine.js'
+import {
+  createDaemonTransport,
+  type DaemonTransport,
+  type Doubt,
+  UnprovenPeerError,
+} from './transport/DaemonTransport.js'
 
 /** Options of every call. */
 export type CallOptions = {

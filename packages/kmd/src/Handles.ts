@@ -5,9 +5,10 @@
  * longer than configured. The expiry is remembered for a minute, because the reference reports it to the first request
  * that comes too late.
  */
+
+import { timingSafeEqual } from 'node:crypto'
 import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from './errors.js'
-import * as HandleToken from './HandleToken.js'
 import * as Secret from './wallet/Secret.js'
 import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 
@@ -77,12 +78,12 @@ export class Handles {
       wallet.lock()
       throw new KmdError('too_many_handles')
     }
-    const token = HandleToken.create()
+    const token = createHandleToken()
     const latestExpiryMs = this.#now() + this.#maxLifetimeMs
     const expiresAtMs = this.#expiry(latestExpiryMs)
     this.#handles.set(token.id, { secret: Buffer.from(token.secret), wallet, expiresAtMs, latestExpiryMs })
     this.#sweepAt(expiresAtMs)
-    return HandleToken.format(token)
+    return formatHandleToken(token)
   }
 
   /** The unlocked wallet of a handle that has not expired. */
@@ -161,12 +162,12 @@ export class Handles {
 
   /** `handle` is undefined if it has expired. */
   #find(token: string): { id: string; handle: Handle | undefined } {
-    const given = HandleToken.parse(token)
+    const given = parseHandleToken(token)
     const { id } = given
     const handle = this.#handles.get(id)
     const known = handle ?? this.#expired.get(id)
     if (known === undefined) throw new KmdError('handle_unknown')
-    if (!HandleToken.hasSecret(given, known.secret)) throw new KmdError('handle_wrong_secret')
+    if (!hasHandleSecret(given, known.secret)) throw new KmdError('handle_wrong_secret')
     return { id, handle }
   }
 
@@ -183,4 +184,52 @@ export class Handles {
     handle.wallet.lock()
     Secret.wipe(handle.secret)
   }
+}
+
+/** The text form of a wallet handle: an id and a secret, as written by the reference. */
+type HandleToken = { readonly id: string; readonly secret: string }
+
+const idLength = 8
+const secretLength = 32
+
+export function createHandleToken(): HandleToken {
+  return {
+    id: Secret.randomBytes(idLength).toString('hex'),
+    secret: Secret.randomBytes(secretLength).toString('hex'),
+  }
+}
+
+export function formatHandleToken({ id, secret }: HandleToken): string {
+  return `${id}.${secret}`
+}
+
+/** @throws {@link KmdError} `wrong_token_parts`, `bad_handle_id`, `bad_handle_secret` */
+export function parseHandleToken(text: string): HandleToken {
+  const dot = text.indexOf('.')
+  if (dot < 0) throw new KmdError('wrong_token_parts')
+  const id = text.slice(0, dot)
+  const secret = text.slice(dot + 1)
+  if (!isLowerHex(id, 2 * idLength)) throw new KmdError('bad_handle_id')
+  if (!isLowerHex(secret, 2 * secretLength)) throw new KmdError('bad_handle_secret')
+  return { id, secret }
+}
+
+/** Shared: a comparison is synchronous. */
+const compared = Buffer.alloc(2 * secretLength)
+
+/** Compares in constant time with the stored secret. */
+export function hasHandleSecret({ secret }: HandleToken, stored: Buffer): boolean {
+  compared.write(secret, 'latin1')
+  const isEqual = timingSafeEqual(compared, stored)
+  compared.fill(0)
+  return isEqual
+}
+
+function isLowerHex(text: string, length: number): boolean {
+  if (text.length !== length) return false
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i)
+    if (!((code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66))) return false
+  }
+  return true
 }

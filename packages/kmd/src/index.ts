@@ -1,10 +1,19 @@
 export { type Wire, wires } from '@latchkey/kmd-api'
 export type { SignatureRecord } from './activity/SignatureLog.js'
 export * as AnchorNote from './audit/AnchorNote.js'
-export type { Anchor, Checkpoint, Head, Problem, ProblemType } from './audit/AuditChain.js'
+export type {
+  Actor,
+  Anchor,
+  AuditEvent,
+  AuditRecord,
+  Checkpoint,
+  EventName,
+  Head,
+  Problem,
+  ProblemType,
+} from './audit/AuditChain.js'
 export { AuditFile, type VerifyFileOptions } from './audit/AuditFile.js'
 export type { AuditMode } from './audit/AuditMode.js'
-export type { Actor, AuditEvent, AuditRecord, EventName } from './audit/AuditRecord.js'
 export type { Found, FoundRecord, Query } from './audit/searchLog.js'
 export type { Verification } from './audit/verifyLog.js'
 export {

@@ -2,7 +2,7 @@
 
 import { ascii, bool, uint } from '../members.js'
 import { bounds } from '../rules/bounds.js'
-import { toLimit, toRules } from '../rules/readRules.js'
+import { toLimit, toRules } from '../rules/Rules.js'
 import { periods } from '../rules/SpendLimit.js'
 import type { Field, Member, MembersOf, Shape } from '../Schema.js'
 

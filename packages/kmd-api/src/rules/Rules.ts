@@ -1,7 +1,7 @@
 /** The rules of an agent: what it may sign. A transaction that no rule allows is refused. */
-import { Network } from '@latchkey/algorand'
+import { LatchkeyError, Network } from '@latchkey/algorand'
 import { bounds, defaults } from './bounds.js'
-import type { SpendLimit } from './SpendLimit.js'
+import type { Period, SpendLimit } from './SpendLimit.js'
 
 /** The rules of an agent. Networks are genesis hashes in standard base64; amounts are in base units. */
 export type Rules = {
@@ -151,4 +151,54 @@ export function declaredDollars(network: string, dollarAssetId: bigint | undefin
 export function parseId(text: string): bigint | undefined {
   const id = /^[1-9][0-9]{0,18}$/.test(text) ? BigInt(text) : undefined
   return id === undefined || id > bounds.integer ? undefined : id
+}
+
+/** A literal next to its class, so that browser bundles do not contain the whole registry. */
+export const hint = 'correct the member that the message names'
+
+/** The rules of an agent are not valid. */
+export class RulesError extends LatchkeyError<'invalid_rules'> {
+  override name = 'RulesError'
+  /** The invalid member, such as `rules.limits[0].amount`. */
+  readonly path: string
+
+  constructor(path: string, message: string) {
+    super('invalid_rules', message, { hint })
+    this.path = path
+  }
+}
+
+/** Throws an error that names the invalid member and states what it must be. */
+export function fail(path: string, problem: string): never {
+  throw new RulesError(path, `${path} ${problem}`)
+}
+
+/** A limit as it is read from a response. The members of the other type are blank or 0. */
+export type ReadLimit = {
+  readonly per: Period
+  readonly network: string
+  readonly type: 'amount' | 'count'
+  readonly assetId: string
+  readonly amount: string
+  readonly count: number
+  /** Blank for all payees. */
+  readonly payee: string
+}
+
+/** Rules as they are read from a response. */
+export type ReadRules = Omit<Rules, 'payees'> & {
+  readonly payees: { readonly allowAll: boolean; readonly allow: readonly string[]; readonly deny: readonly string[] }
+}
+
+/** Returns a limit that was read from a response. */
+export function toLimit({ per, network, type, assetId, amount, count, payee }: ReadLimit): Limit {
+  const base = { per, network, ...(payee !== '' && { payee }) }
+  return type === 'amount'
+    ? { ...base, type, assetId: BigInt(assetId), amount: BigInt(amount) }
+    : { ...base, type, count }
+}
+
+/** Returns rules that were read from a response. */
+export function toRules({ payees: { allowAll, allow, deny }, ...rules }: ReadRules): Rules {
+  return { ...rules, payees: { allow: allowAll ? 'all' : allow, deny } }
 }

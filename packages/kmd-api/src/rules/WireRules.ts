@@ -4,8 +4,7 @@
  */
 import { Json } from '@latchkey/algorand'
 import { bounds, defaults } from './bounds.js'
-import type { Limit, NetworkAmount, NetworkItem, NewRules, Rules } from './Rules.js'
-import { fail } from './RulesError.js'
+import { fail, type Limit, type NetworkAmount, type NetworkItem, type NewRules, type Rules } from './Rules.js'
 import { type Period, periods } from './SpendLimit.js'
 
 /** A limit as JSON. `asset_id` and `amount` are blank in a limit of the type `count`. */

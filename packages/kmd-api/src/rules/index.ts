@@ -30,10 +30,13 @@ export {
   parseId,
   publicDollar,
   quantityOf,
+  type ReadLimit,
+  type ReadRules,
   type Rules,
+  RulesError,
+  toLimit,
+  toRules,
 } from './Rules.js'
-export { RulesError } from './RulesError.js'
-export { type ReadLimit, type ReadRules, toLimit, toRules } from './readRules.js'
 export type { Period } from './SpendLimit.js'
 export * as SpendLimit from './SpendLimit.js'
 export { validateExpiry, validateKeys, validateRules } from './validateRules.js'

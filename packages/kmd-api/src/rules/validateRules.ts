@@ -2,8 +2,7 @@
 import { Address, Bytes } from '@latchkey/algorand'
 import { bounds } from './bounds.js'
 import { formatLimit } from './describeRules.js'
-import { boundsSum, keyOf, type Limit, type NetworkItem, publicDollar, type Rules } from './Rules.js'
-import { fail, RulesError } from './RulesError.js'
+import { boundsSum, fail, keyOf, type Limit, type NetworkItem, publicDollar, type Rules, RulesError } from './Rules.js'
 import { periods } from './SpendLimit.js'
 
 /**

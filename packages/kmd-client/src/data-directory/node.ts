@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KmdClientError } from '../KmdClientError.js'
 import { doubt, doubtAddress } from '../node/Listener.js'
-import type { Examine } from '../transport/Examine.js'
+import type { Examine } from '../transport/DaemonTransport.js'
 
 /** Returns the first lines of `kmd.net` and `kmd.token`. `kmd.token` is not read if another token is given. */
 export async function readDataDirectory(dataDir: string, given?: string): Promise<{ address: string; token: string }> {

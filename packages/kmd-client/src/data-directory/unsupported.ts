@@ -1,6 +1,6 @@
 /** For runtimes without a file system. */
 import { KmdClientError } from '../KmdClientError.js'
-import type { Examine } from '../transport/Examine.js'
+import type { Examine } from '../transport/DaemonTransport.js'
 
 export async function readDataDirectory(
   _dataDir: string,

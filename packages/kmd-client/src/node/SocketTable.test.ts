@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { test } from 'node:test'
-import { holders, holdersOf } from './SocketTable.js'
+import { holders, holdersOf } from './Listener.js'
 
 const skip = process.platform === 'linux' ? false : 'only Linux has this table'
 const header = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode'

@@ -8,8 +8,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { KmdError } from '../errors.js'
-import type { Lifetimes } from '../Handles.js'
-import * as HandleToken from '../HandleToken.js'
+import { createHandleToken, formatHandleToken, hasHandleSecret, type Lifetimes, parseHandleToken } from '../Handles.js'
 import type { AgentSession } from './AgentsApi.js'
 
 export type AgentHandlesOptions = Lifetimes & {
@@ -56,12 +55,12 @@ export class AgentHandles {
       if (handles.size < maxHandles) break
       handles.delete(id)
     }
-    const token = HandleToken.create()
+    const token = createHandleToken()
     const latestExpiryMs = now + this.#maxLifetimeMs
     const expiresAtMs = Math.min(now + this.#lifetimeMs, latestExpiryMs)
     const [secret, binding] = [Buffer.from(token.secret), bindingOf(session)]
     handles.set(token.id, { secret, binding, expiresAtMs, latestExpiryMs })
-    return HandleToken.format(token)
+    return formatHandleToken(token)
   }
 
   /**
@@ -104,10 +103,10 @@ export class AgentHandles {
   }
 
   #find(session: AgentSession, token: string): { id: string; handle: Handle } {
-    const given = HandleToken.parse(token)
+    const given = parseHandleToken(token)
     const handle = this.#handles.get(session.agentId)?.get(given.id)
     if (handle === undefined) throw new KmdError('handle_unknown')
-    if (!HandleToken.hasSecret(given, handle.secret)) throw new KmdError('handle_wrong_secret')
+    if (!hasHandleSecret(given, handle.secret)) throw new KmdError('handle_wrong_secret')
     if (!timingSafeEqual(bindingOf(session), handle.binding)) throw new KmdError('handle_unknown')
     return { id: given.id, handle }
   }

@@ -2,8 +2,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { LedgerClient } from '../api/NodeClient.js'
+import type { Actor, EventName } from '../audit/AuditChain.js'
 import type { AuditLog } from '../audit/AuditLog.js'
-import type { Actor, EventName } from '../audit/AuditRecord.js'
 import * as Label from '../contacts/Label.js'
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
@@ -27,10 +27,9 @@ import * as AuditEvents from './auditEvents.js'
 import { checkExpiry, checkKeys, checkName, checkRules } from './checkAgent.js'
 import { addressText, isRefusal, readFacts } from './PaymentFacts.js'
 import { Rounds, SpendingClock } from './Rounds.js'
-import * as SealedKeys from './SealedKeys.js'
 import { Spending } from './Spending.js'
 import { Suspension } from './Suspension.js'
-import { WalletKeys } from './WalletKeys.js'
+import { sealKey, signWithSealedKey, WalletKeys } from './WalletKeys.js'
 
 export type * from './AgentsApi.js'
 
@@ -314,7 +313,7 @@ export class Agents implements AgentsApi {
     // effect.
     await this.spending.reserve(() => this.#requireGranted(agentId, address, verifier), request)
     const sealed = this.#requireGranted(agentId, address, verifier).keys.get(address)!
-    const signature = SealedKeys.sign(sealed, sealingKey, signer, Transaction.bytesToSign(transaction.bytes))
+    const signature = signWithSealedKey(sealed, sealingKey, signer, Transaction.bytesToSign(transaction.bytes))
     return SignedTransaction.attach(transaction.bytes, transaction.sender, signature, signer)
   }
 
@@ -454,7 +453,7 @@ function sealAll(
       if (Buffer.compare(privateKey.subarray(32), Address.decode(address)) !== 0) {
         throw new KmdError('bad_agent', { message: 'a private key does not belong to its address' })
       }
-      return [address, SealedKeys.seal(privateKey, sealingKey)]
+      return [address, sealKey(privateKey, sealingKey)]
     })
     return { verifier, keys: new Map(sealed) }
   } finally {

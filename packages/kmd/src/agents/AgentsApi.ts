@@ -1,7 +1,7 @@
 /** The contract between the API operations and the agents. */
 import type { Transaction } from '@latchkey/algorand'
 import type { Limit, Rules } from '@latchkey/kmd-api/rules'
-import type { Actor } from '../audit/AuditRecord.js'
+import type { Actor } from '../audit/AuditChain.js'
 import type { Agent, AgentRefusal } from './Agent.js'
 
 /**

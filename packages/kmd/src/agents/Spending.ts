@@ -15,10 +15,9 @@ import type { ApprovalGate } from './ApprovalGate.js'
 import * as AuditEvents from './auditEvents.js'
 import { decide } from './decide.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
-import { countedOf, type OpenReservation, type OverQuery, outcomes, Reservations } from './Reservations.js'
+import { countedOf, type OpenReservation, type OverQuery, outcomes, Reservations, SumsCache } from './Reservations.js'
 import type { Rounds, SpendingClock } from './Rounds.js'
 import { refusalError } from './refusalError.js'
-import { SumsCache } from './SumsCache.js'
 
 export type SpendingRequest = {
   readonly facts: Facts | AgentRefusal

@@ -2,8 +2,9 @@
  * Suspends agents while their spending is not known, because the state file was rolled back or damaged. A suspended
  * agent signs nothing until the owner confirms it.
  */
+
+import type { Actor } from '../audit/AuditChain.js'
 import type { AuditLog } from '../audit/AuditLog.js'
-import type { Actor } from '../audit/AuditRecord.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
 import type { Agent } from './Agent.js'
 import { type AgentStore, hasEnded, type StoredAgent } from './AgentStore.js'

@@ -1,10 +1,13 @@
 /**
- * Checks whether agents' keys are still in their wallets. Any daemon using the same files may have deleted them. The
- * addresses can be read without a password.
+ * Checks whether agents' keys are still in their wallets, and seals copies of them. Any daemon using the same files may
+ * have deleted the keys. The addresses can be read without a password. A copy is encrypted with a key derived from the
+ * token: neither the token nor the sealed keys alone can sign.
  */
 import { existsSync } from 'node:fs'
-import { Address } from '@latchkey/algorand'
+import { Address, Ed25519 } from '@latchkey/algorand'
+import { sodium } from '@latchkey/algorand/sodium'
 import { KmdError } from '../errors.js'
+import * as Secret from '../wallet/Secret.js'
 import { isLocked } from '../wallet/Sqlite.js'
 import type { Entry } from '../wallet/WalletDirectory.js'
 import type { Wallets } from '../wallet/Wallets.js'
@@ -120,3 +123,46 @@ export class WalletTurns {
     }
   }
 }
+
+const nonceLength = 24
+const tagLength = 16
+const sealedLength = nonceLength + tagLength + Ed25519.secretKeyLength
+
+/** Returns a nonce and the secretbox of a 64-byte private key. */
+export function sealKey(privateKey: Uint8Array, key: Uint8Array): Buffer {
+  if (privateKey.length !== Ed25519.secretKeyLength)
+    throw new KmdError('bad_agent', { message: 'a private key has 64 bytes' })
+  const sealed = Buffer.alloc(sealedLength)
+  const nonce = sealed.subarray(0, nonceLength)
+  sodium.randombytes_buf(nonce)
+  sodium.crypto_secretbox_easy(sealed.subarray(nonceLength), privateKey, nonce, key)
+  return sealed
+}
+
+/**
+ * Signs with a sealed key, which is decrypted in protected memory only for the duration of the signature.
+ *
+ * @throws KmdError `agent_ended` if the key does not open, or does not match the public key
+ */
+export function signWithSealedKey(
+  sealed: Uint8Array,
+  key: Uint8Array,
+  publicKey: Uint8Array,
+  message: Uint8Array,
+): Uint8Array {
+  opened ??= Secret.allocate(Ed25519.secretKeyLength)
+  try {
+    const isOpen =
+      sealed.length === sealedLength &&
+      sodium.crypto_secretbox_open_easy(opened, sealed.subarray(nonceLength), sealed.subarray(0, nonceLength), key)
+    if (!isOpen || Buffer.compare(opened.subarray(Ed25519.seedLength), publicKey) !== 0) {
+      throw new KmdError('agent_ended', { message: "this agent's sealed key cannot be opened: it is damaged" })
+    }
+    return Ed25519.sign(message, opened)
+  } finally {
+    Secret.wipe(opened)
+  }
+}
+
+/** Shared: all code here is synchronous, so uses never overlap. */
+let opened: Buffer | undefined

@@ -8,7 +8,7 @@ import {
   type NetworkItem,
   type Rules,
 } from '@latchkey/kmd-api/rules'
-import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
+import type { Actor, AuditEvent } from '../audit/AuditChain.js'
 import type { Agent, AgentRefusal } from './Agent.js'
 import type { Claim, LimitUse } from './AgentsApi.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'

@@ -3,7 +3,7 @@
  * its own token.
  */
 import type { AgentSession } from '../agents/AgentsApi.js'
-import type { Actor } from '../audit/AuditRecord.js'
+import type { Actor } from '../audit/AuditChain.js'
 import type { Session } from '../console/Sessions.js'
 
 export type AgentCaller = { readonly type: 'agent'; readonly agent: AgentSession }

@@ -1,6 +1,6 @@
 /** The implementation of an operation that `@latchkey/kmd-api` describes. */
 import type { Descriptions, FieldsOf, MembersOf, OperationId, Recording } from '@latchkey/kmd-api'
-import type { Subject } from '../audit/AuditRecord.js'
+import type { Subject } from '../audit/AuditChain.js'
 import type { AgentCaller, OwnerCaller } from './Caller.js'
 import type { Context } from './Context.js'
 

@@ -6,8 +6,16 @@ import { type TestContext, test } from 'node:test'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { openState, type State } from '../state/openState.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
-import { ChainCheck, type Head, type Problem, type Row } from './AuditChain.js'
-import { type AuditEvent, canonical, maxRecordBytes, parse } from './AuditRecord.js'
+import {
+  type AuditEvent,
+  ChainCheck,
+  canonical,
+  type Head,
+  maxRecordBytes,
+  type Problem,
+  parse,
+  type Row,
+} from './AuditChain.js'
 import * as HeadCopy from './HeadCopy.js'
 
 const event = (wallet: string): AuditEvent => ({ event: 'wallet_unlocked', actor: { type: 'owner' }, wallet })

@@ -4,8 +4,7 @@
  */
 import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
-import { ChainCheck, type Head, hashOf, noHead } from './AuditChain.js'
-import { type AuditEvent, agentOf, canonical } from './AuditRecord.js'
+import { type AuditEvent, agentOf, ChainCheck, canonical, type Head, hashOf, noHead } from './AuditChain.js'
 import type { HeadCopy } from './HeadCopy.js'
 import { type Found, type Query, searchLog } from './searchLog.js'
 import { type Verification, verifyLog } from './verifyLog.js'

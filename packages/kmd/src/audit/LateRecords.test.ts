@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createApp } from '../testing/TestApp.test.helper.js'
 import { hold } from '../testing/WalletFixture.test.helper.js'
-import type { AuditEvent } from './AuditRecord.js'
+import type { AuditEvent } from './AuditChain.js'
 import { LateRecords } from './LateRecords.js'
 
 const event = (address: string): AuditEvent => ({ event: 'key_generated', actor: { type: 'owner' }, address })

@@ -3,7 +3,7 @@
  * bulk. The first record is written before its response; those that follow within a quarter of a second are written
  * together. A transaction for each would take as long as the operation itself.
  */
-import type { AuditEvent } from './AuditRecord.js'
+import type { AuditEvent } from './AuditChain.js'
 
 export type LateRecordsOptions = {
   /** Writes the events in one transaction. Never rejects. */

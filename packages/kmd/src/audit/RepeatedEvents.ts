@@ -2,7 +2,7 @@
  * Limits events that an untrusted party can cause at will, such as wrong passwords. For each source, only a few are
  * recorded per minute, followed by the number of omitted ones, so that a flood does not fill the disk.
  */
-import type { AuditEvent } from './AuditRecord.js'
+import type { AuditEvent } from './AuditChain.js'
 
 export type RepeatedEventsOptions = {
   /** Never rejects. */

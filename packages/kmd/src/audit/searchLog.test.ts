@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openState } from '../state/openState.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
-import type { AuditEvent } from './AuditRecord.js'
+import type { AuditEvent } from './AuditChain.js'
 import { type Found, type Query, searchLog } from './searchLog.js'
 
 const agent = { type: 'agent', id: 'A1', name: 'shopper' } as const

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Statement } from '@latchkey/system/sqlite'
-import { type AuditEvent, type AuditRecord, parse } from './AuditRecord.js'
+import { type AuditEvent, type AuditRecord, parse } from './AuditChain.js'
 
 /** The daemon's database, or a read-only copy. */
 export type LogReader = { statement: (sql: string) => Statement }

@@ -3,7 +3,7 @@ import { Address } from '@latchkey/algorand'
 import { programFacts, type SignedFacts, transactionFacts } from '../activity/SignatureLog.js'
 import type { Context } from '../api/Context.js'
 import { canonicalize } from '../api/signing.js'
-import type { Subject } from './AuditRecord.js'
+import type { Subject } from './AuditChain.js'
 
 type Handle = { readonly wallet_handle_token: string }
 type WalletId = { readonly wallet_id: string }

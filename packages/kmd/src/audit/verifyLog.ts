@@ -1,8 +1,16 @@
 /** Recomputes the whole chain of the audit log in slices, with other work in between. */
 import { setImmediate } from 'node:timers/promises'
 import { KmdError } from '../errors.js'
-import { type Anchor, ChainCheck, type Checkpoint, type Head, type Problem, type Row, replaced } from './AuditChain.js'
-import { maxRecordBytes } from './AuditRecord.js'
+import {
+  type Anchor,
+  ChainCheck,
+  type Checkpoint,
+  type Head,
+  maxRecordBytes,
+  type Problem,
+  type Row,
+  replaced,
+} from './AuditChain.js'
 import type { Copy } from './HeadCopy.js'
 import type { LogReader } from './searchLog.js'
 

@@ -1,6 +1,6 @@
 /** Opens a running daemon's recorder of audit records. */
 import type { Context } from '../api/Context.js'
-import type { AuditEvent } from '../audit/AuditRecord.js'
+import type { AuditEvent } from '../audit/AuditChain.js'
 import { Recorder } from '../audit/Recorder.js'
 import * as Config from './Config.js'
 import { explain } from './explain.js'

@@ -3,9 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { utimesSync } from 'node:fs'
 import * as Blob from '../wallet/Blob.js'
 import * as Sqlite from '../wallet/Sqlite.js'
-import { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import { UnlockedWallet, type WalletFiles } from '../wallet/UnlockedWallet.js'
 import { WalletFile } from '../wallet/WalletFile.js'
-import type { WalletFiles } from '../wallet/WalletFiles.js'
 
 export const masterKey = Buffer.alloc(32, 1)
 export const masterDerivationKey = Buffer.alloc(32, 2)

@@ -10,8 +10,8 @@ import { lstat, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { KmdError } from '../errors.js'
 import * as Sqlite from './Sqlite.js'
+import type { FileProblem } from './UnlockedWallet.js'
 import { removeUnfinished, unfinishedSuffix } from './WalletFile.js'
-import type { FileProblem } from './WalletFiles.js'
 import * as WalletFormat from './WalletFormat.js'
 
 /** `id` and `name` are bytes. `key` is the id as a JavaScript string with one character per byte. */

@@ -9,10 +9,9 @@ import * as Blob from './Blob.js'
 import type { PasswordThrottle } from './PasswordThrottle.js'
 import * as Secret from './Secret.js'
 import * as Sqlite from './Sqlite.js'
-import { UnlockedWallet } from './UnlockedWallet.js'
+import { UnlockedWallet, WalletFiles } from './UnlockedWallet.js'
 import { type Entry, type Problem, WalletDirectory } from './WalletDirectory.js'
 import { type Encrypted, WalletFile } from './WalletFile.js'
-import { WalletFiles } from './WalletFiles.js'
 
 export const maxNameLength = 64
 

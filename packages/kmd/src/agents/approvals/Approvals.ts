@@ -8,8 +8,8 @@
  */
 import { Bytes, Transaction } from '@latchkey/algorand'
 import { bounds } from '@latchkey/kmd-api/rules'
+import type { Actor, EventName } from '../../audit/AuditChain.js'
 import type { AuditLog } from '../../audit/AuditLog.js'
-import type { Actor, EventName } from '../../audit/AuditRecord.js'
 import { KmdError } from '../../errors.js'
 import type { StateDatabase } from '../../state/StateDatabase.js'
 import * as Secret from '../../wallet/Secret.js'

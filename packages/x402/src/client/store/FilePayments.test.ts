@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { Buyer } from '../buyer/Buyer.js'
 import { openMarket } from '../buyer/market.test.helper.js'
 import { PaymentRefusedError } from '../buyer/PaymentRefusedError.js'
-import { FilePayments } from './FilePayments.js'
+import { FilePayments, isRunningProcess, ownProcess } from './FilePayments.js'
 import { type Payment, PaymentLogError } from './Payments.js'
 
 const timeout = 60_000
@@ -312,4 +312,25 @@ test('a payment without an answer', async (t) => {
     await once(child, 'close')
     assert.equal(log.resume('R', networks)?.header, 'header')
   })
+})
+
+const skip = process.platform === 'linux' ? false : 'this machine has no /proc'
+
+test('this process is running, and a later process with its number is another one', { skip }, () => {
+  assert.equal(isRunningProcess(ownProcess()), true)
+  assert.equal(isRunningProcess(`${process.pid} 1`), false)
+})
+
+test('a process that has ended is not running, even if its parent never collects it', { skip }, async (t) => {
+  // The shell becomes a program that does not know the child of the shell, and so never waits for it.
+  const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'])
+  t.after(() => parent.kill('SIGKILL'))
+  const [line] = (await once(parent.stdout.setEncoding('utf8'), 'data')) as [string]
+  const pid = line.trim()
+  const fields = (): string[] =>
+    readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+  while (fields()[0] !== 'Z') await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.equal(isRunningProcess(`${pid} ${fields()[19]}`), false)
 })

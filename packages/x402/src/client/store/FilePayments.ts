@@ -1,7 +1,8 @@
 /** A payment log in a file: one line of JSON for each change, synced before the payment is signed. */
+import { readFileSync } from 'node:fs'
+import { Json } from '@latchkey/algorand'
 import * as Lock from '@latchkey/system/lock'
 import { LineFile } from './LineFile.js'
-import * as PaymentLine from './PaymentLine.js'
 import {
   type Change,
   defaultMaxPayments,
@@ -11,9 +12,9 @@ import {
   type PaymentState,
   PaymentTable,
   type Spent,
+  type Unanswered,
   type UnansweredPayment,
 } from './Payments.js'
-import * as ProcessName from './ProcessName.js'
 
 /** Options of {@link FilePayments}. */
 export type FilePaymentsOptions = {
@@ -68,7 +69,7 @@ export class FilePayments implements PaymentLog {
   }
 
   add(payment: Payment): void {
-    const unanswered = { owner: ProcessName.own() }
+    const unanswered = { owner: ownProcess() }
     this.exclusive(() => {
       this.#append({ ...payment, ...unanswered })
       this.#table.add(payment, unanswered)
@@ -115,14 +116,14 @@ export class FilePayments implements PaymentLog {
   }
 
   resume(requestId: string, networks: readonly string[]): UnansweredPayment | undefined {
-    const find = (): UnansweredPayment | undefined => this.#table.find(requestId, networks, ProcessName.isRunning)
+    const find = (): UnansweredPayment | undefined => this.#table.find(requestId, networks, isRunningProcess)
     this.#refresh()
     // Most requests have no unanswered payment, and need no lock.
     if (find() === undefined) return undefined
     return this.exclusive(() => {
       const found = find()
       if (found !== undefined) {
-        this.#change({ transactionId: found.payment.transactionId, owner: ProcessName.own() })
+        this.#change({ transactionId: found.payment.transactionId, owner: ownProcess() })
       }
       return found
     })
@@ -171,7 +172,7 @@ export class FilePayments implements PaymentLog {
 
   #take(text: string): void {
     this.#lines++
-    const line = PaymentLine.parse(text)
+    const line = parseLine(text)
     if (line === undefined) {
       // The next attempt reads the file from the start, and fails as well.
       this.#file.forget()
@@ -201,8 +202,109 @@ export class FilePayments implements PaymentLog {
   }
 
   #rewrite(): void {
-    const lines = PaymentLine.linesOf(this.#table)
+    const lines = linesOf(this.#table)
     this.#file.replace(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     this.#lines = lines.length
+  }
+}
+
+let ownName: string | undefined
+
+/** The name of this process. */
+export function ownProcess(): string {
+  ownName ??= `${process.pid} ${startOf(process.pid) ?? ''}`.trim()
+  return ownName
+}
+
+/** Whether the process with this name is still running. */
+export function isRunningProcess(name: string): boolean {
+  const [pid, start] = name.split(' ')
+  if (start !== undefined) return startOf(Number(pid)) === start
+  try {
+    process.kill(Number(pid), 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/**
+ * When a running process was started, in ticks since boot; undefined if the system does not report it. A process that
+ * has ended stays in the table until its parent collects it, which in a container without an init may be never.
+ */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // proc(5): fields 3 and 22. The second field, the name of the program, is in parentheses and can have spaces.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return /^[ZX]$/.test(fields[0] ?? '') ? undefined : fields[19]
+  } catch {
+    return undefined
+  }
+}
+
+/** The first line of a rewritten file: the totals of the payments that are no longer in it. */
+type Before = { before: { microDollars: string; assets: { [key: string]: string } } }
+
+type Line =
+  | { readonly type: 'before'; readonly spent: Spent }
+  | { readonly type: 'payment'; readonly payment: Payment; readonly unanswered: Unanswered }
+  | { readonly type: 'change'; readonly change: Change }
+
+/** Parses a line; undefined if it is not a line of a payment log. */
+function parseLine(text: string): Line | undefined {
+  const value = Json.parseObject(text)
+  if (value === undefined) return undefined
+  if ('before' in value) return isBefore(value) ? { type: 'before', spent: spentOf(value) } : undefined
+  if (!isChange(value)) return undefined
+  if (!('payTo' in value)) return { type: 'change', change: value }
+  if (!isPayment(value)) return undefined
+  const { header, owner, ...payment } = value as Payment & Change
+  return { type: 'payment', payment, unanswered: { header: header ?? undefined, owner: owner ?? undefined } }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isCount = (value: unknown): boolean => isText(value) && /^[0-9]+$/.test(value)
+const states: readonly unknown[] = ['open', 'settled', 'expired'] satisfies PaymentState[]
+
+function isBefore(value: Json.Members): value is Json.Members & Before {
+  const { before } = value
+  if (!Json.isObject(before) || !isCount(before['microDollars'])) return false
+  return Json.isObject(before['assets']) && Object.values(before['assets']).every(isCount)
+}
+
+function isChange(value: Json.Members): value is Json.Members & Change {
+  const { transactionId, state = 'open', header, owner } = value
+  return isText(transactionId) && states.includes(state) && [header, owner].every((one) => isText(one ?? ''))
+}
+
+/** A line with these members is a payment. Totals and ledger lookups depend on them. */
+function isPayment(value: Json.Members): value is Json.Members & Payment {
+  const { amount, microDollars = '0', firstValid, lastValid, signedMs } = value
+  const { state, network, url, payTo, asset, requestId = '' } = value
+  if (![amount, microDollars, firstValid, lastValid].every(isCount)) return false
+  return [state, network, url, payTo, asset, requestId].every(isText) && typeof signedMs === 'number'
+}
+
+/** The lines of a new file with everything in a table. */
+function linesOf(table: PaymentTable): object[] {
+  const payments = table.all()
+  const lines = payments.map((payment) => ({ ...payment, ...table.unanswered(payment.transactionId) }))
+  return [beforeOf(table.spent(), payments), ...lines]
+}
+
+function spentOf({ before: { microDollars, assets } }: Before): Spent {
+  const counted = Object.entries(assets).map(([key, amount]): [string, bigint] => [key, BigInt(amount)])
+  return { microDollars: BigInt(microDollars), assets: new Map(counted) }
+}
+
+/** All amounts spent, except for the payments that stay in the file. */
+function beforeOf(all: Spent, payments: readonly Payment[]): Before {
+  const kept = new PaymentTable(payments.length)
+  for (const payment of payments) kept.add(payment, {})
+  const { microDollars, assets } = kept.spent()
+  const rest = [...all.assets].map(([key, amount]) => [key, (amount - (assets.get(key) ?? 0n)).toString()])
+  return {
+    before: { microDollars: (all.microDollars - microDollars).toString(), assets: Object.fromEntries(rest) },
   }
 }
