@@ -31,7 +31,8 @@ suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   test('health reports the state of the daemon and its directory', async (t) => {
     const kmd = await start(t)
     const health = async () => await kmd.ok('GET', `${prefix}/health`)
-    const { uptime_seconds = 0, ...fresh } = await health()
+    const { uptime_seconds = 0, command, ...fresh } = await health()
+    assert.match(command?.at(-1) ?? '', /^\/.*latchkey/)
     assert.deepEqual(fresh, { status: 'ok', version })
     assert.ok(uptime_seconds >= 0 && uptime_seconds < 60)
     await kmd.unlock(await kmd.create('w', ''), '')

@@ -71,6 +71,11 @@ export function toBase32(bytes: Uint8Array): string {
   return Internal.encodeBase32(bytes)
 }
 
+/** Decodes base32 in upper case without padding. Returns undefined for any other spelling. */
+export function fromBase32(text: string): Uint8Array | undefined {
+  return Internal.decodeBase32(text)
+}
+
 /** Lower-case hexadecimal. */
 export function toHex(bytes: Uint8Array): string {
   return platform.encodeHex(bytes)

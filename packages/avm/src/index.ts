@@ -4,6 +4,7 @@ export type {
   ApplicationLedger,
   AssetView,
   HoldingView,
+  InnerGroup,
   StateSchema,
   VoterView,
 } from './application/ApplicationLedger.js'

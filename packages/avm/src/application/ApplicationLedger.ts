@@ -7,7 +7,7 @@
  *
  * The host (such as the devnet) owns storage and everything that holds for all transactions. It
  * - stores accounts, assets, applications, state and boxes, and derives minimum balances from them;
- * - creates one {@link CallGroup} for a top-level group that contains an application call, applies the transactions in
+ * - creates one `CallGroup` for a top-level group that contains an application call, applies the transactions in
  *   order, and calls `CallGroup.call` for each application call after its fee and rekeying. For every other transaction
  *   it calls `CallGroup.record` with the effects, because programs read the effects of earlier transactions;
  * - applies inner transactions the same way, in {@link ApplicationLedger.applyInner}: add one to the transaction counter
@@ -26,13 +26,21 @@ import type { Transaction } from '@latchkey/algorand'
 import type { Ledger } from '../evaluator/Ledger.js'
 import type { Value } from '../evaluator/Value.js'
 import type { ByteKey } from './ByteKey.js'
-import type { CallGroup } from './CallGroup.js'
 import type { Effects } from './Effects.js'
 
 /** Numbers of integers and byte strings: the size of application state, or the number of its values. */
 export type StateSchema = {
   readonly integers: number
   readonly byteStrings: number
+}
+
+/** The part of a group that applies one of its transactions. */
+export type InnerGroup = {
+  readonly transactions: readonly Transaction.Transaction[]
+  /** Evaluates the application call at an index. */
+  call(index: number, effects: Effects): void
+  /** Records the effects of another transaction, which the programs of later transactions can read. */
+  record(index: number, effects: Effects): void
 }
 
 /** An application. Records are immutable. */
@@ -153,5 +161,5 @@ export type ApplicationLedger = Ledger & {
    * @param effects receives the effects as they become known.
    * @throws LatchkeyError if the transaction fails.
    */
-  readonly applyInner: (group: CallGroup, index: number, effects: Effects) => void
+  readonly applyInner: (group: InnerGroup, index: number, effects: Effects) => void
 }

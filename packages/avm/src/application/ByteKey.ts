@@ -2,6 +2,8 @@
  * Bytes as the key of a map: a string of one character per byte. Addresses, keys of application state and names of
  * boxes have this form wherever they identify a record.
  */
+
+/** Bytes as the key of a map: a string of one character per byte. */
 export type ByteKey = string
 
 const chunk = 4096

@@ -1,5 +1,5 @@
 /** Names of boxes and arguments as text: an encoding, a colon and a value. */
-import { Address } from '@latchkey/algorand'
+import { Address, Bytes } from '@latchkey/algorand'
 import { problemOfUint } from './Parameters.js'
 
 export type Decoded = { readonly bytes: Uint8Array } | { readonly problem: string }
@@ -30,8 +30,8 @@ export function decode(text: string): Decoded {
     case 'b32':
     case 'base32':
     case 'byte base32': {
-      const isValid = value.length % 8 === 0 && /^[A-Z2-7]*={0,6}$/.test(value)
-      return isValid ? { bytes: base32Bytes(value) } : { problem: `Could not decode base32-encoded string (${value})` }
+      const bytes = value.length % 8 === 0 ? Bytes.fromBase32(value.replace(/={1,6}$/, '')) : undefined
+      return bytes === undefined ? { problem: `Could not decode base32-encoded string (${value})` } : { bytes }
     }
     case 'b64':
     case 'base64':
@@ -66,19 +66,4 @@ function ofAbi(text: string): Decoded {
 
 function integerBytes(value: bigint, length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, index) => Number((value >> BigInt(8 * (length - 1 - index))) & 0xffn))
-}
-
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-
-function base32Bytes(text: string): Uint8Array {
-  const bytes: number[] = []
-  let [bits, held] = [0, 0]
-  for (const letter of text.replace(/=+$/, '')) {
-    held = ((held << 5) | alphabet.indexOf(letter)) & 0xfff
-    bits += 5
-    if (bits < 8) continue
-    bits -= 8
-    bytes.push((held >> bits) & 0xff)
-  }
-  return Uint8Array.from(bytes)
 }

@@ -217,7 +217,7 @@ test('a private network has the dollar that its owner declared, and a public one
   assert.deepEqual([asks.refusal.rule, asks.refusal.unit], ['ask above $0.25', 'USDC'])
   const allowed = decided(transfer(1n, { gh }).bytes, rules)
   assert.equal(allowed.type === 'allowed' && allowed.rule, '$1/day')
-  assert.equal(formatLimit(limits[0]!, []), `1000000 asset ${usdc}/day`)
+  assert.equal(formatLimit(limits[0]!, []), `1,000,000 asset ${usdc}/day`)
   // On a public network, only its USDC is a dollar, even if the rules declared another asset.
   assert.equal(formatLimit(limit('day', 5n, 123n), [{ network, id: 123n }]), '5 asset 123/day')
 })

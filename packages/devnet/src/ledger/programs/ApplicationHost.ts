@@ -1,6 +1,6 @@
 /** The state of a group as application calls read and change it, and their inner transactions. */
 import type { Transaction } from '@latchkey/algorand'
-import type { AccountView, ApplicationLedger, CallGroup, Ledger as ChainReader, Effects } from '@latchkey/avm'
+import type { AccountView, ApplicationLedger, Ledger as ChainReader, Effects, InnerGroup } from '@latchkey/avm'
 import { minBalance, noApps } from '../Account.js'
 import * as Algos from '../apply/Algos.js'
 import { apply } from '../apply/index.js'
@@ -82,7 +82,7 @@ function accountView(state: StateReader, key: MapKey.MapKey): AccountView {
 }
 
 type Inner = Pick<HostOptions, 'chain' | 'round' | 'overlay'> & {
-  readonly group: CallGroup
+  readonly group: InnerGroup
   readonly index: number
   readonly effects: Effects
 }

@@ -1,6 +1,5 @@
 /**
- * Forwards requests to an HTTP service that knows nothing of payments. Requests are written anew from what Node has
- * parsed, so that the service reads the same request as the gate did: one length, no header that applies to a single
+ * Forwards requests to an HTTP service that knows nothing of payments. Requests are written from what Node has parsed, so that the service reads the same request as the gate did: one length, no header that applies to a single
  * connection, and no header of the payment protocol.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, STATUS_CODES } from 'node:http'
