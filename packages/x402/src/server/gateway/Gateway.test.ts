@@ -203,13 +203,13 @@ test('connections switch protocols if they are free or paid, and only if the ser
   const { port, service } = await openShop(t, undefined, { free: ['/free'] })
   service.on('upgrade', (request, socket) => {
     if (request.url === '/free?no') return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\nX-Own: 1\r\n\r\n')
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Own: 1\r\n\r\n')
     socket.pipe(socket)
   })
-  const talk = async (target: string): Promise<string> => {
+  const talk = async (target: string, protocol = 'websocket'): Promise<string> => {
     const socket = connect(port, '127.0.0.1')
     t.after(() => socket.destroy())
-    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly `)
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\nearly `)
     let text = ''
     socket.on('data', (chunk) => {
       text += String(chunk)
@@ -222,6 +222,8 @@ test('connections switch protocols if they are free or paid, and only if the ser
   assert.match(await talk('/a'), /^HTTP\/1\.1 402 /)
   assert.equal(await talk('/free?no'), '')
   assert.equal(await talk('/other'), '')
+  for (const protocol of ['h2c', 'websocket, h2c', 'echo'])
+    assert.match(await talk('/free', protocol), /^HTTP\/1\.1 400 /)
 })
 
 test('refuses addresses and headers that cannot be used', () => {
@@ -231,4 +233,39 @@ test('refuses addresses and headers that cannot be used', () => {
   for (const headers of [{ Host: 'x' }, { Connection: 'x' }, { 'a b': 'x' }, { A: 'x\r\ny' }, { A: '' }]) {
     assert.throws(() => new Upstream({ url: 'http://x', headers: headers as never }), /cannot be sent to the upstream/)
   }
+})
+
+test('no spelling of a path or a method reaches what is not for sale', async (t) => {
+  const gate = { routes: { 'GET /v1/*': { accepts: price } } }
+  const { port, seen } = await openShop(t, undefined, { free: ['GET /public/*'], gate })
+  const ends = [
+    '../admin',
+    '..%2fadmin',
+    '%2e%2e/admin',
+    '%2E%2E%2Fadmin',
+    '..;/admin',
+    '..\\admin',
+    '..%5cadmin',
+    '..%252fadmin',
+  ]
+  const paths = ['/public/', '/v1/'].flatMap((start) => ends.map((end) => `${start}${end}`))
+  const targets = [
+    ...paths,
+    '//admin',
+    '/public//../admin',
+    '/public/%00',
+    '/public/x#/../admin',
+    '/public/?_method=DELETE',
+  ]
+  const status = async (target: string, head = ''): Promise<number> => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${head}\r\n`)
+    const [line = ''] = (await bodyOf(socket as unknown as IncomingMessage)).split('\r\n')
+    return Number(line.split(' ')[1])
+  }
+  for (const target of targets) assert.equal(await status(target), 400, target)
+  assert.equal(await status('/public/x', 'X-HTTP-Method-Override: DELETE\r\n'), 400)
+  assert.equal(seen.length, 0)
+  assert.equal(await status('http://other.example/public/a%20b?x=..%2f&y=%C3%BC'), 200)
+  assert.equal(seen[0]?.url, '/public/a%20b?x=..%2f&y=%C3%BC')
 })

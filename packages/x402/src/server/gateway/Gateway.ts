@@ -7,8 +7,10 @@ import type { NodeRequest, NodeResponse } from '../adapters/ResponseCapture.js'
 import { upgradeGate } from '../adapters/upgradeGate.js'
 import { paymentOf } from '../exchange/Payment.js'
 import type { Gate } from '../gate/Gate.js'
+import { overridesOf } from '../routes/GateRequest.js'
+import { isUnambiguousPath } from '../routes/pathReadings.js'
 import { RouteTable } from '../routes/RouteTable.js'
-import type { Upstream } from './Upstream.js'
+import { originForm, type Upstream } from './Upstream.js'
 
 /** How many requests an account may make. */
 export type PayerLimit = {
@@ -64,7 +66,8 @@ const maxCounted = 100_000
 export function openGateway({ gate, upstream, free = [], perPayer, onError }: GatewayOptions): Gateway {
   const table = free.length === 0 ? undefined : new RouteTable(Object.fromEntries(free.map((key) => [key, true])))
   const limit = perPayer === undefined ? undefined : new PayerCounts(perPayer)
-  const isFree = ({ method = 'GET', url = '/' }: NodeRequest): boolean => table?.match(method, url)?.type === 'route'
+  const isFree = ({ method = 'GET', url = '/' }: NodeRequest): boolean =>
+    table?.match(method, originForm(url))?.type === 'route'
   const forward = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
     const payment = paymentOf(request as IncomingMessage)
     if (payment === undefined && !isFree(request)) return refuse(response, 404, 'not_found')
@@ -83,19 +86,33 @@ export function openGateway({ gate, upstream, free = [], perPayer, onError }: Ga
   )
   return {
     request: async (request, response) => {
+      if (!isClear(request)) return refuse(response, 400, 'ambiguous_request')
       // A payment is not taken for a service that is not there.
       if (hasPayment(request) && !(await upstream.isHealthy())) refuse(response, 503, 'upstream_unavailable', 2)
       else await gated(request, response)
     },
     upgrade: async (request, socket, head) => {
-      if (hasPayment(request) && !(await upstream.isHealthy())) socket.end(unavailable)
+      // Another protocol, such as HTTP/2, would carry requests that the gate does not see.
+      if (!isClear(request) || !/^websocket$/i.test(request.headers.upgrade ?? '')) socket.end(badRequest)
+      else if (hasPayment(request) && !(await upstream.isHealthy())) socket.end(unavailable)
       else await upgraded(request, socket, head)
     },
   }
 }
 
+const badRequest = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
 const unavailable =
   'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n'
+
+/**
+ * Whether the service reads the path and the method as the gate does. The gate alone would accept a path that one
+ * program reads as the paid route, but the service may read it as a path that is not for sale.
+ */
+function isClear({ method = 'GET', url = '/', headers }: NodeRequest): boolean {
+  const path = originForm(url).replace(/\?.*$/s, '')
+  const read = { headers: { get: (name: string) => headers[name.toLowerCase()] ?? null }, url }
+  return isUnambiguousPath(path) && overridesOf(read as unknown as Request).every((one) => one === method)
+}
 
 function hasPayment({ headers }: NodeRequest): boolean {
   return headers['payment-signature'] !== undefined || headers['x-payment'] !== undefined

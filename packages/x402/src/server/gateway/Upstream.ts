@@ -211,7 +211,7 @@ function switched(outgoing: ClientRequest): Promise<Switched> {
 }
 
 /** The request target without the scheme and the host that a client may write in front. */
-function originForm(target: string): string {
+export function originForm(target: string): string {
   const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return path.startsWith('/') || path === '*' ? path : `/${path}`
 }

@@ -39,6 +39,11 @@ export function isPlainPath(path: string): boolean {
   return /^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)
 }
 
+/** Whether every program reads the same path, apart from escapes of letters, and none finds a segment that moves up. */
+export function isUnambiguousPath(path: string): boolean {
+  return path.length <= maxEscapedLength && hasPlainSegments(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)
+}
+
 /**
  * Whether every program sees the same segments, because none of the escapes is a separator, a dot or a percent sign.
  */
