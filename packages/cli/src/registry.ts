@@ -54,6 +54,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/pay.js')).payCommand,
   },
   {
+    name: 'proxy',
+    summary: "let programs use a paid API through a local address, within an agent's limits",
+    load: async () => (await import('./commands/proxy.js')).proxyCommand,
+  },
+  {
     name: 'send',
     summary: 'send ALGO or an asset',
     load: async () => (await import('./commands/send.js')).sendCommand,

@@ -1,0 +1,93 @@
+/** Tests `latchkey proxy`: a program that cannot pay stays within the limits of an agent. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { hostedLatchkey, latchkey } from '../support/latchkey.test.helper.js'
+import { atEnd, type Json, suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
+
+type Facts = { devnet: { url: string }; kmd: { dataDir: string }; seller: { url: string } }
+
+suite('latchkey proxy', { timeout: 600_000 }, () => {
+  const directory = temporaryDirectory(suiteScope())
+  const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json'])
+  const exited = once(stack, 'close')
+  let facts: Facts
+
+  before(async () => {
+    let text = ''
+    stack.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece
+    })
+    await until('the stack', () => text.endsWith('\n'))
+    facts = JSON.parse(text) as Facts
+  })
+  after(async () => {
+    stack.kill('SIGTERM')
+    await exited
+  })
+
+  test('pays for a program up to the limit of the agent, and refuses beyond it', async (t) => {
+    const chain = ['--network', 'local', '--node', facts.devnet.url, '--dollar', '31566704']
+    const file = join(directory, 'shopper.token')
+    const rules = ['--limit', '$0.02/day', '--token-file', file]
+    const env = { KMD_PASSWORD_FILE: '/dev/null' }
+    const { dataDir } = facts.kmd
+    const made = await hostedLatchkey(['agent', 'new', 'shopper', '-w', 'x402-buyer', ...rules, ...chain], {
+      dataDir,
+      home: directory,
+      env,
+    })
+    assert.equal(made.code, 0, made.stderr)
+    const { origin } = new URL(facts.seller.url)
+    const given = [
+      'proxy',
+      '--to',
+      origin,
+      '--agent-token-file',
+      file,
+      '-d',
+      dataDir,
+      '--port',
+      '0',
+      '--json',
+      ...chain,
+    ]
+    const proxy = spawn(process.execPath, [latchkeyCommand, ...given], {
+      env: { PATH: process.env['PATH'] ?? '', HOME: directory },
+    })
+    atEnd(t, () => proxy.kill('SIGKILL'))
+    let [stdout, stderr] = ['', '']
+    proxy.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    proxy.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    const ended = once(proxy, 'close')
+    await until('its first line', () => stdout.includes('\n') || proxy.exitCode !== null)
+    assert.notEqual(stdout, '', stderr)
+    const { url } = JSON.parse(stdout) as { url: string }
+    const statuses: number[] = []
+    let refusal: Json
+    for (let city = 0; city < 3; city++) {
+      const response = await fetch(`${url}/weather?city=${city}`)
+      statuses.push(response.status)
+      refusal = await response.json()
+    }
+    assert.deepEqual(statuses, [200, 200, 402])
+    assert.match(JSON.stringify(refusal), /\$0 is left of the limit \$0\.02\/day/)
+    assert.equal(`${stdout}${stderr}`.includes(readFileSync(file, 'utf8').trim()), false)
+    proxy.kill('SIGTERM')
+    assert.deepEqual(await ended, [0, null])
+  })
+
+  test('names what is missing', async () => {
+    assert.match((await latchkey(['proxy'])).stderr, /--to is missing/)
+    assert.match((await latchkey(['proxy', '--to', 'ftp://x'])).stderr, /--to cannot be/)
+    assert.match((await latchkey(['proxy', '--to', 'https://x'], { home: directory })).stderr, /no agent to pay with/)
+  })
+})
