@@ -11,7 +11,7 @@ const foreign =
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
-  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats|background|vanishing-files)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-(approvals|safety)|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
+  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
 
 /** Quick page tests, one file per page. `npm test` also runs them if a browser is installed. */
 const pages = /browser\/(console-searches|paywall-passes|sales)\./
@@ -70,6 +70,9 @@ const groups = [
   { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path) },
 ]
 
+/** Files that need their own process, because they test the replacement of a global. */
+const separate = /x402\/security\/replaced-response\./
+
 /** The expected time of a process: long compared with its start, short compared with the whole run. */
 const usualBatchMs = 60_000
 
@@ -87,7 +90,7 @@ export function modulesOf(files, tierName) {
   const shared = new Map(groups.map((group) => [group, []]))
   for (const file of files) {
     const group = groups.find(({ has }) => has(posix(file)))
-    if (group === undefined || isLong(wallOf(file), group)) singles.push(single(file))
+    if (group === undefined || isLong(wallOf(file), group) || separate.test(posix(file))) singles.push(single(file))
     else shared.get(group).push(file)
   }
   const batches = [...shared].flatMap(([{ name, batchMs = usualBatchMs }, members]) =>
