@@ -14,7 +14,7 @@ import { replay, type Session } from './testing/recordedSession.test.helper.js'
 const sample = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'testdata', 'sessions.jsonl.gz')
 const folder = process.env.LATCHKEY_AVM_CASES
 
-const unnamedResources = 'unnamed resources are not supported yet'
+const innerId = 'the id of an inner transaction differs'
 const failedWrite = 'a write that failed is not part of the delta that a simulation reports'
 const failedGroup = 'the members of an inner group after the failed one are not reported'
 const prefixOpcode = 'the text names the first byte of the instruction only'
@@ -32,22 +32,11 @@ const known: { readonly [step: string]: string } = {
   'scenario global state #35': failedWrite,
   'scenario global state #37': failedWrite,
   'scenario local state #17': failedWrite,
-  'scenario boxes #78': unnamedResources,
-  'scenario boxes #79': unnamedResources,
-  'scenario boxes #80': unnamedResources,
-  'scenario limits of a call #44': unnamedResources,
-  'random simulations 0 #25': unnamedResources,
-  'random simulations 0 #31': unnamedResources,
-  'random simulations 0 #35': unnamedResources,
+  'random simulations 0 #25': failedGroup,
   'random simulations 0 #40': failedGroup,
-  'random simulations 0 #50': unnamedResources,
   'random simulations 0 #53': failedWrite,
-  'random simulations 0 #68': unnamedResources,
-  'random simulations 0 #84': unnamedResources,
-  'random simulations 0 #88': unnamedResources,
-  'random simulations 0 #95': unnamedResources,
+  'random simulations 0 #84': innerId,
   'random simulations 0 #107': failedWrite,
-  'random simulations 0 #118': unnamedResources,
 }
 
 function sessions(): Session[] {

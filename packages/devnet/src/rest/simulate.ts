@@ -16,6 +16,7 @@ import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 import * as SimulateRequest from './SimulateRequest.js'
 import { initialStatesValue, traceValue } from './traceValue.js'
+import { unnamedValue } from './unnamedValue.js'
 
 export const simulateRoutes: readonly Route[] = [
   {
@@ -138,7 +139,9 @@ function responseOf(
           'fixed-signer': optional(fixedSigners.get(index), MapKey.address),
           'logic-sig-budget-consumed': logicCosts.get(index) || undefined,
           'txn-result': resultOf(new SignedBytes(bytes, signed), outcomes[index] ?? {}),
+          'unnamed-resources-accessed': unnamedValue(calls?.group.unnamed?.transactions[index]),
         })),
+        'unnamed-resources-accessed': unnamedValue(calls?.group.unnamed?.group),
       },
     ],
     version: 2,

@@ -29,6 +29,6 @@ function checkApps({ optedIn, created, boxes }: AppTotals): void {
     throw new LedgerError('rule_violation', `cannot close: ${what}`)
   }
   if (optedIn > 0) refuse(`${optedIn} outstanding applications opted in. Please opt out or clear them`)
-  if (created > 0) refuse(`${created} outstanding created applications`)
   if (boxes > 0) refuse(`${boxes} outstanding boxes`)
+  if (created > 0) refuse(`${created} outstanding created applications`)
 }

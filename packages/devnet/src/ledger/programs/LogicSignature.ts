@@ -1,8 +1,7 @@
 /** Logic signatures: their form, the signature that delegates an account to them, and the verdict of the program. */
 
-import { Program, type Submission } from '@latchkey/algorand'
+import { Program, type Submission, type Transaction } from '@latchkey/algorand'
 import type { Budget, Ledger as Chain, Evaluation, Tracer } from '@latchkey/avm'
-import type { IncomingTransaction } from '../IncomingTransaction.js'
 import * as MapKey from '../MapKey.js'
 import { multisigReason } from '../multisigReason.js'
 import { verify, verifyMultisig } from '../nodeSignature.js'
@@ -10,6 +9,14 @@ import * as avm from './avm.js'
 import { versionOf } from './programVersion.js'
 
 type Signature = NonNullable<Submission.Submitted['lsig']>
+
+/** A transaction of the group, as far as programs need it. */
+type Member = {
+  readonly decoded: { readonly id: string }
+  readonly signed: Submission.Submitted
+  readonly txn: Transaction.Transaction
+  readonly authorizer: MapKey.MapKey
+}
 
 /** The environment of the programs of a group. */
 export type LogicContext = {
@@ -23,14 +30,14 @@ export type LogicContext = {
 }
 
 /** The budget that the programs of a group share. */
-export function budgetOf(group: readonly IncomingTransaction[]): Budget {
+export function budgetOf(group: readonly Member[]): Budget {
   const { Budget, defaultParameters } = avm.get()
   return new Budget(defaultParameters.signatureBudget * group.length)
 }
 
 /** Returns why a node refuses a logic signature, or undefined. */
 export function problemOf(
-  group: readonly IncomingTransaction[],
+  group: readonly Member[],
   index: number,
   budget: Budget,
   context: LogicContext,
@@ -44,7 +51,7 @@ export function problemOf(
   )
 }
 
-function problemOfForm({ l: program }: Signature, group: readonly IncomingTransaction[]): string | undefined {
+function problemOfForm({ l: program }: Signature, group: readonly Member[]): string | undefined {
   if (program === undefined || program.length === 0) return 'LogicSig.Logic empty'
   const { checkProgram, defaultParameters } = avm.get()
   const version = versionOf(program)
@@ -59,7 +66,7 @@ const unverified = "At least one signature didn't pass verification"
 /** Without a signature, the account must be that of the program. With one, its owner delegated it to the program. */
 function problemOfDelegation(
   { l: program, sig, msig, lmsig, pqsig }: Signature,
-  { authorizer }: IncomingTransaction,
+  { authorizer }: Member,
 ): string | undefined {
   const kinds = [sig, msig, lmsig, pqsig].filter((kind) => kind !== undefined).length
   if (kinds > 1) return 'LogicSig should have at most one type of signature'
@@ -80,7 +87,7 @@ function problemOfDelegation(
 }
 
 function rejection(
-  group: readonly IncomingTransaction[],
+  group: readonly Member[],
   index: number,
   budget: Budget,
   { chain, tracer, onEvaluated, showsOpcodes }: LogicContext,

@@ -2,7 +2,7 @@
 import { Msgpack } from '@latchkey/algorand'
 import type { BlockHeader, Ledger } from '@latchkey/avm'
 import type { Block } from '../Block.js'
-import type { Chain } from '../Evaluate.js'
+import type { Chain } from '../Chain.js'
 import type { History } from '../History.js'
 import * as MapKey from '../MapKey.js'
 import type { OnlineStake } from '../OnlineStake.js'
