@@ -55,13 +55,15 @@ export function EarlierPayments({ beforeMs, count, title, hasMore }: Props) {
       setError(errorMessage(caught))
     }
   }
-  if (page.records.length === 0 && error === undefined) return null
+  // New signatures take the place of earlier ones.
+  const shown = hasMore ? page.records : page.records.slice(0, count)
+  if (shown.length === 0 && error === undefined) return null
   return (
     <>
       {title !== '' && <h2>{title}</h2>}
       <ErrorText text={error} />
       <ol class="rows payments" aria-label="Signed before the daemon started, newest first">
-        {page.records.map((record) => (
+        {shown.map((record) => (
           <EarlierRow key={record.number} record={record} />
         ))}
       </ol>
