@@ -24,7 +24,7 @@ const problem = installSite()
 const skip = problem === undefined ? false : `NOT RUN: VitePress cannot be installed: ${problem}`
 const built =
   skip === false
-    ? await promisify(execFile)(process.execPath, [join(root, 'scripts', 'docs-site.mjs'), 'build'], {
+    ? await promisify(execFile)(process.execPath, [join(root, 'scripts', 'docs-site.mjs'), 'build', '--no-setup'], {
         timeout,
         maxBuffer: 1 << 26,
       })
