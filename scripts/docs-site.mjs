@@ -1,5 +1,5 @@
 // `npm run docs:build` builds the documentation site into site/dist, `npm run docs:serve` also serves it.
-// Arguments of serve: --port N (4040), --no-build to serve what is there; of both: --no-pictures.
+// Arguments of serve: --port N (4040), --no-build to serve what is there; of both: --no-pictures, --no-setup.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,8 +19,8 @@ else if (command === 'serve') await serve()
 else fail('give build or serve')
 
 async function build() {
-  // The reference pages are made from the compiled packages.
-  setUp()
+  // The reference pages are made from the compiled packages. Tests have built them already.
+  if (!args.includes('--no-setup')) setUp()
   const problem = installSite()
   if (problem !== undefined) fail(`VitePress could not be installed in site/: ${problem}`)
   const { takePictures } = await import('./site/pictures.mjs')

@@ -14,7 +14,10 @@ export const groups = [
       'start/tests',
     ],
   },
-  { text: 'Pay and sell', pages: ['selling', 'buying', 'passes', 'stores', 'frameworks', 'published-packages'] },
+  {
+    text: 'Pay and sell',
+    pages: ['selling', 'buying', 'passes', 'stores', 'frameworks', 'gateway', 'published-packages'],
+  },
   { text: 'Keys and agents', pages: ['daemon', 'agents', 'mcp', 'money', 'audit'] },
   { text: 'Test', pages: ['devnet', 'testing-refusals', 'migrating-from-localnet'] },
   { text: 'Operate', pages: ['going-live', 'facilitator', 'deploying', 'scaling', 'upgrading'] },

@@ -55,7 +55,7 @@ export const namespaces = {
 
 /** The programs needed by the tests whose path matches. */
 const needs = [
-  [/\/browser\/|docs\/selling|security\/console-link/, [chromium]],
+  [/\/browser\/|docs\/(selling|site)|security\/console-link/, [chromium]],
   [/\/prometheus\//, [prometheus]],
   [/\/postgres\//, [postgres]],
   [/\/redis\//, [redis]],

@@ -93,7 +93,9 @@ function mapLinks(text, source, path, sources, files) {
     files.add(target)
     return `[${label}](/${textFile(target)})`
   }
-  return outsideFences(text, (prose) => prose.replaceAll(/(?<!!)\[([^\]]*)\]\(([^)\s]+)\)/g, map))
+  return outsideFences(text, (prose) =>
+    prose.replaceAll(/<!--.*?-->\n*/gs, '').replaceAll(/(?<!!)\[([^\]]*)\]\(([^)\s]+)\)/g, map),
+  )
 }
 
 /** With this ending, every server and browser shows the file instead of offering it as a download. */
@@ -126,13 +128,11 @@ function navigation(pages) {
   }
   const listed = (prefix) =>
     [...pages.keys()].filter((path) => path.startsWith(prefix)).map((path) => path.slice(0, -3))
-  const sidebar = groups.map(({ text, pages: names }) => ({ text, collapsed: false, items: names.map(item) }))
-  for (const [text, prefix] of [
-    ['Examples', 'examples/'],
-    ['Packages', 'packages/'],
-    ['API', 'api/'],
-  ]) {
-    sidebar.push({ text, collapsed: true, items: listed(prefix).map(item) })
+  const list = (text, names) => ({ text, items: names.map(item) })
+  const guides = groups.map(({ text, pages: names }) => list(text, names))
+  const sidebar = {
+    '/api/': [list('API', listed('api/'))],
+    '/': [...guides, list('Examples', listed('examples/')), list('Packages', listed('packages/'))],
   }
   const nav = [
     { text: 'Tutorial', link: '/tutorial' },

@@ -103,7 +103,7 @@ async function runModule(module, { directory, environment, running }) {
 }
 
 /** Tests that run npm, which may reach its registry through a proxy with its own certificate. */
-const downloads = /\/publish\/|scripts\/machines/
+const downloads = /\/publish\/|scripts\/machines|docs\/site/
 
 /**
  * Returns the environment of the person running the tests. Node reads all of `NODE_EXTRA_CA_CERTS` at every start,

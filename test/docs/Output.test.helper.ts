@@ -7,7 +7,7 @@ const changing: readonly (readonly [RegExp, string])[] = [
   [/\b[A-Z2-7]{8}…/g, 'ID…'],
   [/\b[0-9a-f]{64}\b/g, 'TOKEN'],
   [/\b[0-9a-f]{32}\b/g, 'WALLET'],
-  [/\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\b/g, 'TIME'],
+  [/\b[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z| [0-9:]+ UTC)\b/g, 'TIME'],
 ]
 
 /**

@@ -69,10 +69,10 @@ export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 4030, 7833
 /** Commands that run until they are stopped, and the output that shows they are ready. */
 export const longRunning: readonly { readonly command: RegExp; readonly ready: RegExp }[] = [
   { command: /^(?!.*(--help| -- )).*\blatchkey dev( |$)|^npm start$/, ready: /To stop everything, press Ctrl-C\.\n/ },
-  { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
+  { command: /^(?!.*--help).*\blatchkey devnet\b(?! accounts)/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
-  { command: /^node (examples\/\w+\/seller|seller|shop)\.js$/, ready: /Listening at http/ },
+  { command: /^node (examples\/\w+\/seller|seller|shop|api)\.js$/, ready: /Listening at http/ },
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 
@@ -97,7 +97,7 @@ type PortOf = (shown: number) => number
 export const commandRewrites: readonly (readonly [RegExp, (found: string, portOf: PortOf) => string])[] = [
   // The other steps were done before the tests began.
   [/^npm start$/, () => 'npx latchkey dev'],
-  [/\blatchkey devnet\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4001)}`],
+  [/\blatchkey devnet\b(?! accounts)(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4001)}`],
   [/\blatchkey facilitator\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4022)}`],
   [/\blatchkey dev\b(?!.*--any-port)/, (found) => `${found} --any-port`],
   [/^node examples\/\w+\/seller\.js$/, (found, portOf) => `PORT=${portOf(4030)} ${found}`],

@@ -1,16 +1,18 @@
 /**
  * Follows the pages of three newcomers (sell, buy, give an agent a budget) and the tutorial from an empty folder. Every
- * command is typed exactly as printed, on the printed ports, and every file is written as printed. The packages come
- * from a registry on this machine that has the tarballs.
+ * command is typed exactly as printed, on the printed ports, and every file is written as printed. Before the first
+ * release, the pages print which command installs the tarballs in place of a package name; after it, the names come from
+ * a registry on this machine that has the tarballs.
  */
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Block, blocksOf, nameOf } from '../docs/Blocks.test.helper.js'
 import { isPrinted, normal } from '../docs/Output.test.helper.js'
+import { loadScript } from '../docs/Reference.test.helper.js'
 import { commandsIn } from '../docs/Shell.test.helper.js'
 import { temporaryDirectory } from '../process/commands.test.helper.js'
 import { isRegistryReachable } from './Outside.test.helper.js'
@@ -28,6 +30,9 @@ const reasons = [
 ]
 const skip = reasons[0] ?? false
 const tarballs = skip === false ? await packAll() : []
+
+type Published = { readonly isPublished: boolean; readonly commands: { readonly libraries: string } }
+const { isPublished, commands } = await loadScript<Published>('published.mjs')
 
 const journeys: { readonly [name: string]: readonly Block[] } = {
   'sell: docs/start/selling.md': blocksOf('docs/start/selling.md'),
@@ -51,6 +56,10 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
   const home = temporaryDirectory(t)
   const folder = join(home, 'empty')
   mkdirSync(folder)
+  // The clone next to the folder, after `npm run pack`.
+  const packed = join(home, 'latchkey', 'dist-packages')
+  mkdirSync(packed, { recursive: true })
+  for (const { path } of tarballs) copyFileSync(path, join(packed, basename(path)))
   const terminals = new Terminals(t, { home, folder, environment: await environmentFor(t) })
   let printed = ''
   for (const block of blocks) {
@@ -59,7 +68,7 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
       assert.match(about, /^[\w-]+\.js$/, `${nameOf(block)} names no file`)
       writeFileSync(join(folder, about), text)
     } else if (language === 'sh') {
-      for (const command of commandsIn(text)) {
+      for (const command of commandsIn(text).map(asInstalledToday)) {
         const { output, code } = await terminals.type(command)
         assert.equal(code, 0, `${command}\nended with ${code} and printed:\n${output}`)
         printed = output
@@ -71,15 +80,22 @@ async function follow(t: TestContext, blocks: readonly Block[]): Promise<number>
   return terminals.typed
 }
 
+/** Follows the note at the top of the pages, which names the command in place of package names before the release. */
+function asInstalledToday(command: string): string {
+  return !isPublished && /^npm install .*\blatchkey\b/.test(command) ? commands.libraries : command
+}
+
 /** Returns npm's settings of the person running the tests, with the registry that has the tarballs. */
 async function environmentFor(t: TestContext): Promise<{ [name: string]: string }> {
-  const passed = /^(https?_proxy|no_proxy|node_extra_ca_certs|ssl_cert_file|npm_config_(cafile|proxy|https_proxy))$/i
+  const passed =
+    /^(https?_proxy|no_proxy|node_extra_ca_certs|ssl_cert_file|npm_config_(registry|cafile|proxy|https_proxy))$/i
   const given = Object.entries(process.env).filter(([name, value]) => passed.test(name) && value !== undefined)
   return {
     ...(Object.fromEntries(given) as { [name: string]: string }),
     NO_COLOR: '1',
+    npm_config_userconfig: join(homedir(), '.npmrc'),
     npm_config_cache: process.env['npm_config_cache'] ?? join(homedir(), '.npm'),
-    npm_config_registry: await startRegistry(t, tarballs),
+    ...(isPublished ? { npm_config_registry: await startRegistry(t, tarballs) } : {}),
     npm_config_audit: 'false',
     npm_config_fund: 'false',
     npm_config_update_notifier: 'false',
