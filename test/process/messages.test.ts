@@ -76,7 +76,12 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
         3,
         'short is not an Algorand address; give an address from latchkey key list with --key or KMD_KEY',
       ],
-      [['wallet', 'list', '-d', none], {}, 5, `no key daemon is running in ${none}; start one with latchkey kmd`],
+      [
+        ['wallet', 'list', '-d', none],
+        {},
+        5,
+        `no key daemon is running in ${none}; start one with latchkey kmd -d ${none}`,
+      ],
     ]
     for (const [args, environment, expected, message] of cases) {
       const { code, stderr } = await hostedLatchkey(args, { env: { HOME: home, ...environment } })

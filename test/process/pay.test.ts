@@ -156,7 +156,9 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     const stopped = await run(withKey(none, buyer.wallet), {})
     assert.equal(stopped.code, 5)
     assert.ok(
-      stopped.stderr.endsWith(`\nlatchkey pay: no key daemon is running in ${none}; start one with latchkey kmd\n`),
+      stopped.stderr.endsWith(
+        `\nlatchkey pay: no key daemon is running in ${none}; start one with latchkey kmd -d ${none}\n`,
+      ),
     )
   })
 

@@ -12,6 +12,8 @@ export type Option = {
   readonly placeholder?: string
   /** The only accepted values. */
   readonly choices?: readonly string[]
+  /** Values that a shell completes, among others that are accepted too. */
+  readonly suggestions?: readonly string[]
   /** The kind of value that a shell completes. */
   readonly completes?: 'file' | 'directory'
   readonly description: string
@@ -34,7 +36,8 @@ export type Positional = {
   /** Takes all remaining arguments. */
   readonly isVariadic?: boolean
   readonly choices?: readonly string[]
-  readonly completes?: 'file' | 'directory'
+  /** The kind of value that a shell completes. `agent`: the names of the daemon's agents. */
+  readonly completes?: 'file' | 'directory' | 'agent'
 }
 
 export type Command<O extends Options = Options> = {

@@ -1,5 +1,6 @@
 /**
- * Completion scripts for shells. The script contains every command and option, so that no program runs while typing.
+ * Completion scripts for shells. The script contains every command, option and value, so that no program runs while
+ * typing, except for the names of agents, which the daemon has.
  */
 import type { Option, Options, Positional } from './Command.js'
 
@@ -32,6 +33,21 @@ function nextWords(commands: readonly CompletedCommand[]): Map<string, Map<strin
 
 const helpOption: Options = { help: { type: 'boolean', short: 'h', description: 'show the help of the command' } }
 
+/**
+ * Lists the names of the agents. Only plain names: a shell expands the words that it completes, and a name must not run
+ * anything.
+ */
+const agentNames = `latchkey agent list 2>/dev/null | grep -oE '^[A-Za-z0-9_.-]+'`
+
+/** Returns the values of the first positional that has any. */
+function valuesOf(
+  positionals: readonly Positional[] = [],
+): { choices: readonly string[]; isAgent: boolean } | undefined {
+  const choices = positionals.find((one) => one.choices !== undefined)?.choices
+  const isAgent = positionals.some(({ completes }) => completes === 'agent')
+  return choices === undefined && !isAgent ? undefined : { choices: choices ?? [], isAgent }
+}
+
 function bash(commands: readonly CompletedCommand[]): string {
   const next = [...nextWords(commands)].map(
     ([before, parts]) => `    '${before}') words='${[...parts.keys()].join(' ')}' ;;`,
@@ -40,6 +56,11 @@ function bash(commands: readonly CompletedCommand[]): string {
     return `    '${name}') words='${Object.keys({ ...own, ...helpOption })
       .map((long) => `--${long}`)
       .join(' ')}' ;;`
+  })
+  const positionalValues = commands.flatMap(({ name, positionals }) => {
+    const found = valuesOf(positionals)
+    if (found === undefined) return []
+    return [`    '${name}') words=${found.isAgent ? `"$(${agentNames})"` : `'${found.choices.join(' ')}'`} ;;`]
   })
   const values = commands.flatMap(({ name, options: own }) =>
     Object.entries(own).flatMap(([long, option]) => {
@@ -79,7 +100,7 @@ ${options.join('\n')}
     esac
   else
     case "$command" in
-${next.join('\n')}
+${[...positionalValues, ...next].join('\n')}
     *) compopt -o default; return ;;
     esac
   fi
@@ -89,7 +110,7 @@ complete -F _latchkey latchkey
 `
 }
 
-function valueInBash({ type, choices, completes }: Option): string | undefined {
+function valueInBash({ type, suggestions, choices = suggestions, completes }: Option): string | undefined {
   if (type === 'boolean') return undefined
   if (choices !== undefined) return `COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$current"))`
   if (completes === 'directory') return 'compopt -o dirnames'
@@ -99,7 +120,14 @@ function valueInBash({ type, choices, completes }: Option): string | undefined {
 function zsh(commands: readonly CompletedCommand[]): string {
   const cases = commands.map(({ name, options, positionals = [] }) => {
     const specs = Object.entries({ ...options, ...helpOption }).flatMap(([long, option]) => specsInZsh(long, option))
-    const files = positionals.some(({ completes }) => completes !== undefined) ? `'*:file:_files'` : `'*: :'`
+    const found = valuesOf(positionals)
+    const isFile = positionals.some(({ completes }) => completes !== undefined)
+    const files =
+      found === undefined
+        ? isFile
+          ? `'*:file:_files'`
+          : `'*: :'`
+        : inZsh(found.isAgent ? `1:agent:{compadd -- $(${agentNames})}` : `1:value:(${found.choices.join(' ')})`)
     return `    ${inZsh(name)}) _arguments -s ${[...specs, files].join(' ')} ;;`
   })
   const next = [...nextWords(commands)].map(([before, parts]) => {
@@ -141,7 +169,7 @@ _latchkey "$@"
 
 function specsInZsh(
   long: string,
-  { type, short, description, placeholder = 'VALUE', choices, completes, multiple }: Option,
+  { type, short, description, placeholder = 'VALUE', suggestions, choices = suggestions, completes, multiple }: Option,
 ): string[] {
   const text = description.replace(/[[\]]/g, '\\$&').replaceAll(':', '\\:')
   const files = completes === 'directory' ? '_files -/' : completes === 'file' ? '_files' : ' '
@@ -167,10 +195,17 @@ function fish(commands: readonly CompletedCommand[]): string {
       const parts = ['complete -c latchkey -n', quoted(`__latchkey_in ${name}`), '-l', long]
       if (option.short !== undefined) parts.push('-s', option.short)
       if (option.type === 'string') parts.push(option.completes === undefined ? '-x' : '-r')
-      if (option.choices !== undefined) parts.push('-a', quoted(option.choices.join(' ')))
+      const listed = option.choices ?? option.suggestions
+      if (listed !== undefined) parts.push('-a', quoted(listed.join(' ')))
       return [...parts, '-d', quoted(option.description)].join(' ')
     }),
   )
+  const positionalValues = commands.flatMap(({ name, positionals }) => {
+    const found = valuesOf(positionals)
+    if (found === undefined) return []
+    const listed = found.isAgent ? `(${agentNames})` : found.choices.join(' ')
+    return [`complete -c latchkey -f -n ${quoted(`__latchkey_typed ${name}`)} -a ${quoted(listed)}`]
+  })
   return `# fish completion for latchkey
 function __latchkey_typed
     set -l typed (commandline -opc)
@@ -180,6 +215,6 @@ function __latchkey_in
     set -l typed (commandline -opc)
     test (count $typed) -gt (count $argv); and test "$typed[2..$(math (count $argv) + 1)]" = "$argv"
 end
-${[...next, ...options].join('\n')}
+${[...next, ...positionalValues, ...options].join('\n')}
 `
 }

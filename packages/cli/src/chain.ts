@@ -11,6 +11,7 @@ export const chainOptions = {
   network: {
     type: 'string',
     placeholder: 'NETWORK',
+    suggestions: ['testnet', 'mainnet', 'betanet', 'local'],
     description: 'testnet (the default), mainnet, betanet, local, or a CAIP-2 id',
   },
   node: {

@@ -7,7 +7,7 @@ import { Kmd, KmdClientError, type KmdClientErrorCode, type Wallet, type WalletI
 import type { Option } from './Command.js'
 import { CommandError, type CommandErrorCode, UsageError } from './errors.js'
 import { clientExits } from './exitCodes.js'
-import { quoted } from './format.js'
+import { quoted, shellWord } from './format.js'
 import { withProgress } from './messages.js'
 import { password, passwordOptions } from './password.js'
 import { dataDirectoryAt } from './stack/stateDirectory.js'
@@ -49,6 +49,11 @@ export function dataDirectory(
   return chosen === undefined || chosen === ''
     ? join(homedir(), '.latchkey', 'kmd-v0.5')
     : dataDirectoryAt(resolve(chosen))
+}
+
+/** A command as it has to be typed for a data directory: with `-d DIR`, unless the directory is the default. */
+export function commandFor(name: string, dataDir: string): string {
+  return dataDir === dataDirectory(undefined, {}) ? `latchkey ${name}` : `latchkey ${name} -d ${shellWord(dataDir)}`
 }
 
 /** Calls `work` with a client of the daemon that runs in the data directory. */
@@ -194,7 +199,11 @@ function explain({ code, message, retryAfterSeconds }: KmdClientError, dataDir: 
   if (known !== undefined) return known
   const wait = retryAfterSeconds === undefined ? 'a while' : seconds(retryAfterSeconds)
   if (code === 'daemon_not_running') {
-    return ['daemon_not_running', `no key daemon is running in ${dataDir}`, 'start one with latchkey kmd']
+    return [
+      'daemon_not_running',
+      `no key daemon is running in ${dataDir}`,
+      `start one with ${commandFor('kmd', dataDir)}`,
+    ]
   }
   if (code === 'foreign_listener') return [code, `${message}; nothing was sent to it`, foreignCure]
   if (code === 'too_many_wrong_passwords') {

@@ -35,7 +35,7 @@ const networkErrors: Table<ChainError['code']> = {
   unknown_network: { hint: 'give --network testnet, mainnet, betanet, local or a CAIP-2 id' },
   wrong_network: { hint: 'choose another network with --network, or another node with --node' },
   missing_node: { message: 'the network has no public node', hint: 'give a node with --node' },
-  unknown_asset: { hint: 'correct --dollar or --network' },
+  unknown_asset: { hint: 'check the id of the asset, and that it exists on this network' },
   missing_dollar_asset: { message: 'the network has no known dollar asset', hint: 'give its id with --dollar' },
   unsupported_network: { hint: 'give it with --network' },
 }

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Config, checkWalletFile } from '@latchkey/kmd'
+import { commandFor } from '../daemon.js'
 import { counted } from '../format.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
@@ -12,7 +13,7 @@ import { type Finding, fault, ok, warning } from './Finding.js'
 export async function checkDirectory(dataDir: string, { isDevStack = false } = {}): Promise<Finding[]> {
   const directory = statOf(dataDir)
   if (directory === undefined)
-    return [fault(`${dataDir} does not exist`, 'create it and start the daemon: latchkey kmd')]
+    return [fault(`${dataDir} does not exist`, `create it and start the daemon: ${commandFor('kmd', dataDir)}`)]
   if (!directory.isDirectory()) return [fault(`${dataDir} is not a directory`, 'give another with --data-dir')]
   const { config, findings } = checkSettings(dataDir, isDevStack)
   const wallets = config === undefined ? [] : await checkWallets(Config.walletsDirectory(config, dataDir))
@@ -30,7 +31,7 @@ function checkOwner(dataDir: string, { uid, mode }: Stats): Finding {
 function checkToken(dataDir: string, isDevStack: boolean): Finding[] {
   const path = join(dataDir, 'kmd.token')
   const file = statOf(path)
-  if (file === undefined) return [warning('no API token exists yet', 'start the daemon: latchkey kmd')]
+  if (file === undefined) return [warning('no API token exists yet', `start the daemon: ${commandFor('kmd', dataDir)}`)]
   const findings: Finding[] = []
   if ((file.mode & 0o077) !== 0) findings.push(warning(`other users can read ${path}`, `chmod 600 ${path}`))
   const token = readText(path)
@@ -39,7 +40,10 @@ function checkToken(dataDir: string, isDevStack: boolean): Finding[] {
     findings.push(
       isDevStack
         ? ok("the API token is LocalNet's public one, as intended in a dev stack")
-        : warning("the API token is LocalNet's, which is public", 'on a machine with real keys: latchkey token rotate'),
+        : warning(
+            "the API token is LocalNet's, which is public",
+            `on a machine with real keys: ${commandFor('token rotate', dataDir)}`,
+          ),
     )
   return findings.length > 0 ? findings : [ok('the API token exists and is readable by its owner only')]
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Amount, Network } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { type Chain, Funds } from '@latchkey/x402/client'
-import { foreignCure } from '../daemon.js'
+import { commandFor, foreignCure } from '../daemon.js'
 import { clientExits } from '../exitCodes.js'
 import { explained } from '../explained.js'
 import { counted, shortened } from '../format.js'
@@ -64,12 +64,12 @@ function explainDaemon(dataDir: string, error: unknown): Finding {
   if (error.code === 'invalid_token')
     return fault(
       'the daemon does not accept the token in kmd.token',
-      'restart the daemon, or run latchkey token rotate',
+      `restart the daemon, or run ${commandFor('token rotate', dataDir)}`,
     )
   if (error.code === 'foreign_listener') return fault(error.message, foreignCure)
   if (error.code === 'daemon_not_running') return explainNotRunning(dataDir, error)
   if (clientExits[error.code] === 'unreachable')
-    return fault(`the daemon does not respond: ${error.message}`, 'start it: latchkey kmd')
+    return fault(`the daemon does not respond: ${error.message}`, `start it: ${commandFor('kmd', dataDir)}`)
   return warning(
     `another program listens at the daemon's address: ${error.message}`,
     "the Go daemon also works, but without Latchkey's additional operations",
@@ -78,7 +78,7 @@ function explainDaemon(dataDir: string, error: unknown): Finding {
 
 /** A killed daemon leaves its address behind. One that was stopped, or never ran, has none. */
 function explainNotRunning(dataDir: string, { message }: KmdClientError): Finding {
-  const cure = 'start it: latchkey kmd'
+  const cure = `start it: ${commandFor('kmd', dataDir)}`
   if (!existsSync(join(dataDir, 'kmd.net'))) return fault(`the daemon is not running: ${message}`, cure)
   return fault(`the daemon was killed and left kmd.net behind: ${message}`, cure)
 }

@@ -5,7 +5,7 @@ import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printJson, printResult } from '../../messages.js'
 
-export const agentPositionals = [{ name: 'NAME', description: 'name or id of the agent' }] as const
+export const agentPositionals = [{ name: 'NAME', description: 'name or id of the agent', completes: 'agent' }] as const
 
 export const agentShowCommand = command({
   description: "Show an agent's rules and remaining budget.",

@@ -26,6 +26,7 @@ neither the settings nor the arguments contain it. The client's other settings s
     client: {
       type: 'string',
       placeholder: 'CLIENT',
+      suggestions: clientNames,
       description: `${clientNames.join(', ')} (claude-desktop)`,
     },
     write: { type: 'boolean', description: 'add the settings to those of the client' },
