@@ -16,7 +16,7 @@ const run = (args: readonly string[], env: { [name: string]: string } = {}): Pro
 
 /** Returns the names of the commands in the help. */
 async function listed(): Promise<string[]> {
-  const { stdout } = await run(['--help'])
+  const { stdout } = await run(['help', 'all'])
   const [, table] = /\nCommands:\n([\s\S]*?)\n\n/.exec(stdout)!
   return table!
     .split('\n')
