@@ -88,10 +88,11 @@ function perform(call: Call, group: CallGroup): void {
   const { observer } = group.pool
   call.submitted = group
   observer?.beforeInnerGroup?.(group)
-  for (const [index, txn] of group.transactions.entries()) {
-    const effects: Effects = {}
+  // A simulation reports all members of a group, even if an earlier one fails.
+  const members = group.transactions.map((txn) => ({ txn, effects: {} as Effects }))
+  call.delta.inners.push(...members)
+  for (const [index, { txn, effects }] of members.entries()) {
     observer?.beforeInnerTransaction?.(group, index)
-    call.delta.inners.push({ txn, effects })
     try {
       // An earlier transaction of the group may have rekeyed the sender.
       expectAuthorized(call, txn)

@@ -130,11 +130,6 @@ function approve(call: Call, effects: Effects.Effects): void {
   try {
     isAccepted = call.run()
   } finally {
-    if (!isAccepted) {
-      call.delta.globals.clear()
-      call.delta.locals.clear()
-      call.delta.sharedAccounts.length = 0
-    }
     if (Effects.isEmpty(call.delta)) delete effects.delta
     call.group.scratches[call.index] = call.machine.scratch
   }

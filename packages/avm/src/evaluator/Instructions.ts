@@ -12,5 +12,13 @@ export function instructionAt(program: Uint8Array, pc: number, version: number):
   const suffix = Instruction.isPrefix(version, opcode) ? (program[pc + 1] ?? -1) : undefined
   const instruction = Instruction.withCode(version, opcode, suffix)
   if (instruction !== undefined) return instruction
-  throw new EvaluationError(`illegal opcode 0x${opcode.toString(16).padStart(2, '0')}`)
+  if (suffix !== undefined) {
+    const name = `prefix opcode ${hexOf(opcode)}`
+    throw new EvaluationError(suffix < 0 ? `${name} missing sub-opcode` : `${name} with improper sub-opcode ${hexOf(suffix)}`)
+  }
+  throw new EvaluationError(`illegal opcode ${hexOf(opcode)}`)
+}
+
+function hexOf(byte: number): string {
+  return `0x${byte.toString(16).padStart(2, '0')}`
 }

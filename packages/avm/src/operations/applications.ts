@@ -36,7 +36,6 @@ export const applications: Operations = {
     expectKey(key)
     const address = mutableAccount(call, account)
     if (call.group.ledger.localSchema(address, call.appId) === undefined) throw notOptedIn('fetch', address, call.appId)
-    expectEntry(key, value)
     writeLocal(call, account, address, ByteKey.of(key), value)
     machine.replace(3)
   },
@@ -60,7 +59,6 @@ export const applications: Operations = {
   app_global_put: (machine) => {
     const [key, value] = machine.stack.slice(-2) as [Uint8Array, Value]
     expectKey(key)
-    expectEntry(key, value)
     writeGlobal(callOf(machine), ByteKey.of(key), value)
     machine.replace(2)
   },
@@ -97,9 +95,9 @@ function expectKey({ length }: Uint8Array): void {
   throw new EvaluationError(`key too long: length was ${length}, maximum is ${limits.maxKeyBytes}`)
 }
 
-function expectEntry(key: Uint8Array, value: Value): void {
-  if (typeof value === 'bigint') return
-  const name = `0x${Bytes.toHex(key)}`
+function expectEntry(key: ByteKey.ByteKey, value: Value | undefined): void {
+  if (!(value instanceof Uint8Array)) return
+  const name = `0x${Bytes.toHex(ByteKey.bytes(key))}`
   if (value.length > limits.maxValueBytes) {
     throw new EvaluationError(`value too long for key ${name}: length was ${value.length}`)
   }
@@ -167,8 +165,10 @@ function write(call: Call, place: StatePlace, { before, value, schema, counts, s
     observer?.onStateChange?.(place, value)
     return
   }
-  set()
+  // A simulation reports the change even if it then fails.
   changes().set(place.key, value)
+  expectEntry(place.key, value)
+  set()
   const problem = value === undefined ? undefined : schemaProblem(counts(), schema())
   if (problem !== undefined) throw new EvaluationError(problem)
   observer?.onStateChange?.(place, value)
