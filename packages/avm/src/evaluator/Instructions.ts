@@ -14,7 +14,9 @@ export function instructionAt(program: Uint8Array, pc: number, version: number):
   if (instruction !== undefined) return instruction
   if (suffix !== undefined) {
     const name = `prefix opcode ${hexOf(opcode)}`
-    throw new EvaluationError(suffix < 0 ? `${name} missing sub-opcode` : `${name} with improper sub-opcode ${hexOf(suffix)}`)
+    throw new EvaluationError(
+      suffix < 0 ? `${name} missing sub-opcode` : `${name} with improper sub-opcode ${hexOf(suffix)}`,
+    )
   }
   throw new EvaluationError(`illegal opcode ${hexOf(opcode)}`)
 }
