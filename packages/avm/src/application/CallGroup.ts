@@ -58,8 +58,8 @@ export class CallGroup {
   readonly effects: Effects[] = []
   /** The scratch space that each call left. */
   readonly scratches: (readonly Value[])[] = []
-  /** The call that made the group, or undefined for a top-level group. */
-  readonly parent: Call | undefined
+  /** The origin of an inner group. */
+  readonly origin: Origin | undefined
   readonly pool: Pool
   readonly context: Context
 
@@ -67,13 +67,18 @@ export class CallGroup {
   constructor(options: CallGroupOptions, origin?: Origin) {
     const { transactions } = options
     this.transactions = transactions
-    this.parent = origin?.call
+    this.origin = origin
     this.pool = origin?.call.group.pool ?? createPool(options)
     this.context =
       origin === undefined
         ? new Context(transactions, options.ledger, this.pool.parameters)
         : new InnerContext(transactions, this.pool, origin)
     this.pool.addBudget(callBudget * transactions.filter(({ type }) => type === 'appl').length)
+  }
+
+  /** The call that made the group, or undefined for a top-level group. */
+  get parent(): Call | undefined {
+    return this.origin?.call
   }
 
   get ledger(): ApplicationLedger {

@@ -1,4 +1,5 @@
 /** Operations that make transactions, and read those that were made. */
+import { innerId } from '../application/CallGroup.js'
 import * as Inner from '../application/Inner.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
@@ -74,12 +75,14 @@ function sourceOf(machine: Machine, index: number | undefined): TransactionField
   const length = group?.transactions.length ?? 0
   const place = index ?? Math.max(0, length - 1)
   if (group === undefined || place >= length) throw new EvaluationError(`txn index ${place}, len(group) is ${length}`)
+  const transaction = group.transactions[place]!
   return {
     machine,
-    transaction: group.transactions[place]!,
+    transaction,
     effects: group.effects[place],
-    index: place,
-    id: () => group.transactionId(place),
+    // As on a node, `itxn` shows the last transaction as if it were the first of its group.
+    index: index ?? 0,
+    id: () => (index === undefined ? innerId(group.origin!, 0, transaction) : group.transactionId(place)),
   }
 }
 
