@@ -23,20 +23,12 @@ const prefixOpcode = 'the text names the first byte of the instruction only'
 const known: { readonly [step: string]: string } = {
   'scenario programs refused #40': prefixOpcode,
   'scenario programs refused #41': prefixOpcode,
-  'scenario global state #7': failedWrite,
-  'scenario global state #13': failedWrite,
-  'scenario global state #23': failedWrite,
-  'scenario global state #25': failedWrite,
   'scenario global state #27': failedWrite,
   'scenario global state #33': failedWrite,
   'scenario global state #35': failedWrite,
-  'scenario global state #37': failedWrite,
-  'scenario local state #17': failedWrite,
   'random simulations 0 #25': failedGroup,
   'random simulations 0 #40': failedGroup,
-  'random simulations 0 #53': failedWrite,
   'random simulations 0 #84': innerId,
-  'random simulations 0 #107': failedWrite,
 }
 
 function sessions(): Session[] {

@@ -33,7 +33,7 @@ export class CallRecorder implements Observer {
   readonly innerFees = new Map<number, bigint>()
   /** Whether the last access was the first one to its application. */
   #isAppAdded = false
-  /** Whether the last access was recorded. */
+  /** Whether accesses of the running application count. */
   #isRecorded = false
   /** The place of the failure: the index of the transaction, then of the inner ones. */
   failedAt: readonly number[] | undefined
@@ -133,10 +133,9 @@ export class CallRecorder implements Observer {
     // As on a node, the accesses of an application that was created in the group do not count.
     const isNew = call.resources.createdApps.has(call.appId)
     const { ledger } = call.group
-    this.#isRecorded = false
+    this.#isRecorded = !isNew
     if (this.#seen.has(name) || isNew || ledger.application(appId) === undefined) return
     this.#seen.add(name)
-    this.#isRecorded = true
     this.#isAppAdded = !this.initialStates.has(appId)
     const state = this.initialStates.get(appId) ?? { globals: new Map(), locals: new Map(), boxes: new Map() }
     this.initialStates.set(appId, state)
