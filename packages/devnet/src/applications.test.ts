@@ -207,3 +207,39 @@ test('a contract account pays by its logic signature, and a delegated one too', 
   const refused = algosdk.signLogicSigTransactionObject(await pay(sender, 1001), delegated)
   await assert.rejects(algod.sendRawTransaction(refused.blob).do(), /rejected by logic/)
 })
+
+test('the indexer finds applications, boxes, logs and inner transactions', async (t) => {
+  const environment = await setUp(t)
+  const { devnet, sender } = environment
+  const appIndex = await deploy(environment)
+  const address = algosdk.getApplicationAddress(appIndex).toString()
+  devnet.fund(address, { microAlgos: 1_000_000n })
+  const counted = await call(environment, appIndex, 'count')
+  await call(environment, appIndex, 'pay')
+  await call(environment, appIndex, 'box', { boxes: [{ appIndex: 0, name: new TextEncoder().encode('b') }] })
+  const { port } = new URL(devnet.indexerUrl!)
+  const indexer = new algosdk.Indexer('', 'http://127.0.0.1', port)
+  const { application } = await indexer.lookupApplications(appIndex).do()
+  assert.equal(application?.params.creator?.toString(), sender.toString())
+  assert.deepEqual(
+    (await indexer.searchForApplications().do()).applications.map(({ id }) => id),
+    [appIndex],
+  )
+  const { boxes } = await indexer.searchForApplicationBoxes(appIndex).do()
+  assert.deepEqual(
+    boxes.map(({ name }) => Buffer.from(name).toString()),
+    ['b'],
+  )
+  const { logData } = await indexer.lookupApplicationLogs(appIndex).do()
+  assert.deepEqual(
+    logData?.map(({ logs }) => logs.map((log) => Buffer.from(log).toString())),
+    [['called']],
+  )
+  const calls = await indexer.searchForTransactions().applicationID(Number(appIndex)).do()
+  assert.equal(calls.transactions.length, 4)
+  assert.equal(calls.transactions[0]!.createdApplicationIndex, appIndex)
+  const paid = await indexer.lookupAccountTransactions(address).do()
+  assert.equal(paid.transactions.length, 1)
+  assert.equal(paid.transactions[0]!.innerTxns?.[0]?.paymentTransaction?.amount, 5000n)
+  assert.ok(counted.confirmedRound! > 0n)
+})

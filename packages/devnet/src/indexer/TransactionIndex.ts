@@ -7,6 +7,7 @@ import type * as Block from '../ledger/Block.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import type { SignatureType } from '../ledger/Lifetimes.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as Delta from '../ledger/programs/Delta.js'
 import { PostingList } from './PostingList.js'
 import * as Roles from './Roles.js'
 
@@ -17,7 +18,7 @@ export type Entry = {
   readonly intra: number
   readonly type: string
   readonly signature: SignatureType | undefined
-  /** The asset that the transaction creates, changes or moves; otherwise 0. */
+  /** The asset that the transaction creates, changes or moves, or the application that it calls; otherwise 0. */
   readonly assetId: bigint
   /** Undefined for zero, as in an indexer's database. */
   readonly microAlgos: bigint | undefined
@@ -132,9 +133,9 @@ export class TransactionIndex {
     const { txn } = signed
     const { outcome, signed: bytes } = block.transactions[intra]!
     const sequence = this.#base + this.#entries.length
-    const assetId = outcome.createdAssetId ?? assetOf(txn)
+    const assetId = outcome.createdAssetId ?? outcome.createdAppId ?? assetOf(txn)
     const lists: PostingList[] = []
-    for (const [key, roles] of Roles.of(txn)) lists.push(pushTo(this.#byAccount, key, sequence, roles))
+    for (const [key, roles] of rolesOf(txn, outcome.delta)) lists.push(pushTo(this.#byAccount, key, sequence, roles))
     if (assetId !== 0n) lists.push(pushTo(this.#byAsset, assetId, sequence, 0))
     this.#entries.push({
       block,
@@ -187,8 +188,10 @@ export class TransactionIndex {
   /** Rare, so the accounts are decoded again instead of being stored with every entry. */
   #removeEmptyLists({ block, intra, assetId, lists }: Entry): void {
     if (lists.every(({ size }) => size > 0)) return
-    const { txn } = Submission.decodeFirst(block.transactions[intra]!.signed).signed
-    for (const key of Roles.of(txn).keys()) if (this.#byAccount.get(key)?.size === 0) this.#byAccount.delete(key)
+    const { signed, outcome } = block.transactions[intra]!
+    const { txn } = Submission.decodeFirst(signed).signed
+    for (const key of rolesOf(txn, outcome.delta).keys())
+      if (this.#byAccount.get(key)?.size === 0) this.#byAccount.delete(key)
     if (this.#byAsset.get(assetId)?.size === 0) this.#byAsset.delete(assetId)
   }
 
@@ -213,7 +216,17 @@ function pushTo<K>(index: Map<K, PostingList>, key: K, sequence: number, roles: 
   return list
 }
 
-function assetOf({ type, caid, xaid, faid }: Transaction.Transaction): bigint {
+/** The accounts of a transaction and of its inner transactions, by which it is found. */
+function rolesOf(txn: Transaction.Transaction, delta: Uint8Array | undefined): Map<MapKey.MapKey, number> {
+  const all = Roles.of(txn)
+  for (const inner of Delta.innersOf(delta)) {
+    for (const [key, roles] of Roles.of(inner.txn)) all.set(key, (all.get(key) ?? 0) | roles)
+  }
+  return all
+}
+
+function assetOf({ type, caid, xaid, faid, apid }: Transaction.Transaction): bigint {
+  if (type === 'appl') return apid ?? 0n
   if (type === 'acfg') return caid ?? 0n
   if (type === 'axfer') return xaid ?? 0n
   return type === 'afrz' ? (faid ?? 0n) : 0n

@@ -1,5 +1,5 @@
 /** Accounts in the format of an indexer. */
-import { type Account, minBalance, none } from '../ledger/Account.js'
+import { type Account, minBalance, noApps, none } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
 import type { Value } from '../rest/ResponseValue.js'
@@ -35,6 +35,7 @@ export type Members = { readonly [name: string]: Value | undefined }
 export function accountJson(ledger: Ledger, key: MapKey.MapKey, included: Included): Members {
   const existing = ledger.state.account(key)
   const account = isClosed(existing) ? none : existing
+  const { apps = noApps } = account
   const lifetime = ledger.lifetimes!.accounts.get(key)
   const held = included.assets ? heldIds(ledger, key, included.closed) : []
   const created = included.createdAssets ? createdIds(ledger, key, included.closed) : []
@@ -58,11 +59,11 @@ export function accountJson(ledger: Ledger, key: MapKey.MapKey, included: Includ
     round: ledger.last.round,
     'sig-type': lifetime?.signature,
     status: account.status === 'Not Participating' ? 'NotParticipating' : account.status,
-    'total-apps-opted-in': 0,
+    'total-apps-opted-in': apps.optedIn,
     'total-assets-opted-in': account.assetsHeld,
-    'total-box-bytes': 0,
-    'total-boxes': 0,
-    'total-created-apps': 0,
+    'total-box-bytes': apps.boxBytes,
+    'total-boxes': apps.boxes,
+    'total-created-apps': apps.created,
     'total-created-assets': account.assetsCreated,
   }
 }

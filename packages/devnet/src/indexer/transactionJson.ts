@@ -1,8 +1,11 @@
 /** Transactions in the format of an indexer. */
 import { Address, Bytes, Hash, type Multisig, Submission, type Transaction } from '@latchkey/algorand'
+import type { EvalDelta } from '@latchkey/avm'
 import type { Outcome } from '../ledger/apply/index.js'
 import type * as Block from '../ledger/Block.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as Delta from '../ledger/programs/Delta.js'
+import { deltaMembers as deltaMembersOfNode } from '../rest/effectsValue.js'
 import type { Value } from '../rest/ResponseValue.js'
 import { textMembers } from './assetJson.js'
 
@@ -13,19 +16,34 @@ export function transactionJson(block: Block.Block, intra: number): Value {
   const { key, signed: bytes, outcome } = block.transactions[intra]!
   const { signed } = Submission.decodeFirst(bytes)
   const { txn, sgnr } = signed
+  const { delta, ...effects } = outcome
+  const place = { block, intra }
   return {
-    ...typeMembers(txn, outcome),
+    ...membersOf(txn, effects, place),
+    ...(delta && deltaMembers(Delta.decode(delta), txn, place)),
     'auth-addr': optionalAddress(sgnr),
-    'close-rewards': 0,
-    'closing-amount': outcome.closingAmount ?? 0n,
-    'confirmed-round': block.round,
-    'created-asset-index': txn.type === 'acfg' && txn.caid === undefined ? outcome.createdAssetId : undefined,
-    fee: txn.fee ?? 0n,
-    'first-valid': txn.fv ?? 0n,
     'genesis-hash': txn.gh,
     'genesis-id': txn.gen,
-    group: txn.grp,
     id: Hash.toText(MapKey.bytes(key)),
+    signature: signatureJson(signed),
+  }
+}
+
+type Effects = Omit<Outcome, 'delta'>
+type Place = { readonly block: Block.Block; readonly intra: number }
+
+/** The members that inner transactions have too. */
+function membersOf(txn: Txn, effects: Effects, { block, intra }: Place): Members {
+  return {
+    ...typeMembers(txn, effects),
+    'close-rewards': 0,
+    'closing-amount': effects.closingAmount ?? 0n,
+    'confirmed-round': block.round,
+    'created-application-index': effects.createdAppId,
+    'created-asset-index': txn.type === 'acfg' && txn.caid === undefined ? effects.createdAssetId : undefined,
+    fee: txn.fee ?? 0n,
+    'first-valid': txn.fv ?? 0n,
+    group: txn.grp,
     'intra-round-offset': intra,
     'last-valid': txn.lv ?? 0n,
     lease: nonZero(txn.lx),
@@ -35,12 +53,20 @@ export function transactionJson(block: Block.Block, intra: number): Value {
     'round-time': block.timestamp,
     sender: Address.encode(txn.snd),
     'sender-rewards': 0,
-    signature: signatureJson(signed),
     'tx-type': txn.type,
   }
 }
 
-function typeMembers(txn: Txn, outcome: Outcome): Members {
+function deltaMembers(delta: EvalDelta, txn: Txn, place: Place): Members {
+  const { 'inner-txns': _, ...changes } = deltaMembersOfNode(delta, txn)
+  const inners = delta.inners.map(({ txn: inner, effects: { delta: nested, ...effects } }) => ({
+    ...membersOf(inner, effects, place),
+    ...(nested && deltaMembers(nested, inner, place)),
+  }))
+  return { ...changes, 'inner-txns': inners.length === 0 ? undefined : inners }
+}
+
+function typeMembers(txn: Txn, outcome: Effects): Members {
   switch (txn.type) {
     case 'pay':
       return { 'payment-transaction': payment(txn, outcome) }
@@ -56,6 +82,8 @@ function typeMembers(txn: Txn, outcome: Outcome): Members {
           'new-freeze-status': txn.afrz ?? false,
         },
       }
+    case 'appl':
+      return { 'application-transaction': applicationCall(txn) }
     case 'keyreg':
       return { 'keyreg-transaction': keyRegistration(txn) }
     default:
@@ -63,7 +91,7 @@ function typeMembers(txn: Txn, outcome: Outcome): Members {
   }
 }
 
-function payment(txn: Txn, outcome: Outcome): Value {
+function payment(txn: Txn, outcome: Effects): Value {
   return {
     amount: txn.amt ?? 0n,
     'close-amount': outcome.closingAmount ?? 0n,
@@ -72,7 +100,7 @@ function payment(txn: Txn, outcome: Outcome): Value {
   }
 }
 
-function assetTransfer(txn: Txn, outcome: Outcome): Value {
+function assetTransfer(txn: Txn, outcome: Effects): Value {
   return {
     amount: txn.aamt ?? 0n,
     'asset-id': txn.xaid ?? 0n,
@@ -81,6 +109,41 @@ function assetTransfer(txn: Txn, outcome: Outcome): Value {
     receiver: address(txn.arcv),
     sender: optionalAddress(txn.asnd),
   }
+}
+
+const completions = ['noop', 'optin', 'closeout', 'clear', 'update', 'delete']
+
+function applicationCall(txn: Txn): Value {
+  const { apap, apsu, apgs, apls, apaa = [], apat = [], apfa = [], apas = [], apbx = [] } = txn
+  const isCreation = txn.apid === undefined
+  return {
+    accounts: apat.map((bytes) => Address.encode(bytes)),
+    'application-args': apaa,
+    'application-id': txn.apid ?? 0n,
+    'approval-program': apap,
+    'box-references':
+      apbx.length === 0
+        ? undefined
+        : apbx.map(({ i = 0n, n = new Uint8Array() }) => ({ app: boxApp(i, txn), name: n })),
+    'clear-state-program': apsu,
+    'extra-program-pages': txn.apep,
+    'foreign-apps': apfa,
+    'foreign-assets': apas,
+    'global-state-schema': schemaJson(apgs, isCreation),
+    'local-state-schema': schemaJson(apls, isCreation),
+    'on-completion': completions[Number(txn.apan ?? 0n)],
+    'reject-version': txn.aprv,
+  }
+}
+
+/** Index 0 is the called application. */
+function boxApp(index: bigint, { apid = 0n, apfa = [] }: Txn): bigint {
+  return index === 0n ? apid : (apfa[Number(index) - 1] ?? 0n)
+}
+
+function schemaJson(schema: Txn['apgs'], isCreation: boolean): Value | undefined {
+  if (schema === undefined && !isCreation) return undefined
+  return { 'num-byte-slice': schema?.nbs ?? 0n, 'num-uint': schema?.nui ?? 0n }
 }
 
 function assetParameters({ apar, snd }: Txn): Value | undefined {

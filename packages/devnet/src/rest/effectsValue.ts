@@ -30,7 +30,8 @@ function effectMembers({
   }
 }
 
-function deltaMembers({ globals, locals, sharedAccounts, logs, inners }: EvalDelta, txn: Txn): Members {
+/** The changes of an application call, its logs and inner transactions. */
+export function deltaMembers({ globals, locals, sharedAccounts, logs, inners }: EvalDelta, txn: Txn): Members {
   return {
     'global-state-delta': globals.size === 0 ? undefined : changesValue(globals),
     'inner-txns': inners.length === 0 ? undefined : inners.map(innerValue),
