@@ -14,22 +14,8 @@ import { replay, type Session } from './testing/recordedSession.test.helper.js'
 const sample = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'testdata', 'sessions.jsonl.gz')
 const folder = process.env.LATCHKEY_AVM_CASES
 
-const innerId = 'the id of an inner transaction differs'
-const failedWrite = 'a write that failed is not part of the delta that a simulation reports'
-const failedGroup = 'the members of an inner group after the failed one are not reported'
-const prefixOpcode = 'the text names the first byte of the instruction only'
-
 /** Steps that differ, by session and number, with the reason. */
-const known: { readonly [step: string]: string } = {
-  'scenario programs refused #40': prefixOpcode,
-  'scenario programs refused #41': prefixOpcode,
-  'scenario global state #27': failedWrite,
-  'scenario global state #33': failedWrite,
-  'scenario global state #35': failedWrite,
-  'random simulations 0 #25': failedGroup,
-  'random simulations 0 #40': failedGroup,
-  'random simulations 0 #84': innerId,
-}
+const known: { readonly [step: string]: string } = {}
 
 function sessions(): Session[] {
   return gunzipSync(readFileSync(folder === undefined ? sample : join(folder, 'apps.jsonl.gz')))
