@@ -27,6 +27,7 @@ writeFileSync(stampFile, made)
 /** Returns one hash over all inputs: sources, settings, dependency versions, and our own compiled packages. */
 function sources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
+  hash.update(readFileSync(join(pages, 'compactApi.mjs')))
   const own = ['algorand', 'http-client', 'kmd-api', 'kmd-client', 'x402-wire'].map((name) =>
     join(root, 'packages', name, 'dist'),
   )

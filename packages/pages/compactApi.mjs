@@ -4,7 +4,8 @@ import { errors as algorandErrors } from '@latchkey/algorand'
 import { apiErrors, descriptions, readingOf } from '@latchkey/kmd-api'
 import * as groups from '@latchkey/kmd-api/operations'
 
-const texts = mapValues(apiErrors, ({ message, hint }) => ({ message, hint }))
+// The Go daemon's errors are recognized by their message. No page shows a hint of the daemon's errors.
+const texts = mapValues(apiErrors, ({ message }) => ({ message }))
 // Each function of the package has a message of its own.
 const hints = mapValues(algorandErrors, ({ hint }) => ({ hint }))
 

@@ -31,6 +31,30 @@ test('pipelined requests are answered in order', async (t) => {
   )
 })
 
+test('repeated heads with different bodies are answered in order, and so is a head that differs', async (t) => {
+  const peer = (await serve(t)).dial()
+  const bodies = ['1', '2', '3', '4']
+  peer.send(bodies.map((body) => post('/a', body)).join(''))
+  await peer.until('POST /a 4')
+  peer.send(post('/b', '5') + post('/a', '\r') + post('/a', '6'))
+  await peer.until('POST /a 6')
+  assert.deepEqual(
+    responses(peer.received()).map(([, body]) => body),
+    [...bodies.map((body) => `POST /a ${body}`), 'POST /b 5', 'POST /a \r', 'POST /a 6'],
+  )
+})
+
+test('a body that is declared as ASCII has the length of its bytes, even if it is not', async (t) => {
+  const bodies = ['plain', 'grün', 'last']
+  const peer = (await serve(t, () => ({ status: 200, headers: [], body: bodies.shift()!, isAscii: true }))).dial()
+  peer.send(get('/a') + get('/a') + get('/a'))
+  await peer.until('last')
+  assert.deepEqual(
+    responses(peer.received()).map(([, body]) => body),
+    ['plain', 'grün', 'last'],
+  )
+})
+
 test('requests that arrive byte by byte are parsed the same', async (t) => {
   const peer = (await serve(t)).dial()
   const chunked = 'POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nT: 1\r\n\r\n'

@@ -1,11 +1,12 @@
 /** One connection. Requests are read and answered one after the other, regardless of how far ahead the peer sends. */
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import { HeadParser } from './HeadParser.js'
 import { type ConnectionOptions, keepAliveValue, lazyEnds } from './Limits.js'
 import { type BodySource, dropConnection, type HostResponse, isSecret, isSource, type RawRequest } from './Message.js'
-import * as RequestHead from './RequestHead.js'
+import type * as RequestHead from './RequestHead.js'
 import * as RequestId from './RequestId.js'
-import { recordPart } from './RequestRecord.js'
+import { knownMethod, noRoute } from './RequestRecord.js'
 import * as ResponseWriter from './ResponseWriter.js'
 
 const nothing = Buffer.alloc(0)
@@ -15,6 +16,14 @@ type PendingBody = {
   resolve: (body: Buffer) => void
   reject: (error: unknown) => void
 }
+/** A request whose response was not sent yet. */
+type Exchange = {
+  readonly head: RequestHead.RequestHead
+  reader: BodyReader | undefined
+  isWhole: boolean
+  isOver: boolean
+  isTaken: boolean
+}
 type Phase = 'idle' | 'head' | 'handling' | 'body' | 'streaming' | 'ending'
 
 export class Connection {
@@ -22,8 +31,7 @@ export class Connection {
   readonly #socket: Socket
   #phase: Phase = 'idle'
   #input: Buffer = nothing
-  #lastHead: RequestHead.RequestHead | undefined
-  #lastHeadText = ''
+  readonly #heads = new HeadParser()
   #body: PendingBody | undefined
   #deadline: number
   #peerEnded = false
@@ -33,7 +41,7 @@ export class Connection {
   #usedAt: number
   /** Id, method and route of the current request, for its record. */
   #requestId: string | undefined
-  #about = recordPart('')
+  readonly #about = { method: '', route: noRoute, payment: undefined as string | undefined }
   /** When to stop reading from a peer that still sends after its last response. */
   #lingerEnd = 0
   #closeListeners: (() => void)[] | undefined
@@ -145,6 +153,12 @@ export class Connection {
     }
     // RFC 9112, section 2.2: an empty line before a request is ignored.
     if (this.#input[0] === 0x0d && this.#input[1] === 0x0a) this.#input = this.#input.subarray(2)
+    const repeated = this.#heads.repeatedLength(this.#input)
+    if (repeated > 0) {
+      this.#input = this.#input.subarray(repeated)
+      this.#serve(this.#heads.repeated, now)
+      return
+    }
     const end = this.#input.indexOf('\r\n\r\n')
     if (end > limits.headerBytes || (end < 0 && this.#input.length > limits.headerBytes)) {
       this.#refuse(431, `request headers too large, must be <= ${limits.headerBytes} bytes`)
@@ -155,25 +169,15 @@ export class Connection {
       else if (this.#socket.isPaused()) this.#socket.resume()
       return
     }
-    const text = this.#input.toString('latin1', 0, end)
-    this.#input = this.#input.subarray(end + 4)
     let head: RequestHead.RequestHead
     try {
-      head = this.#parseHead(text)
+      head = this.#heads.parse(this.#input, end)
     } catch (error) {
       this.#refuse(400, `invalid HTTP request: ${(error as Error).message}`)
       return
     }
+    this.#input = this.#input.subarray(end + 4)
     this.#serve(head, now)
-  }
-
-  /** Programs mostly send the same head repeatedly on one connection. */
-  #parseHead(text: string): RequestHead.RequestHead {
-    if (this.#lastHead === undefined || text !== this.#lastHeadText) {
-      this.#lastHead = RequestHead.parse(text)
-      this.#lastHeadText = text
-    }
-    return this.#lastHead
   }
 
   #serve(head: RequestHead.RequestHead, now: number): void {
@@ -182,17 +186,14 @@ export class Connection {
     this.#usedAt = now
     if (this.#options.onRequest !== undefined) {
       this.#requestId = RequestId.choose(head.headers.get(RequestId.lowerCaseName))
-      this.#about = recordPart(head.method)
+      this.#startRecord(head.method)
     }
-    let reader: BodyReader | undefined
-    let isWhole = false
-    let isOver = false
-    let isTaken = false
+    const exchange: Exchange = { head, reader: undefined, isWhole: false, isOver: false, isTaken: false }
     const request: RawRequest = {
       method: head.method,
       target: head.target,
       headers: head.headers,
-      header: (name) => head.headers.get(name),
+      header: head.header,
       localAddress: this.#localAddress,
       remoteAddress: this.#remoteAddress,
       ends: this.#ends,
@@ -202,36 +203,40 @@ export class Connection {
       id: this.#requestId,
       matched: this.#matched,
       concerns: this.#concerns,
-      body: (lower = this.#options.limits.bodyBytes) => {
-        // By then the input belongs to the next request.
-        if (isOver) throw new BodyError('body_malformed', 'the request has ended')
-        if (isTaken) throw new TypeError('the request body has already been read')
-        isTaken = true
-        const limit = Math.min(this.#options.limits.bodyBytes, lower)
-        const whole = this.#wholeBody(head, limit)
-        isWhole = whole !== undefined
-        if (whole !== undefined) return whole
-        reader = this.#startBody(head, limit)
-        return this.#takeBody(reader)
-      },
-    }
-    const respond = (response: HostResponse): void => {
-      isOver = true
-      if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
-      else this.#respond(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
+      body: (limit) => this.#bodyOf(exchange, limit),
     }
     // The peer must not see an error of the handler. The error must neither leave the peer waiting nor end the process.
     const fail = (error: unknown): void => {
-      isOver = true
+      exchange.isOver = true
       this.#fail(error)
     }
     try {
       const response = this.#options.handle(request)
-      if (response instanceof Promise) response.then(respond).catch(fail)
-      else respond(response)
+      if (response instanceof Promise) response.then((late) => this.#answer(exchange, late)).catch(fail)
+      else this.#answer(exchange, response)
     } catch (error) {
       fail(error)
     }
+  }
+
+  #bodyOf(exchange: Exchange, lower = this.#options.limits.bodyBytes): Buffer | Promise<Buffer> {
+    // By then the input belongs to the next request.
+    if (exchange.isOver) throw new BodyError('body_malformed', 'the request has ended')
+    if (exchange.isTaken) throw new TypeError('the request body has already been read')
+    exchange.isTaken = true
+    const limit = Math.min(this.#options.limits.bodyBytes, lower)
+    const whole = this.#wholeBody(exchange.head, limit)
+    exchange.isWhole = whole !== undefined
+    if (whole !== undefined) return whole
+    exchange.reader = this.#startBody(exchange.head, limit)
+    return this.#takeBody(exchange.reader)
+  }
+
+  #answer(exchange: Exchange, response: HostResponse): void {
+    const { head, reader, isWhole } = exchange
+    exchange.isOver = true
+    if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
+    else this.#respond(response, head, isWhole || (reader?.done ?? this.#skipBody(head)))
   }
 
   /** Returns a body that has already arrived, which is nearly always the case, or an empty one. */
@@ -306,7 +311,8 @@ export class Connection {
         : undefined
       : 'close'
     const isHead = head.method === 'HEAD'
-    const responseHead = { status, headers, connection, isHead, requestId: this.#requestId }
+    const isAscii = 'isAscii' in response && response.isAscii === true
+    const responseHead = { status, headers, connection, isHead, requestId: this.#requestId, isAscii }
     if (isStream) {
       this.#send(responseHead, body, head.isHttp11 ? 'chunked' : 'end', keepAlive)
       return
@@ -342,6 +348,12 @@ export class Connection {
     const durationMs = now - this.#usedAt
     const { method, route, payment } = this.#about
     this.#options.onRequest?.({ id, method, route, status, durationMs, bytes, isComplete, payment })
+  }
+
+  #startRecord(method: string): void {
+    this.#about.method = knownMethod(method)
+    this.#about.route = noRoute
+    this.#about.payment = undefined
   }
 
   #send(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing, keepAlive: boolean): void {
@@ -428,7 +440,7 @@ export class Connection {
     const { headers, body, ...response } = this.#options.errorResponse(status, message)
     // The input is not a request, so nothing about it is known.
     if (this.#options.onRequest !== undefined) this.#requestId = RequestId.create()
-    this.#about = recordPart('')
+    this.#startRecord('')
     const head = { status: response.status, headers, connection: 'close', isHead: false, requestId: this.#requestId }
     this.#record(response.status, ResponseWriter.write(this.#socket, head, body))
     this.#finish()

@@ -66,10 +66,17 @@ export type ConnectionEnds = {
 
 /**
  * A response whose `headers` alternate names and values. Its bytes must not change, because large bodies are not
- * copied. With `wipe` the body is a secret, which is overwritten as soon as it is sent or cannot be sent. Frozen
- * headers are serialized once for all responses that use them.
+ * copied. With `wipe` the body is a secret, which is overwritten as soon as it is sent or cannot be sent. With `isAscii`
+ * the body is known to be ASCII text, whose length need not be counted. Frozen headers are serialized once for all
+ * responses that use them.
  */
-export type RawResponse = { status: number; headers: string[]; body: string | Uint8Array; wipe?: boolean }
+export type RawResponse = {
+  status: number
+  headers: string[]
+  body: string | Uint8Array
+  wipe?: boolean
+  isAscii?: boolean
+}
 
 /** Returned instead of a response: the host closes the connection without one. */
 export const dropConnection: unique symbol = Symbol('dropConnection')

@@ -6,6 +6,8 @@ export type RequestHead = {
   method: string
   target: string
   headers: ReadonlyMap<string, string>
+  /** Returns a header by its lower-case name. */
+  header: (name: string) => string | undefined
   isHttp11: boolean
   keepAlive: boolean
   expectsContinue: boolean
@@ -49,6 +51,7 @@ export function parse(text: string): RequestHead {
     method: line[1]!,
     target: line[2]!,
     headers,
+    header: (name) => headers.get(name),
     isHttp11: line[3] === '1',
     // Data after CONNECT belongs to a tunnel, which is not supported, and not to the next request.
     keepAlive: !isTunnel && (line[3] === '1' ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive')),

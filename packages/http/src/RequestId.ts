@@ -12,10 +12,11 @@ export const lowerCaseName = 'x-request-id'
  */
 const plain = /^[A-Za-z0-9][A-Za-z0-9_-]{0,35}$/
 
-const idBytes = 8
-/** Random bytes for many ids are generated at once, because each call costs as much as an id. */
-const pool = Buffer.alloc(idBytes * 512)
-let used = pool.length
+const idLength = 16
+/** Many ids are generated at once, because each call into the runtime costs as much as an id. */
+const pool = Buffer.alloc((idLength / 2) * 512)
+let digits = ''
+let used = 0
 
 /** Returns the client's id if it is valid, and otherwise a new one of 16 digits. */
 export function choose(sent: string | undefined): string {
@@ -24,11 +25,11 @@ export function choose(sent: string | undefined): string {
 
 /** Returns a new id: 64 random bits in hexadecimal, which reveal nothing about other requests. */
 export function create(): string {
-  if (used === pool.length) {
-    randomFillSync(pool)
+  if (used === digits.length) {
+    digits = randomFillSync(pool).toString('hex')
     used = 0
   }
   const start = used
-  used += idBytes
-  return pool.toString('hex', start, used)
+  used += idLength
+  return digits.slice(start, used)
 }

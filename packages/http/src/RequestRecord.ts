@@ -28,13 +28,8 @@ export const noRoute = '-'
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** A client can send any word as the method. */
-function knownMethod(method: string): string {
+export function knownMethod(method: string): string {
   return methods.has(method) ? method : 'OTHER'
-}
-
-/** The part of a record that its handler completes. */
-export function recordPart(method: string): { method: string; route: string; payment: string | undefined } {
-  return { method: knownMethod(method), route: noRoute, payment: undefined }
 }
 
 /** Options of {@link recordRequests}. */

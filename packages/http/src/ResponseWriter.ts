@@ -44,6 +44,8 @@ export type Head = {
   connection: string | undefined
   isHead: boolean
   requestId: string | undefined
+  /** Whether a text body is known to have one byte per character. */
+  isAscii?: boolean
 }
 
 /** RFC 9110, section 6.4.1. */
@@ -54,7 +56,7 @@ export function hasBody({ status, isHead }: Head): boolean {
 /** Uses a single write if possible. An `undefined` body has an unknown length. Returns the length of the body. */
 export function write(socket: Socket, head: Head, body: string | Uint8Array | undefined): number {
   const { status, isHead } = head
-  const bytes = body === undefined ? 0 : Buffer.byteLength(body)
+  const bytes = body === undefined ? 0 : head.isAscii ? body.length : Buffer.byteLength(body)
   // RFC 9110, section 8.6: a 204 has no length; that of a 304 would be the length of the unchanged body.
   const hasLength = status !== 204 && status !== 304
   const text = headText(head, hasLength && body !== undefined ? `Content-Length: ${bytes}\r\n` : '')

@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { dropConnection } from './Message.js'
+import * as RequestId from './RequestId.js'
 import { type RequestRecord, recordRequests } from './RequestRecord.js'
 import { Server, type ServerOptions } from './Server.js'
 
@@ -42,6 +43,12 @@ async function exchange(port: number, text: string): Promise<string> {
   await once(socket, 'close')
   return received
 }
+
+test('new ids have 16 digits and differ', () => {
+  const ids = Array.from({ length: 3_000 }, () => RequestId.create())
+  assert.equal(new Set(ids).size, ids.length)
+  for (const id of ids) assert.match(id, /^[0-9a-f]{16}$/)
+})
 
 test('a request is recorded with its route, status, length and time, and the response has its id', async (t) => {
   const { port, next } = await serve(t, {

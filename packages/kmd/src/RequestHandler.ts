@@ -76,10 +76,19 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
 
 /** The error code, in addition to the text in the body, where the Go client's decoder rejects unknown members. */
 const errorHeader = 'Latchkey-Error'
-/** Without `bodyLimit`, the server's own limit applies. */
-type Admitted = { operation: Operation; caller: Caller; bodyLimit: number | undefined }
-/** A request in progress. */
-type Call = Admitted & { route: Route; request: RawRequest; startedAt: number; body: Buffer; input: Input }
+/** A request in progress. Without `bodyLimit`, the server's own limit applies. */
+type Call = {
+  operation: Operation
+  caller: Caller
+  bodyLimit: number | undefined
+  route: Route
+  request: RawRequest
+  startedAt: number
+  body: Buffer
+  input: Input
+}
+/** The response to a request that is not admitted. */
+type Rejected = { operation: undefined; response: RawResponse | Promise<RawResponse> }
 
 /**
  * Names of callers that share a connection limit, in addition to each agent by its id. The owner's token has no limit.
@@ -95,13 +104,19 @@ const exposedHeaders = [
   'Access-Control-Expose-Headers',
   `${errorHeader}, ${refusalHeader}, ${approvalHeader}, Retry-After`,
 ]
+const asciiTypes: ReadonlySet<string> = new Set(['base64', 'bool', 'uint'])
 const emptyBody: Buffer = Buffer.alloc(0)
 const noInput: Input = {}
 
-/** Operations whose response is a secret. */
-const keyOperations = new Set(
-  Operations.operations.filter(({ response }) => KeyResponse.hasKey(response)).map(({ id }) => id),
-)
+type Form = 'key' | 'ascii' | 'text'
+
+/** What the response of each operation is made of: a secret, numbers and base64 alone, or any text. */
+const forms = new Map<string, Form>(Operations.operations.map(({ id, response }) => [id, formOf(response)]))
+
+function formOf(response: readonly Member[]): Form {
+  if (KeyResponse.hasKey(response)) return 'key'
+  return response.every(({ shape: { type } }) => asciiTypes.has(type)) ? 'ascii' : 'text'
+}
 
 export class RequestHandler {
   /** The API as a web-standard handler, for any server. */
@@ -134,14 +149,10 @@ export class RequestHandler {
    * signing rate.
    */
   handle(request: RawRequest): RawResponse | Promise<RawResponse> {
-    const route = this.#route(request)
-    const admitted = this.#admit(request, route)
-    if (!('operation' in admitted)) return admitted.response
-    const { operation, caller, bodyLimit } = admitted
-    const startedAt = performance.now()
-    const call: Call = { operation, caller, bodyLimit, route, request, startedAt, body: emptyBody, input: noInput }
+    const call = this.#admit(request, this.#route(request))
+    if (call.operation === undefined) return call.response
     try {
-      const arriving = operation.method === 'GET' ? emptyBody : request.body(bodyLimit)
+      const arriving = call.operation.method === 'GET' ? emptyBody : request.body(call.bodyLimit)
       if (arriving instanceof Promise) return this.#handleLater(call, arriving)
       const result = this.#start(call, arriving)
       return result instanceof Promise ? this.#handleLater(call, arriving, result) : this.#succeed(call, result)
@@ -197,26 +208,28 @@ export class RequestHandler {
     return this.#errorResponse(error, [])
   }
 
-  /** Returns the operation that the request may use, or the response it gets instead. */
-  #admit(request: RawRequest, route: Route): Admitted | { response: RawResponse | Promise<RawResponse> } {
+  /** Returns the call of the operation that the request may use, or the response it gets instead. */
+  #admit(request: RawRequest, route: Route): Call | Rejected {
     const { wire, onActivity } = this.#options
     const { path, operation, cors } = route
-    if (!route.isHostAllowed) return { response: this.#errorResponse(forbiddenHost(request.header('host')), []) }
+    if (!route.isHostAllowed) return rejected(this.#errorResponse(forbiddenHost(request.header('host')), []))
     request.matched?.(route.pattern)
-    if (request.method === 'OPTIONS') return { response: { status: 200, headers: cors, body: '' } }
+    if (request.method === 'OPTIONS') return rejected({ status: 200, headers: cors, body: '' })
     let caller: Caller = owner
     try {
       caller = this.#identify(request, route)
     } catch (error) {
-      return { response: this.#errorResponse(this.#explain(path, error, request), cors) }
+      return rejected(this.#errorResponse(this.#explain(path, error, request), cors))
     }
     if (operation === undefined) {
       if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
-      return { response: this.#serveOther(request, path, cors, caller) }
+      return rejected(this.#serveOther(request, path, cors, caller))
     }
     if (path.startsWith('/v1/') || caller.type === 'agent') onActivity?.()
     const isPublic = isOpen(operation, wire) && caller.type !== 'agent'
-    return { operation, caller, bodyLimit: isPublic ? openBodyBytes : undefined }
+    const bodyLimit = isPublic ? openBodyBytes : undefined
+    const startedAt = performance.now()
+    return { operation, caller, bodyLimit, route, request, startedAt, body: emptyBody, input: noInput }
   }
 
   /**
@@ -274,9 +287,9 @@ export class RequestHandler {
   }
 
   #respond(operation: Operation, output: Output, headers: string[]): RawResponse {
-    return keyOperations.has(operation.id)
-      ? { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
-      : { status: 200, headers, body: this.#write(operation, output) }
+    const form = forms.get(operation.id)
+    if (form === 'key') return { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
+    return { status: 200, headers, body: this.#write(operation, output), isAscii: form === 'ascii' }
   }
 
   #write(operation: Operation, output: Output): string {
@@ -473,6 +486,10 @@ export class RequestHandler {
 function refusalOf({ headers }: KmdError, { path = '' }: Partial<Operation>): string | undefined {
   const at = headers.indexOf(refusalHeader)
   return at < 0 || !path.startsWith(extraPrefix) ? undefined : headers[at + 1]
+}
+
+function rejected(response: RawResponse | Promise<RawResponse>): Rejected {
+  return { operation: undefined, response }
 }
 
 function tooManyConnections(): KmdError {

@@ -186,6 +186,15 @@ test('the page, its style sheet and its script are less than 30.5 kB compressed'
   assert.ok(bytes < 30_500, `${bytes} bytes`)
 })
 
+test('the file of the key daemon is less than 27 kB compressed, without hints that no page shows', () => {
+  const { html } = paywallPage({ ...page, offers: [local] }, { kmd })
+  const name = walletFiles(html).find((file) => file.startsWith('wallet-kmd-'))!
+  const bytes = paywallFile(name)!.gzip().length
+  assert.ok(bytes < 27_000, `${bytes} bytes`)
+  for (const text of ['invalid API token', 'no such path']) assert.ok(textOf(name).includes(text), text)
+  assert.ok(!textOf(name).includes('send the first line of kmd.token'))
+})
+
 test('the first paint waits only for the page, which stays small', () => {
   const { html } = paywallPage({ ...page, offers: [mainnet] }, { kmd })
   const [head, body] = html.split('<body>') as [string, string]

@@ -120,9 +120,11 @@ export function levelOf({ status }: Pick<RequestFields, 'status'>): Level {
   return status >= 500 ? 'error' : 'info'
 }
 
+const severities: { readonly [level in Level]: number } = { debug: 0, info: 1, warning: 2, error: 3 }
+
 /** Whether a level is at or above `threshold`. */
 export function isAtLeast(level: Level, threshold: Level): boolean {
-  return levels.indexOf(level) >= levels.indexOf(threshold)
+  return severities[level] >= severities[threshold]
 }
 
 function entries(fields: Fields): [string, string | number | boolean][] {

@@ -50,6 +50,8 @@ export class WalletFile {
   readonly keyAddresses = this.#addressesOf('keys')
   readonly multisigAddresses = this.#addressesOf('msig_addrs')
   #id: Buffer | undefined
+  /** The id of the handle that was compared last. */
+  #held: Uint8Array | undefined
   #modifiedMs = 0
   #size = 0
   #changedMs = 0
@@ -154,8 +156,11 @@ export class WalletFile {
 
   /** The id never changes while the file is open, so it is read once. */
   holds(id: Uint8Array): boolean {
+    if (id === this.#held) return true
     this.#id ??= this.metadata().id
-    return this.#id.equals(id)
+    if (!this.#id.equals(id)) return false
+    this.#held = id
+    return true
   }
 
   close(): void {
