@@ -8,6 +8,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['README.md', '── GET /weather'],
   ['docs/README.md', '── GET /weather'],
   ['docs/architecture.md', 'cli (latchkey)'],
+  ['docs/gateway.md', 'buyer ── request'],
   ['docs/security.md', '│ wallet files'],
   ['packages/algod/README.md', 'Algod ── NodePool'],
   ['packages/algorand/README.md', 'bytes from a client'],
