@@ -56,11 +56,8 @@ const openers = {
   console: async (page, { output }) => {
     const [link] = /http:\/\/\S+\/console\/#\S+/.exec(output)
     await page.goto(link)
-    await page
-      .locator('main')
-      .getByText(/ALGO|USDC/)
-      .first()
-      .waitFor()
+    // The balance of the buyer after the first request, when the page has asked the node.
+    await page.locator('main').getByText(/4\.99/).first().waitFor()
   },
   paywall: async (page, { output }) => {
     const [, url] = /Seller +(http:\/\/\S+)/.exec(output)

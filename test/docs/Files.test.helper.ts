@@ -63,7 +63,7 @@ export function checkNotRun(command: string): void {
     assert.ok(existsSync(join(root, path)), `${path} is missing`)
   }
   const [, name, rest] =
-    /\blatchkey (kmd|facilitator(?: migrate)?|devnet|pay|opt-in|balance) (.*)$/s.exec(command) ?? []
+    /\blatchkey (kmd|facilitator(?: migrate)?|devnet|gateway|pay|opt-in|balance) (.*)$/s.exec(command) ?? []
   if (name !== undefined) checkFlags(name, rest!)
 }
 

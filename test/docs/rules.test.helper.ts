@@ -8,6 +8,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['README.md', '── GET /weather'],
   ['docs/README.md', '── GET /weather'],
   ['docs/architecture.md', 'cli (latchkey)'],
+  ['docs/gateway.md', 'buyer ── request'],
   ['docs/security.md', '│ wallet files'],
   ['packages/algod/README.md', 'Algod ── NodePool'],
   ['packages/algorand/README.md', 'bytes from a client'],
@@ -64,7 +65,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
 ]
 
 /** Ports that pages name. Each page is run with free ports instead. */
-export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 4030, 7833]
+export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 4030, 7833, 8403]
 
 /** Commands that run until they are stopped, and the output that shows they are ready. */
 export const longRunning: readonly { readonly command: RegExp; readonly ready: RegExp }[] = [
@@ -72,6 +73,7 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /^(?!.*--help).*\blatchkey devnet\b(?! accounts)/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
+  { command: /^(?!.*--help).*\blatchkey proxy\b/s, ready: /Payments {2}\S+\n\n/ },
   { command: /^node (examples\/\w+\/seller|seller|shop|api)\.js$/, ready: /Listening at http/ },
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
@@ -99,6 +101,7 @@ export const commandRewrites: readonly (readonly [RegExp, (found: string, portOf
   [/^npm start$/, () => 'npx latchkey dev'],
   [/\blatchkey devnet\b(?! accounts)(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4001)}`],
   [/\blatchkey facilitator\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4022)}`],
+  [/\blatchkey proxy\b(?!.*(--port|-p )).*/, (found, portOf) => `${found} --port ${portOf(8403)}`],
   [/\blatchkey dev\b(?!.*--any-port)/, (found) => `${found} --any-port`],
   [/^node examples\/\w+\/seller\.js$/, (found, portOf) => `PORT=${portOf(4030)} ${found}`],
   [/\bnode examples\/weather\/dist\/seller\.js/, (found, portOf) => `PORT=${portOf(4021)} ${found}`],
