@@ -243,7 +243,6 @@ test('latchkey devnet reports usage errors', async () => {
     ['--block-time', '0'],
     ['--block-time', '5', '--no-mining'],
     ['--nonsense'],
-    ['extra'],
   ]
   for (const args of wrong) {
     const { code, stdout, stderr } = await run(...args)
@@ -251,6 +250,9 @@ test('latchkey devnet reports usage errors', async () => {
     assert.equal(stdout, '')
     assert.match(stderr, /^latchkey devnet: [^\n]+; see latchkey devnet --help\n$/)
   }
+  const unknown = await run('extra')
+  assert.deepEqual([unknown.code, unknown.stdout], [2, ''])
+  assert.match(unknown.stderr, /^latchkey: unknown command "devnet extra"; [^\n]+\n$/)
   const { code, stdout } = await run('--help')
   assert.equal(code, 0)
   for (const word of ['--state', '--block-time', 'Examples', 'Exit codes']) assert.ok(stdout.includes(word), word)

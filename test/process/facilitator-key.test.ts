@@ -23,7 +23,7 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
   let other: string
 
   before(async () => {
-    writeFileSync(passwordFile, 'secret\n')
+    writeFileSync(passwordFile, 'secret\n', { mode: 0o600 })
     kmd = await start(scope)
     devnet = await Devnet.start({ port: 0 })
     atEnd(scope, () => devnet.stop())

@@ -46,7 +46,7 @@ export class Money {
     const { alice, bob, carol } = money.accounts
     await money.createWallet('spending', [alice])
     await money.createWallet('others', [bob, carol])
-    writeFileSync(join(home, 'password'), `${password}\n`)
+    writeFileSync(join(home, 'password'), `${password}\n`, { mode: 0o600 })
     return money
   }
 

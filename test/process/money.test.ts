@@ -76,10 +76,10 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     const screen = terminal.screen()
     assert.match(
       screen,
-      new RegExp(`^${alice.address}\n {2}[0-9.]+ ALGO +[0-9.]+ ALGO to spend, 0\\.[0-9]+ ALGO must stay\n`, 'm'),
+      new RegExp(`^${alice.address}\n {2}[0-9.,]+ ALGO +[0-9.,]+ ALGO to spend, 0\\.[0-9]+ ALGO must stay\n`, 'm'),
     )
     assert.match(screen, new RegExp(`^ {2}5 GOLD +asset ${assetId}, frozen$`, 'm'))
-    assert.match(screen, new RegExp(`^ {2}[0-9.]+ USDC +asset ${dollar}$`, 'm'))
+    assert.match(screen, new RegExp(`^ {2}[0-9.,]+ USDC +asset ${dollar}$`, 'm'))
     const made = await money.run(['multisig', 'new', '--threshold', '1', bob.address, carol.address, '-w', 'others'])
     const json = await money.run(['balance', '-w', 'others', '--json'])
     const { accounts } = JSON.parse(json.stdout)
@@ -118,7 +118,7 @@ suite('latchkey fund, balance and tx', { timeout: 600_000 }, () => {
     const { alice, bob } = money.accounts
     const id = idOf(await money.run(['send', '1.5 USDC', bob.address, '-w', 'spending', '-y']))
     const words = new RegExp(
-      `^It was confirmed in round [0-9]+, at [0-9T:.Z-]+, on the local network\\.\n {2}Sends 1\\.5 USDC \\(asset ${dollar}\\) to ${bob.address}\\.\n {2}The sender is ${alice.address}\\.\n`,
+      `^It was confirmed in round [0-9]+, at [0-9]{4}-[0-9-]+ [0-9:]+ UTC, on the local network\\.\n {2}Sends 1\\.5 USDC \\(asset ${dollar}\\) to ${bob.address}\\.\n {2}The sender is ${alice.address}\\.\n`,
     )
     const terminal = money.open(t, ['tx', id])
     assert.equal((await terminal.ended).code, 0)

@@ -73,7 +73,7 @@ suite('latchkey pay with the token of an agent', { timeout: 600_000 }, () => {
       assert.deepEqual([refused.code, refused.stdout], [3, ''], refused.stderr)
       assert.match(
         refused.stderr,
-        /This payment needs \$0\.01; \$0 is left of the limit \$0\.02\/day\. Enough is available at \S+Z\. The owner can raise the limit: latchkey agent limit NAME/,
+        /This payment needs \$0\.01; \$0 is left of the limit \$0\.02\/day\. Enough is available at 20[0-9-]+ [0-9:]+ UTC\. The owner can raise the limit: latchkey agent limit NAME/,
       )
     }
     assert.equal((await earned()) - before, 20_000)

@@ -28,7 +28,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
   let [alice, bob, carol, dora]: [Secret, Secret, Secret, Secret] = [] as never
 
   before(async () => {
-    writeFileSync(passwordFile, 'secret\n')
+    writeFileSync(passwordFile, 'secret\n', { mode: 0o600 })
     kmd = await start(scope)
     ;({ facts } = await startDevnet(scope))
     params = await new algosdk.Algodv2('', facts.url).getTransactionParams().do()

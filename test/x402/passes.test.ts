@@ -277,7 +277,7 @@ test('`latchkey pay` presents the pass of an earlier run, and pays again if it i
   assert.equal(first.charged, cent)
   assert.match(
     first.stderr,
-    /\nThe response includes a pass, until 20\S+Z, with 2 requests left: further requests are free\.\n/,
+    /\nThe response includes a pass, until 20[0-9-]+ [0-9:]+ UTC, with 2 requests left: further requests are free\.\n/,
   )
   const [file] = readdirSync(`${log}.passes`)
   assert.equal(statSync(join(`${log}.passes`, file!)).mode & 0o777, 0o600)
@@ -285,7 +285,7 @@ test('`latchkey pay` presents the pass of an earlier run, and pays again if it i
   assert.equal(second.charged, 0n)
   assert.match(
     second.stderr,
-    /^Nothing was paid: a pass from an earlier payment was used, until \S+, with 1 request left \(/,
+    /^Nothing was paid: a pass from an earlier payment was used, until 20[0-9-]+ [0-9:]+ UTC, with 1 request left \(/,
   )
   const third = await charge('--json')
   assert.equal(third.charged, 0n)
