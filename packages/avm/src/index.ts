@@ -1,19 +1,23 @@
+export * as ByteKey from './application/ByteKey.js'
+export { CallGroup } from './application/CallGroup.js'
+export type { Effects, EvalDelta, InnerTransaction, ValueChange } from './application/Effects.js'
+export { effectEntries, encodeDelta } from './application/encodeDelta.js'
 export type {
   AccountView,
   Application,
   ApplicationLedger,
   AssetView,
+  Call,
+  CallGroupOptions,
+  Group,
   HoldingView,
   InnerGroup,
+  Observer,
+  SimulationLimits,
+  StatePlace,
   StateSchema,
   VoterView,
-} from './application/ApplicationLedger.js'
-export * as ByteKey from './application/ByteKey.js'
-export type { Call } from './application/Call.js'
-export { CallGroup, type CallGroupOptions, type SimulationLimits } from './application/CallGroup.js'
-export type { Effects, EvalDelta, InnerTransaction, ValueChange } from './application/Effects.js'
-export { effectEntries, encodeDelta } from './application/encodeDelta.js'
-export type { Observer, StatePlace } from './application/Observer.js'
+} from './application/model.js'
 export type { ResourcePair, UnnamedBox, UnnamedResources, UnnamedSet } from './application/UnnamedResources.js'
 export { type Assembly, AssemblyError, assemble } from './assembler/assemble.js'
 export type { Message } from './assembler/Program.js'
@@ -33,6 +37,6 @@ export {
 export { instructionAt } from './evaluator/Instructions.js'
 export type { BlockHeader, Ledger } from './evaluator/Ledger.js'
 export type { Machine } from './evaluator/Machine.js'
-export type { Tracer } from './evaluator/run.js'
+export type { Tracer } from './evaluator/Tracer.js'
 export type { Value } from './evaluator/Value.js'
 export { verifyEd25519 } from './operations/signatures.js'

@@ -4,7 +4,6 @@ import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Value } from '../evaluator/Value.js'
 import { appAddress } from './appAddress.js'
 import * as ByteKey from './ByteKey.js'
-import type { Call } from './Call.js'
 import {
   appAccountsVersion,
   createdResourcesVersion,
@@ -12,6 +11,7 @@ import {
   lastReservedId,
   sharedResourcesVersion,
 } from './limits.js'
+import type { Call } from './model.js'
 import { pairKey } from './Resources.js'
 
 const addressLength = 32

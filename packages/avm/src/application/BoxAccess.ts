@@ -1,7 +1,6 @@
 /** The boxes that a top-level group can use, and the bytes that it can read and write. */
 import { Bytes, type Transaction } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
-import type { ApplicationLedger } from './ApplicationLedger.js'
 import * as ByteKey from './ByteKey.js'
 import { boxBytesPerReference, freeProgramBytes } from './limits.js'
 import type { Resources } from './Resources.js'
@@ -16,6 +15,14 @@ const verbs: { readonly [use in BoxUse]: string } = {
   write: 'writing',
   delete: 'accessing',
   resize: 'resizing',
+}
+
+/** The stored bytes that a group reads. */
+type StoredBytes = {
+  readonly box: (appId: bigint, name: ByteKey.ByteKey) => Uint8Array | undefined
+  readonly application: (
+    appId: bigint,
+  ) => { readonly approvalProgram: Uint8Array; readonly clearStateProgram: Uint8Array } | undefined
 }
 
 /** Accounts for the boxes of a group. */
@@ -54,7 +61,7 @@ export class BoxAccess {
    *
    * @throws EvaluationError
    */
-  open(ledger: ApplicationLedger): void {
+  open(ledger: StoredBytes): void {
     if (this.#isOpen) return
     this.#isOpen = true
     const seen = new Set<string>()

@@ -4,8 +4,9 @@ import { test } from 'node:test'
 import type { Transaction } from '@latchkey/algorand'
 import { assemble } from '../assembler/assemble.js'
 import * as ByteKey from './ByteKey.js'
-import { CallGroup, type CallGroupOptions } from './CallGroup.js'
+import { CallGroup } from './CallGroup.js'
 import type { Effects } from './Effects.js'
+import type { CallGroupOptions } from './model.js'
 import { type TestLedger, testLedger } from './TestLedger.test.helper.js'
 
 type Txn = Transaction.Transaction

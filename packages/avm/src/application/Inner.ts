@@ -3,13 +3,12 @@ import { Address, Hash, LatchkeyError, Msgpack, type Transaction } from '@latchk
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import * as Availability from './Availability.js'
 import { appAddress } from './appAddress.js'
-import { versionOf } from './applyCall.js'
 import * as ByteKey from './ByteKey.js'
-import type { Call, Draft } from './Call.js'
-import { CallGroup, innerId, type Origin } from './CallGroup.js'
 import type { Effects } from './Effects.js'
 import * as Fees from './Fees.js'
 import { appAccountsVersion, maxCallDepth, maxGroupSize, minInnerVersion, sharedResourcesVersion } from './limits.js'
+import { type Call, type Draft, type Group, innerId, type Origin } from './model.js'
+import { versionOf } from './programVersion.js'
 
 export { setField } from './innerFields.js'
 
@@ -81,10 +80,10 @@ export function submit(call: Call): void {
   }
   pool.innersLeft -= transactions.length
   call.building = undefined
-  perform(call, new CallGroup({ transactions, ledger: pool.ledger, feeUsage: 0n }, origin))
+  perform(call, outer.createInner(transactions, origin))
 }
 
-function perform(call: Call, group: CallGroup): void {
+function perform(call: Call, group: Group): void {
   const { observer } = group.pool
   call.submitted = group
   observer?.beforeInnerGroup?.(group)
@@ -108,7 +107,7 @@ function perform(call: Call, group: CallGroup): void {
   observer?.afterInnerGroup?.(group, undefined)
 }
 
-function apply(group: CallGroup, index: number, effects: Effects): void {
+function apply(group: Group, index: number, effects: Effects): void {
   try {
     group.ledger.applyInner(group, index, effects)
   } catch (error) {

@@ -1,6 +1,6 @@
 /** A ledger in memory, without payments and assets: applications, state and boxes, with an undo log of copies. */
 import type { Value } from '../evaluator/Value.js'
-import type { AccountView, Application, ApplicationLedger, StateSchema } from './ApplicationLedger.js'
+import type { AccountView, Application, ApplicationLedger, StateSchema } from './model.js'
 
 const noSchema: StateSchema = { integers: 0, byteStrings: 0 }
 

@@ -2,7 +2,6 @@
 import type { Transaction } from '@latchkey/algorand'
 import { appAddress } from './appAddress.js'
 import type { ByteKey } from './ByteKey.js'
-import type { Call } from './Call.js'
 import { lastReservedId, maxAccessReferences, maxGroupSize, maxReferences, sharedResourcesVersion } from './limits.js'
 import { pairKey } from './Resources.js'
 
@@ -64,9 +63,9 @@ export class UnnamedResources {
    * Decides where resources are remembered from now on. As on a node, an inner call of a program that shares resources
    * decides also for the rest of the program that made it.
    */
-  enter({ version, group, index }: Call): void {
+  enter(version: number, topLevelIndex: number | undefined): void {
     if (version >= sharedResourcesVersion) this.#current = this.group
-    else if (group.parent === undefined) this.#current = this.transactions[index]!
+    else if (topLevelIndex !== undefined) this.#current = this.transactions[topLevelIndex]!
   }
 
   /** Whether a program can use an account that is not named. */

@@ -1,15 +1,15 @@
 /** Application calls from their start to their end. */
 import { Address, type Transaction } from '@latchkey/algorand'
-import * as Varint from '../encoding/Varint.js'
 import { checkProgram } from '../evaluator/checkProgram.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
-import type { Application, StateSchema } from './ApplicationLedger.js'
 import { extraProgramBytes } from './BoxAccess.js'
 import * as ByteKey from './ByteKey.js'
-import { Call } from './Call.js'
-import type { CallGroup } from './CallGroup.js'
 import * as Effects from './Effects.js'
 import { callBudget } from './limits.js'
+import { type Application, Call, type Group, type StateSchema } from './model.js'
+import { versionOf } from './programVersion.js'
+import { runCall } from './runCall.js'
+import { schemaProblem } from './schemaProblem.js'
 
 type Txn = Transaction.Transaction
 
@@ -29,7 +29,7 @@ const downgradeVersion = 4n
  *
  * @throws EvaluationError
  */
-export function applyCall(group: CallGroup, index: number, effects: Effects.Effects): void {
+export function applyCall(group: Group, index: number, effects: Effects.Effects): void {
   const { ledger } = group
   const txn = group.transactions[index]!
   const { apan: onCompletion = noOp, aprv: rejectVersion = 0n } = txn
@@ -59,7 +59,7 @@ export function applyCall(group: CallGroup, index: number, effects: Effects.Effe
   else if (onCompletion === deletion) ledger.setApplication(appId, undefined)
 }
 
-function create({ ledger, pool }: CallGroup, txn: Txn, effects: Effects.Effects): bigint {
+function create({ ledger, pool }: Group, txn: Txn, effects: Effects.Effects): bigint {
   const { apap = noBytes, apsu = noBytes, apgs, apls, apep = 0 } = txn
   const appId = ledger.transactionCount() + 1n
   effects.createdAppId = appId
@@ -86,7 +86,7 @@ function schemaOf(schema: Txn['apgs']): StateSchema {
   return { integers: Number(schema?.nui ?? 0n), byteStrings: Number(schema?.nbs ?? 0n) }
 }
 
-function checkPrograms(group: CallGroup, { apap = noBytes, apsu = noBytes }: Txn): void {
+function checkPrograms(group: Group, { apap = noBytes, apsu = noBytes }: Txn): void {
   const options = {
     mode: 'application' as const,
     group: group.transactions,
@@ -99,7 +99,7 @@ function checkPrograms(group: CallGroup, { apap = noBytes, apsu = noBytes }: Txn
   if (clearState !== undefined) throw new EvaluationError(`check failed on ClearStateProgram: ${clearState}`)
 }
 
-function checkUpdate(group: CallGroup, txn: Txn, application: Application): void {
+function checkUpdate(group: Group, txn: Txn, application: Application): void {
   const { apap = noBytes, apsu = noBytes } = txn
   expectNoDowngrade('approval', apap, application.approvalProgram)
   expectNoDowngrade('clearstate', apsu, application.clearStateProgram)
@@ -112,12 +112,7 @@ function expectNoDowngrade(name: string, program: Uint8Array, before: Uint8Array
   throw new EvaluationError(`${name} program version downgrade: ${next} < ${last}`)
 }
 
-/** The version of a program. 0 if it has none. */
-export function versionOf(program: Uint8Array): bigint {
-  return Varint.decode(program, 0)?.value ?? 0n
-}
-
-function allocate({ ledger }: CallGroup, sender: ByteKey.ByteKey, appId: bigint, { localSchema }: Application): void {
+function allocate({ ledger }: Group, sender: ByteKey.ByteKey, appId: bigint, { localSchema }: Application): void {
   if (ledger.localSchema(sender, appId) !== undefined) {
     throw new EvaluationError(`account ${addressOf(sender)} has already opted in to app ${appId}`)
   }
@@ -128,7 +123,7 @@ function approve(call: Call, effects: Effects.Effects): void {
   effects.delta = call.delta
   let isAccepted = false
   try {
-    isAccepted = call.run()
+    isAccepted = runCall(call)
   } finally {
     if (Effects.isEmpty(call.delta)) delete effects.delta
     call.group.scratches[call.index] = call.machine.scratch
@@ -138,7 +133,7 @@ function approve(call: Call, effects: Effects.Effects): void {
 
 /** A clear state program cannot prevent that the local state is dropped. If it fails, only its own changes are undone. */
 function clear(
-  group: CallGroup,
+  group: Group,
   index: number,
   appId: bigint,
   application: Application | undefined,
@@ -166,14 +161,14 @@ function clear(
 
 function isAcceptedByClear(call: Call): boolean {
   try {
-    return call.run()
+    return runCall(call)
   } catch (error) {
     if (error instanceof EvaluationError && error.call === call) return false
     throw error
   }
 }
 
-function close({ ledger }: CallGroup, sender: ByteKey.ByteKey, appId: bigint): void {
+function close({ ledger }: Group, sender: ByteKey.ByteKey, appId: bigint): void {
   if (ledger.localSchema(sender, appId) === undefined) {
     const where = ledger.account(sender).appsOptedIn === 0 ? `any app, and in particular ${appId}` : `app ${appId}`
     throw new EvaluationError(`account ${addressOf(sender)} is not opted in to ${where}`)
@@ -182,7 +177,7 @@ function close({ ledger }: CallGroup, sender: ByteKey.ByteKey, appId: bigint): v
 }
 
 /** Replaces the programs, and the sizes if the transaction has some. */
-function change({ ledger, pool }: CallGroup, txn: Txn, appId: bigint, sender: ByteKey.ByteKey): void {
+function change({ ledger, pool }: Group, txn: Txn, appId: bigint, sender: ByteKey.ByteKey): void {
   const { apap = noBytes, apsu = noBytes, apgs, apep } = txn
   const before = ledger.application(appId)
   if (before === undefined) return
@@ -203,17 +198,6 @@ function change({ ledger, pool }: CallGroup, txn: Txn, appId: bigint, sender: By
 function expectGlobalsFit(counts: StateSchema, schema: StateSchema): void {
   const problem = schemaProblem(counts, schema)
   if (problem !== undefined) throw new EvaluationError(`unable to change global schema: ${problem}`)
-}
-
-/** Returns why values do not fit a schema, or undefined. */
-export function schemaProblem(counts: StateSchema, schema: StateSchema): string | undefined {
-  if (counts.integers > schema.integers) {
-    return `store integer count ${counts.integers} exceeds schema integer count ${schema.integers}`
-  }
-  if (counts.byteStrings > schema.byteStrings) {
-    return `store bytes count ${counts.byteStrings} exceeds schema bytes count ${schema.byteStrings}`
-  }
-  return undefined
 }
 
 function addressOf(key: ByteKey.ByteKey): string {

@@ -4,7 +4,7 @@ import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Value } from '../evaluator/Value.js'
 import * as Availability from './Availability.js'
 import * as ByteKey from './ByteKey.js'
-import type { Call, Draft } from './Call.js'
+import type { Call, Draft } from './model.js'
 
 type Mutable<T> = { -readonly [name in keyof T]: T[name] }
 type AssetParameters = Mutable<NonNullable<Draft['apar']>>

@@ -1,14 +1,13 @@
 import { LatchkeyError } from '@latchkey/algorand'
-import type { Call } from '../application/Call.js'
 import { errors } from '../errors.js'
 
 /** A program failed. The message is the reason in the words of algod. */
 export class EvaluationError extends LatchkeyError<'evaluation_failed'> {
   override name = 'EvaluationError'
-  /** The outermost application call whose program failed, with its stack and position. */
-  readonly call: Call | undefined
+  /** The outermost application call whose program failed, of type `Call`. */
+  readonly call: object | undefined
 
-  constructor(reason: string, call?: Call) {
+  constructor(reason: string, call?: object) {
     super('evaluation_failed', reason, { hint: errors.evaluation_failed.hint })
     this.call = call
   }

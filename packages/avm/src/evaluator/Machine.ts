@@ -1,5 +1,4 @@
 /** The state of a running program. */
-import type { Call } from '../application/Call.js'
 import type * as ConstantBlock from '../program/ConstantBlock.js'
 import type { Budget } from './Budget.js'
 import type { Context, Mode } from './Context.js'
@@ -19,8 +18,8 @@ export type MachineOptions = {
   /** The index of the transaction in the group. */
   readonly index: number
   readonly budget: Budget
-  /** The application call. Logic signatures have none. */
-  readonly call?: Call | undefined
+  /** The application call, of type `Call`. Logic signatures have none. */
+  readonly call?: object | undefined
 }
 
 const scratchSlots = 256
@@ -34,7 +33,7 @@ export class Machine {
   readonly context: Context
   readonly index: number
   readonly budget: Budget
-  readonly call: Call | undefined
+  readonly call: object | undefined
   readonly stack: Value[] = []
   readonly scratch: Value[] = new Array<Value>(scratchSlots).fill(0n)
   readonly frames: Frame[] = []

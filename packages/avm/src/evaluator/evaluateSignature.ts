@@ -7,7 +7,8 @@ import { EvaluationError } from './EvaluationError.js'
 import type { Ledger } from './Ledger.js'
 import { Machine } from './Machine.js'
 import { openProgram } from './openProgram.js'
-import { run, type Tracer } from './run.js'
+import { run } from './run.js'
+import type { Tracer } from './Tracer.js'
 import type { Value } from './Value.js'
 
 /** A logic signature and its environment. */

@@ -6,14 +6,8 @@ import * as Cost from './Cost.js'
 import { EvaluationError } from './EvaluationError.js'
 import { instructionAt } from './Instructions.js'
 import type { Machine } from './Machine.js'
+import type { Tracer } from './Tracer.js'
 import { kindOf } from './Value.js'
-
-/** Called around each instruction, for traces. Hooks must not change the machine. */
-export type Tracer = {
-  readonly beforeInstruction?: (machine: Machine) => void
-  /** Called after an instruction, with the error if it failed. */
-  readonly afterInstruction?: (machine: Machine, error: EvaluationError | undefined) => void
-}
 
 /**
  * Runs a program to its end, and returns its result.

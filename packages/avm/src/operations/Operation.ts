@@ -1,4 +1,4 @@
-import type { Call } from '../application/Call.js'
+import { Call } from '../application/model.js'
 import type { Machine } from '../evaluator/Machine.js'
 import type { Value } from '../evaluator/Value.js'
 
@@ -10,8 +10,8 @@ export type Operations = { readonly [name: string]: Operation }
 
 /** The application call that runs. Operations of applications are refused in logic signatures before they are performed. */
 export function callOf({ call }: Machine): Call {
-  if (call === undefined) throw new TypeError('a logic signature has no application call')
-  return call
+  if (call instanceof Call) return call
+  throw new TypeError('a logic signature has no application call')
 }
 
 type Compute = (...args: never[]) => Value | readonly Value[]

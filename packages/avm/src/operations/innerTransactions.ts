@@ -1,6 +1,7 @@
 /** Operations that make transactions, and read those that were made. */
-import { innerId } from '../application/CallGroup.js'
+
 import * as Inner from '../application/Inner.js'
+import { innerId } from '../application/model.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import type { Value } from '../evaluator/Value.js'

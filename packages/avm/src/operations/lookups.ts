@@ -1,9 +1,9 @@
 /** Operations that read accounts, assets and applications. */
 
-import type { AccountView, Application, AssetView, HoldingView } from '../application/ApplicationLedger.js'
 import * as Availability from '../application/Availability.js'
 import { appAddress } from '../application/appAddress.js'
 import * as ByteKey from '../application/ByteKey.js'
+import type { AccountView, Application, AssetView, HoldingView } from '../application/model.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import { fromBoolean, type Value } from '../evaluator/Value.js'

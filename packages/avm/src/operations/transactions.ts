@@ -1,4 +1,5 @@
 /** Operations that read transactions of the group. */
+import { Call } from '../application/model.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import type { Value } from '../evaluator/Value.js'
@@ -73,7 +74,7 @@ function sourceOf(machine: Machine, index: number): TransactionFields.Source {
   return {
     machine,
     transaction: context.group[index]!,
-    effects: call?.group.effects[index],
+    effects: call instanceof Call ? call.group.effects[index] : undefined,
     index,
     id: () => context.transactionId(index),
   }

@@ -1,11 +1,11 @@
 /** The place where an application call failed, and the state of its program, in the data of the error. */
-import type { EvaluationError } from '@latchkey/avm'
+import type { Call, EvaluationError } from '@latchkey/avm'
 import type { LedgerError } from '../ledger/LedgerError.js'
 import type { Value } from './ResponseValue.js'
 import { avmValue } from './traceValue.js'
 
 export function failureData({ cause, index }: LedgerError): { [name: string]: Value | undefined } | undefined {
-  const call = (cause as EvaluationError | undefined)?.call
+  const call = (cause as EvaluationError | undefined)?.call as Call | undefined
   if (call === undefined) return undefined
   const { pc, stack, scratch } = call.machine
   // Slots after the last one that was used are left out.

@@ -72,7 +72,7 @@ export class CallRecorder implements Observer {
   beforeInstruction: NonNullable<Observer['beforeInstruction']> = (machine) => {
     const { program } = this.#level
     program?.before(machine)
-    if (program?.use !== undefined && machine.call !== undefined) this.#recordInitial(program.use, machine.call)
+    if (program?.use !== undefined && machine.call !== undefined) this.#recordInitial(program.use, machine.call as Call)
   }
 
   afterInstruction: NonNullable<Observer['afterInstruction']> = (machine, error) => {

@@ -1,6 +1,6 @@
 /** Records what programs do, instruction by instruction, for simulations. */
 import { Hash } from '@latchkey/algorand'
-import type { Machine, Tracer, Value } from '@latchkey/avm'
+import type { Call, Machine, Tracer, Value } from '@latchkey/avm'
 import type { MapKey } from '../MapKey.js'
 import * as avm from './avm.js'
 import { type StateKind, type StateUse, stateUse } from './stateUse.js'
@@ -105,7 +105,7 @@ export function isUnavailable(message: string): boolean {
 
 function valueAfter({ kind, use, appId, key, account }: StateUse, { call }: Machine): Value | undefined {
   if (use === 'delete' || call === undefined) return undefined
-  const { ledger } = call.group
+  const { ledger } = (call as Call).group
   if (kind === 'global') return ledger.globalValue(appId, key)
   if (kind === 'box') return ledger.box(appId, key)
   return account === undefined ? undefined : ledger.localValue(account, appId, key)

@@ -1,5 +1,5 @@
 /** The application state that an instruction uses, for traces: found before it runs, so that a failed one has it too. */
-import type { Machine, Value } from '@latchkey/avm'
+import type { Call, Machine, Value } from '@latchkey/avm'
 import * as MapKey from '../MapKey.js'
 
 export type StateKind = 'global' | 'local' | 'box'
@@ -61,7 +61,7 @@ export function stateUse(name: string, machine: Machine): StateUse | undefined {
   const found = machine.stack.at(-place.key)
   const key = found instanceof Uint8Array ? found : new Uint8Array()
   const { kind, use } = place
-  const current = machine.call?.appId ?? 0n
+  const current = (machine.call as Call | undefined)?.appId ?? 0n
   const appId = place.app === undefined ? current : appOf(machine.stack.at(-place.app), machine, current)
   const account = place.account === undefined ? undefined : accountOf(machine.stack.at(-place.account), machine)
   return { kind, use, appId, key: MapKey.of(key), account }
