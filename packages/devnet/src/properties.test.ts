@@ -1,11 +1,12 @@
 /** Tests invariants under random groups of all types, valid and invalid. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { Group, Submission, type Transaction } from '@latchkey/algorand'
 import fc from 'fast-check'
 import { minBalance } from './ledger/Account.js'
 import { LedgerError } from './ledger/LedgerError.js'
 import type { MapKey } from './ledger/MapKey.js'
+import * as avm from './ledger/programs/avm.js'
 import * as Dump from './store/Dump.js'
 import { fund, type Person, personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 import '../../../test/seed.mjs'
@@ -256,6 +257,11 @@ function take(world: World, before: Step['before'], group: readonly Uint8Array[]
   world.check()
   return taken
 }
+
+// The ledger is used directly here. The REST API loads the evaluator, which also verifies unusual signatures.
+before(async () => {
+  await avm.load()
+})
 
 test('the supply is constant, a rejected group changes nothing, and simulation predicts submission', () => {
   fc.assert(
