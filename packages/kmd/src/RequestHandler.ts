@@ -104,19 +104,14 @@ const exposedHeaders = [
   'Access-Control-Expose-Headers',
   `${errorHeader}, ${refusalHeader}, ${approvalHeader}, Retry-After`,
 ]
-const asciiTypes: ReadonlySet<string> = new Set(['base64', 'bool', 'uint'])
 const emptyBody: Buffer = Buffer.alloc(0)
 const noInput: Input = {}
 
-type Form = 'key' | 'ascii' | 'text'
-
-/** What the response of each operation is made of: a secret, numbers and base64 alone, or any text. */
-const forms = new Map<string, Form>(Operations.operations.map(({ id, response }) => [id, formOf(response)]))
-
-function formOf(response: readonly Member[]): Form {
-  if (KeyResponse.hasKey(response)) return 'key'
-  return response.every(({ shape: { type } }) => asciiTypes.has(type)) ? 'ascii' : 'text'
-}
+const idsWhere = (matches: (response: readonly Member[]) => boolean): ReadonlySet<string> =>
+  new Set(Operations.operations.filter(({ response }) => matches(response)).map(({ id }) => id))
+/** Operations whose response is a secret. */
+const keyOperations = idsWhere(KeyResponse.hasKey)
+const asciiOperations = idsWhere(Wire.isAscii)
 
 export class RequestHandler {
   /** The API as a web-standard handler, for any server. */
@@ -287,9 +282,9 @@ export class RequestHandler {
   }
 
   #respond(operation: Operation, output: Output, headers: string[]): RawResponse {
-    const form = forms.get(operation.id)
-    if (form === 'key') return { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
-    return { status: 200, headers, body: this.#write(operation, output), isAscii: form === 'ascii' }
+    if (keyOperations.has(operation.id))
+      return { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
+    return { status: 200, headers, body: this.#write(operation, output), isAscii: asciiOperations.has(operation.id) }
   }
 
   #write(operation: Operation, output: Output): string {

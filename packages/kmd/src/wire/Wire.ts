@@ -13,6 +13,13 @@ export function write<const M extends readonly Member[]>(wire: Wire, members: M,
   return wire === 'reference' ? writeReference(members, values) : writeDocumented(members, values)
 }
 
+const asciiTypes: ReadonlySet<Shape['type']> = new Set(['base64', 'bool', 'uint'] as const)
+
+/** Whether every successful response with these members is ASCII. */
+export function isAscii(members: readonly Member[]): boolean {
+  return members.every(({ shape }) => asciiTypes.has(shape.type))
+}
+
 /** Writes the body of an error response. `refusal` is JSON, as in its header. */
 export function writeError(wire: Wire, error: KmdError, refusal?: string): string {
   const message = quoteText(error.message)
