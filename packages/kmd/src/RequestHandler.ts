@@ -9,16 +9,15 @@ import {
   toFetch,
 } from '@latchkey/http'
 import type { AgentAccess, Member, MembersOf, Wire as WireName } from '@latchkey/kmd-api'
-import { approvalShape, descriptionPath, extraPrefix, isOpen, metricsPath, OpenApi, statusOf } from '@latchkey/kmd-api'
+import { descriptionPath, extraPrefix, isOpen, metricsPath, OpenApi, statusOf } from '@latchkey/kmd-api'
 import { approvalHeader, refusalHeader } from './agents/refusalError.js'
-import { approvalMember } from './api/approvalOperations.js'
+import { approvalOf, approvalResponse } from './api/approvalOperations.js'
 import { type AgentCaller, type Caller, owner } from './api/Caller.js'
 import type { Context } from './api/Context.js'
 import type { Members, Operation } from './api/Operations.js'
 import * as Operations from './api/Operations.js'
 import type { Recorder } from './audit/Recorder.js'
 import * as ConsoleFiles from './console/files.js'
-import { frontPage } from './console/frontPage.js'
 import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './errors.js'
 import type { Metrics } from './Metrics.js'
@@ -307,7 +306,7 @@ export class RequestHandler {
   #serveOther(request: RawRequest, path: string, cors: string[], { type }: Caller): RawResponse | Promise<RawResponse> {
     try {
       const document = this.#document(request, path, cors, type === 'agent')
-      return document ?? this.#consoleFile(request, path) ?? frontPage(request, path) ?? this.#unmatched(path)
+      return document ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
     } catch (error) {
       return this.#errorResponse(this.#explain(path, error, request), cors)
     }
@@ -336,8 +335,9 @@ export class RequestHandler {
     return this.#description
   }
 
-  #consoleFile(request: RawRequest, path: string): Promise<RawResponse> | undefined {
-    if (!ConsoleFiles.isPath(path) || !ConsoleFiles.methods.includes(request.method)) return undefined
+  #consoleFile(request: RawRequest, path: string): RawResponse | Promise<RawResponse> | undefined {
+    if (!ConsoleFiles.isPath(path)) return ConsoleFiles.frontPage(request, path)
+    if (!ConsoleFiles.methods.includes(request.method)) return undefined
     return this.#serveConsole(request, path).catch((error: unknown) =>
       this.#errorResponse(this.#explain('the console', error, request), []),
     )
@@ -446,10 +446,8 @@ export class RequestHandler {
     const prefers = /(^|[,\s])respond-async\s*($|[,;])/i.test(request.header('prefer') ?? '')
     const approvalId = headers[headers.indexOf(approvalHeader) + 1]
     if ((id !== 'SignAsAgent' && !prefers) || approvalId === undefined) return undefined
-    const { approvals, agents } = this.#options.context
     try {
-      const approval = approvalMember(approvals.get(approvalId), agents)
-      return Wire.write(this.#options.wire, [{ name: 'approval', shape: approvalShape }], { approval })
+      return Wire.write(this.#options.wire, approvalResponse, approvalOf(this.#options.context, approvalId))
     } catch (error) {
       // The error also names the approval.
       this.#options.onFailure?.(id, error, request.id)

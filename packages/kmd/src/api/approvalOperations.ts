@@ -3,12 +3,14 @@
  * console; the agent waits for the decision.
  */
 import { Bytes, Description, Readable, Transaction } from '@latchkey/algorand'
+import { approvalShape } from '@latchkey/kmd-api'
 import { dollarOf } from '@latchkey/kmd-api/rules'
 import type { Agents } from '../agents/Agents.js'
 import { type Approval, reasonOf, rulesOf } from '../agents/approvals/Approval.js'
 import type { Approvals } from '../agents/approvals/Approvals.js'
 import { KmdError } from '../errors.js'
 import { actorOf } from './Caller.js'
+import type { Context } from './Context.js'
 import type { Implementations } from './Implementation.js'
 
 /** The agents that requested approvals. */
@@ -43,6 +45,14 @@ export function approvalMember(approval: Approval, agents: Requesters) {
     expires_at_ms: approval.expiresAtMs,
     decided_at_ms: approval.decidedAtMs ?? 0,
   }
+}
+
+/** The response to a transaction that waits for the owner: its approval. */
+export const approvalResponse = [{ name: 'approval', shape: approvalShape }] as const
+
+/** The approval as a response. @throws KmdError `approval_not_found` */
+export function approvalOf({ approvals, agents }: Pick<Context, 'approvals' | 'agents'>, id: string) {
+  return { approval: approvalMember(approvals.get(id), agents) }
 }
 
 /** Converts an approval to its webhook form: as in responses, with the transaction in base64. */

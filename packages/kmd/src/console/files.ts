@@ -3,6 +3,8 @@ import { Access, type RawRequest, type RawResponse } from '@latchkey/http'
 import type { PageFile } from '@latchkey/pages/console'
 import { KmdError } from '../errors.js'
 
+export { frontPage } from './frontPage.js'
+
 /** Finds a file by its path below the console's; blank for the page. */
 export type Find = (path: string) => PageFile | undefined
 
