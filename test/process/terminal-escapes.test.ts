@@ -394,6 +394,44 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       ]
       return [...runs, ...others.map((args) => ({ args: ['sign', ...wallet(own), '-d', kmd.dataDir, ...args] }))]
     },
+    'devnet accounts': async () =>
+      [
+        ['--node', node],
+        ['--node', refusing],
+        ['--node', hostile],
+        [hostile, '--node', node],
+      ].map((args) => ({
+        args: ['devnet', 'accounts', ...args],
+      })),
+    gateway: async () => {
+      const given = ['--upstream', refusing, '--facilitator', refusing, ...chain()]
+      const settings = file(`${count++}.json`, JSON.stringify({ [hostile]: 1 }))
+      const prices = [hostile, `GET /${hostile}=$1`, `GET /=${hostile}`]
+      return [
+        ...prices.map((price) => ({ args: ['gateway', '--price', price, '--pay-to', receiver(), ...given] })),
+        { args: ['gateway', '--price', 'GET /=$1', '--pay-to', hostile, ...given] },
+        { args: ['gateway', '--price', 'GET /=$1', '--free', hostile, '--pay-to', receiver(), ...given] },
+        { args: ['gateway', '--upstream', hostile, '--price', '/=$1', '--facilitator', refusing, ...chain()] },
+        { args: ['gateway', '--config', settings] },
+        { args: ['gateway', '--config', `/nonexistent/${hostile}`] },
+      ]
+    },
+    proxy: async () => [
+      { args: ['proxy', '--to', hostile] },
+      { args: ['proxy', '--to', seller, '--agent-token-file', file(`${count++}.token`, hostile)] },
+      { args: ['proxy', '--to', seller, '--agent-token-file', `/nonexistent/${hostile}`] },
+    ],
+    listen: async () => [
+      { args: ['listen', '--seller', refusing] },
+      { args: ['listen', '--seller', hostile] },
+      { args: ['listen', '--seller', `${refusing}/${hostile}`] },
+      { args: ['listen', '--forward-to', hostile] },
+      { args: ['listen', '--only', hostile] },
+    ],
+    trigger: async () => [
+      { args: ['trigger', hostile] },
+      { args: ['trigger', 'settled', '-d', `/nonexistent/${hostile}`] },
+    ],
     console: withDaemon(() => []),
     'token rotate': async () => {
       const dataDir = await fakeDirectory()
@@ -404,6 +442,8 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         FACILITATOR_URL: `${refusing}/${hostile}`,
         KMD_KEY: devnet.accounts[2]!.address,
         AVM_MNEMONIC: hostile,
+        // Its own colours are escapes, too.
+        NO_COLOR: '1',
       }
       const directories = [liars.shown, liars.all, liars.errors, await fakeDirectory(), `/nonexistent/${hostile}`]
       return directories.flatMap((dataDir) =>
@@ -422,7 +462,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
   }
 
   /** Commands whose output contains no text of strangers. */
-  const withoutStrangers = ['completions']
+  const withoutStrangers = ['completions', 'trigger']
 
   async function runIn(t: TestContext, program: string, run: Run): Promise<string> {
     const env = { PATH: process.env['PATH'] ?? '', HOME: directory, TERM: 'xterm', ...run.env }
