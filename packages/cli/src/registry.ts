@@ -100,7 +100,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'trigger',
-    summary: 'make a payment event happen on a dev stack',
+    summary: 'cause a payment event on a dev stack',
     load: async () => (await import('./commands/trigger.js')).triggerCommand,
   },
   {
@@ -255,7 +255,7 @@ export const registry: readonly CommandEntry[] = [
   },
   {
     name: 'approvals watch',
-    summary: 'show payments as they request approval, and decide',
+    summary: 'wait for payments that need your approval, and decide',
     load: async () => (await import('./commands/approvals/watch.js')).approvalsWatchCommand,
   },
   {

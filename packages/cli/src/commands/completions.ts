@@ -6,7 +6,7 @@ import { helpTopics } from '../helpTopics.js'
 import { printResult } from '../messages.js'
 
 export const completionsCommand = command({
-  description: 'Print a script with which a shell completes the commands and options of latchkey.',
+  description: 'Print a script that completes the commands, options and values of latchkey in a shell.',
   positionals: [{ name: 'SHELL', description: 'bash, zsh or fish', choices: Object.keys(Completions.shells) }],
   options: {},
   examples: [

@@ -53,12 +53,12 @@ make one paid request and print its steps. Every request, signature and settleme
 continues with the same ledger, keys and balances. Nothing on the chain has any value.`,
   rest: 'COMMAND',
   options: devOptions,
-  notes: `With --explore, the explorer shows blocks, transactions, accounts, assets and applications of the chain, without a script. To use Lora instead, choose \
-its LocalNet; for its wallet, also give --allow-origin https://lora.algokit.io.
-Other commands find a running stack without any environment variable, and print that they use it. LATCHKEY_STACK selects one of several by its directory, \
-or none. Options and environment variables that name a daemon, a network or a node take precedence.
-With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
-Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
+  notes: `With --explore, the explorer shows blocks, transactions, accounts, assets and applications of the chain. Its pages need no JavaScript. To use Lora instead, \
+choose LocalNet in Lora; for Lora's wallet, also give --allow-origin https://lora.algokit.io.
+Other commands find a running stack without any environment variable, and print that they use it. LATCHKEY_STACK selects one of several stacks by its directory, \
+or no stack with the word none. Options and environment variables that name a daemon, a network or a node take precedence.
+With -- COMMAND, run that program with the environment of the stack and exit with its status, for tests and CI.
+Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4022) if they are free, and any free ports otherwise.`,
   examples: ['latchkey dev', 'latchkey dev -- npm test', 'latchkey dev --allow-origin https://dapp.example.net'],
   exits: ['running'],
   run: async ({ options, rest = [] }) => {

@@ -24,8 +24,8 @@ const checkMs = 15_000
 
 export const facilitatorCommand = command({
   description: `Run an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /livez, /readyz, /health and \
-/metrics. Every settlement is recorded before it is sent, and resumed after a restart. The facilitator does not start if no fee account can \
-sign. On SIGTERM it reports not ready, finishes pending work and exits; on a second signal it exits at once.`,
+/metrics. Every settlement is recorded before it is sent, and resumed after a restart. If fee accounts are given but none of them can \
+sign, the facilitator does not start. On SIGTERM it reports not ready, finishes pending work and exits; on a second signal it exits at once.`,
   options: {
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },

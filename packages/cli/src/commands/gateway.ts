@@ -17,9 +17,10 @@ import { version } from '../version.js'
 const defaultPort = 8402
 
 export const gatewayCommand = command({
-  description: `Sell an HTTP service that knows nothing of payments, until Ctrl-C or SIGTERM. The gateway requests a payment for each priced \
-route, forwards paid requests to the service, and settles a payment when the service has responded. Failed requests are not charged. The \
-service gets the payer in X-Payment-Payer and the payment in X-Payment-Id.`,
+  description: `Charge for the routes of an existing HTTP service, until Ctrl-C or SIGTERM. The service needs no changes. The gateway requests a \
+payment for each priced route and forwards paid requests to the service. A GET is settled after the service has responded, and is not charged \
+if it fails; other methods are settled before they are forwarded. The service gets the payer in X-Payment-Payer and the payment id in \
+X-Payment-Id.`,
   options: {
     ...gatewayOptions,
     ...chainOptions,
@@ -29,13 +30,13 @@ service gets the payer in X-Payment-Payer and the payment in X-Payment-Id.`,
       type: 'string',
       placeholder: 'FILE',
       completes: 'file',
-      description: 'SQLite file with the payments that were used; do not delete it while payments may be repeated',
+      description: 'SQLite file that records used payments; do not delete it while payments may be repeated',
     },
     ...logFileOptions,
     ...jsonOption,
   },
-  notes: `Without --claims, used payments are recorded in gateway.db in the state directory of Latchkey. See docs/gateway.md for the file of \
---config: credentials of the service, limits for each payer, passes, discovery.`,
+  notes: `Without --claims, used payments are recorded in gateway.db in Latchkey's state directory. See docs/gateway.md for the members of the \
+--config file: credentials for the service, limits for each payer, passes, discovery.`,
   examples: [
     "latchkey gateway --upstream http://127.0.0.1:8080 --price 'GET /v1/*=$0.01' --pay-to ADDRESS --facilitator https://facilitator.example",
     'latchkey gateway --network mainnet --config gateway.json --host 0.0.0.0',

@@ -31,10 +31,10 @@ event is also sent to a local URL, as a POST of its JSON. Stop with Ctrl-C.`,
     },
     seller: { type: 'string', placeholder: 'URL', description: `seller of a dev stack (${defaultSeller})` },
     'data-dir': daemonOptions['data-dir'],
-    ...jsonOption,
+    json: { ...jsonOption.json, description: 'print each event as one line of JSON' },
   },
   notes:
-    'An event has the members of the hooks of a gate. Events are not kept for later. latchkey trigger makes each of them happen.',
+    "Events have the same members as those of a gate's hooks. Past events are not stored. To cause an event, run latchkey trigger.",
   examples: [
     'latchkey listen',
     'latchkey listen --forward-to http://127.0.0.1:3000/events --only settled',

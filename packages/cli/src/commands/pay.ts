@@ -31,7 +31,7 @@ import { again, report, type SentPayment } from './pay/report.js'
 
 const payOptions = {
   yes: { type: 'boolean', short: 'y', description: 'pay without confirmation' },
-  max: { type: 'string', placeholder: 'PRICE', description: 'maximum price in dollars ($1)' },
+  max: { type: 'string', placeholder: 'PRICE', description: "maximum price in dollars, such as '$0.05' ($1)" },
   method: { type: 'string', short: 'X', placeholder: 'METHOD', description: 'request method (GET; POST with --data)' },
   header: {
     type: 'string',

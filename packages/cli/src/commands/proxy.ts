@@ -27,12 +27,16 @@ const maxBodyBytes = 10 * 1024 * 1024
 const maxConnections = 1_000
 
 export const proxyCommand = command({
-  description: `Serve a local address by which any program, in any language, uses a paid API: each request is sent to one origin, and paid \
-for within the limits of an agent. Runs until Ctrl-C or SIGTERM. A payment above the limits is not made, and the program gets 402 with \
-the reason. Only programs of this machine can connect.`,
+  description: `Give programs in any language a local address for a paid API, until Ctrl-C or SIGTERM. The proxy sends each request to the API \
+and pays for it within the limits of an agent. If a payment would exceed a limit, the proxy does not pay, and the program gets 402 with the \
+reason. Only programs on this machine can connect.`,
   options: {
     to: { type: 'string', placeholder: 'URL', description: 'address of the paid API' },
-    max: { type: 'string', placeholder: 'PRICE', description: 'maximum price of one request in dollars ($1)' },
+    max: {
+      type: 'string',
+      placeholder: 'PRICE',
+      description: "maximum price of one request in dollars, such as '$0.05' ($1)",
+    },
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     ...agentOptions,
     'data-dir': walletOptions['data-dir'],
@@ -46,8 +50,7 @@ the reason. Only programs of this machine can connect.`,
     ...logFileOptions,
     ...jsonOption,
   },
-  notes: `The token of the agent comes from --agent-token-file or LATCHKEY_AGENT_TOKEN. Any user of this machine who can connect to the \
-port can spend within the limits of the agent.`,
+  notes: `Any user of this machine who can connect to the port can spend within the limits of the agent.`,
   examples: [
     'latchkey proxy --to https://api.example.com --agent-token-file shopper.token',
     'curl http://127.0.0.1:8403/v1/weather',

@@ -15,8 +15,8 @@ const maxDays = 1_100
 const shownPayments = 10
 
 export const salesCommand = command({
-  description: `Show a shop's revenue by route and its latest payments and failures, from the file that it passes to \
-SqliteClaims or the database of PostgresClaims. The shop can keep running.`,
+  description: `Show a shop's revenue by route and its latest payments and failures, from the file of its \
+SqliteClaims or the database of its PostgresClaims. The shop can keep running.`,
   positionals: [
     {
       name: 'STORE',

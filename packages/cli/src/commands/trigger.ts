@@ -13,7 +13,7 @@ import { buyerWallet, isStackUsed } from '../stack/stackValues.js'
 const timeoutMs = 60_000
 
 export const triggerCommand = command({
-  description: `Make a payment event happen on a running dev stack: required sends a request without a payment, verified and settled pay for one with the stack's buyer, \
+  description: `Cause a payment event on a running dev stack: required sends a request without a payment, verified and settled pay for one with the stack's buyer, \
 refused sends an invalid payment. latchkey listen shows the events.`,
   positionals: [{ name: 'EVENT', choices: eventTypes, description: eventTypes.join(', ') }],
   options: { 'data-dir': daemonOptions['data-dir'], ...jsonOption },

@@ -29,7 +29,7 @@ type Found = {
 
 export const txCommand = command({
   description: `Show a transaction's status: the round and time of its confirmation and its effects; or that it is pending, expired or \
-unknown. Sources are the node, which keeps about 1000 rounds, an indexer, and the log of the commands that send.`,
+unknown. The sources are the node, which keeps about 1000 rounds, an indexer, and the log of sent transactions.`,
   positionals: [{ name: 'ID', description: 'id of the transaction, 52 letters and digits' }],
   options: {
     ...chainOptions,

@@ -8,14 +8,14 @@ import { CommandError, UsageError } from '../errors.js'
 import { quoted } from '../format.js'
 
 export const gatewayOptions = {
-  upstream: { type: 'string', placeholder: 'URL', description: 'address of the service that is sold' },
+  upstream: { type: 'string', placeholder: 'URL', description: 'address of the service to sell' },
   price: {
     type: 'string',
     multiple: true,
     placeholder: 'ROUTE=PRICE',
     description: "price of a route, such as 'GET /v1/*=$0.01'; repeatable, specific routes first",
   },
-  'pay-to': { type: 'string', placeholder: 'ADDRESS', description: 'address that is paid' },
+  'pay-to': { type: 'string', placeholder: 'ADDRESS', description: 'address that receives the payments' },
   free: {
     type: 'string',
     multiple: true,

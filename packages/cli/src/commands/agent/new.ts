@@ -16,7 +16,7 @@ import { quoted } from '../../format.js'
 import { withProgress } from '../../messages.js'
 
 export const agentNewCommand = command({
-  description: `Create an agent: a token with which a program signs payments with keys of one wallet, within limits that the daemon enforces. \
+  description: `Create an agent: its token lets a program sign payments with keys of one wallet, within limits that the daemon enforces. \
 The program never gets the key and needs no password. The token is shown once.`,
   positionals: [{ name: 'NAME', description: 'name of the agent' }],
   options: {

@@ -34,7 +34,7 @@ export const agentPauseCommand = command({
 })
 
 export const agentResumeCommand = command({
-  description: 'Let a paused or suspended agent sign again. Requires the password of its wallet.',
+  description: "Let a paused or suspended agent sign again. Requires the password of the agent's wallet.",
   positionals,
   options: { ...passwordOptions, ...daemonOptions, ...jsonOption },
   examples: ['latchkey agent resume shopper'],
@@ -50,7 +50,7 @@ export const agentResumeCommand = command({
 
 export const agentRevokeCommand = command({
   description:
-    'Revoke an agent permanently: its token stops working, and the daemon deletes its copies of the keys. Requires no password.',
+    "Revoke an agent permanently: its token stops working, and the daemon deletes the agent's copies of the keys. Requires no password.",
   positionals,
   options: {
     yes: { type: 'boolean', short: 'y', description: 'revoke without confirmation' },
@@ -72,7 +72,7 @@ export const agentRevokeCommand = command({
 
 export const agentRotateCommand = command({
   description:
-    "Replace an agent's token. The old token stops working at once; rules and recorded spending stay. Requires the password of its wallet.",
+    "Replace an agent's token. The old token stops working at once; rules and recorded spending stay. Requires the password of the agent's wallet.",
   positionals,
   options: { ...tokenFileOption, ...passwordOptions, ...daemonOptions, ...jsonOption },
   examples: ['latchkey agent rotate shopper --token-file shopper-2.token'],

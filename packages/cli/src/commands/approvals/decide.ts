@@ -26,7 +26,7 @@ export const approvalsApproveCommand = command({
 
 export const approvalsDenyCommand = command({
   description:
-    'Deny a payment: the agent cannot sign this transaction, nor for ten minutes another one to the same payee for the same URL.',
+    'Deny a payment: the agent cannot sign this transaction. For ten minutes, payments to the same payee for the same URL that need an approval are refused too.',
   positionals,
   options: {
     pause: { type: 'boolean', description: 'also pause the agent, until latchkey agent resume' },

@@ -8,7 +8,7 @@ import { printJson, printMessage, printResult } from '../../messages.js'
 export const approvalsListCommand = command({
   description: 'List agent payments that wait for your approval, newest first.',
   options: {
-    all: { type: 'boolean', description: 'also list the latest 200 decided and expired ones' },
+    all: { type: 'boolean', description: 'also list the latest 200 decided and expired approvals' },
     ...daemonOptions,
     ...jsonOption,
   },

@@ -9,7 +9,7 @@ import { deniedText, pausedText } from './decide.js'
 
 export const approvalsWatchCommand = command({
   description:
-    'Wait for payments that need your approval and show each. On a terminal, the command asks you to decide. Stop with Ctrl-C.',
+    'Wait for payments that need your approval and show each of them. On a terminal, the command asks you to decide. Stop with Ctrl-C.',
   options: {
     'no-input': { type: 'boolean', description: 'only show the payments' },
     ...daemonOptions,

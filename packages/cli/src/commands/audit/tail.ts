@@ -13,7 +13,7 @@ export const auditTailCommand = command({
     'Show the latest records of the audit log, oldest first: who signed, refused, unlocked, exported, deleted or changed what, and when.',
   options: {
     count: { type: 'string', short: 'n', placeholder: 'N', description: 'number of records (20)' },
-    follow: { type: 'boolean', short: 'f', description: 'follow new records until interrupted' },
+    follow: { type: 'boolean', short: 'f', description: 'print new records until interrupted' },
     ...filterOptions,
     ...daemonOptions,
     json: { ...jsonOption.json, description: 'print each record as one line of JSON' },

@@ -45,8 +45,8 @@ file directly: it needs no daemon and trusts none.`,
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: `A program that can write the files can create another log with valid hashes. Only an anchor reveals that, with its id kept on another \
-machine: latchkey audit anchor prints the id, and --anchor takes it.`,
+  notes: `A program that can write the files can create another log with valid hashes. Only an anchor whose id you keep on another \
+machine reveals this: latchkey audit anchor prints the id, and --anchor takes it.`,
   examples: [
     'latchkey audit verify',
     'latchkey audit verify -d /backup/kmd-v0.5 --json',

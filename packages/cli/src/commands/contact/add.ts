@@ -7,8 +7,8 @@ import { printJson, printMessage } from '../../messages.js'
 import { checkAddress } from '../key/checkKey.js'
 
 export const contactAddCommand = command({
-  description: `Add an address to the address book with a label of your choice, or change its label. The console shows the label next to the address. The daemon stores it; \
-it is not on the ledger.`,
+  description: `Add an address to the address book with a label of your choice, or change its label. The console shows the label next to the address. The daemon stores the label; \
+the ledger does not contain it.`,
   positionals: [
     { name: 'LABEL', description: '1 to 64 visible characters; a label belongs to one address' },
     { name: 'ADDRESS', description: 'address of 58 characters' },

@@ -10,7 +10,7 @@ import { isSameLabel } from '../../money/contacts.js'
 
 export const contactDeleteCommand = command({
   description: 'Remove a contact from the address book. This does not affect the account or its balance.',
-  positionals: [{ name: 'LABEL', description: 'the label, or the address that has it' }],
+  positionals: [{ name: 'LABEL', description: 'label or address of the contact' }],
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey contact delete "Corner shop"'],
   exits: ['unreachable'],

@@ -16,7 +16,7 @@ The command is safe to run while facilitators of the previous version are runnin
     'grant-to': {
       type: 'string',
       placeholder: 'ROLE',
-      description: 'grant this role the use of the tables: the role of the facilitators, if it is another one',
+      description: 'role of the facilitators, if it is not the role of this command: grant it the use of the tables',
     },
     check: {
       type: 'boolean',

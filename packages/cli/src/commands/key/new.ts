@@ -8,7 +8,8 @@ import { printJson, printLine, printMessage } from '../../messages.js'
 export const maxKeys = 10_000
 
 export const keyNewCommand = command({
-  description: 'Generate keys and print their addresses. Any backup of the wallet restores them, even an earlier one.',
+  description:
+    'Generate keys and print their addresses. Any backup of the wallet, even an earlier one, restores these keys.',
   options: {
     count: { type: 'string', short: 'n', placeholder: 'COUNT', description: 'number of keys (1)' },
     ...walletOptions,

@@ -11,8 +11,8 @@ import { printJson, printResult, printWarning, withProgress } from '../../messag
 const defaultTimeoutSecs = 30
 
 export const kmdStopCommand = command({
-  description: `Stop the key daemon of a data directory. The daemon finishes requests in progress first. No other program is stopped: kmd.pid \
-counts only if that process holds the lock of the directory.`,
+  description: `Stop the key daemon of a data directory. The daemon finishes requests in progress first. The process in kmd.pid is stopped only if it \
+holds the lock of the directory, so no other program is stopped.`,
   options: {
     ...daemonOptions,
     timeout: {

@@ -10,7 +10,10 @@ import { systemOption, systemPaths } from '../../service/systemService.js'
 
 export const serviceStatusCommand = command({
   description: "Show whether the key daemon's service is installed, and its state in the service manager.",
-  options: { ...systemOption, ...jsonOption },
+  options: {
+    system: { ...systemOption.system, description: 'show the system service instead of the service of this user' },
+    ...jsonOption,
+  },
   examples: ['latchkey service status', 'latchkey service status --json'],
   exits: ['unreachable'],
   run: async ({ options }) => {

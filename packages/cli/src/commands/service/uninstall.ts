@@ -11,7 +11,13 @@ import { systemOption, systemPaths } from '../../service/systemService.js'
 
 export const serviceUninstallCommand = command({
   description: "Stop the key daemon's service and remove its file. Wallets, token and settings stay.",
-  options: { ...systemOption, ...jsonOption },
+  options: {
+    system: {
+      ...systemOption.system,
+      description: 'remove the system service instead of the service of this user; requires root',
+    },
+    ...jsonOption,
+  },
   examples: ['latchkey service uninstall'],
   exits: ['unreachable'],
   run: async ({ options }) => {

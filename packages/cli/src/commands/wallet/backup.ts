@@ -14,7 +14,7 @@ import { derivationIndexes } from './derivationIndexes.js'
 
 export const walletBackupCommand = command({
   description: `Print a wallet's recovery mnemonic: 25 words from which latchkey wallet recover restores every key that was generated in the \
-wallet. Anyone who has the words has those keys. They do not restore imported keys and multisig accounts, which the command lists.`,
+wallet. Anyone who has the words has those keys. The words do not restore imported keys and multisig accounts, which the command lists.`,
   positionals: [{ name: 'NAME', description: 'name or id of the wallet' }],
   options: {
     check: {

@@ -9,7 +9,7 @@ import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../promp
 
 export const walletDeleteCommand = command({
   description:
-    'Remove a wallet from the daemon. To confirm, type its name. The file is renamed, not deleted; to undo, rename it back.',
+    'Remove a wallet from the daemon. To confirm, type the name of the wallet. Its file is renamed, not deleted; to undo, rename the file back.',
   positionals: [{ name: 'NAME', description: 'name or id of the wallet' }],
   options: {
     yes: { type: 'boolean', short: 'y', description: 'delete without confirmation' },

@@ -11,8 +11,8 @@ import { generateKeys, maxKeys } from '../key/new.js'
 import { checkName } from './checkName.js'
 
 export const walletRecoverCommand = command({
-  description: `Create a wallet from a recovery mnemonic (latchkey wallet backup), generate its keys again, always the same keys in the same \
-order, and print their addresses.`,
+  description: `Create a wallet from a recovery mnemonic (latchkey wallet backup), generate its keys again and print their addresses. A \
+mnemonic always generates the same keys in the same order.`,
   positionals: [{ name: 'NAME', description: 'name of the new wallet' }],
   options: {
     keys: {

@@ -8,7 +8,7 @@ import { passwordOptions } from '../../password.js'
 import { checkName } from './checkName.js'
 
 export const walletRenameCommand = command({
-  description: 'Rename a wallet. Programs that have it unlocked are not affected.',
+  description: 'Rename a wallet. Programs that have the wallet unlocked are not affected.',
   positionals: [
     { name: 'NAME', description: 'name or id of the wallet' },
     { name: 'NEW-NAME', description: 'new name' },
