@@ -89,16 +89,16 @@ suite('latchkey agent', { timeout: 600_000 }, () => {
       return true
     })
     const text = await agent('show', 'NAME')
-    assert.match(text.stdout, /^NAME {2}active until \S+Z {2}id \S+\n/)
+    assert.match(text.stdout, /^NAME {2}active until 20[0-9-]+ [0-9:]+ UTC {2}id \S+\n/)
     assert.match(
       text.stdout,
-      /\n {2}\$5\/day: \$0 left, \$5 used, more at \S+Z\n {2}2 ALGO\/total: 0 ALGO left, 2 ALGO used\n {2}each \$0\.50\n/,
+      /\n {2}\$5\/day: \$0 left, \$5 used, more at 20[0-9-]+ [0-9:]+ UTC\n {2}2 ALGO\/total: 0 ALGO left, 2 ALGO used\n {2}each \$0\.50\n/,
     )
     assert.match(
       text.stdout,
       new RegExp(`\n {2}May pay: ${bob.address}\\.\n {2}Asks you: Before a payment above \\$0\\.25\\.\n`),
     )
-    assert.match(text.stdout, /last used: \S+Z\n/)
+    assert.match(text.stdout, /last used: 20[0-9-]+ [0-9:]+ UTC\n/)
   })
 
   test('asks for the password on a terminal, and shows the token once', {

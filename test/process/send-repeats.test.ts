@@ -51,7 +51,7 @@ suite('latchkey send, again', { timeout: 600_000 }, () => {
     assert.equal(told.code, 0, told.stderr)
     assert.match(
       told.stdout,
-      /^It was confirmed in round [0-9]+, at [0-9T:.Z-]+, on the local network\.\n {2}Pays 1\.25 ALGO/,
+      /^It was confirmed in round [0-9]+, at 20[0-9-]+ [0-9:]+ UTC, on the local network\.\n {2}Pays 1\.25 ALGO/,
     )
     // The outcome was seen, so another command is another payment.
     const second = await send(money, '1.25 ALGO')

@@ -18,7 +18,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
   const directory = temporaryDirectory(scope)
   const starting = start(scope)
   const file = (name: string, content: string | Uint8Array): string => {
-    writeFileSync(join(directory, name), content)
+    writeFileSync(join(directory, name), content, { mode: 0o600 })
     return join(directory, name)
   }
   const password = file('password', 'a password\r\nanother line\n')

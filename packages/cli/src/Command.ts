@@ -49,6 +49,11 @@ export type Command<O extends Options = Options> = {
   readonly options: O
   readonly notes?: string
   readonly examples: readonly string[]
+  /**
+   * Whether stdout has only content, such as the body of a response, even with `--json`.
+   * @default false
+   */
+  readonly hasContentOutput?: boolean
   /** The possible exit codes besides `ok`, `usage` and `failed`. */
   readonly exits?: readonly ExitCode[]
   readonly run: (call: Call<O>) => Promise<number>

@@ -10,6 +10,7 @@ import { help, table, terminalWidth, wrap } from './help.js'
 import { helpTopics } from './helpTopics.js'
 import {
   describe,
+  expectContent,
   hasPrintedContent,
   printJson,
   printMessage,
@@ -40,6 +41,7 @@ export async function main(args: readonly string[]): Promise<number> {
 async function run(entry: CommandEntry, args: readonly string[]): Promise<number> {
   const command = await entry.load()
   if (wantsHelp(command, args)) return print(help(entry.name, command, terminalWidth()))
+  expectContent()
   try {
     const call = parseCall(command, args, registry)
     return await command.run(
@@ -64,7 +66,9 @@ function wantsHelp(command: Command, args: readonly string[]): boolean {
 
 /** Read from the arguments, because they may be what is wrong. */
 function wantsJson(command: Command, args: readonly string[]): boolean {
-  return 'json' in command.options && splitRest(command, args).own.includes('--json')
+  return (
+    'json' in command.options && command.hasContentOutput !== true && splitRest(command, args).own.includes('--json')
+  )
 }
 
 /** With `--json`, a program gets the error on stdout; the line on stderr stays for people. */

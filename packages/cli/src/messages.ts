@@ -79,6 +79,7 @@ export function printStyledMessage(spans: readonly Span[]): void {
 
 /** Writes a value as one line of JSON to stdout. */
 export function printJson(value: unknown): void {
+  isContentPrinted = true
   process.stdout.write(`${printableJson(value)}\n`)
 }
 
@@ -91,9 +92,14 @@ export async function allPrinted(): Promise<void> {
 
 let isContentPrinted = false
 
-/** Whether content, such as the body of a response, was written to stdout. */
+/** Whether content was written to stdout: the body of a response, or a result as JSON. */
 export function hasPrintedContent(): boolean {
   return isContentPrinted
+}
+
+/** Called before a command, because a process may run several. */
+export function expectContent(): void {
+  isContentPrinted = false
 }
 
 /** Writes bytes to stdout unchanged. Called only if stdout is not a terminal. */

@@ -5,7 +5,7 @@
  */
 import { Address, Bytes, Group, Json, Submission, type Transaction } from '@latchkey/algorand'
 import { WireError } from './errors.js'
-import { decodeBase64 } from './parsePayment.js'
+import { decodeBase64 } from './texts.js'
 
 /** A transaction of a payment group. */
 export type Member = {

@@ -2,7 +2,8 @@
 import { Bytes, Json } from '@latchkey/algorand'
 import { PaymentRequirementsV2Schema, parsePaymentRequired } from '@x402/core/schemas'
 import { WireError } from './errors.js'
-import { decodeBase64, parseJson, parsePayload } from './parsePayment.js'
+import { parsePayload } from './parsePayment.js'
+import { decodeBase64, parseJson } from './texts.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
 
 /** The header of a 402, with the seller's offers. */

@@ -41,7 +41,8 @@ export type { Proof } from './PaymentSecret.js'
 export * as PaymentSecret from './PaymentSecret.js'
 export * as Prices from './Prices.js'
 export { type AssetAmount, type Money, type Price, PriceError } from './Prices.js'
-export { decodeBase64, parseJson, parsePayload, parseRequirements } from './parsePayment.js'
+export { parsePayload, parseRequirements } from './parsePayment.js'
+export { decodeBase64, parseJson } from './texts.js'
 export type {
   PaymentPayload,
   PaymentRequired,

@@ -26,11 +26,11 @@ const withoutGoods = [
   ['packages/x402/src/server/adapters/express.ts', 'app.use(paymentGate(gate))'],
 ] as const
 
-/** The seller of this page needs its replicas; test/operating starts them and checks the same. */
-const runElsewhere = 'docs/deploying.md'
+/** Sellers that other tests start: one with its replicas (test/operating), and one that sells quotes (test/publish). */
+const runElsewhere = ['docs/deploying.md', 'docs/tutorial.md']
 
 const isSeller = ({ page, language, text }: Block): boolean =>
-  page !== runElsewhere && (language === 'ts' || language === 'js') && /payment(Gate|Middleware)\(/.test(text)
+  !runElsewhere.includes(page) && (language === 'ts' || language === 'js') && /payment(Gate|Middleware)\(/.test(text)
 const hasGoods = ({ page, text }: Block): boolean =>
   !withoutGoods.some(([where, words]) => where === page && text.includes(words))
 
@@ -81,7 +81,8 @@ for (const block of sellers) {
       restore()
     }
     const [server] = servers()
-    const url = server === undefined ? await serve(t, await appOf(declared, world)) : await urlOf(server)
+    const url =
+      server === undefined ? await serve(t, await appOf({ ...provided, ...declared }, world)) : await urlOf(server)
     await checkSeller(url, world)
   })
 }

@@ -296,7 +296,7 @@ test('A5 latchkey pay resends an open payment', { timeout }, async (t) => {
   assert.deepEqual([last.code, last.stdout], [0, 'goods'], last.stderr)
   assert.match(
     last.stderr,
-    /An earlier payment for the same request \(\$0\.01 to \S+ at \S+\) got no response and is settled: sending transaction \S+ again/,
+    /An earlier payment for the same request \(\$0\.01 to \S+ at 20[0-9-]+ [0-9:]+ UTC\) got no response and is settled: sending transaction \S+ again/,
   )
   assert.ok(!last.stderr.includes('The request costs'))
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])

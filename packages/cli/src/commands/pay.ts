@@ -79,6 +79,7 @@ body on stdout, everything else on stderr. The ledger shows whether the payment 
 command sends that payment again instead of a new one. If a seller includes a pass in its response, further requests are free until it \
 expires.`,
   positionals: [{ name: 'URL' }],
+  hasContentOutput: true,
   options: payOptions,
   notes: `${signerNotes} With an agent's token (--agent-token-file, or LATCHKEY_AGENT_TOKEN) the key daemon signs within the limits of the \
 agent; if a payment needs an approval, the command waits for the owner.
