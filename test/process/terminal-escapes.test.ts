@@ -25,6 +25,7 @@ import {
 import { agentCommands, hostileAgent } from './hostileAgents.test.helper.js'
 import { hostileDirectories, operatingCommands, type Run, type Table } from './hostileDirectories.test.helper.js'
 import { mcpCommands } from './hostileMcp.test.helper.js'
+import { serverCommands } from './hostileServers.test.helper.js'
 
 type Registry = readonly { readonly name: string }[]
 const registryUrl = new URL('../../../packages/cli/dist/registry.js', import.meta.url).href
@@ -394,44 +395,9 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       ]
       return [...runs, ...others.map((args) => ({ args: ['sign', ...wallet(own), '-d', kmd.dataDir, ...args] }))]
     },
-    'devnet accounts': async () =>
-      [
-        ['--node', node],
-        ['--node', refusing],
-        ['--node', hostile],
-        [hostile, '--node', node],
-      ].map((args) => ({
-        args: ['devnet', 'accounts', ...args],
-      })),
-    gateway: async () => {
-      const given = ['--upstream', refusing, '--facilitator', refusing, ...chain()]
-      const settings = file(`${count++}.json`, JSON.stringify({ [hostile]: 1 }))
-      const prices = [hostile, `GET /${hostile}=$1`, `GET /=${hostile}`]
-      return [
-        ...prices.map((price) => ({ args: ['gateway', '--price', price, '--pay-to', receiver(), ...given] })),
-        { args: ['gateway', '--price', 'GET /=$1', '--pay-to', hostile, ...given] },
-        { args: ['gateway', '--price', 'GET /=$1', '--free', hostile, '--pay-to', receiver(), ...given] },
-        { args: ['gateway', '--upstream', hostile, '--price', '/=$1', '--facilitator', refusing, ...chain()] },
-        { args: ['gateway', '--config', settings] },
-        { args: ['gateway', '--config', `/nonexistent/${hostile}`] },
-      ]
-    },
-    proxy: async () => [
-      { args: ['proxy', '--to', hostile] },
-      { args: ['proxy', '--to', seller, '--agent-token-file', file(`${count++}.token`, hostile)] },
-      { args: ['proxy', '--to', seller, '--agent-token-file', `/nonexistent/${hostile}`] },
-    ],
-    listen: async () => [
-      { args: ['listen', '--seller', refusing] },
-      { args: ['listen', '--seller', hostile] },
-      { args: ['listen', '--seller', `${refusing}/${hostile}`] },
-      { args: ['listen', '--forward-to', hostile] },
-      { args: ['listen', '--only', hostile] },
-    ],
-    trigger: async () => [
-      { args: ['trigger', hostile] },
-      { args: ['trigger', 'settled', '-d', `/nonexistent/${hostile}`] },
-    ],
+    ...serverCommands({
+      ...{ file, chain, receiver, node: () => node, refusing: () => refusing, seller: () => seller },
+    }),
     console: withDaemon(() => []),
     'token rotate': async () => {
       const dataDir = await fakeDirectory()
