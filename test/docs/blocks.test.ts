@@ -18,6 +18,8 @@ import { commandsIn, Shell } from './Shell.test.helper.js'
 type Obtained = { readonly python?: string; readonly problem?: string }
 const script = new URL('../../../scripts/obtain/python.mjs', import.meta.url).href
 const { obtainPython } = (await import(script)) as { obtainPython: (requirements: string) => Obtained }
+/** Installed before the first test, because that may take longer than the time of a block. */
+const obtained = obtainPython('requirements-avm.txt')
 
 const timeout = 120_000
 
@@ -129,7 +131,7 @@ class Reader {
 
   /** Runs Python with the packages of the interop tests, in the directory and environment of the preceding commands. */
   async #runPython(t: TestContext, { text }: Block): Promise<void> {
-    const { python, problem } = obtainPython('requirements-avm.txt')
+    const { python, problem } = obtained
     if (python === undefined || this.#missing !== undefined) {
       this.#isLeftOut = true
       t.skip(this.#missing ?? problem)
