@@ -13,8 +13,8 @@ const help = `Usage:
 
 Opens a gate with 24 routes, mounted three levels deep, and has it decide on requests that carry no payment: ordinary ones, and
 a corpus of hostile request targets. Each target is decided on several times, and its lowest processor time counts, so that other
-programs on the machine do not. Prints one line of JSON with microseconds, and with the slowest hostile target in relation to
-an ordinary request that gets the price.
+programs on the machine do not; the slowest 200 are tried four times as often. Prints one line of JSON with microseconds, and
+with the slowest hostile target in relation to an ordinary request that gets the price.
 
   --targets  how many hostile targets are tried (10000)
   --rounds   how often each is tried (5)
@@ -74,6 +74,11 @@ async function measure(gate: Gate, targets: readonly string[], rounds: number): 
   return fastest
 }
 
+/** Returns the positions of the slowest targets, which are measured again: a few of 10,000 were interrupted every time. */
+function slowestOf(us: readonly number[], count: number): number[] {
+  return [...us.keys()].sort((a, b) => us[b]! - us[a]!).slice(0, count)
+}
+
 async function run(): Promise<void> {
   const [count, rounds] = [Number(values.targets), Number(values.rounds)]
   const devnet = await Devnet.start({ port: 0 })
@@ -89,6 +94,13 @@ async function run(): Promise<void> {
     const freeUs = await measure(gate, many(free), rounds)
     const targets = [...worstTargets, ...hostileTargets(count - worstTargets.length, 402)]
     const hostileUs = await measure(gate, targets, rounds)
+    const slow = slowestOf(hostileUs, 200)
+    const again = await measure(
+      gate,
+      slow.map((index) => targets[index]!),
+      4 * rounds,
+    )
+    for (const [position, index] of slow.entries()) hostileUs[index] = Math.min(hostileUs[index]!, again[position]!)
     const [ordinaryUs, maxUs] = [median(paidUs), Math.max(...hostileUs)]
     const slowest = targets[hostileUs.indexOf(maxUs)]!
     const result = {

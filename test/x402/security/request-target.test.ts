@@ -123,6 +123,15 @@ for (const name of Object.keys(targetShops)) {
     }
   })
 
+  test(`${name}: a target that is too long for an offer is refused, and its handler does not run`, async (t) => {
+    const { ask, served } = await openShop(t, name)
+    const long = (length: number) => `/w?q=${'a'.repeat(length)}`
+    assert.equal((await ask(long(8_000))).status, 402)
+    const { status, body } = await ask(long(8_200))
+    assert.deepEqual([status, JSON.parse(body).error], [414, 'target_too_long'])
+    assert.deepEqual(served, [])
+  })
+
   test(`${name}: a route can allow repeated parameters`, async (t) => {
     const { ask } = await openShop(t, name, { repeatedParameters: 'allow' })
     assert.equal((await ask('/w?quality=low&quality=best')).status, 402)

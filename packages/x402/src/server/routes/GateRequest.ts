@@ -174,18 +174,23 @@ function ofHeaders({ headers }: Request): string[] {
 /** The limit on parameter names that must be decoded because they may be `_method`. No honest query has more. */
 const maxDecodedNames = 50
 
+/**
+ * A parameter whose name may be `_method` after it is decoded. For some programs, a semicolon or a number sign starts
+ * the query, or separates parameters.
+ */
+const candidate = /[?;#&]((?:[\s+_]|%[25])[^&;#?]*)/g
+
 function ofQuery({ url }: Request): string[] {
-  // For some programs, a semicolon or a number sign starts the query, or separates parameters.
   const start = url.search(/[?;#]/)
   if (start === -1 || !/_method|%/i.test(url)) return []
-  const candidates = url
-    .slice(start + 1)
-    .split(/[&;#?]/)
-    .filter((parameter) => /^(?:[\s+_]|%[25])/.test(parameter))
-  // More than allowed, so that the request is refused.
-  if (candidates.length > maxDecodedNames)
-    return Array.from({ length: maxOverrides + 1 }, (_, index) => `UNKNOWN${index}`)
-  return candidates
+  const parameters: string[] = []
+  for (const [, parameter] of url.slice(start).matchAll(candidate)) {
+    parameters.push(parameter!)
+    // More than allowed, so that the request is refused.
+    if (parameters.length > maxDecodedNames)
+      return Array.from({ length: maxOverrides + 1 }, (_, index) => `UNKNOWN${index}`)
+  }
+  return parameters
     .flatMap((parameter) => [...new URLSearchParams(parameter)])
     .filter(([name]) => /^_method(\[.*)?$/i.test(name.trim()))
     .map(([, value]) => value)

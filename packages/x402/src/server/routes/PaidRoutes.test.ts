@@ -107,6 +107,9 @@ test('finds a method override in every spelling, and handles many parameters che
   for (const query of ['?method=DELETE', '?x_method=DELETE', '?x=_method=DELETE'])
     assert.equal(post(query), 'POST /a', query)
   assert.equal(post(`?${'%5fx=1&'.repeat(51)}`), 400)
+  // A separator without a parameter is no candidate, however many there are.
+  assert.equal(post(`?${'&;'.repeat(3_000)}%61=1`), 'POST /a')
+  assert.equal(post(`?${'&;'.repeat(3_000)}%5fmethod=DELETE`), 400)
   assert.equal(post(`?${'filter%5Bx%5D=1&'.repeat(51)}`), 'POST /a')
 })
 

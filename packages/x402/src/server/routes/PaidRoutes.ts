@@ -62,13 +62,14 @@ export class PaidRoutes {
 
   /**
    * Refuses a target that programs may read differently, because the client must be shown the price of the resource it
-   * is served.
+   * is served. Also refuses a target that is too long for an offer, because every check reads all of it.
    */
   refusalOf({ request, url, path }: GateRequest, { key, route }: PaidRoute): Response | undefined {
     const { origin, pathname } = url
     const allowsRepeated = route.repeatedParameters === 'allow'
     const rules = { isPricedByFunction: hasDynamicPrice(route), allowsRepeated }
     for (const one of new Set(path.targets ?? [request.url])) {
+      if (one.length > maxTargetLength) return targetTooLong()
       const problem = targetProblem(one, origin, rules)
       if (problem !== undefined) return ambiguous(problem)
     }
@@ -128,6 +129,11 @@ function ambiguous(problem: string): Response {
   return json(400, { error: 'ambiguous_request', message })
 }
 
+function targetTooLong(): Response {
+  const message = `the request target of a paid route may have at most ${maxTargetLength} characters`
+  return json(414, { error: 'target_too_long', message })
+}
+
 function keyOf(match: Match<PaidRoute> | undefined): string | undefined {
   return match?.type === 'route' ? match.key : match?.type
 }
@@ -142,6 +148,9 @@ type TargetRules = {
   /** Whether a parameter may still be repeated. */
   readonly allowsRepeated: boolean
 }
+
+/** The offer repeats the target in a header, and clients limit all headers together to 16 kB. Proxies use this limit. */
+const maxTargetLength = 8_192
 
 /** `querystring` and `qs` ignore parameters after the first 1,000. */
 const maxParameters = 100
@@ -220,9 +229,9 @@ function parameterProblem(query: string, allowsRepeated: boolean): string | unde
   if (query.includes(';')) return 'has a semicolon in its query'
   // The parser of Express 4 ends a name at the first `]=`, even after another `=`.
   if (/(?:\]|%5d)=/i.test(query)) return 'has a parameter with brackets'
-  if (query.split('&', maxParameters + 1).length > maxParameters) return `has more than ${maxParameters} parameters`
-  // The constructor removes the first question mark.
-  const names = [...new URLSearchParams(`?${query}`).keys()]
+  const parameters = query.split('&', maxParameters + 1)
+  if (parameters.length > maxParameters) return `has more than ${maxParameters} parameters`
+  const names = parameters.filter((parameter) => parameter !== '').map(nameOf)
   const seen = new Set<string>()
   for (const name of names) {
     if (name === '') return 'has a parameter without a name'
@@ -233,4 +242,14 @@ function parameterProblem(query: string, allowsRepeated: boolean): string | unde
     seen.add(name.toLowerCase())
   }
   return undefined
+}
+
+/** The name of a parameter, as `URLSearchParams` reads it. Values are not decoded, because they may be long. */
+function nameOf(parameter: string): string {
+  const end = parameter.indexOf('=')
+  const name = end === -1 ? parameter : parameter.slice(0, end)
+  if (!/[%+]/.test(name)) return name
+  // The constructor removes the first question mark.
+  const [decoded = ''] = new URLSearchParams(`?${name}`).keys()
+  return decoded
 }
