@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -126,6 +126,24 @@ test('a generated key and the new maximum are stored together, or neither is', (
   assert.deepEqual([...file.encrypted().maxKeyIndex], [77])
   const row = sql(path, 'SELECT key_idx FROM keys WHERE address = ?', address(5))[0] as { key_idx: number }
   assert.equal(row.key_idx, 2 ** 40)
+})
+
+test('a change leaves an empty journal, other programs change the file meanwhile, and closing removes the journal', async (t) => {
+  const path = join(temporaryDirectory(t), 'one.db')
+  createFile(path)
+  const file = new WalletFile(path)
+  const journal = `${path}-journal`
+  file.insertKey(address(1), Uint8Array.of(1))
+  assert.equal(statSync(journal).size, 0)
+  sql(path, 'DELETE FROM keys')
+  assert.equal(existsSync(journal), false, 'another program removes it with its own change')
+  await setImmediate()
+  assert.equal(file.isCurrent(), true)
+  assert.equal(file.hasKey(address(1)), false)
+  file.insertKey(address(2), Uint8Array.of(2))
+  assert.equal(statSync(journal).size, 0)
+  file.close()
+  assert.equal(existsSync(journal), false)
 })
 
 test('preimages are stored like keys', (t) => {

@@ -61,6 +61,8 @@ export class WalletFile {
   #versionRevision: number | undefined
   #revision = ++lastRevision
   #isLookedAt = false
+  /** Whether there may be an empty journal of this object. */
+  #hasWritten = false
 
   /**
    * Opens an existing database after checking the whole file. The object stays bound to its inode: `isCurrent` returns
@@ -76,6 +78,7 @@ export class WalletFile {
     this.#inode = status.ino
     this.damage = damage
     this.#remember(status)
+    Sqlite.keepJournal(database)
     const realPath = realpathSync(path)
     this.#journalPath = `${realPath}-journal`
     this.#walPath = `${realPath}-wal`
@@ -123,7 +126,7 @@ export class WalletFile {
     return true
   }
 
-  /** A journal's content would replace the checked content. The daemon's own changes leave no journal. */
+  /** A journal's content would replace the checked content. The daemon's own changes leave an empty one. */
   #hasJournal(): boolean {
     const journal = lstatSync(this.#journalPath, { throwIfNoEntry: false })
     return (journal?.size ?? 0) > 0 || lstatSync(this.#walPath, { throwIfNoEntry: false }) !== undefined
@@ -141,6 +144,7 @@ export class WalletFile {
   }
 
   #noteChange(): void {
+    this.#hasWritten = true
     this.#lookAgain()
     this.#revision = ++lastRevision
   }
@@ -165,6 +169,8 @@ export class WalletFile {
 
   close(): void {
     this.#statements.clear()
+    if (this.#hasWritten) Sqlite.removeJournal(this.#database)
+    this.#hasWritten = false
     Sqlite.close(this.#database)
   }
 

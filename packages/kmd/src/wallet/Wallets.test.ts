@@ -112,7 +112,8 @@ test('renaming checks the name first, then the password', async (t) => {
   assert.deepEqual(await rename(wallets, one, 'three'), { id: one.id, name: Buffer.from('three') })
   assert.deepEqual(await names(wallets), ['three', 'two'])
   assert.deepEqual(open.name(), Buffer.from('three'), 'an open wallet shows it')
-  assert.deepEqual(readdirSync(directory), before, 'the file keeps its name')
+  const after = readdirSync(directory).filter((name) => !name.endsWith('-journal'))
+  assert.deepEqual(after, before, 'the file keeps its name')
   await create(wallets, 'one')
 })
 

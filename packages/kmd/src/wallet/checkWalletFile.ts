@@ -33,8 +33,9 @@ function problemOf(path: string): string | undefined {
   }
 }
 
-/** A journal means that a change is in progress or was interrupted. */
+/** A journal with content means that a change is in progress or was interrupted. */
 function isBeingWritten(path: string): boolean {
   const changedMs = lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
-  return Date.now() - changedMs < recentMs || lstatSync(`${path}-journal`, { throwIfNoEntry: false }) !== undefined
+  const journal = lstatSync(`${path}-journal`, { throwIfNoEntry: false })
+  return Date.now() - changedMs < recentMs || (journal?.size ?? 0) > 0
 }
