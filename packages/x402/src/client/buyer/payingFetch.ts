@@ -13,7 +13,15 @@ import type { Offer } from './Offer.js'
 import * as PaidRequest from './PaidRequest.js'
 import { isAsked, PriceCache } from './PaidRequest.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
-import { type Delivery, injectTrace, paymentOf, receiptOf, traceFetch, tracePayment } from './sendPayment.js'
+import {
+  type Delivery,
+  injectTrace,
+  isReceiptOf,
+  paymentOf,
+  receiptOf,
+  traceFetch,
+  tracePayment,
+} from './sendPayment.js'
 import { PassRequests, type Send } from './showPass.js'
 
 /** Options of {@link payingFetch}. */
@@ -264,7 +272,7 @@ function learnPrice(
   { required, paid, response }: { required: PaymentRequired; paid: SignedPayment; response: Response },
 ): void {
   const receipt = response.status < 400 ? receiptOf(response) : undefined
-  const isSettled = receipt?.success === true && receipt.transaction === paid.payment.transactionId
+  const isSettled = receipt?.success === true && isReceiptOf(receipt, paid.payment)
   if (isSettled) prices?.keep(request, required, paid.payload.accepted)
   else prices?.forget(request)
 }

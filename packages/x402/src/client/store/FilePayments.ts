@@ -5,6 +5,7 @@ import * as Lock from '@latchkey/system/lock'
 import { LineFile } from './LineFile.js'
 import {
   type Change,
+  type Charge,
   defaultMaxPayments,
   type Payment,
   type PaymentLog,
@@ -77,8 +78,8 @@ export class FilePayments implements PaymentLog {
     })
   }
 
-  update(transactionId: string, state: PaymentState): void {
-    if (this.#table.get(transactionId)?.state !== state) this.#change({ transactionId, state })
+  update(transactionId: string, state: PaymentState, charge?: Charge | undefined): void {
+    if (this.#table.get(transactionId)?.state !== state) this.#change({ transactionId, state, charge })
   }
 
   get(transactionId: string): Payment | undefined {
@@ -274,8 +275,15 @@ function isBefore(value: Json.Members): value is Json.Members & Before {
 }
 
 function isChange(value: Json.Members): value is Json.Members & Change {
-  const { transactionId, state = 'open', header, owner } = value
-  return isText(transactionId) && states.includes(state) && [header, owner].every((one) => isText(one ?? ''))
+  const { transactionId, state = 'open', header, owner, charge } = value
+  const isReadable = [header, owner].every((one) => isText(one ?? '')) && (charge === undefined || isCharge(charge))
+  return isText(transactionId) && states.includes(state) && isReadable
+}
+
+function isCharge(value: unknown): boolean {
+  if (!Json.isObject(value)) return false
+  const { amount, microDollars = '0', transactionId = '' } = value
+  return isCount(amount) && isCount(microDollars) && isText(transactionId)
 }
 
 /** A line with these members is a payment. Totals and ledger lookups depend on them. */

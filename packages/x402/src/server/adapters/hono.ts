@@ -6,6 +6,7 @@ import { captureDirect, cutDirect, watchDelivery } from '#node-response'
 import { warn } from '../../errors.js'
 import type { Admission } from '../exchange/Admission.js'
 import { sharePayment } from '../exchange/Payment.js'
+import { overridesHeader } from '../exchange/Usage.js'
 import type { Gate } from '../gate/Gate.js'
 import { addTo, changed, json, remade } from '../gate/responses.js'
 import { isUpgradeRequest } from '../routes/GateRequest.js'
@@ -75,7 +76,7 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     // The adapter cannot tell whether the connection was opened, and a payment opens only one.
     const isUpgrade = isUpgradeRequest(raw)
     const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
-    const isHeld = admission.isStreamed && admission.pass === undefined && !isUpgrade
+    const isHeld = admission.isStreamed && !isSentOnce(admission) && !isUpgrade
     const givenUp = new AbortController()
     // A handler that stops when its client leaves would otherwise be paid for a partial response.
     if (isHeld) new Overlay(raw, { signal: { get: () => givenUp.signal } })
@@ -106,6 +107,7 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
 function failedResponse({ headers }: Admission, response: Response): Response {
   return changed(response, (own) => {
     own.delete(paymentResponse)
+    own.delete(overridesHeader)
     addTo(own, headers)
   })
 }
@@ -145,8 +147,14 @@ async function paidResponse(admission: Admission, response: Response, options: P
   if ('response' in result) return withOuterHeaders(result.response)
   if (signal.aborted) await admission.undelivered()
   else watchDelivery(bindings, admission.undelivered)
+  headers.delete(overridesHeader)
   addTo(headers, result.headers)
   return remade(response, why, headers)
+}
+
+/** A response to a pass, and one that is charged by usage, is not held for a client that has left. */
+function isSentOnce({ pass, isMetered }: Admission): boolean {
+  return pass !== undefined || isMetered === true
 }
 
 type StreamOptions = Pick<PaidOptions, 'signal' | 'givenUp' | 'bindings' | 'method'>
@@ -159,6 +167,8 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
   const { status } = response
   const headers = new Headers(response.headers)
   const own = [...headers]
+  admission.noteHeaders?.(own)
+  if (admission.isMetered) headers.delete(overridesHeader)
   addTo(headers, admission.headers)
   let onOver: (isSettled: boolean) => void = () => {}
   const over = new Promise<boolean>((resolve) => {
@@ -187,8 +197,7 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       else cancel()
     },
     onFailure: (isGone) => {
-      // A response to a pass is sent once.
-      if (isGone && admission.pass !== undefined) {
+      if (isGone && isSentOnce(admission)) {
         settle(undefined)
         return
       }
@@ -197,7 +206,7 @@ function streamed(admission: Admission, response: Response, options: StreamOptio
       cutDirect(bindings)
     },
     onLeave: async () => {
-      if (admission.pass === undefined) await admission.disconnected()
+      if (!isSentOnce(admission)) await admission.disconnected()
     },
   })
   // Hono does not read the body of a response to HEAD.

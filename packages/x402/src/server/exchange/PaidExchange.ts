@@ -19,6 +19,8 @@ import type { PaidRequest } from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
 import type { Lease, Renewals, Unfinished } from './Renewals.js'
 import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
+import type { UnpaidPayers } from './UnpaidPayers.js'
+import { UsageError, withCharge, withoutCharge } from './Usage.js'
 
 /** For each state, the functions that leave it, and the states that they lead to. */
 export const transitions = {
@@ -61,6 +63,8 @@ export type ExchangeParts = {
   readonly onError: (error: unknown) => void
   /** Called when a facilitator reports that another gate has a payment. Never throws. */
   readonly onClaimedElsewhere: (transactionId: string) => void
+  /** Payers whose work was done and whose charge then could not be settled. */
+  readonly unpaid: UnpaidPayers
 }
 
 /** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
@@ -94,6 +98,8 @@ export class PaidExchange {
   #disconnection: Promise<void> | undefined
   /** Whether the answer could not be stored and was dropped. Its claim then stays used up. */
   #isAnswerDropped = false
+  /** The charge of a price by usage, set when the handler has ended. */
+  #charge: bigint | undefined
 
   constructor(gate: ExchangeParts, paid: PaidRequest) {
     this.#gate = gate
@@ -115,10 +121,18 @@ export class PaidExchange {
     const { chain, payment } = this.#paid
     this.#ledger = await lookUpPayment(chain, payment)
     const { state, round } = this.#ledger
-    if (state === 'expired') return this.#refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
+    const { usage } = this.#paid
+    const invalidRounds =
+      usage === undefined ? 'invalid_exact_avm_payload_validity' : 'invalid_upto_avm_payload_validity'
+    // An authorization that was claimed here may have been settled in time, and its answer may be held.
+    const mayBeHeld = usage !== undefined && (await this.#gate.claims.has(payment.transactionId))
+    if (state === 'expired' && !mayBeHeld) return this.#refuse(invalidRounds, 'the payment has expired')
     // Such a payment would be claimed and stay undecided for as long as its sender chooses.
     if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
-      return this.#refuse('invalid_exact_avm_payload_validity', 'the payment is not valid yet')
+      return this.#refuse(invalidRounds, 'the payment is not valid yet')
+    }
+    if (usage !== undefined && this.#gate.unpaid.has(payment.payer)) {
+      return this.#refuse('payer_left_unpaid', 'an earlier payment of this account was withdrawn after the work')
     }
     // A payment claimed here was verified before, and would now be refused as already used.
     this.#isKnown = await this.#gate.claims.has(payment.transactionId)
@@ -174,6 +188,10 @@ export class PaidExchange {
       // It was settled for another server, or for one that lost its claims.
       return this.#paid.refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
+    if (this.#ledger.state === 'expired' && !this.#isAnswered) {
+      await this.#release('open')
+      return this.#paid.refuse('invalid_upto_avm_payload_validity', 'the payment has expired')
+    }
     if (!this.#isVerifiable || !this.#isKnown || this.#isAnswered) return undefined
     const problem = await this.#askFacilitator().catch(async (error: unknown) => {
       await this.#release('open')
@@ -193,12 +211,14 @@ export class PaidExchange {
     this.#enter('settling')
     const { state, settledRound } = this.#ledger
     const isOnLedger = state === 'settled'
-    const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, facilitators, onError }
+    const charge = this.#charge
+    const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, charge, facilitators, onError }
     const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt
-      events.settled(event, result.round)
+      const { amount = '', transaction: settlement } = result.receipt
+      events.settled(event, result.round, charge === undefined ? undefined : { amount, settlement })
       return undefined
     }
     if (result.state === 'pending') {
@@ -208,6 +228,7 @@ export class PaidExchange {
     }
     if (result.isClaimedElsewhere) onClaimedElsewhere(payment.transactionId)
     const { errorReason, errorMessage } = result.receipt
+    if (charge !== undefined && charge > 0n && withdrawn.has(errorReason!)) this.#gate.unpaid.add(payment.payer)
     events.refused(event, { code: errorReason!, message: errorMessage! })
     await this.#release('forgotten')
     return this.#respond(responses.notSettled(result.receipt, required))
@@ -256,7 +277,8 @@ export class PaidExchange {
       transactionId: payment.transactionId,
       payment: () => event.status.current,
       settled,
-      isStreamed: this.#isStreamed,
+      isStreamed: this.#isStreamed || this.#paid.usage?.isStreamed === true,
+      ...this.#meteredMembers(),
       headers: settled === undefined ? responses.corsHeaders(request.request, this.#gate.cors) : this.#paidHeaders,
       settle: (answer) => this.#answer(answer),
       cancel: () => this.#cancel(),
@@ -268,13 +290,40 @@ export class PaidExchange {
     }
   }
 
+  #meteredMembers(): Pick<Admission, 'isMetered' | 'noteHeaders'> {
+    const { usage } = this.#paid
+    return usage === undefined ? {} : { isMetered: true, noteHeaders: (headers) => usage.noteHeaders(headers) }
+  }
+
+  /**
+   * Decides the charge of a price by usage, once. A stored answer has its charge with it.
+   *
+   * @throws UsageError
+   */
+  #decideCharge(answer: HeldAnswer | undefined): void {
+    const { usage } = this.#paid
+    if (usage === undefined || this.#charge !== undefined) return
+    if (answer !== undefined) usage.noteHeaders(answer.headers)
+    this.#charge = usage.total()
+  }
+
   /** Takes the handler's answer. */
   async #answer(answer: HeldAnswer | undefined): Promise<{ headers: responses.HeaderList } | GateResponse> {
     const isSettled = this.#receipt !== undefined
-    if (!isSettled && performance.now() > this.#handlerEndMs) await this.#cancel()
+    // A metered stream has been sent. It is charged as long as its authorization is valid.
+    const isLate = !isSettled && this.#paid.usage?.isStreamed !== true && performance.now() > this.#handlerEndMs
+    if (isLate) await this.#cancel()
     if (!this.#isRunning) return this.#respond(responses.json(504, { error: isSettled ? tooLateSettled : tooLate }))
+    try {
+      this.#decideCharge(answer)
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      this.#gate.onError(error)
+      await this.#cancel()
+      return this.#respond(responses.json(500, { error: 'the handler set an invalid charge; nothing was charged' }))
+    }
     this.#endHandler('answered')
-    const held = answer && responses.heldAnswer(answer)
+    const held = answer && this.#withCharge(responses.heldAnswer(answer))
     try {
       // Another request has the claim, and its answer is the one that counts.
       if (held !== undefined && !(await this.#hold(held))) return this.#busy()
@@ -294,6 +343,10 @@ export class PaidExchange {
     return { headers: isSettled ? this.#paidHeaders : await this.#headersOf(this.#receipt!) }
   }
 
+  #withCharge(answer: HeldAnswer): HeldAnswer {
+    return this.#charge === undefined ? answer : withCharge(answer, this.#charge)
+  }
+
   /** Uses the payment up. Its answer is sent after that, and kept for a while. */
   async #deliver(): Promise<GateResponse | undefined> {
     if (!(await this.#end('served'))) return this.#busy()
@@ -310,9 +363,11 @@ export class PaidExchange {
       const message = `the response paid for by ${transactionId} was lost, and its handler does not run again`
       this.#gate.onError(new PartyError('answer_lost', message))
     }
+    this.#decideCharge(stored ?? nothingCharged)
     const refusal = (await this.#settle()) ?? (await this.#deliver())
     if (refusal !== undefined) return refusal
-    const response = responses.held(answer, await this.#headersOf(this.#receipt!))
+    const sent = this.#paid.usage === undefined ? answer : withoutCharge(answer)
+    const response = responses.held(sent, await this.#headersOf(this.#receipt!))
     return { type: 'response', response, undelivered: () => this.#reopen() }
   }
 
@@ -484,6 +539,15 @@ export class PaidExchange {
     return this.#gate.respond(this.#paid.request.request, response)
   }
 }
+
+/** An answer that was lost is not charged, because its charge was lost too. */
+const nothingCharged = withCharge({ status: 500, headers: [], body: new Uint8Array() }, 0n)
+
+/** The codes of a charge that the ledger refuses, although it would have accepted the maximum before the work. */
+const withdrawn: ReadonlySet<string> = new Set([
+  'invalid_upto_avm_settlement_failed',
+  'invalid_upto_avm_simulation_failed',
+])
 
 const tooLate = 'the payment expired before the handler finished; nothing was charged'
 const tooLateSettled = 'the handler took too long; the payment is settled'
