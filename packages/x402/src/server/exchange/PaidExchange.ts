@@ -1,6 +1,6 @@
 /**
- * A paid request, from its payment to the delivery of its answer: a state machine. {@link transitions} lists its states
- * and the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
+ * A paid request, from its payment to the delivery of its answer: a state machine. `transitions.ts` lists its states and
+ * the function for each transition. The table in docs/architecture.md explains them, with the row of the claim that
  * remains if the gate is killed in a state.
  *
  * Transitions exclude each other: the state changes before the first `await` of a function that the handler, the client
@@ -9,63 +9,17 @@
 import * as Tracing from '@latchkey/algod/tracing'
 import type { PaymentRequirements, SettleResponse } from '@latchkey/x402-wire'
 import { PartyError } from '../../errors.js'
-import type { GateEvents } from '../gate/GateEvents.js'
 import * as responses from '../gate/responses.js'
 import { newId } from '../routes/GateRequest.js'
-import type { ClaimEnd, ClaimResult, ClaimStore, HeldAnswer } from '../store/Claims.js'
+import type { ClaimEnd, ClaimResult, HeldAnswer } from '../store/Claims.js'
 import type { Admission, Decision, GateResponse } from './Admission.js'
-import type { Facilitators } from './Facilitators.js'
+import type { ExchangeParts } from './ExchangeParts.js'
 import type { PaidRequest } from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
-import type { Lease, Renewals, Unfinished } from './Renewals.js'
+import type { Lease } from './Renewals.js'
 import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
-import type { UnpaidPayers } from './UnpaidPayers.js'
-import { UsageError, withCharge, withoutCharge } from './Usage.js'
-
-/** For each state, the functions that leave it, and the states that they lead to. */
-export const transitions = {
-  offered: { verify: ['verified', 'refused'], claim: ['claimed', 'busy', 'refused'] },
-  verified: { claim: ['claimed', 'busy', 'refused'] },
-  claimed: {
-    check: ['open', 'refused'],
-    settle: ['settling', 'busy'],
-    start: ['running', 'busy', 'open'],
-    replace: ['lost'],
-  },
-  settling: { settle: ['settled', 'open', 'refused'] },
-  settled: { start: ['running', 'busy', 'open'], deliver: ['delivered', 'busy'] },
-  running: { answer: ['answered'], cancel: ['open', 'refused'], replace: ['lost'], abandon: ['open'] },
-  answered: { answer: ['busy', 'open', 'refused'], settle: ['settling'], deliver: ['delivered', 'busy'] },
-  lost: { answer: ['answered'], cancel: ['open'], settle: ['settling', 'busy'], abandon: ['open'] },
-  delivered: { reopen: ['open'] },
-  busy: { reopen: ['open'] },
-  open: {},
-  refused: {},
-} as const
-
-export type State = keyof typeof transitions
-
-const nextStates = new Map(
-  Object.entries(transitions).map(([state, functions]) => [state, new Set<State>(Object.values(functions).flat())]),
-)
-
-/** The parts of a gate that its exchanges share. */
-export type ExchangeParts = {
-  readonly facilitators: Facilitators
-  readonly claims: ClaimStore
-  readonly renewals: Renewals
-  readonly unfinished: Unfinished
-  readonly cors: boolean | readonly string[]
-  /** Completes a response of the gate. */
-  readonly respond: (request: Request, response: Response) => GateResponse
-  readonly events: GateEvents
-  /** Never throws. */
-  readonly onError: (error: unknown) => void
-  /** Called when a facilitator reports that another gate has a payment. Never throws. */
-  readonly onClaimedElsewhere: (transactionId: string) => void
-  /** Payers whose work was done and whose charge then could not be settled. */
-  readonly unpaid: UnpaidPayers
-}
+import { nextStates, type State } from './transitions.js'
+import { nothingCharged, UsageError, withCharge, withoutCharge } from './Usage.js'
 
 /** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
 const graceMs = 60_000
@@ -228,7 +182,7 @@ export class PaidExchange {
     }
     if (result.isClaimedElsewhere) onClaimedElsewhere(payment.transactionId)
     const { errorReason, errorMessage } = result.receipt
-    if (charge !== undefined && charge > 0n && withdrawn.has(errorReason!)) this.#gate.unpaid.add(payment.payer)
+    if (charge !== undefined && charge > 0n) this.#gate.unpaid.add(payment.payer, errorReason!)
     events.refused(event, { code: errorReason!, message: errorMessage! })
     await this.#release('forgotten')
     return this.#respond(responses.notSettled(result.receipt, required))
@@ -323,7 +277,7 @@ export class PaidExchange {
       return this.#respond(responses.json(500, { error: 'the handler set an invalid charge; nothing was charged' }))
     }
     this.#endHandler('answered')
-    const held = answer && this.#withCharge(responses.heldAnswer(answer))
+    const held = answer && withCharge(responses.heldAnswer(answer), this.#charge)
     try {
       // Another request has the claim, and its answer is the one that counts.
       if (held !== undefined && !(await this.#hold(held))) return this.#busy()
@@ -341,10 +295,6 @@ export class PaidExchange {
     const refusal = (isSettled ? undefined : await this.#settle()) ?? (await this.#deliver())
     if (refusal !== undefined) return refusal
     return { headers: isSettled ? this.#paidHeaders : await this.#headersOf(this.#receipt!) }
-  }
-
-  #withCharge(answer: HeldAnswer): HeldAnswer {
-    return this.#charge === undefined ? answer : withCharge(answer, this.#charge)
   }
 
   /** Uses the payment up. Its answer is sent after that, and kept for a while. */
@@ -539,15 +489,6 @@ export class PaidExchange {
     return this.#gate.respond(this.#paid.request.request, response)
   }
 }
-
-/** An answer that was lost is not charged, because its charge was lost too. */
-const nothingCharged = withCharge({ status: 500, headers: [], body: new Uint8Array() }, 0n)
-
-/** The codes of a charge that the ledger refuses, although it would have accepted the maximum before the work. */
-const withdrawn: ReadonlySet<string> = new Set([
-  'invalid_upto_avm_settlement_failed',
-  'invalid_upto_avm_simulation_failed',
-])
 
 const tooLate = 'the payment expired before the handler finished; nothing was charged'
 const tooLateSettled = 'the handler took too long; the payment is settled'

@@ -8,6 +8,12 @@ const refusedMs = 60 * 60 * 1000
 /** Bounded, because accounts are cheap. The oldest is forgotten first. */
 const maxPayers = 10_000
 
+/** The codes of a charge that the ledger refuses, although it would have accepted the maximum before the work. */
+const withdrawn: ReadonlySet<string> = new Set([
+  'invalid_upto_avm_settlement_failed',
+  'invalid_upto_avm_simulation_failed',
+])
+
 export class UnpaidPayers {
   readonly #untilMs = new BoundedMap<string, number>(maxPayers)
   readonly #nowMs: () => number
@@ -16,8 +22,9 @@ export class UnpaidPayers {
     this.#nowMs = nowMs
   }
 
-  add(payer: string): void {
-    this.#untilMs.set(payer, this.#nowMs() + refusedMs)
+  /** @param code the code of the settlement that failed */
+  add(payer: string, code: string): void {
+    if (withdrawn.has(code)) this.#untilMs.set(payer, this.#nowMs() + refusedMs)
   }
 
   has(payer: string): boolean {

@@ -118,8 +118,12 @@ function invalid(message: string): UsageError {
   return new UsageError('invalid_charge', message)
 }
 
-/** An answer with its charge, which is stored with it, so that it is settled with the same amount after a restart. */
-export function withCharge(answer: HeldAnswer, charge: bigint): HeldAnswer {
+/**
+ * An answer with its charge, which is stored with it, so that it is settled with the same amount after a restart. An
+ * answer for a fixed price has none.
+ */
+export function withCharge(answer: HeldAnswer, charge: bigint | undefined): HeldAnswer {
+  if (charge === undefined) return answer
   const overrides: [string, string] = [overridesHeader, JSON.stringify({ amount: charge.toString() })]
   return { ...answer, headers: [...withoutCharge(answer).headers, overrides] }
 }
@@ -129,6 +133,9 @@ export function withoutCharge(answer: HeldAnswer): HeldAnswer {
   const isOther = ([name]: readonly [string, string]): boolean => name.toLowerCase() !== overridesHeader.toLowerCase()
   return { ...answer, headers: answer.headers.filter(isOther) }
 }
+
+/** An answer that was lost is not charged, because its charge was lost too. */
+export const nothingCharged: HeldAnswer = withCharge({ status: 500, headers: [], body: new Uint8Array() }, 0n)
 
 /** A charge that a handler cannot make. Nothing is charged then. */
 export class UsageError extends PartyError<'invalid_charge'> {
