@@ -180,8 +180,9 @@ test('passes sells an hour: the second request is not paid', async (t) => {
 test('usage streams an answer, and charges for its tokens', async (t) => {
   t.mock.method(console, 'log', () => undefined)
   const url = await startShop(t, 'usage/seller.js')
-  const buyer = await openBuyer()
   const chain = await world.chain()
+  const signer = Signer.fromMnemonic((await world.devnet()).accounts[2]!.mnemonic)
+  const buyer = new Buyer({ signer, chains: chain })
   const { AVM_ADDRESS } = await environment()
   const received = async (): Promise<bigint> => (await chain.algod.holding(AVM_ADDRESS!, 31566704n))!.amount
   const before = await received()
