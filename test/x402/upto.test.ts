@@ -1,13 +1,14 @@
 /** Prices by usage, from the 402 to the receipt: charges, streams, and attacks of each party on the others. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serve } from '@hono/node-server'
 import { Address } from '@latchkey/algorand'
 import { type Buyer, decodeRequired, MemoryPayments, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
+import { openGateway, Upstream } from '@latchkey/x402/gateway'
 import { paymentGate as honoGate } from '@latchkey/x402/hono'
 import { paymentGate, paymentOf } from '@latchkey/x402/node'
 import { type Accept, type Gate, type GateOptions, MemoryClaims, type Payment } from '@latchkey/x402/server'
@@ -345,6 +346,41 @@ test('a buyer does not believe a receipt of less than the ledger shows', { timeo
   await payingFetch(buyer, { fetch: lying })(url)
   assert.equal(buyer.payments.all()[0]!.charge?.amount, '300000')
   assert.equal(await received(), 300_000n)
+})
+
+test('a service behind a gateway sets the charge with its header', { timeout }, async (t) => {
+  for (const stream of [false, true]) {
+    const seller = newAddress()
+    market.devnet.fund(seller, { microAlgos: 1_000_000n })
+    market.devnet.optIn(seller, dollar)
+    const start = async (listener: RequestListener): Promise<string> => {
+      const server = createServer(listener).listen(0, '127.0.0.1')
+      t.after(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+      await once(server, 'listening')
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    }
+    const service = await start((_, response) => {
+      response.setHeader('Settlement-Overrides', '{"amount":"$0.07"}').end('from the service')
+    })
+    const gate = await market.gate({
+      routes: {
+        'GET /model': { accepts: { price: { upTo: '$0.50', stream }, payTo: seller } },
+        'GET /fixed': { accepts: { price: '$0.01', payTo: seller } },
+      },
+    })
+    const upstream = new Upstream({ url: service })
+    t.after(() => upstream.close())
+    const url = await start(openGateway({ gate, upstream }).request as RequestListener)
+    const { status, text, response } = await pay(`${url}/model`)
+    assert.deepEqual([status, text], [200, 'from the service'])
+    assert.equal(response.headers.get('settlement-overrides'), null)
+    await until(async () => (await market.dollars(seller)) === 70_000n)
+    assert.equal((await pay(`${url}/fixed`)).response.headers.get('settlement-overrides'), null)
+    assert.equal(await market.dollars(seller), 80_000n, 'a fixed price is not changed')
+  }
 })
 
 const tokens = 40

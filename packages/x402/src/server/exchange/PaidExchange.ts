@@ -19,7 +19,7 @@ import { type LedgerStatus, lookUpPayment } from './Payment.js'
 import type { Lease } from './Renewals.js'
 import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
 import { nextStates, type State } from './transitions.js'
-import { nothingCharged, UsageError, withCharge, withoutCharge } from './Usage.js'
+import { storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
 
 /** How long a handler may take beyond `maxTimeoutSeconds`, and how long the facilitators may take after that. */
 const graceMs = 60_000
@@ -249,14 +249,10 @@ export class PaidExchange {
     return usage === undefined ? {} : { isMetered: true, noteHeaders: (headers) => usage.noteHeaders(headers) }
   }
 
-  /**
-   * Decides the charge of a price by usage, once. A stored answer has its charge with it.
-   *
-   * @throws UsageError
-   */
+  /** @throws UsageError */
   #decideCharge(answer: HeldAnswer | undefined): void {
     const { usage } = this.#paid
-    if (usage === undefined || this.#charge !== undefined) return
+    if (usage === undefined) return
     if (answer !== undefined) usage.noteHeaders(answer.headers)
     this.#charge = usage.total()
   }
@@ -313,7 +309,7 @@ export class PaidExchange {
       const message = `the response paid for by ${transactionId} was lost, and its handler does not run again`
       this.#gate.onError(new PartyError('answer_lost', message))
     }
-    this.#decideCharge(stored ?? nothingCharged)
+    if (this.#paid.usage !== undefined) this.#charge = storedCharge(stored)
     const refusal = (await this.#settle()) ?? (await this.#deliver())
     if (refusal !== undefined) return refusal
     const sent = this.#paid.usage === undefined ? answer : withoutCharge(answer)

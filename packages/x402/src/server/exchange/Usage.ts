@@ -48,7 +48,7 @@ export class Usage {
 
   /** Notes the handler's header, which counts instead of {@link charge}. Read at the end. */
   noteHeaders(headers: HeldAnswer['headers']): void {
-    const found = headers.find(([name]) => name.toLowerCase() === overridesHeader.toLowerCase())
+    const found = headers.find(isOverride)
     if (found !== undefined) this.#override = found[1]
   }
 
@@ -58,14 +58,16 @@ export class Usage {
    * @throws UsageError for a header that cannot be parsed, or an amount above the maximum
    */
   total(): bigint {
-    if (this.#override !== undefined) return this.#checked(this.#overrideUnits(this.#override))
+    const override = this.#override === undefined ? undefined : this.#overrideUnits(this.#override)
+    if (override !== undefined) return this.#checked(override)
     return this.#charge ?? (this.#options.whenUnset === 'maximum' ? this.maxAmount : 0n)
   }
 
-  #overrideUnits(header: string): bigint {
+  /** Undefined for an override without an amount. */
+  #overrideUnits(header: string): bigint | undefined {
     const value = header.length <= maxHeaderLength ? parseJson(header) : undefined
     const amount = Json.isObject(value) ? value['amount'] : undefined
-    if (amount === undefined && Json.isObject(value)) return this.maxAmount
+    if (amount === undefined && Json.isObject(value)) return undefined
     if (typeof amount !== 'string') throw invalid(`${overridesHeader} has no amount`)
     const [, percent, fraction = ''] = /^([0-9]{1,3})(?:\.([0-9]{1,2}))?%$/.exec(amount) ?? []
     if (percent !== undefined) return (this.maxAmount * BigInt(percent + fraction.padEnd(2, '0'))) / 10_000n
@@ -130,12 +132,19 @@ export function withCharge(answer: HeldAnswer, charge: bigint | undefined): Held
 
 /** An answer without its charge, as its buyer gets it. */
 export function withoutCharge(answer: HeldAnswer): HeldAnswer {
-  const isOther = ([name]: readonly [string, string]): boolean => name.toLowerCase() !== overridesHeader.toLowerCase()
-  return { ...answer, headers: answer.headers.filter(isOther) }
+  return { ...answer, headers: answer.headers.filter((header) => !isOverride(header)) }
 }
 
-/** An answer that was lost is not charged, because its charge was lost too. */
-export const nothingCharged: HeldAnswer = withCharge({ status: 500, headers: [], body: new Uint8Array() }, 0n)
+function isOverride([name]: readonly [string, string]): boolean {
+  return name.toLowerCase() === overridesHeader.toLowerCase()
+}
+
+/** The charge that is stored with an answer. An answer that was lost is not charged, because its charge was lost too. */
+export function storedCharge(answer: HeldAnswer | undefined): bigint {
+  const [, text = ''] = answer?.headers.find(isOverride) ?? []
+  const { amount } = Json.parseObject(text) ?? {}
+  return typeof amount === 'string' && /^[0-9]{1,20}$/.test(amount) ? BigInt(amount) : 0n
+}
 
 /** A charge that a handler cannot make. Nothing is charged then. */
 export class UsageError extends PartyError<'invalid_charge'> {

@@ -152,7 +152,10 @@ export class Requirements {
       throw new OptionsError(`scheme cannot be ${JSON.stringify(scheme)}`, 'Use "exact" or "upto".')
     }
     if (scheme !== schemeOf(accept)) {
-      throw new OptionsError(`scheme cannot be ${JSON.stringify(scheme)} with this price`, 'Write `price: { upTo: "$0.50" }` for upto.')
+      throw new OptionsError(
+        `scheme cannot be ${JSON.stringify(scheme)} with this price`,
+        'Write `price: { upTo: "$0.50" }` for upto.',
+      )
     }
     if (usage !== undefined) checkUsage(usage, accept)
     if (paymentFlow !== 'authorization' && paymentFlow !== 'upfront') {
