@@ -1,60 +1,32 @@
 /** Prices by usage, from the 402 to the receipt: charges, streams, and attacks of each party on the others. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { serve } from '@hono/node-server'
 import { Address } from '@latchkey/algorand'
-import { type Buyer, decodeRequired, MemoryPayments, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
+import { type Buyer, decodeRequired, MemoryPayments, payingFetch, Signer } from '@latchkey/x402/client'
 import { openGateway, Upstream } from '@latchkey/x402/gateway'
-import { paymentGate as honoGate } from '@latchkey/x402/hono'
-import { paymentGate, paymentOf } from '@latchkey/x402/node'
-import { type Accept, type Gate, type GateOptions, MemoryClaims, type Payment } from '@latchkey/x402/server'
-import { Hono } from 'hono'
-import { altered, dollar, headerJson, newAddress, openMarket, repeated, until } from './support/market.test.helper.js'
+import { paymentOf } from '@latchkey/x402/node'
+import { MemoryClaims, type Payment } from '@latchkey/x402/server'
+import { altered, dollar, headerJson, openMarket, repeated, until } from './support/market.test.helper.js'
+import {
+  charging,
+  type Handler,
+  newSeller,
+  openShop,
+  pay as payWith,
+  type UptoShop,
+  type UptoShopOptions,
+} from './support/uptoShop.test.helper.js'
 
 const timeout = 60_000
 const market = await openMarket({ after })
 const maximum = 500_000n
 
-type Handler = (request: IncomingMessage, response: ServerResponse, payment: Payment) => unknown
-
-/** Serves one route for up to half a dollar. */
-async function shop(
-  t: TestContext,
-  handler: Handler,
-  { price, ...more }: Partial<GateOptions> & { price?: Partial<Extract<Accept['price'], { upTo: unknown }>> } = {},
-): Promise<{ url: string; seller: string; gate: Gate; received: () => Promise<bigint> }> {
-  const seller = newAddress()
-  market.devnet.fund(seller, { microAlgos: 1_000_000n })
-  market.devnet.optIn(seller, dollar)
-  const accepts: Accept = { price: { upTo: '$0.50', ...price }, payTo: seller }
-  const gate = await market.gate({ routes: { '/model': { accepts } }, ...more })
-  const server = createServer(
-    paymentGate(gate, (request, response) => handler(request, response, paymentOf(request)!)),
-  ).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/model`
-  return { url, seller, gate, received: () => market.dollars(seller) }
-}
-
-function charging(price: Parameters<NonNullable<Payment['charge']>>[0]): Handler {
-  return (_, response, payment) => {
-    payment.charge!(price)
-    response.end('done')
-  }
-}
-
-async function pay(url: string, buyer: Buyer = market.newBuyer(), init: RequestInit = {}) {
-  const response = await payingFetch(buyer, { repeatMs: 20 })(url, init)
-  return { status: response.status, text: await response.text(), receipt: receiptOf(response), response }
-}
+const shop = (t: TestContext, handler: Handler, options?: UptoShopOptions): Promise<UptoShop> =>
+  openShop(market, t, handler, options)
+const pay = (url: string, buyer: Buyer = market.newBuyer(), init?: RequestInit) => payWith(buyer, url, init)
 
 test('the offer names the maximum and the facilitator', { timeout }, async (t) => {
   const { url, seller } = await shop(t, charging('$0.01'))
@@ -350,9 +322,7 @@ test('a buyer does not believe a receipt of less than the ledger shows', { timeo
 
 test('a service behind a gateway sets the charge with its header', { timeout }, async (t) => {
   for (const stream of [false, true]) {
-    const seller = newAddress()
-    market.devnet.fund(seller, { microAlgos: 1_000_000n })
-    market.devnet.optIn(seller, dollar)
+    const seller = newSeller(market)
     const start = async (listener: RequestListener): Promise<string> => {
       const server = createServer(listener).listen(0, '127.0.0.1')
       t.after(() => {
@@ -383,116 +353,9 @@ test('a service behind a gateway sets the charge with its header', { timeout }, 
   }
 })
 
-const tokens = 40
-
-/** Streams tokens, and charges a tenth of a cent for each one. */
-async function stream(write: (token: string) => Promise<unknown>, charge: NonNullable<Payment['charge']>) {
-  for (let count = 1; count <= tokens; count++) {
-    charge(`$${(count / 1_000).toFixed(3)}`)
-    await write(`token${count};`.padEnd(10))
-    await sleep(1)
-  }
-}
-
-type Streaming = { url: string; received: () => Promise<bigint>; wasTold: () => boolean }
-
-async function nodeStream(t: TestContext): Promise<Streaming> {
-  let isTold = false
-  const handler: Handler = async (_, response, payment) => {
-    response.once('close', () => {
-      isTold = true
-    })
-    response.setHeader('Content-Type', 'text/plain')
-    await stream(async (token) => {
-      if (!response.destroyed) response.write(token)
-    }, payment.charge!)
-    response.end()
-  }
-  const { url, received } = await shop(t, handler, { price: { stream: true } })
-  return { url, received, wasTold: () => isTold }
-}
-
-async function honoStream(t: TestContext): Promise<Streaming> {
-  const seller = newAddress()
-  market.devnet.fund(seller, { microAlgos: 1_000_000n })
-  market.devnet.optIn(seller, dollar)
-  let isTold = false
-  const accepts: Accept = { price: { upTo: '$0.50', stream: true }, payTo: seller }
-  const gate = await market.gate({ routes: { 'GET /model': { accepts } } })
-  const app = new Hono().use(honoGate(gate)).get('/model', (context) => {
-    const { charge } = paymentOf(context)!
-    const encoder = new TextEncoder()
-    let isCancelled = false
-    const body = new ReadableStream<Uint8Array>({
-      start: async (controller) => {
-        await stream(async (token) => {
-          if (!isCancelled) controller.enqueue(encoder.encode(token))
-        }, charge!)
-        if (!isCancelled) controller.close()
-      },
-      cancel: () => {
-        isCancelled = true
-        isTold = true
-      },
-    })
-    return new Response(body, { headers: { 'Content-Type': 'text/plain' } })
-  })
-  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/model`
-  return { url, received: () => market.dollars(seller), wasTold: () => isTold }
-}
-
-for (const [name, openStream] of Object.entries({ 'node:http': nodeStream, Hono: honoStream })) {
-  test(`${name}: a stream is charged at its end`, { timeout }, async (t) => {
-    const { url, received } = await openStream(t)
-    const { status, text, receipt } = await pay(url)
-    assert.equal(status, 200)
-    assert.equal(text.length, 10 * tokens)
-    assert.equal(receipt, undefined, 'the headers are sent before the settlement')
-    await until(async () => (await received()) === 40_000n)
-  })
-
-  test(`${name}: a stream that is cut is charged for what was used until then`, { timeout: 120_000 }, async (t) => {
-    for (const bytes of [1, 15, 100, 250, 390]) {
-      const { url, received, wasTold } = await openStream(t)
-      const header = await market.payment(await fetch(url))
-      const abort = new AbortController()
-      const response = await fetch(url, { headers: { 'PAYMENT-SIGNATURE': header }, signal: abort.signal })
-      const reader = response.body!.getReader()
-      for (let read = 0; read < bytes; ) read += (await reader.read()).value!.length
-      abort.abort()
-      await until(async () => (await received()) > 0n)
-      const charged = await received()
-      assert.ok(charged >= BigInt(Math.floor(bytes / 10)) * 1_000n && charged <= 40_000n, `${bytes}: ${charged}`)
-      await until(wasTold)
-      assert.equal((await repeated(url, header)).status, 402, 'the payment is used up')
-      assert.equal(await received(), charged)
-    }
-  })
-}
-
-test('a buyer finds the charge of a stream on the ledger after its authorization has expired', {
-  timeout,
-}, async (t) => {
-  const { url, received } = await nodeStream(t)
-  const buyer = market.newBuyer()
-  await pay(url, buyer)
-  await until(async () => (await received()) === 40_000n)
-  const { transactionId, state } = buyer.payments.all()[0]!
-  assert.equal(state, 'open')
-  assert.equal(buyer.payments.spent().microDollars, maximum, 'the maximum counts until the charge is known')
-  for (let blocks = 0; blocks < 1_004; blocks++) market.devnet.mine()
-  assert.equal(await buyer.lookUp(transactionId), 'settled')
-  assert.equal(buyer.payments.spent().microDollars, 40_000n)
-})
-
 test('an authorization that was never settled expires, and counts no longer', { timeout }, async (t) => {
   const { url } = await shop(t, (_, response) => response.writeHead(500).end())
   const buyer = market.newBuyer()
-  // Rounds are cached for a moment.
-  await until(async () => (await market.chain.parameters()).lastRound > 1_000n)
   await pay(url, buyer)
   const { transactionId } = buyer.payments.all()[0]!
   assert.equal(await buyer.lookUp(transactionId), 'open')
