@@ -20,7 +20,9 @@ const steps = ['after record', 'while submitting', 'before record', 'before subm
 /** Each kill takes a process. The default tries every step four times. */
 const kills = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 4 * steps.length)
 
-test('killed at any step: the recorded amount is charged once, never another', { timeout: 600_000 }, async (t) => {
+test('killed at any step: the recorded amount is charged once, never another', {
+  timeout: 60_000 + 20_000 * kills,
+}, async (t) => {
   const { devnet, chain, signer, requirement, payTo } = await openMarket(t)
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-upto-crash-'))
   t.after(() => rmSync(directory, { recursive: true }))
