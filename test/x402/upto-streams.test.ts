@@ -8,7 +8,7 @@ import { serve } from '@hono/node-server'
 import { paymentGate as honoGate, paymentOf } from '@latchkey/x402/hono'
 import type { Accept, Payment } from '@latchkey/x402/server'
 import { Hono } from 'hono'
-import { openMarket, repeated, until } from './support/market.test.helper.js'
+import { altered, openMarket, repeated, until } from './support/market.test.helper.js'
 import { type Handler, newSeller, openShop, pay } from './support/uptoShop.test.helper.js'
 
 const timeout = 60_000
@@ -102,6 +102,25 @@ for (const [name, openStream] of Object.entries({ 'node:http': nodeStream, Hono:
     }
   })
 }
+
+test('the charge of a stream is asked for again while the facilitator is not reachable', { timeout }, async (t) => {
+  let asked = 0
+  const failing = altered(market.local, {
+    settle: async (...call) => {
+      if (++asked <= 2) throw new Error('the facilitator is down')
+      return market.local.settle(...call)
+    },
+  })
+  const handler: Handler = (_, response, payment) => {
+    payment.charge!('$0.2')
+    response.end('streamed')
+  }
+  const options = { facilitators: failing, price: { stream: true } }
+  const { url, received } = await openShop(market, t, handler, options)
+  assert.equal((await pay(market.newBuyer(), url)).text, 'streamed')
+  await until(async () => (await received()) === 200_000n)
+  assert.equal(asked, 3)
+})
 
 test('a buyer finds the charge of a stream on the ledger after its authorization has expired', {
   timeout,

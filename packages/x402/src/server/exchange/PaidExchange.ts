@@ -17,7 +17,7 @@ import type { ExchangeParts } from './ExchangeParts.js'
 import type { PaidRequest } from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
 import type { Lease } from './Renewals.js'
-import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
+import { pendingReceipt, settlePayment, settleStreamed, verifyPayment } from './settlePayment.js'
 import { nextStates, type State } from './transitions.js'
 import { storedCharge, UsageError, withCharge, withoutCharge } from './Usage.js'
 
@@ -167,7 +167,8 @@ export class PaidExchange {
     const isOnLedger = state === 'settled'
     const charge = this.#charge
     const settling = { ...this.#paid, requestId: request.id, isOnLedger, settledRound, charge, facilitators, onError }
-    const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
+    const settle = this.#paid.usage?.isStreamed === true ? settleStreamed : settlePayment
+    const result = await Tracing.span('gate.settle', { kind: 'client' }, () => settle(settling))
     if (result.state === 'settled') {
       this.#enter('settled')
       this.#receipt = result.receipt

@@ -65,6 +65,21 @@ export async function verifyPayment({
 
 const usedElsewhere = { code: 'payment_already_used', message: 'another server has claimed this payment' }
 
+const firstPauseMs = 500
+const maxPauseMs = 16_000
+
+/**
+ * Settles the charge of a response that was streamed. Its client does not send the payment again, so an undecided
+ * settlement is repeated here for about half a minute. The facilitator charges once, however often it is asked.
+ */
+export async function settleStreamed(options: SettlePaymentOptions): Promise<SettlementResult> {
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    const result = await settlePayment(options)
+    if (result.state !== 'pending' || pauseMs > maxPauseMs) return result
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+}
+
 export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
   const { facilitators, payload, claimant, requestId, isOnLedger, settledRound, charge, onError } = options
   const requirement = charge === undefined ? options.requirement : { ...options.requirement, amount: `${charge}` }
