@@ -184,3 +184,14 @@ test('finds a value among 255 others', () => {
   }
   assert.match(perform(ledger, { apid, apaa: [Uint8Array.of(255)] }).message!, /err opcode executed/)
 })
+
+test('a simulation does not report the log of the last instruction of a failed program', () => {
+  const ledger = testLedger()
+  const failing = create(ledger, 'byte "a"; log; int 1; int 1; byte "b"; log')
+  const accepted = create(ledger, 'byte "a"; log; int 1; byte "b"; log')
+  const logsOf = (apid: bigint, options: Partial<CallGroupOptions> = {}) =>
+    perform(ledger, { apid }, options).effects.delta?.logs.map((log) => String.fromCharCode(...log))
+  assert.deepEqual(logsOf(failing, { observer: {} }), ['a'])
+  assert.deepEqual(logsOf(failing), ['a', 'b'])
+  assert.deepEqual(logsOf(accepted, { observer: {} }), ['a', 'b'])
+})
