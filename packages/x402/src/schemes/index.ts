@@ -16,4 +16,10 @@ export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
 export { AlgorandClientScheme } from './AlgorandClientScheme.js'
 export { AlgorandFacilitatorScheme } from './AlgorandFacilitatorScheme.js'
+export {
+  AlgorandPaywall,
+  type AlgorandPaywallOptions,
+  type PaywallConfig,
+  type PaywallProvider,
+} from './AlgorandPaywall.js'
 export { AlgorandServerScheme, type AlgorandServerSchemeOptions } from './AlgorandServerScheme.js'
