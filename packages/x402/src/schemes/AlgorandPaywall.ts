@@ -37,8 +37,6 @@ export type AlgorandPaywallOptions = PaywallOptions & {
  *
  * @example
  * const paywall = await AlgorandPaywall.open({ chains: chain, name: 'Weather Inc' })
- * app.use(paywallFiles(paywall)) // from '@latchkey/x402/express', before the payment middleware
- * app.use(paymentMiddleware(routes, server, undefined, paywall))
  */
 export class AlgorandPaywall implements PaywallProvider {
   readonly #options: AlgorandPaywallOptions

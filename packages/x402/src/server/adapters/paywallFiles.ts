@@ -11,10 +11,6 @@ export type PaywallFiles = (request: IncomingMessage, response: ServerResponse, 
 /**
  * Responds to the requests of an {@link AlgorandPaywall} for its files, in Express and similar frameworks. Use it before
  * the payment middleware; other requests are passed on.
- *
- * @example
- * app.use(paywallFiles(paywall))
- * app.use(paymentMiddleware(routes, server, undefined, paywall)) // of '@x402/express'
  */
 export function paywallFiles(paywall: Pick<AlgorandPaywall, 'respond'>): PaywallFiles {
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<boolean> => {

@@ -57,7 +57,7 @@ export type WebGateOptions<Args extends [request: Request, ...rest: unknown[]] =
  * @throws OptionsError if `gate` is neither a gate nor a function
  * @example
  * // app/weather/route.js of a Next.js app
- * export const GET = paymentGate(gate, async (request) => Response.json({ weather: 'sunny' }))
+ * const GET = paymentGate(gate, async (request: Request) => Response.json({ weather: 'sunny' }))
  */
 export function paymentGate<Args extends [request: Request, ...rest: unknown[]]>(
   gate: GateSource<Args>,

@@ -459,22 +459,9 @@ export class PaidExchange {
 
   async #headersOf(receipt: SettleResponse): Promise<responses.HeaderList> {
     const { request, issuePass } = this.#paid
-    const signed = await this.#signed(receipt)
+    const signed = (await this.#gate.receipts?.addTo(receipt, this.#paid)) ?? receipt
     const headers = [...responses.paidHeaders(signed), ...responses.corsHeaders(request.request, this.#gate.cors)]
     return issuePass === undefined ? headers : [...headers, ...(await issuePass())]
-  }
-
-  async #signed(receipt: SettleResponse): Promise<SettleResponse> {
-    const { receipts } = this.#gate
-    if (receipts === undefined) return receipt
-    const { payment, required, requirement } = this.#paid
-    const { payer, transactionId: transaction } = payment
-    return receipts.addTo(receipt, {
-      network: requirement.network,
-      resourceUrl: required.resource.url,
-      payer,
-      transaction,
-    })
   }
 
   /** A payment without a claim opens nothing. */

@@ -3,9 +3,12 @@ import { SignedReceipt } from '@latchkey/algorand'
 import { OfferReceipt, type SettleResponse } from '@latchkey/x402-wire'
 import { OptionsError, PartyError } from '../../errors.js'
 import type { ReceiptFields, ReceiptSigner } from '../../signer/ReceiptSigner.js'
+import type { PaidRequest } from './PaidRequest.js'
 
 /** A paid response waits this long for its receipt, and is then sent without one. */
 const timeoutMs = 5_000
+
+type Paid = Pick<PaidRequest, 'payment' | 'requirement' | 'required'>
 
 export class SignedReceipts {
   readonly #signer: ReceiptSigner
@@ -24,7 +27,9 @@ export class SignedReceipts {
   }
 
   /** Never throws: a settled payment gets its response even if its receipt cannot be signed. */
-  async addTo(settlement: SettleResponse, fields: ReceiptFields): Promise<SettleResponse> {
+  async addTo(settlement: SettleResponse, paid: Paid): Promise<SettleResponse> {
+    const { payer, transactionId: transaction } = paid.payment
+    const fields = { network: paid.requirement.network, resourceUrl: paid.required.resource.url, payer, transaction }
     try {
       const jws = await this.#limited(async () => this.#signer.sign(fields))
       this.#check(jws, fields)
