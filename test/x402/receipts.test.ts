@@ -19,6 +19,7 @@ import { type GateOptions, ReceiptSigner } from '@latchkey/x402/server'
 import { start, suiteScope, temporaryDirectory } from '../process/commands.test.helper.js'
 import { hostedLatchkey } from '../support/latchkey.test.helper.js'
 import { openMarket } from './support/market.test.helper.js'
+import { rawRequest } from './support/rawRequest.test.helper.js'
 
 type Signed = { format: string; signature: string }
 type Published = {
@@ -34,15 +35,20 @@ const theirs = (await import(pathToFileURL(published.resolve('@x402/extensions')
 
 async function openSeller(receipts: GateOptions['receipts'], onError = (_: unknown): void => {}): Promise<string> {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
-  const gate = await market.gate({ routes: { 'GET /weather': { accepts } }, receipts, onError })
-  const server = createServer(paymentGate(gate, (_, response) => response.end('sunny')))
+  const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const gate = await market.gate({ routes: { 'GET /weather': { accepts } }, receipts, origin, onError })
+  server.on(
+    'request',
+    paymentGate(gate, (_, response) => response.end('sunny')),
+  )
   after(() => {
     server.close()
     server.closeAllConnections()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
+  return `${origin}/weather`
 }
 
 /** A seller's key in a wallet of the daemon. */
@@ -130,6 +136,24 @@ test('a receipt that cannot be signed, or is another one, delays and loses no pa
     assert.equal(errors.length, 1, name)
     assert.equal(buyer.payments.all()[0]!.signedReceipt, undefined, name)
   }
+})
+
+test('a receipt names the origin of the seller, not the Host header of a buyer', async () => {
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+  const routes = { 'GET /weather': { accepts } }
+  await assert.rejects(market.gate({ routes, receipts: inProcess }), { code: 'invalid_option' })
+  const url = await openSeller(inProcess)
+  const { host } = new URL(url)
+  const unpaid = await rawRequest(url, '/weather', { host: 'bank.example' })
+  const header = /payment-required: (\S+)/i.exec(unpaid.head)![1]!
+  const payment = await market.payment(new Response(null, { headers: { 'payment-required': header } }))
+  const paid = await rawRequest(url, '/weather', {
+    host: 'bank.example',
+    headers: { 'PAYMENT-SIGNATURE': payment },
+  })
+  const settlement = JSON.parse(Buffer.from(/payment-response: (\S+)/i.exec(paid.head)![1]!, 'base64').toString())
+  const jws = settlement.extensions['offer-receipt'].info.receipt.signature
+  assert.equal(SignedReceipt.verify(jws).receipt.resourceUrl, `http://${host}/weather`)
 })
 
 test('a buyer keeps no receipt of another payment or of an invalid signature', async () => {

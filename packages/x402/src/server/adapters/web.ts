@@ -7,7 +7,7 @@ import { json, unavailable } from '../gate/responses.js'
 import { isUpgradeRequest } from '../routes/GateRequest.js'
 import { Overlay } from './Overlay.js'
 import { defaultMaxBytes, failedResponse, paidResponse } from './paidResponse.js'
-import { checkGate, hasPassed, notePassed, tryNewRequest } from './webRequest.js'
+import { checkGate, forgetPassed, hasPassed, notePassed, tryNewRequest } from './webRequest.js'
 
 export { type Payment, paymentOf } from '../exchange/Payment.js'
 
@@ -118,7 +118,8 @@ async function respond(
   handler: () => Promise<Response>,
   { maxBytes, otherPaths, onError, address }: Settings,
 ): Promise<Response> {
-  const { method, headers, signal, url } = raw
+  // Some runtimes do not report that a client has left.
+  const { method, headers, url, signal = new AbortController().signal } = raw
   const target = `${method} ${url}`
   if (hasPassed(raw, gate, target)) return handler()
   const request = tryNewRequest(url, { method, headers, signal })
@@ -153,6 +154,8 @@ async function respond(
   } catch (error) {
     await cancel()
     throw error
+  } finally {
+    forgetPassed(raw, gate)
   }
   if (response.status >= 400) {
     await cancel()
@@ -160,7 +163,13 @@ async function respond(
   }
   const outerHeaders = new Headers()
   const options = { maxBytes, outerHeaders, signal, givenUp, direct: undefined, bindings: undefined, method }
-  return paidResponse(admission, response, options)
+  try {
+    return await paidResponse(admission, response, options)
+  } catch (error) {
+    // The body cannot be read, for example because the handler has read it.
+    await cancel()
+    throw error
+  }
 }
 
 /** A status of 0 is that of `Response.error()`, which runtimes send as a failure. */

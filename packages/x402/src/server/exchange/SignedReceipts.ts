@@ -3,6 +3,7 @@ import { SignedReceipt } from '@latchkey/algorand'
 import { OfferReceipt, type SettleResponse } from '@latchkey/x402-wire'
 import { OptionsError, PartyError } from '../../errors.js'
 import type { ReceiptFields, ReceiptSigner } from '../../signer/ReceiptSigner.js'
+import type { GateOptions } from '../gate/GateOptions.js'
 import type { PaidRequest } from './PaidRequest.js'
 
 /** A paid response waits this long for its receipt, and is then sent without one. */
@@ -24,6 +25,20 @@ export class SignedReceipts {
     this.#signer = signer
     this.#onError = onError
     this.#timeoutMs = limits.timeoutMs ?? timeoutMs
+  }
+
+  /**
+   * Undefined if the seller signs no receipts. Without an origin, a buyer could have any host signed, in its Host header.
+   *
+   * @throws OptionsError
+   */
+  static of(
+    { receipts, origin }: Pick<GateOptions, 'receipts' | 'origin'>,
+    onError: (error: unknown) => void,
+  ): SignedReceipts | undefined {
+    if (receipts === undefined) return undefined
+    if (origin !== undefined) return new SignedReceipts(receipts, onError)
+    throw new OptionsError('receipts needs origin', 'Set origin to the public origin, such as https://shop.example.')
   }
 
   /** Never throws: a settled payment gets its response even if its receipt cannot be signed. */

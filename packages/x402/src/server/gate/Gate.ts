@@ -101,7 +101,7 @@ export class Gate {
       renewals,
       unfinished: new Unfinished(this.#claims, renewals, this.#onError),
       cors: options.cors ?? false,
-      receipts: options.receipts === undefined ? undefined : new SignedReceipts(options.receipts, this.#onError),
+      receipts: SignedReceipts.of(this.#options, this.#onError),
       respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
       onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),

@@ -177,6 +177,7 @@ export type GateOptions = GateHooks & {
   paywall?: boolean | PaywallOptions | CustomPaywall | undefined
   /**
    * Signs a receipt for each paid response, which its buyer keeps: the extension `offer-receipt`, in PAYMENT-RESPONSE.
+   * Needs `origin`, because a receipt names the URL of the resource.
    *
    * @default no receipts
    */
