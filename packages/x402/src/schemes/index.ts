@@ -2,6 +2,7 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
+export { PagesError, PaywallError, type PaywallOptions, type PaywallWallet } from '@latchkey/pages/paywall'
 export { HeaderError, PriceError } from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export {
