@@ -59,6 +59,16 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/proxy.js')).proxyCommand,
   },
   {
+    name: 'receipts list',
+    summary: 'list receipts that sellers have signed',
+    load: async () => (await import('./commands/receipts/list.js')).receiptsListCommand,
+  },
+  {
+    name: 'receipts verify',
+    summary: 'verify receipts that sellers have signed',
+    load: async () => (await import('./commands/receipts/verify.js')).receiptsVerifyCommand,
+  },
+  {
     name: 'send',
     summary: 'send ALGO or an asset',
     load: async () => (await import('./commands/send.js')).sendCommand,
