@@ -12,12 +12,7 @@ export type DescribeOfferOptions = {
   dollarAssetIds?: readonly bigint[] | undefined
 }
 
-/**
- * Describes the price of an offer in words: the amount, and the network.
- *
- * @example
- * describeOffer(offer) // '$0.01 on TestNet'
- */
+/** Describes the price of an offer in words: the amount and the network, such as `$0.01 on TestNet`. */
 export function describeOffer(offer: PaymentRequirements, { dollarAssetIds = [] }: DescribeOfferOptions = {}): string {
   const id = Network.normalize(offer.network)
   const isAlgorand = id !== undefined && /^[0-9]{1,20}$/.test(offer.asset)

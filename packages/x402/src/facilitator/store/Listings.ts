@@ -56,6 +56,7 @@ export type ListingQuery = {
   readonly offset: number
 }
 
+/** One page of listings. */
 export type ListingPage = {
   /** Those with the most settlements first. */
   readonly listings: readonly Listing[]
