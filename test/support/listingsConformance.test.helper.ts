@@ -92,6 +92,17 @@ export function testListings(name: string, open: OpenListings): void {
     assert.equal((await at(1).find(all)).total, 5)
   })
 
+  check('a listing without a settlement for a day makes room, however many it had', async (stores) => {
+    const store = stores[0]!
+    const now = 1_790_000_000_000
+    for (const [index, path] of ['a', 'b', 'c'].entries()) {
+      const lastSettledMs = path === 'b' ? now - 25 * 60 * 60 * 1000 : now
+      await store.put(listing(path, { settleCount: 5 + index, lastSettledMs }), caps)
+    }
+    assert.equal(await store.put(listing('new', { lastSettledMs: now }), caps), true)
+    assert.deepEqual((await names(store)).sort(), ['a', 'c', 'new'])
+  })
+
   check('a listing that finds no room removes no other', async (stores) => {
     const store = stores[0]!
     // The payee has room to make; the server has not.

@@ -72,6 +72,21 @@ test('payments are counted without asking the seller again, and each one once', 
   assert.equal(setup.asked.length, 1)
 })
 
+test('payments in an asset that the seller does not name are not counted', async (t) => {
+  const store = new MemoryListings()
+  for (const setup of [setUp(t, { store }), setUp(t, { store })]) {
+    setup.catalogue.add(payloadOf(required('/weather')), settled(setup.asked.length === 0 ? {} : { asset: '7' }))
+    await setup.catalogue.idle()
+    for (let count = 0; count < 5; count++) {
+      setup.catalogue.add(payloadOf(required('/weather')), settled({ asset: '7' }))
+    }
+    await setup.catalogue.idle()
+  }
+  const third = setUp(t, { store })
+  third.catalogue.add(payloadOf(required('/weather')), settled({ asset: '7' }))
+  assert.equal((await only(third)).settleCount, 2)
+})
+
 test('text that a buyer wrote never enters a listing', async (t) => {
   const setup = setUp(t)
   const lies = payloadOf(
@@ -219,7 +234,7 @@ test('descriptions that refer to other documents, are large or belong to another
     { ...extension, info: { input: { type: 'http', method: 'GET', bodyType: 'json' } } },
     { ...extension, info: { input: { type: 'http', method: 'POST' } } },
     { ...extension, info: { input: { type: 'mcp', toolName: 'x', inputSchema: {} } } },
-    { ...extension, info: { ...extension.info, output: { example: 'x'.repeat(9_000) } } },
+    { ...extension, info: { ...extension.info, output: { example: 'x'.repeat(7_000) } } },
     7,
   ]
   for (const bazaar of bad) {
@@ -281,5 +296,5 @@ test('too many queries at a time or in a second are refused', async (t) => {
   assert.equal(together.filter((page) => page !== undefined).length, 4)
   let answered = 0
   for (let count = 0; count < 60; count++) if ((await catalogue.find(query)) !== undefined) answered++
-  assert.equal(answered, 46)
+  assert.equal(answered, 16)
 })

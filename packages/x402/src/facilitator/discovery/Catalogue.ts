@@ -6,12 +6,12 @@
 import { BoundedMap } from '@latchkey/algorand'
 import type { PaymentPayload } from '@latchkey/x402-wire'
 import type { ErrorListener } from '../FacilitatorOptions.js'
-import type { ListingCount, ListingPage, ListingQuery, ListingStore } from '../store/Listings.js'
+import type { Listing, ListingCount, ListingPage, ListingQuery, ListingStore } from '../store/Listings.js'
 import type { Settlement } from '../store/Settlements.js'
 import type { DiscoveryOptions } from './DiscoveryOptions.js'
 import type { FetchOffer } from './fetch-offer/FetchOffer.js'
 import { claimOf, type ListingClaim } from './ListingClaim.js'
-import { listingFrom, type SettledPayment } from './listingFrom.js'
+import { listingFrom, networkFacet, type SettledPayment } from './listingFrom.js'
 
 export type CatalogueOptions = DiscoveryOptions & {
   readonly store: ListingStore
@@ -45,12 +45,13 @@ const maxRemembered = 10_000
 const flushMs = 2_000
 const maxCounts = 1_000
 const forgetEveryMs = 60 * 60 * 1000
-const maxQueriesPerSecond = 50
+const maxQueriesPerSecond = 20
 /** Queries at a time, which share the connections of a database with settlements. */
 const maxFinding = 4
 
 type Job = { readonly claim: ListingClaim; readonly payment: SettledPayment; count: number }
-type Known = { readonly payTo: string; readonly confirmedMs: number }
+/** A confirmed listing, and the assets in which it can be paid. */
+type Known = { readonly payTo: string; readonly confirmedMs: number; readonly assets: readonly string[] }
 type Window = { readonly startMs: number; count: number }
 
 export class Catalogue {
@@ -100,7 +101,8 @@ export class Catalogue {
     const settledMs = Date.now()
     const known = this.#known.get(claim.key)
     if (known?.payTo === payTo && settledMs - known.confirmedMs < this.#options.refreshMs) {
-      this.#count({ key: claim.key, payTo, count: 1, settledMs })
+      // A payment in another asset, which may be worthless, does not count.
+      if (known.assets.includes(assetText(network, asset))) this.#count({ key: claim.key, payTo, count: 1, settledMs })
       return
     }
     const id = `${payTo} ${claim.key}`
@@ -119,19 +121,21 @@ export class Catalogue {
   /** Limits the requests that strangers can cause. */
   #admit(origin: string, payTo: string, nowMs: number): boolean {
     const limits = [
-      [`pair ${payTo} ${origin}`, maxPerPair],
       [`payTo ${payTo}`, maxPerPayTo],
       [`origin ${origin}`, maxPerOrigin],
+      [`pair ${payTo} ${origin}`, maxPerPair],
     ] as const
-    const windows = limits.map(([name, limit]) => {
+    const windows: Window[] = []
+    for (const [name, limit] of limits) {
       const found = this.#windows.touch(name)
       const isCurrent = found !== undefined && Math.abs(nowMs - found.startMs) < windowMs
       const current = isCurrent ? found : { startMs: nowMs, count: 0 }
+      // What is refused is not remembered, so that it cannot evict what is.
+      if (current.count >= limit) return false
       if (!isCurrent) this.#windows.set(name, current)
-      return { current, limit }
-    })
-    if (windows.some(({ current, limit }) => current.count >= limit)) return false
-    for (const { current } of windows) current.count++
+      windows.push(current)
+    }
+    for (const current of windows) current.count++
     return true
   }
 
@@ -168,8 +172,10 @@ export class Catalogue {
     const stored = await this.#store.get(claim.key)
     const isFresh = stored?.payTo === payTo && settledMs - stored.confirmedMs < refreshMs
     if (isFresh) {
-      this.#known.set(claim.key, { payTo, confirmedMs: stored.confirmedMs })
-      this.#count({ key: claim.key, payTo, count: job.count, settledMs })
+      const known = knownOf(stored)
+      this.#known.set(claim.key, known)
+      const isCounted = known.assets.includes(assetText(payment.network, payment.asset))
+      if (isCounted) this.#count({ key: claim.key, payTo, count: job.count, settledMs })
       return true
     }
     const required = await this.#offer(claim)
@@ -180,7 +186,7 @@ export class Catalogue {
     const listing = { ...confirmation.listing, settleCount: job.count }
     const isEntered = await this.#store.put(listing, { total, perPayTo, perOrigin })
     if (!isEntered) return false
-    this.#known.set(listing.key, { payTo, confirmedMs: settledMs })
+    this.#known.set(listing.key, knownOf(listing))
     const meanwhile = job.count - listing.settleCount
     if (meanwhile > 0) this.#count({ key: listing.key, payTo, count: meanwhile, settledMs })
     return true
@@ -253,4 +259,13 @@ export class Catalogue {
     this.#waiting.length = 0
     await this.idle()
   }
+}
+
+function knownOf({ payTo, confirmedMs, content }: Listing): Known {
+  const offers = content.accepts.filter((offer) => offer.payTo === payTo)
+  return { payTo, confirmedMs, assets: offers.map(({ network, asset }) => assetText(network, asset)) }
+}
+
+function assetText(network: string, asset: string): string {
+  return `${networkFacet(network)} ${asset}`
 }

@@ -22,12 +22,12 @@ export type Confirmation =
 
 const unconfirmed: Confirmation = { type: 'unconfirmed' }
 
-/** Of the seller's description: its JSON. */
-const maxExtensionLength = 8 * 1024
+/** Of the seller's description as JSON. Headers of 402 responses should have less than 8 kB in all. */
+const maxExtensionLength = 6 * 1024
 const maxDescriptionLength = 500
 const maxWordsLength = 1_000
 const maxOffers = 16
-const maxOffersLength = 8 * 1024
+const maxOffersLength = 4 * 1024
 
 export function listingFrom(
   required: PaymentRequired,

@@ -77,10 +77,11 @@ export type ListingCount = {
 export type ListingStore = {
   readonly get: (key: string) => Promise<Listing | undefined> | Listing | undefined
   /**
-   * Enters a listing, or replaces the one with its key, whose settlements are added. If a limit is reached, the listing
-   * with the fewest settlements makes room, the least recently settled one first.
+   * Enters a listing, or replaces the one with its key, whose settlements are added. If a limit is reached, a listing
+   * without a settlement in the last day makes room, otherwise the one with the fewest settlements, in both cases the
+   * least recently settled one first.
    *
-   * @returns false if there is no room, because every other listing has more settlements
+   * @returns false if there is no room, because every other listing was settled in the last day and has more settlements
    */
   readonly put: (listing: Listing, caps: ListingCaps) => Promise<boolean> | boolean
   readonly count: (counts: readonly ListingCount[]) => Promise<void> | void
@@ -89,6 +90,9 @@ export type ListingStore = {
   /** Deletes listings without a settlement since a time. */
   readonly forgetBefore: (settledMs: number) => Promise<void> | void
 }
+
+/** A listing that was settled within this time before a new one makes room only if it does not have more settlements. */
+export const activeMs = 24 * 60 * 60 * 1000
 
 /** The scopes of the limits: a listing counts for all three. */
 export const scopes = [
@@ -119,8 +123,11 @@ export class MemoryListings implements ListingStore {
           (member === undefined || one[member] === listing[member]),
       )
       if (others.length < caps[cap]) continue
-      const least = others.reduce<Listing | undefined>((a, b) => (a !== undefined && isLess(a, b) ? a : b), undefined)
-      if (least === undefined || least.settleCount > listing.settleCount) return false
+      const activeFromMs = listing.lastSettledMs - activeMs
+      const isActive = (one: Listing): boolean => one.lastSettledMs >= activeFromMs
+      const inactive = others.filter((one) => !isActive(one))
+      const [least] = (inactive.length > 0 ? inactive : others).sort(byUse)
+      if (least === undefined || (isActive(least) && least.settleCount > listing.settleCount)) return false
       replaced.add(least.key)
     }
     for (const key of replaced) this.#listings.delete(key)
@@ -137,13 +144,9 @@ export class MemoryListings implements ListingStore {
     }
   }
 
-  find({ facets, terms, sinceMs, limit, offset }: ListingQuery): ListingPage {
-    const found = [...this.#listings.values()]
-      .filter((one) => one.lastSettledMs >= sinceMs && facets.every((facet) => one.facets.includes(facet)))
-      .map((listing) => ({ listing, score: terms.filter((term) => listing.words.includes(term)).length }))
-      .filter(({ score }) => score > 0 || terms.length === 0)
-      .sort((a, b) => b.score - a.score || byRank(a.listing, b.listing))
-    return { listings: found.slice(offset, offset + limit).map(({ listing }) => listing), total: found.length }
+  find(query: ListingQuery): ListingPage {
+    const { page, total } = ranked(this.#listings.values(), query)
+    return { listings: page, total }
   }
 
   delete(key: string): void {
@@ -155,6 +158,24 @@ export class MemoryListings implements ListingStore {
   }
 }
 
+/** The members of a listing that a query reads. */
+export type SearchedListing = Pick<Listing, 'key' | 'facets' | 'words' | 'settleCount' | 'lastSettledMs'>
+
+/** One page of the listings that match a query, and the number of all of them. */
+export function ranked<T extends SearchedListing>(
+  listings: Iterable<T>,
+  { facets, terms, sinceMs, limit, offset }: ListingQuery,
+): { readonly page: readonly T[]; readonly total: number } {
+  const found: { readonly listing: T; readonly score: number }[] = []
+  for (const listing of listings) {
+    if (listing.lastSettledMs < sinceMs || !facets.every((facet) => listing.facets.includes(facet))) continue
+    const score = terms.filter((term) => listing.words.includes(term)).length
+    if (score > 0 || terms.length === 0) found.push({ listing, score })
+  }
+  found.sort((a, b) => b.score - a.score || byRank(a.listing, b.listing))
+  return { page: found.slice(offset, offset + limit).map(({ listing }) => listing), total: found.length }
+}
+
 function merged(known: Listing, listing: Listing): Listing {
   return {
     ...listing,
@@ -164,10 +185,10 @@ function merged(known: Listing, listing: Listing): Listing {
   }
 }
 
-function isLess(a: Listing, b: Listing): boolean {
-  return a.settleCount < b.settleCount || (a.settleCount === b.settleCount && a.lastSettledMs <= b.lastSettledMs)
+function byUse(a: Listing, b: Listing): number {
+  return a.settleCount - b.settleCount || a.lastSettledMs - b.lastSettledMs
 }
 
-function byRank(a: Listing, b: Listing): number {
+function byRank(a: SearchedListing, b: SearchedListing): number {
   return b.settleCount - a.settleCount || b.lastSettledMs - a.lastSettledMs || (a.key < b.key ? -1 : 1)
 }

@@ -1,5 +1,5 @@
 /** Listings as rows of a table. */
-import type { Listing, ListingContent } from './Listings.js'
+import type { Listing, ListingContent, SearchedListing } from './Listings.js'
 
 /** Integers of 64 bits are text in PostgreSQL and numbers in SQLite. */
 export type ListingRow = { readonly [column: string]: string | number | null }
@@ -12,13 +12,13 @@ export function valuesOf(listing: Listing): (string | number)[] {
     listing.method,
     listing.origin,
     listing.payTo,
-    JSON.stringify(listing.content),
     ` ${listing.facets.join(' ')} `,
     listing.words,
     listing.firstSettledMs,
     listing.lastSettledMs,
     listing.confirmedMs,
     listing.settleCount,
+    JSON.stringify(listing.content),
   ]
 }
 
@@ -37,5 +37,16 @@ export function listingOf(row: ListingRow): Listing {
     lastSettledMs: Number(row['last_settled_ms']),
     confirmedMs: Number(row['confirmed_ms']),
     settleCount: Number(row['settle_count']),
+  }
+}
+
+/** The members that a search reads. */
+export function searchedOf(row: ListingRow): SearchedListing {
+  return {
+    key: row['key'] as string,
+    facets: (row['facets'] as string).trim().split(' '),
+    words: row['words'] as string,
+    settleCount: Number(row['settle_count']),
+    lastSettledMs: Number(row['last_settled_ms']),
   }
 }

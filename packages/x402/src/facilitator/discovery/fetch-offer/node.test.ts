@@ -75,7 +75,9 @@ test('other statuses, redirects and headers that are not an offer are no offer',
   assert.equal(requests, answers.length)
 })
 
-test('a seller that sends slowly, too much, nothing or something else ends within the time limit', async (t) => {
+test('a seller that sends slowly, too much, nothing or something else ends within the time limit', {
+  timeout: 10_000,
+}, async (t) => {
   const drip = createTcpServer((socket) => {
     socket.on('error', () => {})
     socket.write('HTTP/1.1 402 Payment Required\r\n')

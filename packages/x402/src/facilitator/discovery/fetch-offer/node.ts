@@ -3,7 +3,7 @@
  * from a buyer, so the request goes to public addresses only, follows no redirect, reads no body, and has a time limit.
  */
 import { randomUUID } from 'node:crypto'
-import { type LookupAddress, lookup } from 'node:dns'
+import { type LookupAddress, lookup, promises } from 'node:dns'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
@@ -24,6 +24,7 @@ export type SystemFacts = { readonly resolve: Resolve; readonly interfaces: Inte
 
 /** More than any real server has. Each address is checked. */
 const maxAddresses = 16
+const nameTimeoutMs = 2_000
 /** Published packages send less than 16 KiB. */
 const maxHeaderSize = 32 * 1024
 
@@ -32,8 +33,8 @@ export async function fetchOffer(
   request: OfferRequest,
   facts: Partial<SystemFacts> = {},
 ): Promise<PaymentRequired | undefined> {
-  const { resolve = lookup as Resolve, interfaces = networkInterfaces } = facts
   const { url, allowPrivate } = request
+  const { resolve = allowPrivate ? (lookup as Resolve) : resolvePublic, interfaces = networkInterfaces } = facts
   if (url.protocol !== 'https:' && !allowPrivate) throw new Error('the address does not use https')
   const isAllowed = async (address: string): Promise<boolean> =>
     allowPrivate || (isPublicAddress(address) && !(await isOwnAddress(address, interfaces)))
@@ -101,6 +102,22 @@ function checkedLookup(isAllowed: (address: string) => Promise<boolean>, resolve
       }, refuse)
     })
   }
+}
+
+/**
+ * Asks name servers directly, without the threads of the process: a stranger's server that does not respond would keep
+ * `lookup` waiting in all of them, and everything else that needs one.
+ */
+const resolvePublic: Resolve = (hostname, _, callback) => {
+  const resolver = new promises.Resolver({ timeout: nameTimeoutMs, tries: 1 })
+  const answers = Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+  void answers.then(([four, six]) => {
+    const listOf = (result: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] =>
+      result.status === 'rejected' ? [] : result.value.map((address) => ({ address, family }))
+    const found = [...listOf(four, 4), ...listOf(six, 6)]
+    if (found.length === 0 && four.status === 'rejected') callback(four.reason as NodeJS.ErrnoException, [])
+    else callback(null, found)
+  })
 }
 
 /** Whether the connection never left this machine. */

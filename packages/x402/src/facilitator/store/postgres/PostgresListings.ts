@@ -1,6 +1,7 @@
 /** The catalogue in PostgreSQL, shared by all replicas. */
 import type { PostgresConnection, Statement } from '../../../db/postgres/PostgresConnection.js'
 import {
+  activeMs,
   type Listing,
   type ListingCaps,
   type ListingCount,
@@ -19,13 +20,13 @@ CREATE TABLE {schema}.listings (
   method text NOT NULL,
   origin text NOT NULL,
   pay_to text NOT NULL,
-  content text NOT NULL,
   facets text NOT NULL,
   words text NOT NULL,
   first_settled_ms bigint NOT NULL,
   last_settled_ms bigint NOT NULL,
   confirmed_ms bigint NOT NULL,
-  settle_count bigint NOT NULL
+  settle_count bigint NOT NULL,
+  content text NOT NULL
 );
 CREATE INDEX listings_of_pay_to ON {schema}.listings (pay_to, settle_count, last_settled_ms);
 CREATE INDEX listings_of_origin ON {schema}.listings (origin, settle_count, last_settled_ms);
@@ -41,8 +42,6 @@ export class PostgresListings implements ListingStore {
   readonly #connection: PostgresConnection
   readonly #table: string
   readonly #get: Statement
-  readonly #find: Statement
-  readonly #total: Statement
   readonly #count: Statement
   readonly #delete: Statement
   readonly #forget: Statement
@@ -53,17 +52,7 @@ export class PostgresListings implements ListingStore {
     const table = `${connection.quotedSchema}.listings`
     this.#table = table
     const statement = (name: string, text: string): Statement => ({ name: `latchkey_listings_${name}`, text })
-    const isWanted = `last_settled_ms >= $1::bigint
-      AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS f (facet) WHERE strpos(facets, facet) = 0)`
-    const score = '(SELECT count(*) FROM unnest($3::text[]) AS t (term) WHERE strpos(words, term) > 0)'
-    const isFound = `(cardinality($3::text[]) = 0 OR ${score} > 0)`
     this.#get = statement('get', `SELECT * FROM ${table} WHERE key = $1`)
-    this.#find = statement(
-      'find',
-      `SELECT * FROM ${table} WHERE ${isWanted} AND ${isFound}
-       ORDER BY ${score} DESC, settle_count DESC, last_settled_ms DESC, key COLLATE "C" LIMIT $4 OFFSET $5`,
-    )
-    this.#total = statement('total', `SELECT count(*) AS total FROM ${table} WHERE ${isWanted} AND ${isFound}`)
     this.#count = statement(
       'count',
       `UPDATE ${table} l SET settle_count = l.settle_count + c.count,
@@ -101,10 +90,12 @@ export class PostgresListings implements ListingStore {
         const [row] = await query<Row>(`SELECT count(*) AS count FROM ${this.#table} WHERE ${where}`, values)
         if (Number(row!['count']) < caps[cap]) continue
         const [least] = await query<Row>(
-          `SELECT key, settle_count FROM ${this.#table} WHERE ${where} ORDER BY settle_count, last_settled_ms LIMIT 1`,
-          values,
+          `SELECT key, settle_count, (last_settled_ms >= $3::bigint)::integer AS is_active FROM ${this.#table}
+           WHERE ${where} ORDER BY is_active, settle_count, last_settled_ms LIMIT 1`,
+          [...values, listing.lastSettledMs - activeMs],
         )
-        if (least === undefined || Number(least['settle_count']) > listing.settleCount) return false
+        if (least === undefined) return false
+        if (Number(least['is_active']) === 1 && Number(least['settle_count']) > listing.settleCount) return false
         replaced.push(least['key'] as string)
       }
       await query(`DELETE FROM ${this.#table} WHERE key = ANY ($1::text[])`, [replaced])
@@ -130,10 +121,19 @@ export class PostgresListings implements ListingStore {
     ])
   }
 
-  async find({ facets, terms, sinceMs, limit, offset }: ListingQuery): Promise<ListingPage> {
-    const values = [sinceMs, facets.map((facet) => ` ${facet} `), terms]
-    const rows = await this.#connection.read<Row>(this.#find, [...values, limit, offset])
-    const [row] = await this.#connection.read<Row>(this.#total, values)
+  async find(query: ListingQuery): Promise<ListingPage> {
+    const { where, order, values, form } = findParts(query)
+    const [limit, offset] = [values.length + 1, values.length + 2]
+    const find: Statement = {
+      name: `latchkey_listings_find_${form}`,
+      text: `SELECT * FROM ${this.#table} WHERE ${where} ORDER BY ${order}, key COLLATE "C" LIMIT $${limit} OFFSET $${offset}`,
+    }
+    const total: Statement = {
+      name: `latchkey_listings_total_${form}`,
+      text: `SELECT count(*) AS total FROM ${this.#table} WHERE ${where}`,
+    }
+    const rows = await this.#connection.read<Row>(find, [...values, query.limit, query.offset])
+    const [row] = await this.#connection.read<Row>(total, values)
     return { listings: rows.map(listingOf), total: Number(row!['total']) }
   }
 
@@ -147,3 +147,25 @@ export class PostgresListings implements ListingStore {
 }
 
 const transactionMs = 10_000
+
+type FindParts = {
+  readonly where: string
+  readonly order: string
+  readonly values: readonly (string | number)[]
+  /** Equal for queries with the same text. */
+  readonly form: string
+}
+
+/** The conditions of a query, as many as it has: a list as one parameter would be unpacked for each row. */
+function findParts({ facets, terms, sinceMs }: ListingQuery): FindParts {
+  const hasFacet = facets.map((_, index) => `strpos(facets, $${2 + index}::text) > 0`)
+  const hasTerm = terms.map((_, index) => `strpos(words, $${2 + facets.length + index}::text) > 0`)
+  const anyTerm = terms.length === 0 ? [] : [`(${hasTerm.join(' OR ')})`]
+  const score = terms.length === 0 ? [] : [`${hasTerm.map((one) => `(${one})::integer`).join(' + ')} DESC`]
+  return {
+    where: ['last_settled_ms >= $1::bigint', ...hasFacet, ...anyTerm].join(' AND '),
+    order: [...score, 'settle_count DESC', 'last_settled_ms DESC'].join(', '),
+    values: [sinceMs, ...facets.map((facet) => ` ${facet} `), ...terms],
+    form: `${facets.length}_${terms.length}`,
+  }
+}
