@@ -35,9 +35,8 @@ test('disassembles a program', async () => {
   assert.equal(errorMessageOf(await node.post('/v2/teal/disassemble', Uint8Array.of(10, 0xff))).length > 0, true)
 })
 
-test('limits the size of a source, and has no dryrun', async () => {
+test('limits the size of a source', async () => {
   const node = new TestNode()
   const large = Buffer.alloc(512 * 1024 + 1, 0x20)
   assert.equal(errorMessageOf(await node.post('/v2/teal/compile', large)), 'http: request body too large')
-  assert.equal(errorMessageOf(await node.post('/v2/teal/dryrun'), 501), 'this development ledger has no dryrun')
 })

@@ -1,13 +1,15 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
-import type {
-  PaymentPayload,
-  PaymentRequirements,
-  SettleResponse,
-  SupportedResponse,
-  VerifyResponse,
+import {
+  Discovery,
+  type PaymentPayload,
+  type PaymentRequirements,
+  type SettleResponse,
+  type SupportedResponse,
+  type VerifyResponse,
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../chain/Chain.js'
+import { Catalogue } from './discovery/Catalogue.js'
 import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import { type FacilitatorStatus, Health } from './health/Health.js'
 import { Metrics, nodeMetrics, traceOperation, tracePayment } from './health/Metrics.js'
@@ -16,8 +18,9 @@ import { keyOf, PaymentHolds } from './limits/PaymentHolds.js'
 import { type Caller, Policy } from './limits/Policy.js'
 import { checkClaimant, Reservations } from './limits/Reservations.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
-import { FeePayers } from './settle/FeePayers.js'
+import { FeePayers, isLongerThan } from './settle/FeePayers.js'
 import { responseOf, Settler } from './settle/Settler.js'
+import { MemoryListings } from './store/Listings.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
 import {
   transactionIdOf,
@@ -26,6 +29,8 @@ import {
   verificationKey,
   verifyPayment,
 } from './verify/verifyPayment.js'
+
+const catalogueStopMs = 1_000
 
 /**
  * Verifies and settles payments. A payment is submitted once, and every call for that payment gets the same result.
@@ -40,6 +45,8 @@ export class Facilitator {
   readonly metrics: Metrics
   /** The sellers and callers that are served. */
   readonly policy: Policy
+  /** The resources whose payments were settled; undefined without the option `discovery`. */
+  readonly catalogue: Catalogue | undefined
   readonly #chains: readonly Chain[]
   readonly #feePayers: FeePayers
   readonly #options: FacilitatorLimits
@@ -65,6 +72,9 @@ export class Facilitator {
     this.#reservations = new Reservations((transactionId) => store.get(transactionId))
     const onError = silenced(options.onError)
     this.#onError = onError
+    const { discovery } = options
+    this.catalogue =
+      discovery && new Catalogue({ ...discovery, store: store.listings ?? new MemoryListings(), onError })
     this.#feePayers = new FeePayers(feePayer, { onError })
     this.#health = new Health({
       chains,
@@ -122,7 +132,8 @@ export class Facilitator {
         chain.ids.map((id) => ({ x402Version: 2, scheme: 'exact', network: id as `${string}:${string}`, ...extra })),
       )
     })
-    return { kinds, extensions: [], signers: { 'algorand:*': [...this.#feePayers.addresses] } }
+    const extensions = this.catalogue === undefined ? [] : [Discovery.key]
+    return { kinds, extensions, signers: { 'algorand:*': [...this.#feePayers.addresses] } }
   }
 
   /** Returns whether a payment would be settled. Refusals are results with a code, not errors. */
@@ -167,6 +178,8 @@ export class Facilitator {
       const result = await (known === undefined
         ? this.#startOnce(payment, requirements, caller)
         : this.#settler.wait(known))
+      const isEnd = result.state === 'settled' && known?.state !== 'settled'
+      if (isEnd) this.catalogue?.add(payload, result)
       this.metrics.count('settle', result.state === 'failed' ? 'invalid_exact_avm_settlement_failed' : result.state)
       return responseOf(result, network)
     } catch (error) {
@@ -210,6 +223,8 @@ export class Facilitator {
 
   /** Stops, and closes the store. Pending settlements stay recorded. */
   async stop(): Promise<void> {
+    // A database that hangs does not keep callers waiting for their results.
+    if (this.catalogue !== undefined) await isLongerThan(catalogueStopMs, this.catalogue.stop())
     await this.#settler.stop()
   }
 

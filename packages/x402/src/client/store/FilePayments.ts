@@ -134,6 +134,10 @@ export class FilePayments implements PaymentLog {
     this.#change({ transactionId, owner: null, header: outcome === 'answered' ? null : undefined })
   }
 
+  keepReceipt(transactionId: string, signedReceipt: string): void {
+    if (this.#table.get(transactionId)?.signedReceipt === undefined) this.#change({ transactionId, signedReceipt })
+  }
+
   #change(change: Change): void {
     this.exclusive(() => {
       if (this.#table.get(change.transactionId) === undefined) return
@@ -274,8 +278,9 @@ function isBefore(value: Json.Members): value is Json.Members & Before {
 }
 
 function isChange(value: Json.Members): value is Json.Members & Change {
-  const { transactionId, state = 'open', header, owner } = value
-  return isText(transactionId) && states.includes(state) && [header, owner].every((one) => isText(one ?? ''))
+  const { transactionId, state = 'open', header, owner, signedReceipt } = value
+  const texts = [header, owner, signedReceipt]
+  return isText(transactionId) && states.includes(state) && texts.every((one) => isText(one ?? ''))
 }
 
 /** A line with these members is a payment. Totals and ledger lookups depend on them. */

@@ -7,8 +7,8 @@ import type { PassUse, Payment } from './Payment.js'
 
 /** The gate's decision on a request. */
 export type Decision =
-  /** The route is free. */
-  | { readonly type: 'free' }
+  /** The handler runs without a payment. `isUnlisted`: no route of the gate has the path. */
+  | { readonly type: 'free'; readonly isUnlisted?: true | undefined }
   | GateResponse
   /** The handler runs, and then the payment is settled. */
   | { readonly type: 'paid'; readonly admission: Admission }

@@ -18,6 +18,7 @@ import type { Facilitators } from './Facilitators.js'
 import type { PaidRequest } from './PaidRequest.js'
 import { type LedgerStatus, lookUpPayment } from './Payment.js'
 import type { Lease, Renewals, Unfinished } from './Renewals.js'
+import type { SignedReceipts } from './SignedReceipts.js'
 import { pendingReceipt, settlePayment, verifyPayment } from './settlePayment.js'
 
 /** For each state, the functions that leave it, and the states that they lead to. */
@@ -54,6 +55,8 @@ export type ExchangeParts = {
   readonly renewals: Renewals
   readonly unfinished: Unfinished
   readonly cors: boolean | readonly string[]
+  /** Signs receipts, if the seller does. */
+  readonly receipts: SignedReceipts | undefined
   /** Completes a response of the gate. */
   readonly respond: (request: Request, response: Response) => GateResponse
   readonly events: GateEvents
@@ -456,7 +459,8 @@ export class PaidExchange {
 
   async #headersOf(receipt: SettleResponse): Promise<responses.HeaderList> {
     const { request, issuePass } = this.#paid
-    const headers = [...responses.paidHeaders(receipt), ...responses.corsHeaders(request.request, this.#gate.cors)]
+    const signed = (await this.#gate.receipts?.addTo(receipt, this.#paid)) ?? receipt
+    const headers = [...responses.paidHeaders(signed), ...responses.corsHeaders(request.request, this.#gate.cors)]
     return issuePass === undefined ? headers : [...headers, ...(await issuePass())]
   }
 

@@ -13,6 +13,7 @@ import { type ExchangeParts, PaidExchange } from '../exchange/PaidExchange.js'
 import * as PaidRequest from '../exchange/PaidRequest.js'
 import { notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
+import { SignedReceipts } from '../exchange/SignedReceipts.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
 import * as GateRequest from '../routes/GateRequest.js'
@@ -100,6 +101,7 @@ export class Gate {
       renewals,
       unfinished: new Unfinished(this.#claims, renewals, this.#onError),
       cors: options.cors ?? false,
+      receipts: SignedReceipts.of(this.#options, this.#onError),
       respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
       onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),
