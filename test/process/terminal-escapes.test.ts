@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, type TestContext, test } from 'node:test'
-import { Address, Ed25519, Multisig, Network, SignedReceipt, Transaction } from '@latchkey/algorand'
+import { Address, Ed25519, Multisig, Transaction } from '@latchkey/algorand'
 import { type DevnetFacts, latchkeyCommand, signPayment, startDevnet, submit } from '../support/devnet.test.helper.js'
 import { missingProgram } from '../support/programs.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
@@ -25,6 +25,7 @@ import {
 import { agentCommands, hostileAgent } from './hostileAgents.test.helper.js'
 import { hostileDirectories, operatingCommands, type Run, type Table } from './hostileDirectories.test.helper.js'
 import { mcpCommands } from './hostileMcp.test.helper.js'
+import { receiptCommands } from './hostileReceipts.test.helper.js'
 import { serverCommands } from './hostileServers.test.helper.js'
 
 type Registry = readonly { readonly name: string }[]
@@ -39,31 +40,6 @@ const runTimeoutMs = 60_000
 
 const seed = (fill: number): Uint8Array => new Uint8Array(32).fill(fill)
 const strangers = [7, 8].map((fill) => Ed25519.keyPairFromSeed(seed(fill)).publicKey)
-
-/** A log with receipts that a seller signed over hostile text, and with hostile text in place of a receipt. */
-function hostileReceipt(payTo: string): string {
-  const resourceUrl = `x://${marker}\u202e\u2066\u2028\u200b\u{e0041}`
-  const { publicKey, secretKey } = Ed25519.keyPairFromSeed(seed(7))
-  const receipt = { network: Network.testnet.caip2, resourceUrl, payer: payTo, issuedAt: 8_640_000_000_001 }
-  const bytes = SignedReceipt.bytesToSign(publicKey, receipt)
-  const signed = SignedReceipt.attach(bytes, Ed25519.sign(bytes, secretKey))
-  const common = {
-    network: receipt.network,
-    url: resourceUrl,
-    claimedResource: hostile,
-    payTo,
-    asset: '0',
-    amount: '1',
-  }
-  const rounds = { firstValid: '1', lastValid: '2', signedMs: 1, state: 'settled' }
-  const lines = [signed, `${hostile}.${hostile}.${hostile}`].map((signedReceipt, index) => ({
-    ...common,
-    ...rounds,
-    transactionId: String(index).repeat(52),
-    signedReceipt,
-  }))
-  return lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-}
 
 suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
   const scope = suiteScope()
@@ -270,24 +246,6 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         },
       ]
     },
-    'receipts list': async () => {
-      const log = file(`${count++}.jsonl`, hostileReceipt(receiver()))
-      return [
-        { args: ['receipts', 'list', '--log', log] },
-        { args: ['receipts', 'list', '--log', log, '--json'] },
-        { args: ['receipts', 'list', '--log', file(`${count++}.jsonl`, `${hostile}\n`)] },
-        { args: ['receipts', 'list', '--log', `/nonexistent/${hostile}`] },
-      ]
-    },
-    'receipts verify': async () => {
-      const log = file(`${count++}.jsonl`, hostileReceipt(receiver()))
-      return [
-        { args: ['receipts', 'verify', '--log', log] },
-        { args: ['receipts', 'verify', '--log', log, '--json'] },
-        { args: ['receipts', 'verify', hostile] },
-        { args: ['receipts', 'verify', `${hostile}.${hostile}.`] },
-      ]
-    },
     send: withMoney(
       () => ['1 ALGO', receiver()],
       () => [
@@ -410,6 +368,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       transactionOf,
       newFile: () => join(directory, `${count++}.token`),
     }),
+    ...receiptCommands({ file: (content) => file(`${count++}.jsonl`, content), receiver }),
     ...mcpCommands({
       ...{
         file,
