@@ -142,3 +142,10 @@ test('the balance of an earlier round counts inner transactions', async () => {
   // As on an indexer, an asset that was created later is shown without an amount.
   assert.deepEqual(own[1], [0])
 })
+
+test('a box that does not exist is told apart from an application that does not', async () => {
+  const { node, first } = await setUp()
+  const messageOf = async (id: bigint) => (await node.ask(`/v2/applications/${id}/box?name=str:x`)).json.message
+  assert.equal(await messageOf(first), `no application boxes found: round=2, appid=${first}, boxName=str:x`)
+  assert.equal(await messageOf(5n), 'no application found for application-id: round=2, appid=5, boxName=str:x')
+})

@@ -121,7 +121,9 @@ function lookUpBox({ ledger, path, query }: IndexerCall): RawResponse {
   const value = ledger.state.box(applicationId, MapKey.of(decoded.bytes))
   if (value === undefined) {
     const where = `round=${ledger.last.round}, appid=${applicationId}, boxName=${name}`
-    throw new ApiError(404, `no application found for application-id: ${where}`)
+    const isKnown = ledger.lifetimes!.apps.applications.has(applicationId)
+    const missing = isKnown ? 'no application boxes found' : 'no application found for application-id'
+    throw new ApiError(404, `${missing}: ${where}`)
   }
   return HttpResponse.json({ name: decoded.bytes, round: ledger.last.round, value })
 }

@@ -7,6 +7,7 @@ import { ApiError } from './ApiError.js'
 import * as DryrunRequest from './DryrunRequest.js'
 import { responseOf } from './dryrunValue.js'
 import * as HttpResponse from './HttpResponse.js'
+import type { Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const tealRoutes: readonly Route[] = [
@@ -30,12 +31,22 @@ async function compile({ request, query }: RouteContext): Promise<RawAnswer> {
   const { assemble, AssemblyError } = await avm.load()
   try {
     const { program, address, mappings } = assemble(source)
-    const sourcemap = hasMap ? { mappings, names: [], sources: ['<body>'], version: 3 } : undefined
-    return HttpResponse.json({ hash: address, result: program, sourcemap })
+    return HttpResponse.json({ hash: address, result: program, sourcemap: hasMap ? sourceMap(mappings) : undefined })
   } catch (error) {
     if (error instanceof AssemblyError) throw new ApiError(400, error.message)
     throw error
   }
+}
+
+/** A node writes the members in this order, and clients compare the text. */
+function sourceMap(mappings: string): Value {
+  const members: [string, Value][] = [
+    ['version', 3],
+    ['sources', ['<body>']],
+    ['names', []],
+    ['mappings', mappings],
+  ]
+  return new Map<Value, Value>(members)
 }
 
 async function disassemble({ request }: RouteContext): Promise<RawAnswer> {
