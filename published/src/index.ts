@@ -1,4 +1,5 @@
 export { avmFamily, avmVersions } from './avmFamily.js'
+export { bazaarVersion, catalogueClient, describedSeller, extractDiscoveryInfo } from './bazaar.js'
 export {
   type Buys,
   type Family,

@@ -7,11 +7,11 @@ import { expectedTimes } from './times.mjs'
 
 /** Tests that need programs other than Node: a server, Chromium, Python packages, network namespaces. */
 const foreign =
-  /\/(browser|postgres|redis|faults|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link/
+  /\/(browser|postgres|redis|faults|next|operating|prometheus)\/|agents\/crash\/|publish\/|interop-python|interop\/agents|docs\/(blocks|selling|site|compose|container|kubernetes|workflow)|security\/console-link/
 
 /** The longest tests that need only Node: each covers a whole matrix of cases. */
 const long =
-  /process\/(terminal-escapes|commands|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-approvals|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
+  /process\/(terminal-escapes|commands|concurrency|sign|wallet-commands|facilitator-key|dev-stack|dev|logs|agent|pay-agent|send-repeats)\.|security\/(own-sellers|false-report|handle-limit|held-answer|hostile-tokens|guesses|timeout|password-change)|adapters-(matrix|paths)|broken-streams|mcp\/wallet-(approvals|safety)|interop\/swagger|devnet\/scenario|scripts\/machines|x402\/(soak|weather)/
 
 /** Quick page tests, one file per page. `npm test` also runs them if a browser is installed. */
 const pages = /browser\/(console-searches|paywall-passes|sales)\./
@@ -67,6 +67,8 @@ const groups = [
   { name: 'browser', has: (path) => /^test\/dist\/browser\//.test(path), batchMs: 150_000 },
   { name: 'servers', has: (path) => /^test\/dist\/(redis|operating|prometheus)\//.test(path) },
   { name: 'postgres', has: (path) => /^test\/dist\/postgres\//.test(path) },
+  // Packing takes longer than starting a process.
+  { name: 'publish', has: (path) => /^test\/dist\/publish\//.test(path), batchMs: Number.POSITIVE_INFINITY },
   { name: 'repository', has: (path) => /^test\/dist\/(structure|docs|scripts)\//.test(path) },
 ]
 
@@ -94,7 +96,7 @@ export function modulesOf(files, tierName) {
     else shared.get(group).push(file)
   }
   const batches = [...shared].flatMap(([{ name, batchMs = usualBatchMs }, members]) =>
-    cut(members, Math.ceil(sum(members, wallOf) / batchMs), wallOf).map((batch, index) => ({
+    cut(members, Math.max(1, Math.ceil(sum(members, wallOf) / batchMs)), wallOf).map((batch, index) => ({
       name: `${name}-${index + 1}`,
       path: writeBatch(`${tierName}-${name}-${index + 1}`, batch),
       files: batch,

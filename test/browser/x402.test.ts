@@ -8,6 +8,7 @@ import { Server } from '@latchkey/http'
 import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
 import type { GateOptions } from '@latchkey/x402/server'
+import { textOf } from '../docs/Blocks.test.helper.js'
 import { dollar, type Market, openMarket } from '../x402/support/market.test.helper.js'
 import { bundle, call } from './bundle.test.helper.js'
 import { launch } from './chromium.test.helper.js'
@@ -81,6 +82,12 @@ export async function serve(url, init) {
 }
 `
 
+/** The example for edge runtimes, with settings that the runtime would pass. */
+const edgeSource = (settings: object): string =>
+  `${textOf('examples/edge/worker.js').replace('export default', 'const worker =')}
+export default { fetch: (request) => worker.fetch(request, ${JSON.stringify(settings)}) }
+`
+
 /** The facilitator of a worker. Its records are in memory, because the stores on disk need Node. */
 const facilitatorSource = (settings: object): string => `
 import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
@@ -126,7 +133,7 @@ const settingsOf = ({ devnet, seller }: Market) => ({
 })
 
 test('buyer, seller and facilitator bundle for browsers and edge runtimes without Node modules', async (t) => {
-  for (const source of [buyerSource, sellerSource({}), facilitatorSource({})]) {
+  for (const source of [buyerSource, sellerSource({}), edgeSource({}), facilitatorSource({})]) {
     for (const conditions of [undefined, ['workerd', 'worker', 'browser']]) {
       const { nodeImports, code } = await bundle(t, { source, ...(conditions && { conditions }) })
       assert.deepEqual(nodeImports, [])
@@ -182,6 +189,19 @@ test('in workerd, the Hono gate sells, and people get JSON', { skip: edgeSkipRea
   assert.equal(await market.dollars(), 10_000n)
   const [warning] = (await (await fetch(`${url}/free`)).json()) as string[]
   assert.match(warning!, /browsers get the JSON response/)
+})
+
+test('in workerd, a gate in front of a fetch handler sells', { skip: edgeSkipReason }, async (t) => {
+  const market = await openMarket(t)
+  const { node, payTo, dollarAssetId } = settingsOf(market)
+  const settings = { AVM_NETWORK: 'local', ALGOD_URL: node, AVM_ADDRESS: payTo, USDC_ASSET_ID: dollarAssetId }
+  const source = edgeSource({ ...settings, FACILITATOR_URL: await openFacilitator(t, market) })
+  const { url } = await startWorker(t, { source })
+  assert.equal((await fetch(`${url}/weather`)).status, 402)
+  assert.equal((await fetch(`${url}/other`)).status, 500)
+  const response = await market.payingFetch(`${url}/weather`)
+  assert.deepEqual([response.status, await response.json()], [200, { weather: 'sunny' }])
+  assert.equal(await market.dollars(), 10_000n)
 })
 
 test('in workerd the facilitator settles the payments of a seller', { skip: edgeSkipReason }, async (t) => {

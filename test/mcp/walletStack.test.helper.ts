@@ -33,6 +33,7 @@ type Answer = {
 export type Route = (request: SellerRequest) => Answer | Promise<Answer>
 export type SellerRequest = {
   readonly method: string
+  readonly url: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
   readonly payment: PaymentPayload | undefined
@@ -221,7 +222,7 @@ export class WalletStack {
     if (payment !== undefined) this.signed.push(signedIn(payment))
     const { method = 'GET', headers } = incoming
     const route = this.routes.get(new URL(incoming.url ?? '/', this.sellerUrl).pathname)
-    const request = { method, headers, body: Buffer.concat(pieces).toString(), payment }
+    const request = { method, url: incoming.url ?? '/', headers, body: Buffer.concat(pieces).toString(), payment }
     const answer: Answer = route === undefined ? { status: 404, body: 'nothing here' } : await route(request)
     if (answer.status === 0) outgoing.destroy()
     else outgoing.writeHead(answer.status, answer.headers).end(answer.body)

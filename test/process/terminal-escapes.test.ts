@@ -25,6 +25,7 @@ import {
 import { agentCommands, hostileAgent } from './hostileAgents.test.helper.js'
 import { hostileDirectories, operatingCommands, type Run, type Table } from './hostileDirectories.test.helper.js'
 import { mcpCommands } from './hostileMcp.test.helper.js'
+import { receiptCommands } from './hostileReceipts.test.helper.js'
 import { serverCommands } from './hostileServers.test.helper.js'
 
 type Registry = readonly { readonly name: string }[]
@@ -367,6 +368,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       transactionOf,
       newFile: () => join(directory, `${count++}.token`),
     }),
+    ...receiptCommands({ file: (content) => file(`${count++}.jsonl`, content), receiver }),
     ...mcpCommands({
       ...{
         file,

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { root } from '../support/daemon.test.helper.js'
 
@@ -18,10 +17,20 @@ export type Tarball = {
 type Report = Omit<Tarball, 'path' | 'dependencies'> & { readonly filename: string }
 type Package = { readonly manifest: { readonly name: string; readonly dependencies?: Tarball['dependencies'] } }
 
-/** Packs everything into a folder that is removed after the tests of this file. */
-export async function packAll(): Promise<Tarball[]> {
+let packed: readonly Tarball[] | undefined
+
+/**
+ * Packs everything once for all files of this process. Keeps no promise: the test runner would count tests after it to
+ * the file that created it.
+ */
+export async function packAll(): Promise<readonly Tarball[]> {
+  packed ??= await packOnce()
+  return packed
+}
+
+async function packOnce(): Promise<Tarball[]> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tarballs-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const { pack } = (await load('pack.mjs')) as { pack: (folder: string) => Report[] }
   const { publishedPackages } = (await load('packages.mjs')) as { publishedPackages: () => Package[] }
   const dependencies = new Map(publishedPackages().map(({ manifest }) => [manifest.name, manifest.dependencies ?? {}]))

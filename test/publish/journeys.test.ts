@@ -15,6 +15,7 @@ import { isPrinted, normal } from '../docs/Output.test.helper.js'
 import { loadScript } from '../docs/Reference.test.helper.js'
 import { commandsIn } from '../docs/Shell.test.helper.js'
 import { temporaryDirectory } from '../process/commands.test.helper.js'
+import { journeys } from './journeyPages.test.helper.js'
 import { isRegistryReachable } from './Outside.test.helper.js'
 import { startRegistry } from './Registry.test.helper.js'
 import { packAll } from './Tarballs.test.helper.js'
@@ -34,16 +35,14 @@ const tarballs = skip === false ? await packAll() : []
 type Published = { readonly isPublished: boolean; readonly commands: { readonly libraries: string } }
 const { isPublished, commands } = await loadScript<Published>('published.mjs')
 
-const journeys: { readonly [name: string]: readonly Block[] } = {
-  'sell: docs/start/selling.md': blocksOf('docs/start/selling.md'),
-  'buy: docs/start/buying.md': blocksOf('docs/start/buying.md'),
-  'give an agent a budget: docs/start/agents.md': blocksOf('docs/start/agents.md'),
+const followed: { readonly [name: string]: readonly Block[] } = {
+  ...Object.fromEntries(Object.entries(journeys).map(([name, page]) => [name, blocksOf(page)])),
   'the tutorial, up to TestNet': blocksOf('docs/tutorial.md').filter(({ section }) =>
     ['Write the API', 'Pay on your machine'].includes(section),
   ),
 }
 
-for (const [name, blocks] of Object.entries(journeys)) {
+for (const [name, blocks] of Object.entries(followed)) {
   test(name, { timeout, skip }, async (t) => {
     assert.ok(blocks.length >= 5, 'the page has its steps')
     const startedAt = performance.now()

@@ -1,6 +1,7 @@
 /**
  * Follows the pages for people outside a clone from top to bottom in an empty folder: packages come from the tarballs,
- * files are written, commands run, and the shown output is compared with the actual output.
+ * files are written, commands run, and the shown output is compared with the actual output. `journeys.test.ts` follows
+ * the other pages of that folder, so that only their packages are installed here.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -11,6 +12,7 @@ import { isPrinted, normal } from '../docs/Output.test.helper.js'
 import { commandsIn, Shell } from '../docs/Shell.test.helper.js'
 import { until } from '../process/commands.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
+import { journeyPages } from './journeyPages.test.helper.js'
 import { isRegistryReachable, outside } from './Outside.test.helper.js'
 import { packAll } from './Tarballs.test.helper.js'
 
@@ -18,6 +20,7 @@ const timeout = 900_000
 const pages = readdirSync(join(root, 'docs', 'start'))
   .filter((name) => name.endsWith('.md'))
   .map((name) => `docs/start/${name}`)
+  .filter((page) => !journeyPages.includes(page))
 const shop = blocksOf('docs/selling.md').filter(({ section }) => section === 'A shop in an empty folder')
 const workflow = 'docs/start/github-actions.yml'
 
@@ -29,8 +32,18 @@ for (const page of pages) {
     const shell = await Shell.open(t, outside(tarballs))
     let printed = ''
     for (const block of blocksOf(page)) printed = (await follow(shell, block, printed)) ?? printed
-    if (page === 'docs/start/buying.md' || page === 'docs/start/selling.md') checkLight(shell.directory)
     if (page === 'docs/start/tests.md') await followWorkflow(shell)
+  })
+}
+
+for (const page of ['docs/start/buying.md', 'docs/start/selling.md']) {
+  test(`${page}: its packages are light`, { timeout, skip }, async (t) => {
+    const shell = await Shell.open(t, outside(tarballs))
+    const commands = blocksOf(page).flatMap(({ language, text }) => (language === 'sh' ? commandsIn(text) : []))
+    const installs = commands.filter((command) => /^npm (init|install) /.test(command))
+    assert.ok(installs.length >= 2, 'the page installs packages')
+    await runAll(shell, installs.join('\n'))
+    checkLight(shell.directory)
   })
 }
 

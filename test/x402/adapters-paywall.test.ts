@@ -10,11 +10,11 @@ import { adapters, routesFor, Stock } from './support/shops.test.helper.js'
 const market = await openMarket({ after })
 const browser = { Accept: 'text/html,*/*;q=0.8', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
 
-for (const { name, prefix, open } of adapters) {
+for (const { name, prefix, open, own } of adapters) {
   test(name, async (t) => {
     const stock = new Stock()
     const routes = routesFor(prefix, market.chain.caip2, market.seller)
-    const gate = await market.gate({ routes })
+    const gate = await market.gate({ routes, ...own })
     const shop = await open(gate, stock)
     after(() => shop.close())
     const at = (path: string): string => `${shop.url}${prefix}${path}`

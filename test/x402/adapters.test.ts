@@ -9,7 +9,7 @@ import { adapters, largeBytes, routesFor, Stock } from './support/shops.test.hel
 const market = await openMarket({ after })
 const cent = 10_000n
 
-for (const { name, prefix, open } of adapters) {
+for (const { name, prefix, open, own } of adapters) {
   test(name, async (t) => {
     const stock = new Stock()
     const routes = routesFor(prefix, market.chain.caip2, market.seller)
@@ -20,7 +20,7 @@ for (const { name, prefix, open } of adapters) {
           ? market.local.settle(payload, requirements, ...rest)
           : { success: false, errorReason: 'insufficient_funds', transaction: '', network: requirements.network },
     })
-    const gate = await market.gate({ routes, facilitators, cors: ['https://shop.example'] })
+    const gate = await market.gate({ routes, ...own, facilitators, cors: ['https://shop.example'] })
     const shop = await open(gate, stock)
     after(() => shop.close())
     const at = (path: string): string => `${shop.url}${prefix}${path}`

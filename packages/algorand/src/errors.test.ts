@@ -12,6 +12,7 @@ import {
   Msgpack,
   Multisig,
   Network,
+  SignedReceipt,
 } from './index.js'
 
 test('every code has a message and a hint', () => {
@@ -30,6 +31,7 @@ test('thrown errors have a registered code, a hint and the name of their class',
     () => Ed25519.publicKey(short),
     () => Group.id([]),
     () => Hash.toText(short),
+    () => SignedReceipt.verify('receipt'),
     () => KeyDerivation.seed(short, 0),
     () => KeyDerivation.seed(new Uint8Array(32), -1),
     () => Mnemonic.decode('abandon'),

@@ -140,6 +140,11 @@ export const errors = {
     message: 'key not found in the wallet',
     hint: 'list the keys with latchkey key list',
   },
+  receipt_not_found: {
+    exit: 'failed',
+    message: 'receipt not found in the log of payments',
+    hint: 'list the receipts with latchkey receipts list',
+  },
   contact_not_found: {
     exit: 'failed',
     message: 'contact not found',

@@ -25,7 +25,7 @@ const variables: readonly (readonly [string, string])[] = [
   ['USDC_ASSET_ID', 'id of the dollar asset on a local network, if --dollar is not given'],
   ['INDEXER_URL', 'URL of an indexer of that network, for older transactions in tx'],
   ['INDEXER_TOKEN', 'API token of that indexer'],
-  ['FACILITATOR_URL', 'URL of the facilitator that gateway uses and doctor checks'],
+  ['FACILITATOR_URL', 'URL of the facilitator that gateway uses, find searches and doctor checks'],
   [
     'LATCHKEY_STACK',
     'directory of the running dev stack to use, or the word none to use no stack (the newest, unless options name something else)',

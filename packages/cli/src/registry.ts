@@ -54,9 +54,24 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/pay.js')).payCommand,
   },
   {
+    name: 'find',
+    summary: 'find paid APIs and their prices in the catalogues of facilitators',
+    load: async () => (await import('./commands/find.js')).findCommand,
+  },
+  {
     name: 'proxy',
     summary: "let programs use a paid API through a local address, within an agent's limits",
     load: async () => (await import('./commands/proxy.js')).proxyCommand,
+  },
+  {
+    name: 'receipts list',
+    summary: 'list receipts that sellers have signed',
+    load: async () => (await import('./commands/receipts/list.js')).receiptsListCommand,
+  },
+  {
+    name: 'receipts verify',
+    summary: 'verify receipts that sellers have signed',
+    load: async () => (await import('./commands/receipts/verify.js')).receiptsVerifyCommand,
   },
   {
     name: 'send',

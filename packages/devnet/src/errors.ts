@@ -62,6 +62,10 @@ export const errors = {
     message: 'a rule of the ledger does not allow the transaction',
     hint: 'the message names the rule: balance, minimum balance, opt-in, validity, lease or authorization',
   },
+  trace_too_large: {
+    message: 'the trace of the simulation is larger than 64 MB',
+    hint: 'trace without stack, scratch or state changes, or simulate with a smaller extra-opcode-budget',
+  },
   state_file_locked: {
     message: 'the state file is in use by another devnet',
     hint: 'stop the other devnet, or use another file',

@@ -235,7 +235,7 @@ const signatures: { readonly [title: string]: Case } = {
   pqsig: (node, alice) => ({
     group: [signedWith(node, alice, { pqsig: pq })],
     kind: 'unsigned',
-    reason: 'Falcon signatures (pqsig) are not supported by this development ledger',
+    reason: 'PQSig has an unknown scheme',
   }),
   'changed after signing': (node, alice) => {
     const txn = node.pay(alice, alice, 1n)

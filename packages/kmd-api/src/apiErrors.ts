@@ -89,6 +89,11 @@ export const apiErrors = {
     message: 'could not decode transaction',
     hint: 'send the msgpack of an unsigned transaction, in base64',
   },
+  bad_receipt: {
+    status: 400,
+    message: 'could not make the receipt',
+    hint: 'send the CAIP-2 id of an Algorand network, a URL of at most 4,096 characters, an address and a transaction id',
+  },
   not_signed: {
     status: 400,
     message: 'a transaction is not signed, or lacks signatures of its multisig',

@@ -3,6 +3,7 @@ export const eventNames = [
   'transaction_signed',
   'program_signed',
   'multisig_signed',
+  'receipt_signed',
   'signature_refused',
   'reservation_returned',
   'wallet_created',

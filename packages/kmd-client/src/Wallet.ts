@@ -41,6 +41,20 @@ export type SignTransactionOptions = PasswordOptions & {
 /** Options of `wallet.signProgram`. */
 export type SignProgramOptions = PasswordOptions & { address: string; program: Uint8Array }
 
+/** Options of `wallet.signReceipt`. */
+export type SignReceiptOptions = PasswordOptions & {
+  /** The address of the key that signs. */
+  address: string
+  /** The CAIP-2 id of the network of the payment. */
+  network: string
+  /** The URL that was paid for. */
+  resourceUrl: string
+  /** The address that paid. */
+  payer: string
+  /** @default the receipt names no transaction */
+  transaction?: string | undefined
+}
+
 /** A partial multisig signature: the result of the previous member's signing, encoded or decoded. */
 export type PartialMultisig = Uint8Array | Multisig.Signature
 
@@ -207,6 +221,16 @@ export class Wallet {
     const members = { address, data: Bytes.toBase64(toBytes(program, 'the program', operation)) }
     const { sig } = await this.#session.callWithPassword(operation, members, options)
     return ofLength(signatureLength, sig, operation, 'sig')
+  }
+
+  /**
+   * Signs a receipt of the x402 extension `offer-receipt`, and returns it as a compact JWS with EdDSA. The daemon makes
+   * the signed text, which is valid for nothing else.
+   */
+  async signReceipt(options: SignReceiptOptions): Promise<string> {
+    const { address, network, resourceUrl, payer, transaction = '', ...rest } = options
+    const members = { address, network, resource_url: resourceUrl, payer, transaction_id: transaction }
+    return (await this.#session.callWithPassword('SignReceipt', members, rest)).receipt
   }
 
   /** Signs a transaction for one member and returns the partial signature (msgpack): the next member's `partial`. */

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { Address, Ed25519, KeyDerivation, Multisig, Program, SignedTransaction, Transaction } from '@latchkey/algorand'
+import {
+  Address,
+  Ed25519,
+  KeyDerivation,
+  Multisig,
+  Network,
+  Program,
+  SignedReceipt,
+  SignedTransaction,
+  Transaction,
+} from '@latchkey/algorand'
 import { makeDataDir, type Running, readState, recordingProxy, removeDataDir, targets } from './daemons.test.helper.js'
 import { Kmd, KmdClientError, type Wallet } from './index.js'
 import { routes } from './operations.js'
@@ -364,6 +374,9 @@ test('the client has a method for every operation except those only for the cons
   await wallet.exportMultisig(multisig)
   await wallet.signTransaction(payment(Address.decode(key)))
   await wallet.signProgram({ address: key, program })
+  const sold = { network: Network.testnet.caip2, resourceUrl: 'https://shop.example/a', payer: key }
+  const receipt = await wallet.signReceipt({ address: key, ...sold, transaction: 'A'.repeat(52) })
+  assert.equal(SignedReceipt.verify(receipt).signer, key)
   await wallet.signMultisigTransaction({ transaction: payment(Address.decode(multisig)), publicKey: key })
   await wallet.signMultisigProgram({ address: multisig, program, publicKey: key })
   await wallet.deleteMultisig(multisig)

@@ -64,6 +64,7 @@ export type {
   SignMultisigProgramOptions,
   SignMultisigTransactionOptions,
   SignProgramOptions,
+  SignReceiptOptions,
   SignTransactionOptions,
   Wallet,
 } from './Wallet.js'

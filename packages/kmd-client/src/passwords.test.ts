@@ -59,6 +59,8 @@ for (const transport of transports) {
       RenameWallet: (wallet, options) => wallet.rename('A', options),
       SignTransaction: (wallet, options) => wallet.signTransaction(new Uint8Array(), options),
       SignProgram: (wallet, options) => wallet.signProgram({ address: 'A', program: new Uint8Array(), ...options }),
+      SignReceipt: (wallet, options) =>
+        wallet.signReceipt({ address: 'A', network: 'A', resourceUrl: 'A', payer: 'A', ...options }),
       SignMultisigTransaction: (wallet, options) =>
         wallet.signMultisigTransaction({ transaction: new Uint8Array(), publicKey: new Uint8Array(32), ...options }),
       SignMultisigProgram: (wallet, options) =>

@@ -82,7 +82,9 @@ async function toOutcome(
   // Sent by proxies, which also use their own status codes. The seller behind them may have settled the payment.
   if (response.status >= 502) return { type: 'unknown', reason: 'inconclusive' }
   if (response.status !== 402) return { type: 'seller_failed', status: response.status }
-  const { error, message } = (await response.json().catch(() => ({}))) as Json.Members
+  // Sellers with the published packages report an error only in this header.
+  const required = decodeHeader(response, 'payment-required')
+  const { error = required?.['error'], message } = (await response.json().catch(() => ({}))) as Json.Members
   const code = String(receipt?.['errorReason'] ?? error ?? '')
   if (code === 'payment_already_used' || code === 'duplicate_settlement') return { type: 'already_used' }
   const isFinal = /validity$|settlement_failed$/.test(code)

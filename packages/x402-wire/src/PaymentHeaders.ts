@@ -2,6 +2,7 @@
 import { Bytes, Json } from '@latchkey/algorand'
 import { PaymentRequirementsV2Schema, parsePaymentRequired } from '@x402/core/schemas'
 import { WireError } from './errors.js'
+import * as OfferReceipt from './OfferReceipt.js'
 import { parsePayload } from './parsePayment.js'
 import { decodeBase64, parseJson } from './texts.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
@@ -75,6 +76,8 @@ export type Receipt = {
   readonly amount: string | undefined
   readonly errorReason: string | undefined
   readonly errorMessage: string | undefined
+  /** The receipt that the seller has signed, as a compact JWS, unverified; absent if there is none. */
+  readonly signedReceipt?: string | undefined
 }
 
 /**
@@ -89,6 +92,7 @@ export function decodeReceipt(header: string): Receipt {
     const value = members[name]
     return typeof value === 'string' ? value : undefined
   }
+  const signedReceipt = OfferReceipt.read(members)
   const isOldForm = members['success'] === undefined && typeof members['status'] === 'string'
   return {
     success: isOldForm
@@ -100,6 +104,7 @@ export function decodeReceipt(header: string): Receipt {
     amount: text('amount'),
     errorReason: text('errorReason'),
     errorMessage: text('errorMessage'),
+    ...(signedReceipt === undefined ? {} : { signedReceipt }),
   }
 }
 

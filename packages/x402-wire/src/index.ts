@@ -12,6 +12,7 @@ export {
 } from './buildPayment.js'
 export * as Discovery from './Discovery.js'
 export { type ErrorCode, errors, WireError, X402Error } from './errors.js'
+export * as OfferReceipt from './OfferReceipt.js'
 export * as PaymentGroup from './PaymentGroup.js'
 export { GroupError, type GroupErrorCode } from './PaymentGroup.js'
 export * as PaymentHeaders from './PaymentHeaders.js'

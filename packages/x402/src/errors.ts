@@ -134,6 +134,10 @@ export const errors = {
       'The response to a paid request was lost, and its handler must not run again. The buyer received `response_lost`.',
     hint: 'Use the transaction id to find out what the handler did; then deliver the result or refund the buyer.',
   },
+  receipt_not_signed: {
+    message: 'The receipt of a paid response could not be signed. The response was sent without it.',
+    hint: 'Check that the key daemon is running and has the key; the message gives the cause.',
+  },
   receiver_not_opted_in: {
     message: 'The account to be paid is not opted in to the asset.',
     hint: 'Opt in: `latchkey opt-in`, or send 0 of the asset from the account to itself.',

@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { serve } from '@hono/node-server'
+import { type HttpBindings, serve } from '@hono/node-server'
 import { paymentGate as expressGate } from '@latchkey/x402/express'
 import { paymentGate as fastifyGate } from '@latchkey/x402/fastify'
 import { paymentGate as honoGate } from '@latchkey/x402/hono'
 import { paymentGate as nodeGate } from '@latchkey/x402/node'
-import type { Gate, Route } from '@latchkey/x402/server'
+import type { Gate, GateOptions, Route } from '@latchkey/x402/server'
+import { paymentGate as webGate } from '@latchkey/x402/web'
 import express from 'express'
 import fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
@@ -103,7 +104,13 @@ export const sharedCacheHeaders = {
 const names = ['weather', 'cached', 'shared', 'error', 'throw', 'missing', 'large', 'endless', 'slow', 'stream', 'free']
 
 export type Shop = { url: string; close: () => Promise<void> }
-export type Adapter = { name: string; prefix: string; open: (gate: Gate, stock: Stock) => Promise<Shop> }
+export type Adapter = {
+  name: string
+  prefix: string
+  open: (gate: Gate, stock: Stock) => Promise<Shop>
+  /** Options of the gate that only this adapter needs. */
+  own?: Pick<GateOptions, 'basePath'>
+}
 
 /** Everything costs a cent, and the stream is settled first. */
 export function routesFor(prefix: string, network: string, payTo: string): { [key: string]: Route } {
@@ -258,7 +265,11 @@ async function openHono(gate: Gate, stock: Stock): Promise<Shop> {
   for (const name of names) app.get(`/${name}`, () => webResponse(stock.get(name)))
   for (const path of ['/items/:id', '/files/*']) app.get(path, () => webResponse(stock.get('weather')))
   app.post('/echo', async (context) => webResponse(stock.get('echo', await context.req.text())))
-  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
+  return serveWeb(app.fetch)
+}
+
+async function serveWeb(fetch: FetchCallback): Promise<Shop> {
+  const server = serve({ fetch, port: 0, hostname: '127.0.0.1' })
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -268,6 +279,25 @@ async function openHono(gate: Gate, stock: Stock): Promise<Shop> {
       await once(server, 'close')
     },
   }
+}
+
+type FetchCallback = Parameters<typeof serve>[0]['fetch']
+
+/** A function from `Request` to `Response`, without access to the connection. */
+async function openWeb(gate: Gate, stock: Stock): Promise<Shop> {
+  const handler = webGate(
+    gate,
+    async (request: Request, _env: HttpBindings) => {
+      const [name = ''] = decodeURIComponent(new URL(request.url).pathname).toLowerCase().split('/').filter(Boolean)
+      if (name === 'items' || name === 'files') return webResponse(stock.get('weather'))
+      if (name === 'echo') return webResponse(stock.get('echo', await request.text()))
+      return names.includes(name) ? webResponse(stock.get(name)) : new Response(null, { status: 404 })
+    },
+    { maxBytes, otherPaths: 'free', clientAddress: (_, { incoming }) => incoming.socket.remoteAddress },
+  )
+  return serveWeb((request, env) =>
+    handler(request, env as HttpBindings).catch(() => new Response('Internal Server Error', { status: 500 })),
+  )
 }
 
 function webResponse({ status = 200, headers = {}, body = '' }: Goods): Response {
@@ -298,4 +328,5 @@ export const adapters: readonly Adapter[] = [
   { name: 'Fastify', prefix: '', open: openFastify },
   { name: 'Fastify with a prefix', prefix: '/api', open: openFastifyPrefix },
   { name: 'node:http', prefix: '', open: openNode },
+  { name: 'a fetch handler', prefix: '', open: openWeb, own: { basePath: '/' } },
 ]

@@ -1,7 +1,6 @@
 /** Sells a weather report from a route handler of Next.js. */
-import { paymentGate } from '@latchkey/x402/hono'
 import { Chain, Gate, sellerSettings } from '@latchkey/x402/server'
-import { Hono } from 'hono'
+import { paymentGate } from '@latchkey/x402/web'
 
 export const dynamic = 'force-dynamic'
 
@@ -11,17 +10,8 @@ async function open() {
   const chain = await Chain.open({ network, nodes, dollarAssetId: dollar === undefined ? undefined : BigInt(dollar) })
   const accepts = { network: chain.caip2, price: '$0.01', payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
-  const gate = await Gate.open({ routes, chains: chain, facilitators, origin })
-  return new Hono().use(paymentGate(gate)).get('/weather', (context) => context.json({ weather: 'sunny' }))
+  return Gate.open({ routes, chains: chain, facilitators, origin })
 }
-
-let app
 
 /** Opens the gate with the first request, because `next build` loads this module too. */
-export async function GET(request) {
-  app ??= open().catch((error) => {
-    app = undefined
-    throw error
-  })
-  return (await app).fetch(request)
-}
+export const GET = paymentGate(open, async () => Response.json({ weather: 'sunny' }))

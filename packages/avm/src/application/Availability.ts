@@ -20,11 +20,11 @@ const addressLength = 32
 export function isAccountAvailable(call: Call, address: ByteKey.ByteKey): boolean {
   const { version, resources, transaction } = call
   if (accountIndex(call, address) !== undefined) return true
+  if (version >= sharedResourcesVersion && resources.accounts.has(address)) return true
   if (version >= createdResourcesVersion) {
     for (const appId of resources.createdApps) if (appAddress(appId) === address) return true
   }
   if (version >= appAccountsVersion && transaction.apfa?.some((appId) => appAddress(appId) === address)) return true
-  if (version >= sharedResourcesVersion && resources.accounts.has(address)) return true
   if (appAddress(call.appId) === address) return true
   return call.group.pool.unnamed?.allowsAccount(address) ?? false
 }

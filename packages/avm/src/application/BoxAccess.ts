@@ -82,7 +82,7 @@ export class BoxAccess {
   /** Counts the programs of a new application above the free size as written. */
   writeProgram(appId: bigint, bytes: number, verb: string): void {
     this.#dirtyBytes += bytes
-    if (bytes > 0) this.#expectBudget(`${verb} app ${appId}`)
+    if (bytes > 0) this.#expectBudget(() => `${verb} app ${appId}`)
   }
 
   /**
@@ -95,9 +95,8 @@ export class BoxAccess {
   use(appId: bigint, name: ByteKey.ByteKey, use: BoxUse, before: number | undefined, after: number): void {
     const key = keyOf(appId, name)
     let isDirty = this.#boxes.get(key)
-    const hex = `0x${hexOf(name)}`
     if (isDirty === undefined && this.#isAdded(appId, name, before ?? 0)) isDirty = false
-    if (isDirty === undefined) throw new EvaluationError(`invalid Box reference ${hex}`)
+    if (isDirty === undefined) throw new EvaluationError(`invalid Box reference 0x${hexOf(name)}`)
     const size = before ?? 0
     switch (use) {
       case 'create':
@@ -121,7 +120,7 @@ export class BoxAccess {
         break
     }
     this.#boxes.set(key, isDirty)
-    this.#expectBudget(`${verbs[use]} box ${hex}`)
+    this.#expectBudget(() => `${verbs[use]} box 0x${hexOf(name)}`)
   }
 
   /** Whether a box can be used that is not named. */
@@ -160,10 +159,10 @@ export class BoxAccess {
     }
   }
 
-  #expectBudget(action: string): void {
+  #expectBudget(action: () => string): void {
     while (this.#dirtyBytes > this.#budget) {
       if (this.#addReference()) continue
-      throw new EvaluationError(`write budget exceeded (${this.#dirtyBytes} > ${this.#budget}) while ${action}`)
+      throw new EvaluationError(`write budget exceeded (${this.#dirtyBytes} > ${this.#budget}) while ${action()}`)
     }
   }
 }

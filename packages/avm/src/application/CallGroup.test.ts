@@ -114,3 +114,84 @@ for (const [description, source] of Object.entries(hostile)) {
     assert.equal(ledger.transactionCount(), 1001n)
   })
 }
+
+const equality = 0x12
+
+test('computes the id of the last inner transaction once', () => {
+  const ledger = testLedger()
+  const pay = 'int pay; itxn_field TypeEnum'
+  const apid = create(
+    ledger,
+    `itxn_begin; ${pay}; itxn_next; ${pay}; itxn_submit; itxn TxID; itxn TxID; ==; gitxn 1 TxID; gitxn 1 TxID; ==; &&`,
+  )
+  const pairs: boolean[] = []
+  const { message } = perform(
+    ledger,
+    { apid },
+    {
+      observer: {
+        beforeInstruction: ({ program, pc, stack }) => {
+          if (program[pc] === equality) pairs.push(stack.at(-1) === stack.at(-2))
+        },
+      },
+    },
+  )
+  assert.equal(message, undefined)
+  assert.deepEqual(pairs, [true, true])
+})
+
+test('looks up no key of state that is longer than keys can be', () => {
+  const ledger = testLedger()
+  const looked: number[] = []
+  const long = 'int 4096; bzero'
+  const apid = create(
+    ledger,
+    `${long}; app_global_get; !; assert; int 0; ${long}; app_global_get_ex; !; assert; pop; ${long}; app_global_del
+    int 0; ${long}; app_local_get; !; assert; int 0; int 0; ${long}; app_local_get_ex; !; assert; pop
+    int 0; ${long}; app_local_del; byte "k"; app_global_get; !`,
+  )
+  perform(ledger, { apid, apan: 1n })
+  const { globalValue, localValue } = ledger
+  const observed = {
+    ...ledger,
+    globalValue: (id: bigint, key: string) => {
+      looked.push(key.length)
+      return globalValue(id, key)
+    },
+    localValue: (address: string, id: bigint, key: string) => {
+      looked.push(key.length)
+      return localValue(address, id, key)
+    },
+  }
+  const { message, effects } = perform(observed, { apid })
+  assert.equal(message, undefined)
+  assert.equal(effects.delta, undefined)
+  assert.deepEqual(looked, [1])
+})
+
+test('finds a value among 255 others', () => {
+  const ledger = testLedger()
+  const labels = Array.from({ length: 255 }, (_, index) => `l${index}`)
+  const apid = create(
+    ledger,
+    `pushints ${labels.map((_, index) => index).join(' ')}; txna ApplicationArgs 0; btoi; match ${labels.join(' ')}; err
+    ${labels.map((label, index) => `${label}: int ${index}; b end`).join('\n')}
+    end: itob; log; int 1`,
+  )
+  for (const index of [0, 1, 254]) {
+    const { effects } = perform(ledger, { apid, apaa: [Uint8Array.of(index)] })
+    assert.deepEqual(effects.delta?.logs[0]?.at(-1), index)
+  }
+  assert.match(perform(ledger, { apid, apaa: [Uint8Array.of(255)] }).message!, /err opcode executed/)
+})
+
+test('a simulation does not report the log of the last instruction of a failed program', () => {
+  const ledger = testLedger()
+  const failing = create(ledger, 'byte "a"; log; int 1; int 1; byte "b"; log')
+  const accepted = create(ledger, 'byte "a"; log; int 1; byte "b"; log')
+  const logsOf = (apid: bigint, options: Partial<CallGroupOptions> = {}) =>
+    perform(ledger, { apid }, options).effects.delta?.logs.map((log) => String.fromCharCode(...log))
+  assert.deepEqual(logsOf(failing, { observer: {} }), ['a'])
+  assert.deepEqual(logsOf(failing), ['a', 'b'])
+  assert.deepEqual(logsOf(accepted, { observer: {} }), ['a', 'b'])
+})

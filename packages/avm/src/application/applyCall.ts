@@ -125,10 +125,16 @@ function approve(call: Call, effects: Effects.Effects): void {
   try {
     isAccepted = runCall(call)
   } finally {
+    if (!isAccepted && call.group.pool.observer !== undefined) forgetLastLog(call)
     if (Effects.isEmpty(call.delta)) delete effects.delta
     call.group.scratches[call.index] = call.machine.scratch
   }
   if (!isAccepted) throw new EvaluationError('transaction rejected by ApprovalProgram')
+}
+
+/** Simulations report the logs of a failed program as of its last instruction, without a log by that instruction. */
+function forgetLastLog({ delta, loggedAt, machine }: Call): void {
+  if (loggedAt === machine.program.length - 1) delta.logs.pop()
 }
 
 /** A clear state program cannot prevent that the local state is dropped. If it fails, only its own changes are undone. */

@@ -383,6 +383,8 @@ export class Call {
   /** The inner group that was submitted last. */
   submitted: Group | undefined
   logBytes = 0
+  /** The last instruction that logged. */
+  loggedAt: number | undefined
   /** Why the program cannot run. */
   readonly problem: EvaluationError | undefined
 

@@ -96,7 +96,9 @@ export class CurveGroup {
   multiply(point: Point, scalar: bigint): Point {
     if (point.is0()) return point
     const [first, second] = Endomorphism.split(scalar, Endomorphism.bases[this.#curve])
-    return signedMultiple(point, first).add(signedMultiple(this.#rotate(point, this.#cubeRoot()), second))
+    const rotated = this.#rotate(point, this.#cubeRoot())
+    const [a, b] = [first < 0n ? point.negate() : point, second < 0n ? rotated.negate() : rotated]
+    return this.#sumOfTwo(a, first < 0n ? -first : first, b, second < 0n ? -second : second)
   }
 
   /** The sum of multiples, much faster than one by one. */
@@ -117,6 +119,23 @@ export class CurveGroup {
     // The map of G1 takes a number, although its type says a list.
     if (typeof element === 'bigint') return G1.mapToCurve(element as unknown as bigint[]) as unknown as Point
     return G2.mapToCurve([element.c0, element.c1]) as unknown as Point
+  }
+
+  /** The sum of two multiples, which share their doublings (Straus). */
+  #sumOfTwo(a: Point, first: bigint, b: Point, second: bigint): Point {
+    const both = a.add(b)
+    const length = Math.max(first.toString(2).length, second.toString(2).length)
+    const [firstBits, secondBits] = [first, second].map((scalar) => scalar.toString(2).padStart(length, '0')) as [
+      string,
+      string,
+    ]
+    let sum = this.#points.ZERO
+    for (let index = 0; index < length; index++) {
+      sum = sum.double()
+      const [isFirst, isSecond] = [firstBits[index] === '1', secondBits[index] === '1']
+      if (isFirst || isSecond) sum = sum.add(isFirst && isSecond ? both : isFirst ? a : b)
+    }
+    return sum
   }
 
   #rotate(point: Point, root: bigint): Point {
@@ -148,10 +167,6 @@ export class CurveGroup {
     bytes.set(encodeInteger(value.c1, this.elementBytes), this.elementBytes)
     return bytes
   }
-}
-
-function signedMultiple(point: Point, scalar: bigint): Point {
-  return scalar < 0n ? point.multiplyUnsafe(-scalar).negate() : point.multiplyUnsafe(scalar)
 }
 
 /** Whether the product of the pairings is one. */

@@ -11,6 +11,7 @@ export type Point = {
   toAffine(): { x: Coordinate; y: Coordinate }
   is0(): boolean
   add(other: Point): Point
+  double(): Point
   negate(): Point
   equals(other: Point): boolean
   multiplyUnsafe(scalar: bigint): Point

@@ -13,7 +13,11 @@ export type Disassembly = {
   readonly text: string
   /** Why the rest could not be disassembled, or undefined if all of it was. */
   readonly error: string | undefined
+  /** The line of each instruction in the source, from 0, by its offset in the program. */
+  readonly lines: ReadonlyMap<number, number>
 }
+
+const noLines: ReadonlyMap<number, number> = new Map()
 
 /**
  * Disassembles a program.
@@ -24,12 +28,27 @@ export type Disassembly = {
 export function disassemble(program: Uint8Array): Disassembly {
   const version = Varint.decode(program, 0)
   if (version === undefined || version.value > BigInt(Instruction.maxAssemblerVersion)) {
-    if (version === undefined) return { text: '', error: 'invalid version' }
-    return { text: `// unsupported version ${version.value}\n`, error: undefined }
+    if (version === undefined) return { text: '', error: 'invalid version', lines: noLines }
+    return { text: `// unsupported version ${version.value}\n`, error: undefined, lines: noLines }
   }
   const { lines, error } = new Disassembler(program, Number(version.value), version.length).run()
-  return { text: lines.map(({ text }) => `${text}\n`).join(''), error }
+  const texts: string[] = []
+  const places = new Map<number, number>()
+  let length = 0
+  for (const [index, line] of lines.entries()) {
+    const text = `${line.text()}\n`
+    length += text.length
+    if (length > maxTextLength) {
+      return { text: '', error: `source is longer than ${maxTextLength} characters`, lines: noLines }
+    }
+    texts.push(text)
+    if (line.pc !== undefined) places.set(line.pc, index)
+  }
+  return { text: texts.join(''), error, lines: places }
 }
+
+/** Each use of a constant shows it, so a program of 16 kB can have a source of 100 MB. */
+const maxTextLength = 16_777_216
 
 /** Up to three instructions that end with the one at an offset, with the labels between and after them. */
 export function instructionsBefore(program: Uint8Array, pc: number): string {
@@ -46,14 +65,20 @@ export function instructionsBefore(program: Uint8Array, pc: number): string {
   }
   let end = last + 1
   while (end < lines.length && lines[end]!.pc === undefined) end++
-  const texts = lines.slice(first, end).map(({ text }) => text)
-  return texts.join('; ')
+  return lines
+    .slice(first, end)
+    .map(({ text }) => text())
+    .join('; ')
 }
 
 const shownInstructions = 3
 
 /** A line of a disassembly: an instruction with its offset, or anything else. */
-type Line = { readonly pc: number | undefined; readonly text: string }
+type Line = {
+  readonly pc: number | undefined
+  /** Written when it is needed: comments repeat constants, so all lines can be thousands of times longer than the program. */
+  readonly text: () => string
+}
 
 /** Text of one instruction, such as `intc_0 // 5`, or the problem with it. */
 export class Disassembler {
@@ -61,6 +86,7 @@ export class Disassembler {
   readonly #version: number
   readonly #start: number
   readonly #labels = new Map<number, string>()
+  readonly #comments = new Map<Uint8Array, string>()
   #integers: readonly bigint[] = []
   #byteStrings: readonly Uint8Array[] = []
   #isStateful = false
@@ -72,7 +98,7 @@ export class Disassembler {
   }
 
   run(): { readonly lines: readonly Line[]; readonly error: string | undefined } {
-    const lines: { pc: number; text: string; label: string | undefined }[] = []
+    const lines: { pc: number; text: () => string; label: string | undefined }[] = []
     let error: string | undefined
     let isKept = true
     let pc = this.#start
@@ -88,9 +114,9 @@ export class Disassembler {
       pc = next.end
     }
     if (error !== undefined && !isKept) return { lines: [], error }
-    const output: Line[] = [{ pc: undefined, text: `#pragma version ${this.#version}` }]
+    const output: Line[] = [{ pc: undefined, text: () => `#pragma version ${this.#version}` }]
     const add = (text: string): void => {
-      output.push({ pc: undefined, text })
+      output.push({ pc: undefined, text: () => text })
     }
     if (this.#wouldBeSalted()) add('#pragma autosalt false')
     for (const line of lines) {
@@ -109,30 +135,38 @@ export class Disassembler {
     return this.#version >= Layout.variableBranchVersion && !this.#isStateful && Layout.isOnCurve(this.#program)
   }
 
-  #instruction(pc: number): { text: string; end: number } | { problem: string; isKept: boolean } {
+  #instruction(pc: number): { text: () => string; end: number } | { problem: string; isKept: boolean } {
     const found = Immediates.instructionAt(this.#program, pc, this.#version)
     if (typeof found === 'string') return { problem: found, isKept: true }
     const { instruction } = found
     if (!instruction.isForSignatures) this.#isStateful = true
     const decoded = Immediates.decode(this.#program, pc, instruction)
     if (typeof decoded === 'string') return { problem: decoded, isKept: false }
-    const texts = decoded.values.map((value, index) => this.#operand(value, instruction.immediates[index]!))
+    const operands = decoded.values.map((value, index) => this.#operand(value, instruction.immediates[index]!))
     this.#remember(instruction.name, decoded.values)
     const comment = this.#comment(instruction.name, decoded.values)
     if (instruction.name === 'proto') this.#label(pc)
-    const text = [instruction.name, ...texts].join(' ')
-    return { text: comment === undefined ? text : `${text} // ${comment}`, end: decoded.end }
+    const text = (): string => {
+      const words = [
+        instruction.name,
+        ...operands.map((operand) => (typeof operand === 'string' ? operand : operand())),
+      ]
+      const statement = words.join(' ')
+      return comment === undefined ? statement : `${statement} // ${comment()}`
+    }
+    return { text, end: decoded.end }
   }
 
-  #operand(value: Immediates.Value, { group, kind }: Instruction.Immediate): string {
+  /** Labels are numbered in the order of their first use, so they are made at once. */
+  #operand(value: Immediates.Value, { group, kind }: Instruction.Immediate): string | (() => string) {
     if (group !== undefined) return Fields.withByte(group, value as number)!.name
     switch (kind) {
       case 'bytes':
-        return `0x${Bytes.toHex(value as Uint8Array)}`
+        return () => `0x${Bytes.toHex(value as Uint8Array)}`
       case 'byteses':
-        return (value as Uint8Array[]).map((bytes) => `0x${Bytes.toHex(bytes)}`).join(' ')
+        return () => (value as Uint8Array[]).map((bytes) => `0x${Bytes.toHex(bytes)}`).join(' ')
       case 'varuints':
-        return (value as bigint[]).join(' ')
+        return () => (value as bigint[]).join(' ')
       case 'int16be':
       case 'varint':
         return this.#label(value as number)
@@ -156,12 +190,23 @@ export class Disassembler {
     if (name === 'bytecblock') this.#byteStrings = values[0] as Uint8Array[]
   }
 
-  #comment(name: string, values: readonly Immediates.Value[]): string | undefined {
+  #comment(name: string, values: readonly Immediates.Value[]): (() => string) | undefined {
     const [, kind, short] = /^(intc|bytec)(?:_([0-3]))?$/.exec(name) ?? []
     const index = short === undefined ? (values[0] as number) : Number(short)
-    if (kind === 'intc') return this.#integers[index]?.toString()
-    if (kind === 'bytec') return commentOn(this.#byteStrings[index])
-    return name === 'pushbytes' ? commentOn(values[0] as Uint8Array) : undefined
+    const integer = kind === 'intc' ? this.#integers[index] : undefined
+    if (integer !== undefined) return () => integer.toString()
+    const bytes = kind === 'bytec' ? this.#byteStrings[index] : name === 'pushbytes' ? values[0] : undefined
+    return bytes instanceof Uint8Array ? () => this.#commentOn(bytes) : undefined
+  }
+
+  /** Written once for each constant. */
+  #commentOn(bytes: Uint8Array): string {
+    let comment = this.#comments.get(bytes)
+    if (comment === undefined) {
+      comment = commentOn(bytes)
+      this.#comments.set(bytes, comment)
+    }
+    return comment
   }
 }
 
@@ -170,8 +215,7 @@ function hexOf(byte: number): string {
 }
 
 /** Shows a byte string as an address, as text or as hexadecimal. */
-function commentOn(bytes: Uint8Array | undefined): string | undefined {
-  if (bytes === undefined) return undefined
+function commentOn(bytes: Uint8Array): string {
   if (bytes.length === 32) return `addr ${Address.encode(bytes)}`
   const text = Bytes.toUtf8(bytes)
   if (text !== undefined && /^[\x20-\x7e]*$/.test(text)) return quote(text)

@@ -1,4 +1,5 @@
 /** The state of a running program. */
+import type * as Branch from '../program/Branch.js'
 import type * as ConstantBlock from '../program/ConstantBlock.js'
 import type { Budget } from './Budget.js'
 import type { Context, Mode } from './Context.js'
@@ -47,6 +48,8 @@ export class Machine {
   byteStrings: readonly Uint8Array[] = []
   /** Decoded blocks of constants by their instructions. */
   readonly blocks = new Map<number, ConstantBlock.Block<Value>>()
+  /** Decoded tables of `switch` and `match` by their instructions. */
+  readonly tables = new Map<number, Branch.Table>()
   /** Whether the previous instruction was a `callsub`. */
   isCalled = false
 

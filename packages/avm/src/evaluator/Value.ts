@@ -6,6 +6,9 @@ export function kindOf(value: Value): 'uint64' | '[]byte' {
   return typeof value === 'bigint' ? 'uint64' : '[]byte'
 }
 
+const wordBytes = 8
+const wordBits = 64n
+
 /** 1 or 0. */
 export function fromBoolean(isTrue: boolean): bigint {
   return isTrue ? 1n : 0n
@@ -20,18 +23,28 @@ export function encodeUint64(value: bigint): Uint8Array {
 
 /** A number of any length, big-endian. No bytes are zero. */
 export function decodeInteger(bytes: Uint8Array): bigint {
-  let hex = ''
-  for (const byte of bytes) hex += byte.toString(16).padStart(2, '0')
-  return hex === '' ? 0n : BigInt(`0x${hex}`)
+  const { buffer, byteOffset, length } = bytes
+  const head = length % wordBytes
+  let value = 0n
+  for (let index = 0; index < head; index++) value = (value << 8n) | BigInt(bytes[index]!)
+  const view = new DataView(buffer, byteOffset, length)
+  for (let index = head; index < length; index += wordBytes) value = (value << wordBits) | view.getBigUint64(index)
+  return value
 }
 
 /** A number, big-endian, in a fixed length or in as few bytes as possible. Zero has no bytes. */
 export function encodeInteger(value: bigint, length?: number): Uint8Array {
-  const hex = value === 0n ? '' : value.toString(16)
-  const bytes = new Uint8Array(length ?? Math.ceil(hex.length / 2))
-  const padded = hex.padStart(2 * bytes.length, '0')
-  for (let index = 0; index < bytes.length; index++) {
-    bytes[index] = Number.parseInt(padded.slice(2 * index, 2 * index + 2), 16)
+  const bytes = new Uint8Array(length ?? (value === 0n ? 0 : Math.ceil(value.toString(16).length / 2)))
+  const view = new DataView(bytes.buffer)
+  let rest = value
+  let end = bytes.length
+  for (; end >= wordBytes; end -= wordBytes) {
+    view.setBigUint64(end - wordBytes, BigInt.asUintN(Number(wordBits), rest))
+    rest >>= wordBits
+  }
+  for (; end > 0; end--) {
+    bytes[end - 1] = Number(rest & 0xffn)
+    rest >>= 8n
   }
   return bytes
 }

@@ -42,7 +42,7 @@ export const applications: Operations = {
     const call = callOf(machine)
     const address = mutableAccount(call, account)
     if (call.group.ledger.localSchema(address, call.appId) === undefined) throw notOptedIn('del', address, call.appId)
-    writeLocal(call, account, address, ByteKey.of(key), undefined)
+    if (key.length <= limits.maxKeyBytes) writeLocal(call, account, address, ByteKey.of(key), undefined)
     machine.replace(2)
   },
   app_global_get: (machine) => {
@@ -61,13 +61,16 @@ export const applications: Operations = {
     machine.replace(2)
   },
   app_global_del: (machine) => {
-    writeGlobal(callOf(machine), ByteKey.of(machine.stack.at(-1) as Uint8Array), undefined)
+    const key = machine.stack.at(-1) as Uint8Array
+    if (key.length <= limits.maxKeyBytes) writeGlobal(callOf(machine), ByteKey.of(key), undefined)
     machine.replace(1)
   },
 }
 
+// Longer keys do not exist. Turning one of 4,096 bytes into a key would take longer than everything else.
 function readGlobal(machine: Machine, appId: bigint, key: Uint8Array): Value | undefined {
   const { ledger, pool } = callOf(machine).group
+  if (key.length > limits.maxKeyBytes) return undefined
   const name = ByteKey.of(key)
   const value = ledger.globalValue(appId, name)
   pool.observer?.onStateAccess?.({ kind: 'global', appId, key: name }, value)
@@ -77,6 +80,7 @@ function readGlobal(machine: Machine, appId: bigint, key: Uint8Array): Value | u
 function readLocal(machine: Machine, account: ByteKey.ByteKey, appId: bigint, key: Uint8Array): Value | undefined {
   const { ledger, pool } = callOf(machine).group
   if (ledger.localSchema(account, appId) === undefined) throw notOptedIn('fetch', account, appId)
+  if (key.length > limits.maxKeyBytes) return undefined
   const name = ByteKey.of(key)
   const value = ledger.localValue(account, appId, name)
   pool.observer?.onStateAccess?.({ kind: 'local', appId, key: name, account }, value)

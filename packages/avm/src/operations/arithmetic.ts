@@ -1,9 +1,9 @@
 /** Arithmetic and logic on uint64 values. */
-import { Bytes } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import { fromBoolean, kindOf, type Value } from '../evaluator/Value.js'
 import { maxUint64 } from '../opcodes/StackType.js'
 import { type Operations, pure } from './Operation.js'
+import * as Words from './words.js'
 
 const wordBits = 64n
 
@@ -72,7 +72,7 @@ function nonZero(value: bigint, problem: string): bigint {
 
 function isEqual(a: Value, b: Value): boolean {
   if (typeof a === 'bigint' && typeof b === 'bigint') return a === b
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Bytes.equal(a, b)
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Words.isEqual(a, b)
   throw new EvaluationError(`cannot compare (${kindOf(a)} to ${kindOf(b)})`)
 }
 
@@ -85,17 +85,15 @@ function shift(count: bigint, name: string): bigint {
   return count
 }
 
-/** Multiplies at most 128 times: a larger exponent overflows before. */
 function power(base: bigint, exponent: bigint, max: bigint): bigint {
   if (exponent === 0n) {
     if (base === 0n) throw new EvaluationError('0^0 is undefined')
     return 1n
   }
   if (base < 2n) return base
-  let result = 1n
-  for (let count = 0n; count < exponent; count++) {
-    result *= base
-    if (result > max) throw new EvaluationError(`${base}^${exponent} overflow`)
-  }
+  // A base of n bits is at least 2^(n - 1), so what is calculated has at most twice the bits of the limit.
+  const bits = BigInt(base.toString(2).length - 1)
+  const result = bits * exponent > BigInt(max.toString(2).length) ? undefined : base ** exponent
+  if (result === undefined || result > max) throw new EvaluationError(`${base}^${exponent} overflow`)
   return result
 }

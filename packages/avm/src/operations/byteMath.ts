@@ -4,6 +4,7 @@ import { decodeInteger, encodeInteger, fromBoolean } from '../evaluator/Value.js
 import { maxBytesLength } from '../opcodes/StackType.js'
 import { squareRoot } from './arithmetic.js'
 import { type OnFailure, type Operation, type Operations, pure } from './Operation.js'
+import * as Words from './words.js'
 
 const maxNumberBytes = 64
 
@@ -45,7 +46,7 @@ export const byteMath: Operations = {
   'b|': combine((a, b) => a | b),
   'b&': combine((a, b) => a & b),
   'b^': combine((a, b) => a ^ b),
-  'b~': pure((a: Uint8Array) => a.map((byte) => byte ^ 0xff)),
+  'b~': pure((a: Uint8Array) => Words.complement(a)),
   bzero: pure((length: bigint) => {
     if (length > BigInt(maxBytesLength)) throw new EvaluationError('bzero attempted to create a too large string')
     return new Uint8Array(Number(length))
@@ -77,13 +78,6 @@ function compare(holds: (a: bigint, b: bigint) => boolean, onFailure?: OnFailure
   return pure((a: Uint8Array, b: Uint8Array) => fromBoolean(holds(numberOf(a), numberOf(b))), onFailure)
 }
 
-/** Combines byte by byte, aligned at the end. The shorter string counts as padded with zeros. */
 function combine(compute: (a: number, b: number) => number): Operation {
-  return pure((a: Uint8Array, b: Uint8Array) => {
-    const result = new Uint8Array(Math.max(a.length, b.length))
-    for (let index = 1; index <= result.length; index++) {
-      result[result.length - index] = compute(a[a.length - index] ?? 0, b[b.length - index] ?? 0)
-    }
-    return result
-  })
+  return pure((a: Uint8Array, b: Uint8Array) => Words.combine(a, b, compute))
 }

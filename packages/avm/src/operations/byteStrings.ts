@@ -4,6 +4,7 @@ import { EvaluationError } from '../evaluator/EvaluationError.js'
 import { decodeInteger, encodeUint64, type Value } from '../evaluator/Value.js'
 import { maxUint64 } from '../opcodes/StackType.js'
 import { type Operation, type Operations, pure, zero } from './Operation.js'
+import * as Words from './words.js'
 
 const maxInt31 = 0x7fffffffn
 
@@ -64,8 +65,7 @@ export const byteStrings: Operations = {
   }),
   bitlen: pure((value: Value) => {
     const bytes = typeof value === 'bigint' ? encodeUint64(value) : value
-    let first = 0
-    while (bytes[first] === 0) first++
+    const first = Words.firstNonZero(bytes)
     return first === bytes.length ? 0n : BigInt(8 * (bytes.length - first) - (Math.clz32(bytes[first]!) - 24))
   }),
 }

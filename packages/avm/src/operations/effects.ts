@@ -19,6 +19,7 @@ export const effects: Operations = {
       throw new EvaluationError(`program logs too large. ${call.logBytes} bytes >  ${pool.maxLogBytes} bytes limit`)
     }
     logs.push(message)
+    call.loggedAt = machine.pc
     machine.replace(1)
   },
   gload: (machine) => {

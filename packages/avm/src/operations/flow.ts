@@ -1,10 +1,13 @@
 /** Operations that decide which instruction follows. */
-import { Bytes } from '@latchkey/algorand'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import type { Value } from '../evaluator/Value.js'
 import * as Branch from '../program/Branch.js'
 import type { Operations } from './Operation.js'
+import * as Words from './words.js'
+
+/** The most tables that are kept. */
+const maxTables = 256
 
 /** Branches, and the ends of a program. */
 export const flow: Operations = {
@@ -35,9 +38,10 @@ export const flow: Operations = {
     if (count !== undefined && count + 1 > stack.length) {
       throw new EvaluationError(`match expects ${count + 1} stack args while stack only contains ${stack.length}`)
     }
-    const [value, ...candidates] = stack.splice(-1 - (count ?? 0)).reverse()
+    const base = stack.length - 1 - (count ?? 0)
+    const found = indexOfSame(stack, base)
+    stack.length = base
     const { targets, end } = tableOf(machine, 'match')
-    const found = indexOfSame(candidates.reverse(), value!)
     machine.nextPc = found === -1 ? end : validTarget(machine, targets[found]!)
   },
 }
@@ -63,9 +67,13 @@ function branchIf(machine: Machine, isTaken: (value: Value) => boolean): void {
   }
 }
 
-function tableOf({ program, pc }: Machine, name: string): { targets: readonly number[]; end: number } {
+/** Decodes each table once, because a loop over a table of 255 targets has a cost of 1. */
+function tableOf({ program, pc, tables }: Machine, name: string): Branch.Table {
+  const known = tables.get(pc)
+  if (known !== undefined) return known
   const table = Branch.decodeTable(program, pc, name)
   if (typeof table === 'string') throw new EvaluationError(table)
+  if (tables.size < maxTables) tables.set(pc, table)
   return table
 }
 
@@ -75,18 +83,22 @@ function validTarget({ program, version }: Machine, target: number): number {
   return target
 }
 
-/** Compares a byte string that occurs several times only once, because `dupn` makes 255 copies for a cost of 1. */
-function indexOfSame(candidates: readonly Value[], value: Value): number {
-  const different = new Set<Value>()
-  return candidates.findIndex((candidate) => {
-    if (different.has(candidate)) return false
-    if (isSame(candidate, value)) return true
-    different.add(candidate)
-    return false
-  })
+/**
+ * Finds the top value among those from an index on, and returns its position there, or -1. Copies that follow each other
+ * are compared once, because `dupn` makes 255 copies for a cost of 1.
+ */
+function indexOfSame(stack: readonly Value[], base: number): number {
+  const last = stack.length - 1
+  const value = stack[last]!
+  for (let index = base; index < last; index++) {
+    const candidate = stack[index]!
+    if (index > base && candidate === stack[index - 1]) continue
+    if (isSame(candidate, value)) return index - base
+  }
+  return -1
 }
 
 function isSame(a: Value, b: Value): boolean {
   if (a === b) return true
-  return a instanceof Uint8Array && b instanceof Uint8Array && Bytes.equal(a, b)
+  return a instanceof Uint8Array && b instanceof Uint8Array && Words.isEqual(a, b)
 }

@@ -1,7 +1,7 @@
 /** Operations that make transactions, and read those that were made. */
-
+import type { Transaction } from '@latchkey/algorand'
 import * as Inner from '../application/Inner.js'
-import { innerId } from '../application/model.js'
+import { type Group, innerId } from '../application/model.js'
 import { EvaluationError } from '../evaluator/EvaluationError.js'
 import type { Machine } from '../evaluator/Machine.js'
 import type { Value } from '../evaluator/Value.js'
@@ -83,8 +83,20 @@ function sourceOf(machine: Machine, index: number | undefined): TransactionField
     effects: group.effects[place],
     // As on a node, `itxn` shows the last transaction as if it were the first of its group.
     index: index ?? 0,
-    id: () => (index === undefined ? innerId(group.origin!, 0, transaction) : group.transactionId(place)),
+    id: () => (index === undefined ? lastId(group, transaction) : group.transactionId(place)),
   }
+}
+
+const lastIds = new WeakMap<Group, Uint8Array>()
+
+/** Computed once for each group: a loop that reads the id of a transaction of 30 kB has a cost of 1 for each read. */
+function lastId(group: Group, transaction: Transaction.Transaction): Uint8Array {
+  let id = lastIds.get(group)
+  if (id === undefined) {
+    id = innerId(group.origin!, 0, transaction)
+    lastIds.set(group, id)
+  }
+  return id
 }
 
 function expectKnown({ version }: Machine, { name }: Fields.Field): void {

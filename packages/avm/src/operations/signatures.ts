@@ -96,6 +96,21 @@ export function verifyEd25519(message: Uint8Array, signature: Uint8Array, key: U
   }
 }
 
+/** Whether a deterministic, compressed signature of Falcon-1024 is valid. The key must have 1,793 bytes. */
+export function verifyFalcon(message: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
+  return key.length === Falcon.keyBytes && Falcon.verify(key, signature, message)
+}
+
+/** Whether 32 bytes could be a public key of Ed25519. */
+export function isCurvePoint(bytes: Uint8Array): boolean {
+  try {
+    ed25519.Point.fromBytes(bytes)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** An unknown curve has no cost, so the instruction fails before. */
 function curveOf(machine: Machine): Ecdsa.CurveName {
   return Fields.withByte('ecdsaCurve', machine.immediate(1))!.name as Ecdsa.CurveName

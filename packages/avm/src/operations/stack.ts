@@ -22,11 +22,17 @@ export const stack: Operations = {
   },
   cover: (machine) => {
     const index = below(machine.stack, machine.immediate(1), 'cover')
-    machine.stack.splice(index, 0, machine.stack.pop()!)
+    const { stack } = machine
+    const value = stack.at(-1)!
+    for (let position = stack.length - 1; position > index; position--) stack[position] = stack[position - 1]!
+    stack[index] = value
   },
   uncover: (machine) => {
     const index = below(machine.stack, machine.immediate(1), 'uncover')
-    machine.stack.push(machine.stack.splice(index, 1)[0]!)
+    const { stack } = machine
+    const value = stack[index]!
+    for (let position = index + 1; position < stack.length; position++) stack[position - 1] = stack[position]!
+    stack[stack.length - 1] = value
   },
   bury: (machine) => {
     const depth = machine.immediate(1)

@@ -11,6 +11,9 @@ const endVersion = 2
 /** A decoded branch. */
 export type Branch = { readonly target: number; readonly end: number }
 
+/** The decoded targets of `switch` or `match`. */
+export type Table = { readonly targets: readonly number[]; readonly end: number }
+
 /** Decodes the branch at an offset. Returns the problem if its target is outside of the program. */
 export function decode(program: Uint8Array, pc: number, version: number): Branch | string {
   const branch = version >= variableVersion ? decodeVariable(program, pc) : decodeFixed(program, pc, version)
@@ -23,11 +26,7 @@ export function isAlwaysChecked(version: number): boolean {
 }
 
 /** Decodes the targets of `switch` and `match`: a count, then two bytes for each. Targets are not checked. */
-export function decodeTable(
-  program: Uint8Array,
-  pc: number,
-  name: string,
-): { readonly targets: readonly number[]; readonly end: number } | string {
+export function decodeTable(program: Uint8Array, pc: number, name: string): Table | string {
   const count = program[pc + 1]
   if (count === undefined) return `bare ${name} opcode at end of program`
   const end = pc + 2 + 2 * count

@@ -5,6 +5,7 @@ import { createFacilitatorHandler, type ErrorListener, Facilitator } from '@latc
 import { command, jsonOption, readNumber } from '../Command.js'
 import { chainOptions, isMainnet, networkOf, openChain, quorumOption } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
+import { discoveryOptions, readDiscovery } from '../facilitator/discovery.js'
 import { feePayerNotes, feePayerOptions, feePayersFrom } from '../facilitator/feePayers.js'
 import { openStore } from '../facilitator/openStore.js'
 import { addressFrom, checkForProduction, policyOptions, readPolicy } from '../facilitator/policy.js'
@@ -24,7 +25,7 @@ const checkMs = 15_000
 
 export const facilitatorCommand = command({
   description: `Run an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /livez, /readyz, /health and \
-/metrics. Every settlement is recorded before it is sent, and resumed after a restart. If fee accounts are given but none of them can \
+/metrics, and with --discovery GET /discovery/resources and /discovery/search. Every settlement is recorded before it is sent, and resumed after a restart. If fee accounts are given but none of them can \
 sign, the facilitator does not start. On SIGTERM it reports not ready, finishes pending work and exits; on a second signal it exits at once.`,
   options: {
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
@@ -33,6 +34,7 @@ sign, the facilitator does not start. On SIGTERM it reports not ready, finishes 
     ...quorumOption,
     ...storeOptions,
     ...policyOptions,
+    ...discoveryOptions,
     ...feePayerOptions,
     ...drainOptions,
     ...logFileOptions,
@@ -52,6 +54,7 @@ commas. ALGOD_TOKEN is the nodes' API token.`,
     const port = readNumber('--port', options.port, 0, 65_535) ?? defaultPort
     const host = options.host ?? '127.0.0.1'
     const policy = readPolicy(options)
+    const discovery = readDiscovery(options)
     const clientAddress = addressFrom(options['client-ip-header'])
     if (isMainnet(network) && !options.open) checkForProduction(policy)
     const where = storeFrom(options, process.env)
@@ -62,7 +65,7 @@ commas. ALGOD_TOKEN is the nodes' API token.`,
     const log = openServerLog(options)
     const onError: ErrorListener = (error, { requestId, transactionId } = {}) =>
       log.write('error', describe(error), { request_id: requestId, payment: transactionId })
-    const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
+    const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, discovery, onError })
     const server = new Server({
       fetch: createFacilitatorHandler({ facilitator, onError, clientAddress }),
       onError,

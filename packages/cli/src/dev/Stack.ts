@@ -252,7 +252,10 @@ async function startFacilitator(context: StartContext, devnet: Devnet, chain: Ch
   const { directory, closers, onPorts, allowedOrigins, onError, onEvent, ledgerEvents } = context
   const store = new SqliteSettlements(join(directory.path, 'facilitator.db'))
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
-  const facilitator = new ReportingFacilitator({ chains: [chain], feePayer, store, onError }, onEvent, ledgerEvents)
+  // The sellers of a stack are on this machine.
+  const discovery = { allowPrivate: true }
+  const options = { chains: [chain], feePayer, store, discovery, onError }
+  const facilitator = new ReportingFacilitator(options, onEvent, ledgerEvents)
   closers.push(() => facilitator.stop())
   if (directory.isKept) await facilitator.resume()
   const fetch = onlyLocalHosts(allowOrigins(createFacilitatorHandler({ facilitator, onError }), allowedOrigins))

@@ -1,5 +1,6 @@
 /** The seller of the stack: a weather report for one cent, and the environment for other terminals. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { catalogueRequestPrefix } from '@latchkey/x402/facilitator'
 import { paymentGate, paymentOf, salesListener } from '@latchkey/x402/node'
 import { Gate, type GateHooks, type GateOptions, MemoryClaims } from '@latchkey/x402/server'
 import { EventFeed } from './EventFeed.js'
@@ -25,10 +26,13 @@ export type Seller = { readonly listener: RequestListener; readonly close: () =>
 
 export async function createSeller({ chain, payTo, exports, hooks, ...options }: SellerOptions): Promise<Seller> {
   const accepts = { network: chain.caip2, price, payTo }
-  const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
+  const example = { report: { weather: 'sunny', temperature: 70 } }
+  const route = { accepts, description: 'The weather, now', mimeType: 'application/json', output: { example } }
+  const routes = { 'GET /weather': route }
   const claims = options.claims ?? new MemoryClaims()
   const feed = new EventFeed()
-  const gate = await Gate.open({ ...options, ...feed.hooks(hooks), claims, routes, chains: chain, cors: true })
+  const all = withoutCatalogue(feed.hooks(hooks))
+  const gate = await Gate.open({ ...options, ...all, claims, routes, chains: chain, cors: true })
   const authorize = ({ headers }: Request): boolean =>
     isLocalOrigin(headers.get('Origin') ?? undefined, headers.get('Sec-Fetch-Site') ?? undefined)
   const sales = salesListener({ claims, authorize, name: 'Weather', onError: options.onError })
@@ -47,6 +51,16 @@ export async function createSeller({ chain, payTo, exports, hooks, ...options }:
     await gate.close()
   }
   return { listener, close }
+}
+
+/** The facilitator asks for the price of a route that was paid for, which is no event of a buyer. */
+function withoutCatalogue(hooks: GateHooks): GateHooks {
+  const { onPaymentRequired } = hooks
+  return {
+    ...hooks,
+    onPaymentRequired: (event) =>
+      event.requestId?.startsWith(catalogueRequestPrefix) ? undefined : onPaymentRequired?.(event),
+  }
 }
 
 /** Events name payers, so only programs and pages of this machine may read them. */

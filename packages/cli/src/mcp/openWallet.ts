@@ -28,6 +28,7 @@ export async function openWallet(options: WalletServerValues): Promise<{ wallet:
       payments,
       address: options.key,
       maxPerPayment: options.max,
+      facilitators: facilitatorsFrom(options.facilitator),
       allowHosts: options['allow-host'],
       allowPrivate: options['allow-private'],
     })
@@ -36,6 +37,13 @@ export async function openWallet(options: WalletServerValues): Promise<{ wallet:
     agent.close()
     throw explainAgentError(error, options)
   }
+}
+
+/** Given by option only: a catalogue in the environment would add a tool that its owner did not ask for. */
+function facilitatorsFrom(urls: readonly string[] = []): readonly string[] {
+  const wrong = urls.find((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+  if (wrong === undefined) return urls
+  throw new UsageError(`--facilitator cannot be ${quoted(wrong)}`, { code: 'invalid_value' })
 }
 
 /** One log per agent, because payments of one agent do not belong to another. */

@@ -14,6 +14,12 @@ export const walletServerOptions = {
     placeholder: 'PRICE',
     description: "maximum for one payment in dollars, regardless of the model's request ($1)",
   },
+  facilitator: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'URL',
+    description: 'facilitator whose catalogue the tool find_paid_api searches; repeatable',
+  },
   'allow-host': {
     type: 'string',
     multiple: true,

@@ -2,13 +2,17 @@
 import { type Account, minBalance, noApps, none } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
+import { schemaJson } from '../rest/applicationEncoding.js'
 import type { Value } from '../rest/ResponseValue.js'
+import { applicationJson, createdAppIds, localJson, optedInAppIds } from './applicationJson.js'
 import { addressOrNone, assetJson, holdingJson } from './assetJson.js'
 
 export type Included = {
   readonly assets: boolean
   readonly createdAssets: boolean
-  /** Whether closed holdings and destroyed assets are shown. */
+  readonly localStates: boolean
+  readonly createdApps: boolean
+  /** Whether closed holdings, destroyed assets and deleted applications are shown. */
   readonly closed: boolean
 }
 
@@ -39,13 +43,19 @@ export function accountJson(ledger: Ledger, key: MapKey.MapKey, included: Includ
   const lifetime = ledger.lifetimes!.accounts.get(key)
   const held = included.assets ? heldIds(ledger, key, included.closed) : []
   const created = included.createdAssets ? createdIds(ledger, key, included.closed) : []
+  const createdApps = included.createdApps ? createdAppIds(ledger, key, included.closed) : []
+  const locals = included.localStates ? optedInAppIds(ledger, key, included.closed) : []
   return {
     address: MapKey.address(key),
     amount: account.microAlgos,
     'amount-without-pending-rewards': account.microAlgos,
+    'apps-local-state': list(locals.map((appId) => localJson(ledger, key, appId))),
+    'apps-total-extra-pages': apps.extraPages || undefined,
+    'apps-total-schema': apps === noApps ? undefined : schemaJson(apps),
     assets: list(held.map((assetId) => holdingJson(ledger, key, assetId, 'asset'))),
     'auth-addr': account.authorizer && MapKey.address(account.authorizer),
     'closed-at-round': lifetime?.closed,
+    'created-apps': list(createdApps.map((appId) => applicationJson(ledger, appId))),
     'created-assets': list(created.map((assetId) => assetJson(ledger, assetId, addressOrNone))),
     'created-at-round': lifetime?.created,
     deleted: isClosed(existing),

@@ -1,7 +1,8 @@
 /** Accounts and their holdings. */
 import type { RawResponse } from '@latchkey/http'
-import type { Account } from '../ledger/Account.js'
+import { type Account, noApps } from '../ledger/Account.js'
 import type { Ledger } from '../ledger/Ledger.js'
+import type { Lifetimes } from '../ledger/Lifetimes.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { SortedList } from '../ledger/SortedList.js'
 import { ApiError } from '../rest/ApiError.js'
@@ -27,12 +28,20 @@ const limits: Parameters.Limits = { default: 100n, max: 1_000n }
 const maxResources = 1_000
 
 function readIncluded(query: Query): Included {
-  const included = { assets: true, createdAssets: true, closed: query.flag('include-all') }
+  const included = {
+    assets: true,
+    createdAssets: true,
+    localStates: true,
+    createdApps: true,
+    closed: query.flag('include-all'),
+  }
   for (const name of Parameters.list(query, 'exclude') ?? []) {
     switch (name) {
       case 'all':
         included.assets = false
         included.createdAssets = false
+        included.localStates = false
+        included.createdApps = false
         break
       case 'assets':
         included.assets = false
@@ -41,7 +50,11 @@ function readIncluded(query: Query): Included {
         included.createdAssets = false
         break
       case 'apps-local-state':
+        included.localStates = false
+        break
       case 'created-apps':
+        included.createdApps = false
+        break
       case 'none':
         break
       default:
@@ -79,19 +92,22 @@ function rewindError(reason: string): ApiError {
   return new ApiError(500, `failed while searching for account: error while rewinding account: ${reason}`)
 }
 
-/** The error response for an account with too many assets. */
+/** The error response for an account with too many assets and applications. */
 function checkResources(ledger: Ledger, key: MapKey.MapKey, included: Included): RawResponse | undefined {
-  const { assetsHeld, assetsCreated } = ledger.state.account(key)
+  const { assetsHeld, assetsCreated, apps = noApps } = ledger.state.account(key)
   const { closed } = included
+  const { apps: appLifetimes } = ledger.lifetimes!
+  const optedIn = included.localStates ? apps.optedIn + (closed ? appLifetimes.closedLocals(key).size : 0) : 0
+  const createdApps = included.createdApps ? apps.created + (closed ? appLifetimes.deletedBy(key).size : 0) : 0
   const held = included.assets ? assetsHeld + (closed ? ledger.lifetimes!.closedHoldings(key).size : 0) : 0
   const created = included.createdAssets ? assetsCreated + (closed ? ledger.lifetimes!.destroyedBy(key).size : 0) : 0
-  if (held + created <= maxResources) return undefined
+  if (held + created + optedIn + createdApps <= maxResources) return undefined
   const data = {
     address: MapKey.address(key),
     'max-results': maxResources,
-    'total-apps-opted-in': 0,
+    'total-apps-opted-in': optedIn,
     'total-assets-opted-in': held,
-    'total-created-apps': 0,
+    'total-created-apps': createdApps,
     'total-created-assets': created,
   }
   return HttpResponse.json({ data, message: 'Result limit exceeded' }, 400)
@@ -141,20 +157,25 @@ async function searchAccounts({ ledger, turns, query }: IndexerCall): Promise<Ra
   let currentRound = ledger.last.round
   const search = (slice: Slice): Promise<void> => {
     currentRound = ledger.last.round
-    const candidates = filter.assetId === 0n ? lifetimes.accountOrder : lifetimes.holders(filter.assetId)
-    return scan(candidates, after, slice, take)
+    return scan(candidatesOf(lifetimes, filter), after, slice, take)
   }
-  if (filter.applicationId === 0n) await turns.run(search)
+  await turns.run(search)
   if (tooMany !== undefined) return tooMany
   return page.toResponse('accounts', { 'current-round': currentRound, 'next-token': last && MapKey.address(last) })
 }
 
+function candidatesOf(lifetimes: Lifetimes, { assetId, applicationId }: AccountFilter) {
+  if (applicationId !== 0n) return lifetimes.apps.members(applicationId)
+  return assetId === 0n ? lifetimes.accountOrder : lifetimes.holders(assetId)
+}
+
 /** Former holders of an asset count too, with an amount of zero, because their rows stay in an indexer's database. */
 function matches(ledger: Ledger, key: MapKey.MapKey, account: Account, filter: AccountFilter): boolean {
-  const { assetId, greaterThan, lessThan, authorizer, isOnline } = filter
+  const { assetId, applicationId, greaterThan, lessThan, authorizer, isOnline } = filter
   const amount = assetId === 0n ? account.microAlgos : (ledger.state.holding(key, assetId)?.amount ?? 0n)
   if (greaterThan !== undefined && amount <= greaterThan) return false
   if (lessThan !== undefined && amount >= lessThan) return false
+  if (assetId !== 0n && applicationId !== 0n && ledger.lifetimes!.holding(key, assetId) === undefined) return false
   if (authorizer !== undefined && account.authorizer !== authorizer) return false
   return !isOnline || (account.status === 'Online' && (account.participation?.lastRound ?? 0n) > 0n)
 }

@@ -1,19 +1,23 @@
-/** Applications, their boxes and logs. Deleted applications are not kept. */
+/** Applications, their boxes and logs. */
 import { Submission } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'
-import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
 import * as Delta from '../ledger/programs/Delta.js'
+import { SortedList } from '../ledger/SortedList.js'
 import { ApiError } from '../rest/ApiError.js'
-import { applicationJson, localJson } from '../rest/applicationEncoding.js'
 import * as BoxName from '../rest/BoxName.js'
 import * as HttpResponse from '../rest/HttpResponse.js'
 import { uint } from '../rest/Parameters.js'
 import type { Value } from '../rest/ResponseValue.js'
+import { applicationJson, createdAppIds, localJson, optedInAppIds } from './applicationJson.js'
 import { readNextId } from './assets.js'
 import type { IndexerCall, IndexerRoute } from './IndexerRoute.js'
+import * as NextToken from './NextToken.js'
+import { Page, scan } from './Page.js'
 import * as Parameters from './Parameters.js'
+import { search as searchTransactions } from './searchTransactions.js'
 import * as TransactionFilter from './TransactionFilter.js'
+import type { Entry } from './TransactionIndex.js'
 
 export const applicationRoutes: readonly IndexerRoute[] = [
   { method: 'GET', path: '/v2/applications', handle: (call) => search(call, call.query.get('creator')) },
@@ -36,47 +40,57 @@ const badCreator = 'unable to parse creator address: '
 /** The parameters of a list of applications, in the order in which they are checked. */
 function readList({ query }: IndexerCall, account: string | undefined) {
   const only = query.uint('application-id')
-  query.flag('include-all')
+  const includesAll = query.flag('include-all')
   const limit = Parameters.limit(query, limits)
   Parameters.checkInt64(only)
   const key = account === undefined ? undefined : Parameters.address(account, badCreator)
-  return { only, limit, key, after: readNextId(query) }
+  return { only, includesAll, limit, key, after: readNextId(query) }
 }
 
-function pageOf(ids: Iterable<bigint>, { only, limit, after }: ReturnType<typeof readList>) {
-  const all = [...ids].sort((a, b) => (a < b ? -1 : 1))
-  const rest = all.filter((id) => (only === undefined || id === only) && (after === undefined || id > after))
-  const page = rest.slice(0, limit)
-  return { page, next: rest.length > page.length ? page.at(-1)!.toString() : undefined }
+type List = ReturnType<typeof readList>
+
+/** A page of the applications with these ids, as far as they are wanted. */
+async function respond(
+  { ledger, turns }: IndexerCall,
+  name: string,
+  { only, limit, after }: List,
+  ids: () => SortedList<bigint>,
+  shown: (id: bigint) => Value | undefined,
+): Promise<RawResponse> {
+  const page = new Page(limit)
+  let last: bigint | undefined
+  let currentRound = ledger.last.round
+  const take = (id: bigint): boolean => {
+    const value = only === undefined || id === only ? shown(id) : undefined
+    if (value === undefined) return true
+    last = id
+    return page.add(value)
+  }
+  await turns.run((slice) => {
+    currentRound = ledger.last.round
+    return scan(ids(), after, slice, take)
+  })
+  return page.toResponse(name, { 'current-round': currentRound, 'next-token': last?.toString() })
 }
 
-function search(call: IndexerCall, creator: string | undefined): RawResponse {
+function search(call: IndexerCall, creator: string | undefined): Promise<RawResponse> {
   const { ledger } = call
-  const parameters = readList(call, creator)
-  const { key } = parameters
-  const ids = key === undefined ? ledger.state.allApplications().keys() : ledger.state.appsCreatedBy(key)
-  const { page, next } = pageOf(ids, parameters)
-  return HttpResponse.json({
-    applications: page.map((id) => applicationValue(ledger, id)),
-    'current-round': ledger.last.round,
-    'next-token': next,
+  const list = readList(call, creator)
+  const { key, includesAll } = list
+  const { apps } = ledger.lifetimes!
+  const ids = () => (key === undefined ? apps.order : SortedList.of(createdAppIds(ledger, key, includesAll)))
+  return respond(call, 'applications', list, ids, (id) => {
+    const isShown = includesAll ? apps.applications.has(id) : ledger.state.application(id) !== undefined
+    return isShown ? applicationJson(ledger, id) : undefined
   })
 }
 
-function applicationValue({ state }: Ledger, id: bigint): Value {
-  return { deleted: false, id, params: applicationJson(state.application(id)!) }
-}
-
-function listLocals(call: IndexerCall): RawResponse {
+function listLocals(call: IndexerCall): Promise<RawResponse> {
   const { ledger, path } = call
-  const parameters = readList(call, path[0])
-  const key = parameters.key!
-  const { page, next } = pageOf(ledger.state.appsOptedInBy(key), parameters)
-  return HttpResponse.json({
-    'apps-local-states': page.map((id) => localJson(id, ledger.state.local(key, id)!)),
-    'current-round': ledger.last.round,
-    'next-token': next,
-  })
+  const list = readList(call, path[0])
+  const key = list.key!
+  const ids = () => SortedList.of(optedInAppIds(ledger, key, list.includesAll))
+  return respond(call, 'apps-local-states', list, ids, (id) => localJson(ledger, key, id))
 }
 
 function readId(path: readonly string[]): bigint {
@@ -85,12 +99,13 @@ function readId(path: readonly string[]): bigint {
   return applicationId
 }
 
-function lookUp({ ledger, path }: IndexerCall): RawResponse {
+function lookUp({ ledger, path, query }: IndexerCall): RawResponse {
   const id = readId(path)
-  if (ledger.state.application(id) === undefined) {
-    throw new ApiError(404, `no application found for application-id: ${id}`)
-  }
-  return HttpResponse.json({ application: applicationValue(ledger, id), 'current-round': ledger.last.round })
+  const isKnown = query.flag('include-all')
+    ? ledger.lifetimes!.apps.applications.has(id)
+    : ledger.state.application(id) !== undefined
+  if (!isKnown) throw new ApiError(404, `no application found for application-id: ${id}`)
+  return HttpResponse.json({ application: applicationJson(ledger, id), 'current-round': ledger.last.round })
 }
 
 function lookUpBox({ ledger, path, query }: IndexerCall): RawResponse {
@@ -106,7 +121,9 @@ function lookUpBox({ ledger, path, query }: IndexerCall): RawResponse {
   const value = ledger.state.box(applicationId, MapKey.of(decoded.bytes))
   if (value === undefined) {
     const where = `round=${ledger.last.round}, appid=${applicationId}, boxName=${name}`
-    throw new ApiError(404, `no application found for application-id: ${where}`)
+    const isKnown = ledger.lifetimes!.apps.applications.has(applicationId)
+    const missing = isKnown ? 'no application boxes found' : 'no application found for application-id'
+    throw new ApiError(404, `${missing}: ${where}`)
   }
   return HttpResponse.json({ name: decoded.bytes, round: ledger.last.round, value })
 }
@@ -136,38 +153,57 @@ function base64(name: MapKey.MapKey): string {
 }
 
 /** The logs of all calls in the kept blocks, those by other applications included. */
-function listLogs({ ledger, transactions, path, query }: IndexerCall): RawResponse {
+async function listLogs({ ledger, transactions, turns, path, query }: IndexerCall): Promise<RawResponse> {
   const applicationId = readId(path)
-  TransactionFilter.read(query, { ignores: ['address', 'address-role', 'application-id', 'group-id'] })
+  const { minRound, maxRound, transactionId, limit, after } = TransactionFilter.read(query, {
+    ignores: ['address', 'address-role', 'application-id', 'group-id'],
+  })
   const senderText = query.get('sender-address')
   const sender =
     senderText === undefined ? undefined : Parameters.address(senderText, 'invalid input: unable to parse address: ')
-  const [min, max, txid] = [query.uint('min-round'), query.uint('max-round'), query.get('txid')]
-  const data: Value[] = []
-  for (let sequence = transactions.range.low; sequence < transactions.range.high; sequence++) {
-    const entry = transactions.entry(sequence)!
-    if (entry.type !== 'appl') continue
-    const { round } = entry.block
-    if ((min !== undefined && round < min) || (max !== undefined && round > max)) continue
-    const { signed, outcome } = entry.block.transactions[entry.intra]!
-    if (outcome.delta === undefined) continue
-    const decoded = Submission.decodeFirst(signed)
-    if (
-      (txid !== undefined && decoded.id !== txid) ||
-      (sender !== undefined && MapKey.of(decoded.signed.txn.snd) !== sender)
-    ) {
-      continue
-    }
-    const top = { txn: decoded.signed.txn, effects: { ...outcome, delta: Delta.decode(outcome.delta) } }
-    for (const { txn, effects } of [top, ...Delta.innersOf(outcome.delta)]) {
-      const called = txn.apid ?? effects.createdAppId
-      const logs = effects.delta?.logs ?? []
-      if (txn.type === 'appl' && called === applicationId && logs.length > 0) data.push({ logs, txid: decoded.id })
-    }
+  const filter = { type: 'appl', roles: 0, isRekey: false, amount: { of: 'microAlgos' as const } }
+  const page = new Page(limit)
+  let last: Entry | undefined
+  let currentRound = ledger.last.round
+  const restart = (): void => {
+    page.clear()
+    last = undefined
+    currentRound = ledger.last.round
   }
-  return HttpResponse.json({
-    'application-id': applicationId,
-    'current-round': ledger.last.round,
-    'log-data': data.length === 0 ? undefined : data,
-  })
+  const take = (entry: Entry): boolean => {
+    const { id, logs } = logsOf(entry, applicationId, sender)
+    if (logs.length > 0) last = entry
+    // The next page begins after the transaction, so all of its logs are on this one.
+    let hasRoom = true
+    for (const one of logs) hasRoom = page.add({ logs: one, txid: id })
+    return hasRoom
+  }
+  await turns.run((slice) =>
+    searchTransactions(
+      transactions,
+      { ...filter, minRound, maxRound, transactionId, limit, after },
+      slice,
+      restart,
+      take,
+    ),
+  )
+  const others = { 'application-id': applicationId, 'current-round': currentRound }
+  if (last === undefined) return HttpResponse.json(others)
+  const { block, intra } = last
+  const token = NextToken.ofTransaction({ round: block.round, intra })
+  return page.toResponse('log-data', { ...others, 'next-token': token })
+}
+
+/** The logs of each call of an application that a transaction makes. */
+function logsOf({ block, intra }: Entry, applicationId: bigint, sender: MapKey.MapKey | undefined) {
+  const { signed, outcome } = block.transactions[intra]!
+  if (outcome.delta === undefined) return { id: '', logs: [] }
+  const { id, signed: decoded } = Submission.decodeFirst(signed)
+  const { txn } = decoded
+  if (sender !== undefined && MapKey.of(txn.snd) !== sender) return { id, logs: [] }
+  const top = { txn, effects: { ...outcome, delta: Delta.decode(outcome.delta) } }
+  const calls = [top, ...Delta.innersOf(outcome.delta)].filter(
+    (call) => call.txn.type === 'appl' && (call.txn.apid ?? call.effects.createdAppId) === applicationId,
+  )
+  return { id, logs: calls.map(({ effects }) => effects.delta?.logs ?? []).filter(({ length }) => length > 0) }
 }

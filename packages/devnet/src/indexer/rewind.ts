@@ -1,8 +1,9 @@
 /** Computes an account as of an earlier round by undoing its transactions. */
 import { Submission, type Transaction } from '@latchkey/algorand'
-import type { Outcome } from '../ledger/apply/index.js'
+import type { Effects } from '../ledger/apply/Context.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
+import * as Delta from '../ledger/programs/Delta.js'
 import type { Value } from '../rest/ResponseValue.js'
 import type { Members } from './accountJson.js'
 import type { TransactionIndex } from './TransactionIndex.js'
@@ -47,6 +48,7 @@ export async function rewind({
     above = list!.sequence(position)
     const { signed, outcome } = entry.block.transactions[entry.intra]!
     undo(Submission.decodeFirst(signed).signed.txn, outcome, key, difference)
+    for (const inner of Delta.innersOf(outcome.delta)) undo(inner.txn, inner.effects, key, difference)
     await slice.pause()
     if (transactions.revision !== revision) return 'the ledger was reverted during the request'
   }
@@ -61,7 +63,7 @@ export async function rewind({
   }
 }
 
-function undo(txn: Transaction.Transaction, outcome: Outcome, key: MapKey.MapKey, difference: Difference): void {
+function undo(txn: Transaction.Transaction, outcome: Effects, key: MapKey.MapKey, difference: Difference): void {
   const is = (bytes: Uint8Array | undefined): boolean => bytes !== undefined && MapKey.of(bytes) === key
   const addAsset = (assetId: bigint, amount: bigint): void => {
     difference.assets.set(assetId, (difference.assets.get(assetId) ?? 0n) + amount)
@@ -73,7 +75,7 @@ function undo(txn: Transaction.Transaction, outcome: Outcome, key: MapKey.MapKey
     if (isSender) difference.microAlgos += (txn.amt ?? 0n) + closed
     if (MapKey.ofField(txn.rcv) === key) difference.microAlgos -= txn.amt ?? 0n
     if (is(txn.close)) difference.microAlgos -= closed
-  } else if (txn.type === 'acfg' && outcome.createdAssetId !== undefined) {
+  } else if (txn.type === 'acfg' && outcome.createdAssetId !== undefined && isSender) {
     addAsset(outcome.createdAssetId, -(txn.apar?.t ?? 0n))
   } else if (txn.type === 'axfer') {
     const assetId = txn.xaid ?? 0n

@@ -176,18 +176,24 @@ function keyRegistration(txn: Txn): Value {
   }
 }
 
-function signatureJson({ sig, msig, lsig }: Submission.Submitted): Value {
+function signatureJson({ sig, msig, lsig, pqsig }: Submission.Submitted): Value {
   return {
     logicsig: lsig && {
       args: (lsig.arg ?? []).map((argument) => argument),
       logic: lsig.l ?? new Uint8Array(),
       'logic-multisig-signature': lsig.lmsig && multisigJson(lsig.lmsig),
       'multisig-signature': lsig.msig && multisigJson(lsig.msig),
+      pqsig: lsig.pqsig && postQuantumJson(lsig.pqsig),
       signature: lsig.sig,
     },
     multisig: msig && multisigJson(msig),
+    pqsig: pqsig && postQuantumJson(pqsig),
     sig,
   }
+}
+
+function postQuantumJson({ sch, slt, pk, sig }: Submission.PostQuantumSignature): Value {
+  return { 'public-key': pk, salt: slt || undefined, scheme: Buffer.from(sch ?? []).toString(), signature: sig }
 }
 
 function multisigJson({ subsig, thr, v }: Multisig.Signature): Value {

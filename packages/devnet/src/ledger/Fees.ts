@@ -4,10 +4,12 @@ import * as AlgodAmount from './AlgodAmount.js'
 import * as Consensus from './Consensus.js'
 
 /** A signed transaction, as far as its fee depends on it. */
-export type Paying = Pick<Submission.Submitted, 'txn' | 'lsig'>
+export type Paying = Pick<Submission.Submitted, 'txn' | 'lsig' | 'pqsig'>
 
 const million = 1_000_000n
 const usagePerByte = 100n
+/** Of each post-quantum signature, in addition to that of its transaction. */
+const postQuantumUsage = 2_000_000n
 
 /** In millionths of a minimum fee. The size of logic signatures counts for the whole group. */
 export function usage({ note, apaa, apap, apsu }: Transaction.Transaction): bigint {
@@ -22,8 +24,9 @@ export function usage({ note, apaa, apap, apsu }: Transaction.Transaction): bigi
 export function groupUsage(group: readonly Paying[]): bigint {
   let logicBytes = 0
   let used = 0n
-  for (const { txn, lsig } of group) {
+  for (const { txn, lsig, pqsig } of group) {
     used += usage(txn)
+    if (pqsig !== undefined || lsig?.pqsig !== undefined) used += postQuantumUsage
     logicBytes += lsig?.l?.length ?? 0
   }
   return used + usagePerByte * BigInt(over(logicBytes, Consensus.freeLogicBytes * group.length))

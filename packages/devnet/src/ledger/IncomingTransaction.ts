@@ -8,6 +8,7 @@ import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
 import { multisigReason } from './multisigReason.js'
 import { verify, verifyMultisig } from './nodeSignature.js'
+import * as postQuantumSignature from './postQuantumSignature.js'
 import * as LogicSignature from './programs/LogicSignature.js'
 
 export type IncomingTransaction = {
@@ -114,12 +115,17 @@ export function checkSignatures(
     if (reason !== undefined) throw errorOf('missing_signature', transaction.decoded, index, reason)
   }
   for (const transaction of transactions) {
-    if (transaction.isSigned && transaction.signed.lsig === undefined && !isVerified(transaction)) {
+    if (!isEmpty(transaction) && transaction.signed.lsig === undefined && !isVerified(transaction)) {
       throw new LedgerError('invalid_signature', "At least one signature didn't pass verification", {
         hint: `${transaction.decoded.id} is not signed by ${MapKey.address(transaction.authorizer)} over its canonical bytes`,
       })
     }
   }
+}
+
+/** Whether a transaction has no signature to verify. Empty ones have been refused where they are not permitted. */
+function isEmpty({ isSigned, signed: { pqsig } }: IncomingTransaction): boolean {
+  return !isSigned || (pqsig !== undefined && pqsig.sig === undefined)
 }
 
 function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean): string | undefined {
@@ -131,9 +137,19 @@ function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean
     return 'AuthAddr must be different from Sender'
   if (kinds === 0) return 'signedtxn has no sig'
   if (kinds > 1) return 'signedtxn should have only one type of signature'
-  if (pqsig !== undefined) return 'Falcon signatures (pqsig) are not supported by this development ledger'
+  if (pqsig !== undefined) return postQuantumProblem(pqsig, transaction.authorizer, allowsEmpty)
   if (msig !== undefined) return multisigProblem(msig, transaction.authorizer)
   return undefined
+}
+
+/** Without its signature, the key shows who would sign, and the fee, to a simulation that permits empty signatures. */
+function postQuantumProblem(
+  pqsig: Submission.PostQuantumSignature,
+  authorizer: MapKey.MapKey,
+  allowsEmpty: boolean,
+): string | undefined {
+  if (pqsig.sig === undefined && !allowsEmpty) return 'signedtxn has no sig'
+  return postQuantumSignature.problemOf(pqsig, authorizer)
 }
 
 function multisigProblem(msig: Multisig.Signature, authorizer: MapKey.MapKey): string | undefined {
@@ -148,7 +164,10 @@ function multisigProblem(msig: Multisig.Signature, authorizer: MapKey.MapKey): s
 const verified = new BoundedMap<string, true>(4_096)
 
 function isVerified({ decoded, key, authorizer }: IncomingTransaction): boolean {
-  const { sig, msig } = decoded.signed
+  const { sig, msig, pqsig } = decoded.signed
+  if (pqsig !== undefined) {
+    return postQuantumSignature.verify(pqsig, Transaction.bytesToSign(decoded.transactionBytes))
+  }
   if (msig !== undefined) return verifyMultisig(msig, Transaction.bytesToSign(decoded.transactionBytes))
   // The first two parts are 32 characters each.
   const name = key + authorizer + MapKey.of(sig!)

@@ -40,6 +40,8 @@ export const defaultHistory: HistoryLimits = { blocks: 10_000, bytes: 256 * 1024
 
 type PendingGroup = {
   readonly bytes: Uint8Array
+  /** The bytes in the block, with the transactions that applications made: a call of 200 bytes can make 5 MB of them. */
+  readonly size: number
   readonly overlay: StateOverlay
   readonly applied: readonly Block.Applied[]
   /** The digest of the outcome of application calls. */
@@ -132,6 +134,7 @@ export class Ledger {
     const transactions = IncomingTransaction.prepare(group, this.genesis.chain)
     IncomingTransaction.checkSignatures(transactions, false, { chain: this.#chainReader })
     const evaluated = this.#evaluate(transactions)
+    if (this.#pendingBytes + evaluated.size > Consensus.maxBlockTransactionBytes) throw full()
     this.#journal({ type: 'group', bytes: evaluated.bytes, digest: evaluated.digest })
     this.#accept(evaluated)
     return transactions
@@ -153,6 +156,11 @@ export class Ledger {
       state: this.state,
       programs: this.#chainReader,
     })
+  }
+
+  /** The chain as programs read it. */
+  get programs(): ProgramChain {
+    return this.#chainReader
   }
 
   /** Funds an account from the faucet. Throws a LedgerError if that is not possible. */
@@ -267,7 +275,9 @@ export class Ledger {
     const outcomes = Evaluate.group(transactions, { chain, round, overlay, programs: this.#chainReader })
     const applied = transactions.map((transaction, index) => ({ transaction, outcome: outcomes[index]! }))
     const hasCalls = transactions.some(({ txn }) => txn.type === 'appl')
-    return { bytes, overlay, applied, digest: hasCalls ? outcomeDigest(applied, overlay) : undefined }
+    const digest = hasCalls ? outcomeDigest(applied, overlay) : undefined
+    const size = hasCalls ? outcomes.reduce((sum, { delta }) => sum + (delta?.length ?? 0), bytes.length) : bytes.length
+    return { bytes, size, overlay, applied, digest }
   }
 
   #replayed(bytes: Uint8Array, digest: Uint8Array | undefined): PendingGroup {
@@ -280,7 +290,7 @@ export class Ledger {
   #accept(group: PendingGroup): void {
     group.overlay.commit(this.#open)
     this.#pending.push(group)
-    this.#pendingBytes += group.bytes.length
+    this.#pendingBytes += group.size
     for (const one of group.applied) this.#pendingByKey.set(one.transaction.key, one)
   }
 

@@ -3,7 +3,13 @@ import type { DevnetErrorCode } from '../errors.js'
 
 type Code = Extract<
   DevnetErrorCode,
-  'malformed_transaction' | 'missing_signature' | 'invalid_group' | 'invalid_signature' | 'pool_full' | 'rule_violation'
+  | 'malformed_transaction'
+  | 'missing_signature'
+  | 'invalid_group'
+  | 'invalid_signature'
+  | 'pool_full'
+  | 'rule_violation'
+  | 'trace_too_large'
 >
 
 type LedgerErrorOptions = {

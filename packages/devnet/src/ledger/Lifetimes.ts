@@ -1,21 +1,21 @@
 /**
- * Records when accounts, assets and holdings were created and closed, which the state itself does not contain. Used
- * only for the indexer. Closed records are removed when the block of their closing is dropped from the history.
+ * Records when accounts, assets, holdings and applications were created and closed, which the state itself does not
+ * contain. Used only for the indexer. Closed records are removed when the block of their closing is dropped from the history.
  */
 import type { Submission } from '@latchkey/algorand'
+import { AppLifetimes, type AppLifetimesCopy } from './AppLifetimes.js'
 import type * as Block from './Block.js'
 import { addTo, removeFrom } from './idsByKey.js'
+import type { Lifetime, RecordedChange } from './Lifetime.js'
 import * as MapKey from './MapKey.js'
 import * as Delta from './programs/Delta.js'
 import { SortedList } from './SortedList.js'
 import type { State } from './State.js'
-import type { StateOverlay } from './StateOverlay.js'
 import { holdingKey } from './StateReader.js'
 
-export type SignatureType = 'sig' | 'msig' | 'lsig'
+export type { Lifetime, RecordedChange } from './Lifetime.js'
 
-/** Rounds. `created` is unknown for records from a dump without lifetimes; `closed` stays after a new creation. */
-export type Lifetime = { readonly created: bigint | undefined; readonly closed?: bigint | undefined }
+export type SignatureType = 'sig' | 'msig' | 'lsig'
 
 /** `signature` is that of the account's last transaction, unless it rekeyed. */
 export type AccountLifetime = Lifetime & { readonly signature?: SignatureType | undefined }
@@ -31,14 +31,8 @@ export type LifetimesCopy = {
   readonly accounts: ReadonlyMap<MapKey.MapKey, AccountLifetime>
   readonly assets: ReadonlyMap<bigint, AssetLifetime>
   readonly holdings: ReadonlyMap<string, HoldingLifetime>
-}
-
-/** Changes that are about to be committed to `state`. */
-export type RecordedChange = {
-  readonly changes: StateOverlay
-  readonly state: State
-  readonly round: bigint
-  readonly applied?: readonly Block.Applied[]
+  /** Absent if it was written before there were applications. */
+  readonly apps?: AppLifetimesCopy | undefined
 }
 
 type Closing =
@@ -51,6 +45,7 @@ const none: ReadonlySet<bigint> = new Set()
 export class Lifetimes {
   readonly accounts = new Map<MapKey.MapKey, AccountLifetime>()
   readonly assets = new Map<bigint, AssetLifetime>()
+  readonly apps = new AppLifetimes()
   readonly #holdings = new Map<string, HoldingLifetime>()
   /** All accounts, including closed ones. */
   accountOrder = new SortedList<MapKey.MapKey>()
@@ -83,6 +78,7 @@ export class Lifetimes {
     this.#recordAccounts(change)
     this.#recordAssets(change)
     this.#recordHoldings(change)
+    this.apps.record(change)
   }
 
   #recordAccounts({ changes, state, round, applied = [] }: RecordedChange): void {
@@ -137,6 +133,7 @@ export class Lifetimes {
       count++
     }
     if (count > 0) this.#closings.splice(0, count)
+    this.apps.forgetBefore(round, state)
   }
 
   #forget(closing: Closing, state: State): void {
@@ -167,7 +164,12 @@ export class Lifetimes {
 
   /** The copy shares the records, which never change. */
   copy(): LifetimesCopy {
-    return { accounts: new Map(this.accounts), assets: new Map(this.assets), holdings: new Map(this.#holdings) }
+    return {
+      accounts: new Map(this.accounts),
+      assets: new Map(this.assets),
+      holdings: new Map(this.#holdings),
+      apps: this.apps.copy(),
+    }
   }
 
   /** `copy` may be absent or lack records of the state, whose creation rounds are then unknown. */
@@ -178,6 +180,7 @@ export class Lifetimes {
     for (const [id, lifetime] of copy?.holdings ?? []) this.#setHolding(id, lifetime)
     this.#addUnknown(state)
     this.#findClosed(state)
+    this.apps.restore(copy?.apps, state)
   }
 
   #clear(): void {

@@ -1,6 +1,7 @@
 /** Evaluates a group without changing the ledger. */
 import type { Submission } from '@latchkey/algorand'
 import type { CallGroup, SimulationLimits } from '@latchkey/avm'
+import { errors } from '../errors.js'
 import type { Outcome } from './apply/index.js'
 import * as Evaluate from './Evaluate.js'
 import * as IncomingTransaction from './IncomingTransaction.js'
@@ -8,7 +9,7 @@ import { LedgerError, simulateText } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
 import type { ProgramChain } from './programs/ApplicationHost.js'
 import { CallRecorder, type InitialState } from './programs/CallRecorder.js'
-import { logicTracer, ProgramRecorder, type TraceOptions, type TransactionTrace } from './programs/Trace.js'
+import { logicTracer, ProgramRecorder, type TraceOptions, TraceSize, type TransactionTrace } from './programs/Trace.js'
 import { StateOverlay } from './StateOverlay.js'
 import type { StateReader } from './StateReader.js'
 
@@ -74,7 +75,8 @@ export function run(
   const logicCosts = new Map<number, number>()
   const traces = new Map<number, TransactionTrace>()
   const overlay = new StateOverlay(state)
-  const recorder = new CallRecorder(trace)
+  const size = new TraceSize()
+  const recorder = new CallRecorder(trace, size)
   const costs = new Map<number, number>()
   let calls: CallGroup | undefined
   let consumed = 0
@@ -85,6 +87,7 @@ export function run(
     consumed += cost
   }
   const results = () => {
+    if (size.isExceeded) throw traceTooLarge()
     finish()
     const { initialStates, innerUsage, innerFees } = recorder
     const simulated = calls && { group: calls, initialStates, costs, innerUsage, innerFees }
@@ -97,7 +100,7 @@ export function run(
       showsOpcodes: true,
       tracer: (index, program) => {
         if (trace === undefined) return undefined
-        const recorder = new ProgramRecorder(program, trace)
+        const recorder = new ProgramRecorder(program, trace, size)
         traces.set(index, { logic: recorder.trace, inners: [] })
         return logicTracer(recorder)
       },
@@ -132,6 +135,11 @@ export function run(
     if (!(error instanceof LedgerError) || error.index === undefined) throw error
     return { ...results(), failure: failureOf(error, recorder.failedAt ?? [error.index]) }
   }
+}
+
+function traceTooLarge(): LedgerError {
+  const { message, hint } = errors.trace_too_large
+  return new LedgerError('trace_too_large', message, { hint })
 }
 
 function failureOf(error: LedgerError, path: readonly number[]): SimulationFailure {

@@ -1,6 +1,7 @@
 /** The changes of the last blocks, which nodes report for a few rounds. */
 import type { Account, Asset, Holding } from './Account.js'
 import type { MapKey } from './MapKey.js'
+import type { AppRecord, LocalState } from './programs/AppRecords.js'
 import type { State } from './State.js'
 import type { StateOverlay } from './StateOverlay.js'
 import type { Totals } from './Totals.js'
@@ -15,12 +16,39 @@ export type AssetRecord = {
   readonly isAssetDeleted: boolean
 }
 
+/** A written application or local state of an account. Both are present if the account has both. */
+export type AppResource = {
+  readonly account: MapKey
+  readonly appId: bigint
+  readonly application: AppRecord | undefined
+  readonly isApplicationDeleted: boolean
+  readonly local: LocalState | undefined
+  readonly isLocalDeleted: boolean
+}
+
+/** A box before and after the block. */
+export type BoxMod = {
+  readonly appId: bigint
+  readonly name: MapKey
+  readonly before: Uint8Array | undefined
+  readonly after: Uint8Array | undefined
+}
+
+/** A created or destroyed asset or application. */
+export type Creatable = {
+  readonly id: bigint
+  readonly type: 'asset' | 'application'
+  readonly isCreated: boolean
+  readonly creator: MapKey
+}
+
 export type StateDelta = {
   /** The state after the block, in the order of the first write. */
   readonly accounts: ReadonlyMap<MapKey, Account>
   readonly assetRecords: readonly AssetRecord[]
-  /** The created and destroyed assets, with their creators. */
-  readonly creatables: readonly { readonly assetId: bigint; readonly isCreated: boolean; readonly creator: MapKey }[]
+  readonly appResources: readonly AppResource[]
+  readonly boxes: readonly BoxMod[]
+  readonly creatables: readonly Creatable[]
   /** The last valid round of each transaction, in the order of the block. */
   readonly transactions: ReadonlyMap<MapKey, bigint>
   readonly leases: ReadonlyMap<string, bigint>
@@ -34,6 +62,8 @@ export function changesOf(open: StateOverlay, state: State): Omit<StateDelta, 't
   return {
     accounts: open.accounts,
     assetRecords: assetRecords(open),
+    appResources: appResources(open, state),
+    boxes: boxMods(open, state),
     creatables: creatables(open, state),
     transactions: open.transactions,
     leases: open.leases,
@@ -62,23 +92,63 @@ function assetRecords(open: StateOverlay): AssetRecord[] {
   return [...records.values()]
 }
 
-function creatables(open: StateOverlay, state: State): StateDelta['creatables'] {
-  return [...open.assets].flatMap(([assetId, after]) => {
-    const before = state.asset(assetId)
-    const isCreated = after !== undefined
-    const { creator } = after ?? before ?? {}
-    return creator === undefined || isCreated === (before !== undefined) ? [] : [{ assetId, isCreated, creator }]
-  })
+function appResources(open: StateOverlay, state: State): AppResource[] {
+  if (open.applications.size === 0 && open.locals.size === 0) return []
+  const records = new Map<string, AppResource>()
+  const add = (account: MapKey, appId: bigint): void => {
+    const name = account + appId
+    if (records.has(name)) return
+    const application = open.application(appId)
+    const local = open.local(account, appId)
+    records.set(name, {
+      account,
+      appId,
+      application: application?.params.creator === account ? application : undefined,
+      isApplicationDeleted: application === undefined && state.application(appId)?.params.creator === account,
+      local,
+      isLocalDeleted: local === undefined && state.local(account, appId) !== undefined,
+    })
+  }
+  for (const [appId, application] of open.applications) {
+    const { params } = application ?? state.application(appId) ?? {}
+    if (params !== undefined) add(params.creator, appId)
+  }
+  for (const { key, appId } of open.locals.values()) add(key, appId)
+  return [...records.values()]
+}
+
+/** A box that was created and deleted in the block is not part of it. */
+function boxMods(open: StateOverlay, state: State): BoxMod[] {
+  if (open.boxes.size === 0) return []
+  return [...open.boxes.values()]
+    .map(({ appId, name, value }) => ({ appId, name, before: state.box(appId, name), after: value }))
+    .filter(({ before, after }) => before !== after)
+}
+
+function creatables(open: StateOverlay, state: State): Creatable[] {
+  const all: Creatable[] = []
+  const add = (type: Creatable['type'], id: bigint, before: MapKey | undefined, after: MapKey | undefined): void => {
+    const creator = after ?? before
+    if (creator === undefined || (before === undefined) === (after === undefined)) return
+    all.push({ id, type, isCreated: after !== undefined, creator })
+  }
+  for (const [id, asset] of open.assets) add('asset', id, state.asset(id)?.creator, asset?.creator)
+  for (const [id, application] of open.applications) {
+    add('application', id, state.application(id)?.params.creator, application?.params.creator)
+  }
+  return all
 }
 
 /** A node keeps the last four rounds, and those of the last seconds: in dev mode a client makes many in that time. */
 const maxRounds = 100
 /** Bounds the memory if blocks are large. */
 const maxTransactions = 50_000
+const maxBoxBytes = 64 * 1024 * 1024
 
 export class RecentDeltas {
   readonly #deltas = new Map<bigint, StateDelta>()
   #transactions = 0
+  #boxBytes = 0
 
   get size(): number {
     return this.#deltas.size
@@ -90,17 +160,28 @@ export class RecentDeltas {
 
   add(round: bigint, delta: StateDelta): void {
     this.#deltas.set(round, delta)
-    this.#transactions += delta.transactions.size
-    for (const [oldest, { transactions }] of this.#deltas) {
-      const isFull = this.#deltas.size > maxRounds || this.#transactions > maxTransactions
-      if (!isFull || oldest === round) break
+    this.#count(delta, 1)
+    for (const [oldest, dropped] of this.#deltas) {
+      if (!this.#isFull || oldest === round) break
       this.#deltas.delete(oldest)
-      this.#transactions -= transactions.size
+      this.#count(dropped, -1)
+    }
+  }
+
+  get #isFull(): boolean {
+    return this.#deltas.size > maxRounds || this.#transactions > maxTransactions || this.#boxBytes > maxBoxBytes
+  }
+
+  #count({ transactions, boxes }: StateDelta, sign: 1 | -1): void {
+    this.#transactions += sign * transactions.size
+    for (const { before, after } of boxes) {
+      this.#boxBytes += sign * ((before?.length ?? 0) + (after?.length ?? 0))
     }
   }
 
   clear(): void {
     this.#deltas.clear()
     this.#transactions = 0
+    this.#boxBytes = 0
   }
 }

@@ -13,24 +13,44 @@ export type HoldingChange = { readonly key: MapKey; readonly assetId: bigint; re
 export type LocalChange = { readonly key: MapKey; readonly appId: bigint; readonly local: LocalState | undefined }
 export type BoxChange = { readonly appId: bigint; readonly name: MapKey; readonly value: Uint8Array | undefined }
 
+/** Changes of applications. */
+class AppChanges {
+  readonly applications = new Map<bigint, AppRecord | undefined>()
+  readonly locals = new Map<string, LocalChange>()
+  readonly boxes = new Map<string, BoxChange>()
+}
+
+const noChanges = new AppChanges()
+
 export class StateOverlay implements StateReader {
   readonly #below: StateReader
   /** Accounts whose record was written, in the order of the first write. */
   readonly accounts = new Map<MapKey, Account>()
   readonly holdings = new Map<string, HoldingChange>()
   readonly assets = new Map<bigint, Asset | undefined>()
-  readonly applications = new Map<bigint, AppRecord | undefined>()
-  readonly locals = new Map<string, LocalChange>()
-  readonly boxes = new Map<string, BoxChange>()
   /** The last valid round of each transaction, by digest. */
   readonly transactions = new Map<MapKey, bigint>()
   readonly leases = new Map<string, bigint>()
-  readonly #undo = new UndoLog()
+  // Created when they are needed, because payments make two overlays each and need neither.
+  #apps: AppChanges | undefined
+  #undo: UndoLog | undefined
   #count: bigint
 
   constructor(below: StateReader) {
     this.#below = below
     this.#count = below.transactionCount()
+  }
+
+  get applications(): ReadonlyMap<bigint, AppRecord | undefined> {
+    return (this.#apps ?? noChanges).applications
+  }
+
+  get locals(): ReadonlyMap<string, LocalChange> {
+    return (this.#apps ?? noChanges).locals
+  }
+
+  get boxes(): ReadonlyMap<string, BoxChange> {
+    return (this.#apps ?? noChanges).boxes
   }
 
   account(key: MapKey): Account {
@@ -72,14 +92,29 @@ export class StateOverlay implements StateReader {
     return this.#count
   }
 
+  get #ownApps(): AppChanges {
+    this.#apps ??= new AppChanges()
+    return this.#apps
+  }
+
+  get #ownUndo(): UndoLog {
+    this.#undo ??= new UndoLog()
+    return this.#undo
+  }
+
+  #set<K, V>(map: Map<K, V>, key: K, value: V): void {
+    if (this.#undo === undefined) map.set(key, value)
+    else this.#undo.set(map, key, value)
+  }
+
   putAccount(key: MapKey, account: Account): void {
-    this.#undo.set(this.accounts, key, account)
+    this.#set(this.accounts, key, account)
   }
 
   /** Also updates the number of assets held, on which the minimum balance depends. */
   putHolding(key: MapKey, assetId: bigint, holding: Holding | undefined): void {
     const before = this.holding(key, assetId)
-    this.#undo.set(this.holdings, holdingKey(key, assetId), { key, assetId, holding })
+    this.#set(this.holdings, holdingKey(key, assetId), { key, assetId, holding })
     const change = Number(holding !== undefined) - Number(before !== undefined)
     if (change === 0) return
     const account = this.account(key)
@@ -89,7 +124,7 @@ export class StateOverlay implements StateReader {
   /** Also updates the number of assets created. */
   putAsset(assetId: bigint, asset: Asset | undefined): void {
     const before = this.asset(assetId)
-    this.#undo.set(this.assets, assetId, asset)
+    this.#set(this.assets, assetId, asset)
     const change = Number(asset !== undefined) - Number(before !== undefined)
     if (change === 0) return
     const { creator } = (asset ?? before)!
@@ -100,8 +135,8 @@ export class StateOverlay implements StateReader {
   /** Also updates the totals of the creator and the sponsor. A deleted application loses its global state. */
   putApplication(appId: bigint, params: Application | undefined): void {
     const before = this.application(appId)
-    const globals = before?.globals ?? new StateValues(this.#undo.epoch)
-    this.#undo.set(this.applications, appId, params && { params, globals })
+    const globals = before?.globals ?? new StateValues(this.#ownUndo.epoch)
+    this.#set(this.#ownApps.applications, appId, params && { params: withOwnPrograms(params), globals })
     if (before !== undefined) this.#addApplication(before.params, -1)
     if (params !== undefined) this.#addApplication(params, 1)
   }
@@ -118,17 +153,17 @@ export class StateOverlay implements StateReader {
 
   putGlobal(appId: bigint, key: MapKey, value: Value | undefined): void {
     const { params, globals } = this.application(appId)!
-    const { epoch } = this.#undo
+    const { epoch } = this.#ownUndo
     const own = globals.owner === epoch ? globals : new StateValues(epoch, globals)
-    own.set(key, value)
-    if (own !== globals) this.#undo.set(this.applications, appId, { params, globals: own })
+    own.set(key, ownValue(value))
+    if (own !== globals) this.#set(this.#ownApps.applications, appId, { params, globals: own })
   }
 
   /** Opts an account in, with empty state, or out. Also updates its totals. */
   putLocal(key: MapKey, appId: bigint, schema: StateSchema | undefined): void {
     const before = this.local(key, appId)
-    const local = schema && { schema, values: new StateValues(this.#undo.epoch) }
-    this.#undo.set(this.locals, holdingKey(key, appId), { key, appId, local })
+    const local = schema && { schema, values: new StateValues(this.#ownUndo.epoch) }
+    this.#set(this.#ownApps.locals, holdingKey(key, appId), { key, appId, local })
     if (before !== undefined) this.#addLocal(key, before.schema, -1)
     if (schema !== undefined) this.#addLocal(key, schema, 1)
   }
@@ -139,17 +174,17 @@ export class StateOverlay implements StateReader {
 
   putLocalValue(key: MapKey, appId: bigint, name: MapKey, value: Value | undefined): void {
     const { schema, values } = this.local(key, appId)!
-    const { epoch } = this.#undo
+    const { epoch } = this.#ownUndo
     const own = values.owner === epoch ? values : new StateValues(epoch, values)
-    own.set(name, value)
+    own.set(name, ownValue(value))
     if (own === values) return
-    this.#undo.set(this.locals, holdingKey(key, appId), { key, appId, local: { schema, values: own } })
+    this.#set(this.#ownApps.locals, holdingKey(key, appId), { key, appId, local: { schema, values: own } })
   }
 
   /** Also updates the totals of the application's account. */
   putBox(appId: bigint, name: MapKey, value: Uint8Array | undefined): void {
     const before = this.box(appId, name)
-    this.#undo.set(this.boxes, boxKey(appId, name), { appId, name, value })
+    this.#set(this.#ownApps.boxes, boxKey(appId, name), { appId, name, value: ownBytes(value) })
     const bytesOf = (box: Uint8Array | undefined): number => (box === undefined ? 0 : name.length + box.length)
     const boxes = Number(value !== undefined) - Number(before !== undefined)
     const boxBytes = bytesOf(value) - bytesOf(before)
@@ -176,12 +211,12 @@ export class StateOverlay implements StateReader {
 
   /** Returns a position to which later changes can be undone. */
   mark(): number {
-    return this.#undo.mark(this.#count)
+    return this.#ownUndo.mark(this.#count)
   }
 
   /** Undoes all changes since a position. */
   rollback(mark: number): void {
-    this.#count = this.#undo.rollback(mark)
+    this.#count = this.#ownUndo.rollback(mark)
   }
 
   /** Writes all changes to the target. */
@@ -189,9 +224,11 @@ export class StateOverlay implements StateReader {
     for (const [key, account] of this.accounts) target.setAccount(key, account)
     for (const change of this.holdings.values()) target.setHolding(change)
     for (const [assetId, asset] of this.assets) target.setAsset(assetId, asset)
-    for (const [appId, application] of this.applications) target.setApplication(appId, application)
-    for (const change of this.locals.values()) target.setLocal(change)
-    for (const change of this.boxes.values()) target.setBox(change)
+    if (this.#apps !== undefined) {
+      for (const [appId, application] of this.#apps.applications) target.setApplication(appId, application)
+      for (const change of this.#apps.locals.values()) target.setLocal(change)
+      for (const change of this.#apps.boxes.values()) target.setBox(change)
+    }
     for (const [digest, lastValid] of this.transactions) target.setTransaction(digest, lastValid)
     for (const [key, until] of this.leases) target.setLease(key, until)
     target.setTransactionCount(this.#count)
@@ -212,15 +249,15 @@ export class StateOverlay implements StateReader {
   }
 
   setApplication(appId: bigint, application: AppRecord | undefined): void {
-    this.applications.set(appId, application)
+    this.#ownApps.applications.set(appId, application)
   }
 
   setLocal(change: LocalChange): void {
-    this.locals.set(holdingKey(change.key, change.appId), change)
+    this.#ownApps.locals.set(holdingKey(change.key, change.appId), change)
   }
 
   setBox(change: BoxChange): void {
-    this.boxes.set(boxKey(change.appId, change.name), change)
+    this.#ownApps.boxes.set(boxKey(change.appId, change.name), change)
   }
 
   setTransaction(digest: MapKey, lastValid: bigint): void {
@@ -234,6 +271,22 @@ export class StateOverlay implements StateReader {
   setTransactionCount(count: bigint): void {
     this.#count = count
   }
+}
+
+/** Copies bytes that are part of a larger buffer, which they would keep in memory: that of a request or of a box. */
+function ownBytes<T extends Uint8Array | undefined>(bytes: T): T | Uint8Array {
+  return bytes === undefined || bytes.buffer.byteLength === bytes.length ? bytes : new Uint8Array(bytes)
+}
+
+function ownValue(value: Value | undefined): Value | undefined {
+  return typeof value === 'bigint' ? value : ownBytes(value)
+}
+
+function withOwnPrograms(application: Application): Application {
+  const approvalProgram = ownBytes(application.approvalProgram)
+  const clearStateProgram = ownBytes(application.clearStateProgram)
+  const isOwn = approvalProgram === application.approvalProgram && clearStateProgram === application.clearStateProgram
+  return isOwn ? application : { ...application, approvalProgram, clearStateProgram }
 }
 
 /** Receives the changes of an overlay: the state, or the overlay of the open block. */

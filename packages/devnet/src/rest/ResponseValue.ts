@@ -149,8 +149,9 @@ function entriesOf(value: ReadonlyMap<Value, Value> | { readonly [name: string]:
   return membersOf(value as { readonly [name: string]: Value | undefined })
 }
 
-/** Keys are integers, or bytes, which are written in base64. */
+/** Keys are integers, text, or bytes, which are written in base64. */
 function nameOf(key: Value): string {
+  if (key instanceof Text) return Buffer.from(key.bytes).toString('utf8')
   return key instanceof Uint8Array ? Buffer.from(key).toString('base64') : String(key)
 }
 

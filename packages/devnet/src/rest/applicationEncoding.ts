@@ -27,7 +27,7 @@ export function schemaJson({ integers, byteStrings }: StateSchema): Value {
   return { 'num-byte-slice': byteStrings, 'num-uint': integers }
 }
 
-export function localJson(id: bigint, { schema, values }: LocalState): Value {
+export function localJson(id: bigint, { schema, values }: LocalState): Members {
   return {
     id,
     'key-value': values.size === 0 ? undefined : stateValue(values.entries()),

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as Totals from '../ledger/Totals.js'
-import { createAsset, errorMessageOf, fund, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
+import { compile, deploy, fundApplication } from '../testing/applications.test.helper.js'
+import {
+  createAsset,
+  decoded,
+  errorMessageOf,
+  fund,
+  personOf,
+  sign,
+  TestNode,
+} from '../testing/TestNode.test.helper.js'
 
 const newcomer = personOf(61)
 
@@ -71,4 +80,45 @@ test('the totals are those of all accounts, regardless of how they changed', asy
   check()
   await node.post('/devnet/reset')
   check()
+})
+
+test('applications, local states and boxes are part of the changes', async () => {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const source = `txn OnCompletion; int DeleteApplication; ==; bnz end
+    txn OnCompletion; int OptIn; ==; bz call; txn Sender; byte "l"; int 5; app_local_put; b end
+    call: byte "g"; byte "value"; app_global_put; byte "b"; txna ApplicationArgs 0; box_put
+    end: int 1`
+  const apid = await deploy(node, alice, source)
+  const deltaOf = async () => (await node.get(`/v2/deltas/${node.ledger.last.round}`)).json
+  const created = await deltaOf()
+  assert.deepEqual(created.Creatables, { [`${apid}`]: { Created: true, Creator: alice.address, Ctype: 1, Ndeltas: 0 } })
+  const [application] = created.Accts.AppResources
+  assert.deepEqual([application.Addr, application.Aidx], [alice.address, Number(apid)])
+  assert.deepEqual(application.Params.Params.gsch, { nbs: 16, nui: 16 })
+  assert.equal(application.Params.Params.clearp, Buffer.from(await compile('int 1')).toString('base64'))
+  assert.deepEqual(application.State, { Deleted: false, LocalState: null })
+
+  fundApplication(node, apid)
+  await node.send(sign(node.txn('appl', alice, { apid, apan: 1n }), alice))
+  const [joined] = (await deltaOf()).Accts.AppResources
+  assert.deepEqual(joined.State.LocalState.tkv, { l: { tt: 2, ui: 5 } })
+
+  const call = (text: string) =>
+    node.send(
+      sign(node.txn('appl', alice, { apid, apaa: [Buffer.from(text)], apbx: [{ n: Buffer.from('b') }] }), alice),
+    )
+  const key = Buffer.concat([Buffer.from('bx:'), Buffer.from([0, 0, 0, 0, 0, 0, 3, 0xe9]), Buffer.from('b')])
+  await call('first')
+  const first = decoded((await node.get(`/v2/deltas/${node.ledger.last.round}?format=msgpack`)).bytes)
+  assert.deepEqual(Object.values(first.KvMods), [{ Data: `bin:${btoa('first')}`, OldData: null }])
+  await call('other')
+  const { KvMods, Accts } = await deltaOf()
+  assert.deepEqual(KvMods, { [key.toString('utf8')]: { Data: btoa('other'), OldData: btoa('first') } })
+  assert.equal(Accts.AppResources, null)
+
+  await node.send(sign(node.txn('appl', alice, { apid, apan: 5n }), alice))
+  const deleted = await deltaOf()
+  assert.equal(deleted.Creatables[`${apid}`].Created, false)
+  assert.deepEqual(deleted.Accts.AppResources[0].Params, { Deleted: true, Params: null })
 })

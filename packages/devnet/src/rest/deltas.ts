@@ -4,14 +4,15 @@ import type { Account } from '../ledger/Account.js'
 import * as Commitment from '../ledger/Commitment.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import * as MapKey from '../ledger/MapKey.js'
-import type { AssetRecord, StateDelta } from '../ledger/StateDelta.js'
+import type { AppResource, AssetRecord, BoxMod, StateDelta } from '../ledger/StateDelta.js'
 import type { Total, Totals } from '../ledger/Totals.js'
 import { ApiError } from './ApiError.js'
 import * as accountEncoding from './accountEncoding.js'
+import { applicationRecord, localRecord } from './applicationEncoding.js'
 import { headerJson } from './blocks.js'
 import * as HttpResponse from './HttpResponse.js'
 import { transactionId, uint } from './Parameters.js'
-import { SignedBytes, type Value } from './ResponseValue.js'
+import { SignedBytes, Text, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const deltaRoutes: readonly Route[] = [
@@ -109,16 +110,17 @@ const msgpack: Encoding = {
 }
 
 function deltaValue(delta: StateDelta, header: Uint8Array, encode: Encoding): Value {
-  const { accounts, assetRecords, creatables, transactions, leases, previousTimestamp, totals } = delta
+  const { accounts, assetRecords, appResources, boxes, creatables, transactions, leases } = delta
+  const { previousTimestamp, totals } = delta
   return {
     Accts: {
       Accts: [...accounts].map(([key, account]) => accountValue(key, account, encode)),
-      AppResources: null,
+      AppResources: orNull(appResources.map((record) => appResourceValue(record, encode))),
       AssetResources: orNull(assetRecords.map((record) => assetRecordValue(record, encode))),
     },
     Creatables: creatablesValue(creatables, encode),
     Hdr: encode.header(openHeader(header)),
-    KvMods: null,
+    KvMods: boxes.length === 0 ? null : boxesValue(boxes),
     PrevTimestamp: previousTimestamp,
     StateProofNext: 0,
     Totals: totalsValue(totals),
@@ -156,6 +158,32 @@ function assetRecordValue(record: AssetRecord, { address }: Encoding): Value {
   }
 }
 
+function appResourceValue(record: AppResource, { address }: Encoding): Value {
+  const { account, appId, application, isApplicationDeleted, local, isLocalDeleted } = record
+  return {
+    Addr: address(account),
+    Aidx: appId,
+    Params: {
+      Deleted: isApplicationDeleted,
+      Params: application === undefined ? null : applicationRecord(application),
+    },
+    State: { Deleted: isLocalDeleted, LocalState: local === undefined ? null : localRecord(local) },
+  }
+}
+
+const boxPrefix = Buffer.from('bx:')
+
+/** By the keys of a node's database: a prefix, the id of the application in 8 bytes, and the name. */
+function boxesValue(boxes: readonly BoxMod[]): Value {
+  const entries = boxes.map(({ appId, name, before, after }): [Buffer, Value] => {
+    const id = Buffer.alloc(8)
+    id.writeBigUInt64BE(appId)
+    const key = Buffer.concat([boxPrefix, id, MapKey.bytes(name)])
+    return [key, { Data: after ?? null, OldData: before ?? null }]
+  })
+  return new Map(entries.sort(([a], [b]) => Buffer.compare(a, b)).map(([key, value]) => [new Text(key), value]))
+}
+
 function withAddresses(asset: NonNullable<AssetRecord['asset']>, address: Encoding['address']): Value {
   const { manager, reserve, freeze, clawback } = asset
   const role = (key: MapKey.MapKey): Value | undefined => (key === MapKey.zero ? undefined : address(key))
@@ -170,11 +198,11 @@ function withAddresses(asset: NonNullable<AssetRecord['asset']>, address: Encodi
 
 function creatablesValue(creatables: StateDelta['creatables'], { address }: Encoding): Value {
   if (creatables.length === 0) return null
-  const sorted = [...creatables].sort((a, b) => (a.assetId < b.assetId ? -1 : 1))
+  const sorted = [...creatables].sort((a, b) => (a.id < b.id ? -1 : 1))
   return new Map(
-    sorted.map(({ assetId, isCreated, creator }): [Value, Value] => [
-      assetId,
-      { Created: isCreated, Creator: address(creator), Ctype: 0, Ndeltas: 0 },
+    sorted.map(({ id, type, isCreated, creator }): [Value, Value] => [
+      id,
+      { Created: isCreated, Creator: address(creator), Ctype: type === 'asset' ? 0 : 1, Ndeltas: 0 },
     ]),
   )
 }

@@ -11,11 +11,8 @@ test('compiles a program, with a source map if it is asked for', async () => {
   const hash = Address.encode(Program.address(Uint8Array.of(10, 0x81, 1, 0x43)))
   assert.equal(expectText(compiled), `{"hash":"${hash}","result":"CoEBQw=="}\n`)
   const mapped = await node.post('/v2/teal/compile?sourcemap=true', source)
-  assert.deepEqual(mapped.json, {
-    hash,
-    result: 'CoEBQw==',
-    sourcemap: { mappings: ';AACA;;AACA', names: [], sources: ['<body>'], version: 3 },
-  })
+  const sourcemap = '{"version":3,"sources":["\\u003cbody\\u003e"],"names":[],"mappings":";AACA;;AACA"}'
+  assert.equal(expectText(mapped), `{"hash":"${hash}","result":"CoEBQw==","sourcemap":${sourcemap}}\n`)
 })
 
 test('reports the errors of a source in the words of a node', async () => {
@@ -35,9 +32,8 @@ test('disassembles a program', async () => {
   assert.equal(errorMessageOf(await node.post('/v2/teal/disassemble', Uint8Array.of(10, 0xff))).length > 0, true)
 })
 
-test('limits the size of a source, and has no dryrun', async () => {
+test('limits the size of a source', async () => {
   const node = new TestNode()
   const large = Buffer.alloc(512 * 1024 + 1, 0x20)
   assert.equal(errorMessageOf(await node.post('/v2/teal/compile', large)), 'http: request body too large')
-  assert.equal(errorMessageOf(await node.post('/v2/teal/dryrun'), 501), 'this development ledger has no dryrun')
 })

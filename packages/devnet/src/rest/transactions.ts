@@ -119,6 +119,9 @@ function getPending({ node, path, query }: RouteContext) {
     : HttpResponse.inFormat(pendingValue(status), format)
 }
 
+/** Longer texts, of transactions with many inner ones, are not kept. */
+const maxKeptText = 16_384
+
 /** The latest lookups: the buyer, seller and facilitator of a payment all look it up. */
 const confirmedTexts = new BoundedMap<BlockTransaction, { readonly round: bigint; readonly text: string }>(512)
 
@@ -126,7 +129,7 @@ function confirmedText(transaction: BlockTransaction, round: bigint): string {
   const known = confirmedTexts.get(transaction)
   if (known !== undefined && known.round === round) return known.text
   const text = toIndentedJson(confirmedValue(transaction, round))
-  confirmedTexts.set(transaction, { round, text })
+  if (text.length <= maxKeptText) confirmedTexts.set(transaction, { round, text })
   return text
 }
 

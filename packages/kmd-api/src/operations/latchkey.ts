@@ -1,7 +1,7 @@
 /** Operations that the Go daemon does not have, on separate paths so that its clients are not affected. */
 import { noChanges, refused } from '../agentAccess.js'
 import { define } from '../Description.js'
-import { ascii, password, text } from '../members.js'
+import { address, ascii, handleToken, password, text } from '../members.js'
 import { extraPrefix } from '../paths.js'
 import type { Shape } from '../Schema.js'
 
@@ -85,5 +85,26 @@ export const extraOperations = {
     walletFailure: 400,
     access: { console: 'refused', agent: noChanges },
     audit: { event: 'wallet_deleted', required: 'always', isChange: true },
+  }),
+  SignReceipt: define({
+    method: 'POST',
+    path: `${extraPrefix}/receipt/sign`,
+    about:
+      'Signs a receipt of the x402 extension offer-receipt with the key of an address: a JWS with EdDSA and the DID of the key. The daemon makes the signed text from these members and its own clock, so the signature is valid for nothing else.',
+    request: [
+      handleToken,
+      address,
+      { name: 'network', kind: ascii, about: 'The CAIP-2 id of the network of the payment' },
+      { name: 'resource_url', kind: ascii, about: 'The URL that was paid for' },
+      { name: 'payer', kind: ascii, about: 'The address that paid' },
+      { name: 'transaction_id', kind: ascii, about: 'The transaction that paid; blank to leave it out' },
+      password,
+    ],
+    response: [{ name: 'receipt', shape: { type: 'string' }, about: 'The receipt as a compact JWS' }],
+    responseName: 'SignReceiptResponse',
+    errors: ['key_not_found', 'bad_receipt'],
+    walletFailure: 400,
+    access: { console: 'refused', agent: refused('a receipt is the statement of a seller') },
+    audit: { event: 'receipt_signed', required: 'all', isSignature: true },
   }),
 }

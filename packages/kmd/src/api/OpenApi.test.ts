@@ -97,6 +97,11 @@ const ours: typeof documented = {
     '',
   ],
   DeleteWallet: ['post /latchkey/v1/wallet/delete', 'wallet_id:string wallet_password:string', 'moved_to:string'],
+  SignReceipt: [
+    'post /latchkey/v1/receipt/sign',
+    'address:string network:string payer:string resource_url:string transaction_id:string wallet_handle_token:string wallet_password:string',
+    'receipt:string',
+  ],
   CreateConsoleLink: ['post /latchkey/v1/console/link', '', 'expires_seconds:int64 path:string'],
   OpenConsole: ['post /latchkey/v1/console/session', 'ticket:string', 'expires_seconds:int64 session_token:string'],
   CloseConsole: ['post /latchkey/v1/console/close', '', ''],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Address, Ed25519, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Address, Ed25519, Network, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { createApp, quietNode, type TestApp } from '../testing/TestApp.test.helper.js'
 import { sql } from '../testing/WalletFixture.test.helper.js'
 import { operations } from './Operations.js'
@@ -134,6 +134,27 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
     SignMultisigProgram: {
       valid: { ...token, ...password, address: account, data: 'AQ==', public_key: base64(own) },
       faults: [noHandle, noAddress, wrongPassword, notMember, noKey({ public_key: base64(stranger) })],
+    },
+    SignReceipt: {
+      valid: {
+        ...token,
+        ...password,
+        address,
+        network: Network.testnet.caip2,
+        resource_url: 'https://shop.example/a',
+        payer: address,
+        transaction_id: 'A'.repeat(52),
+      },
+      faults: [
+        noHandle,
+        noAddress,
+        [{ payer: 'nonsense' }, 400, 'could not decode address'],
+        [{ transaction_id: 'nonsense' }, 400, 'could not decode transaction id'],
+        [{ network: 'eip155:1' }, 400, 'could not make the receipt'],
+        [{ resource_url: 'nonsense' }, 400, 'could not make the receipt'],
+        wrongPassword,
+        noKey({ address: account }),
+      ],
     },
     ChangeWalletPassword: { valid: { ...wallet, new_wallet_password: 'new' }, faults: [noWallet, wrongPassword] },
     DeleteWallet: { valid: wallet, faults: [noWallet, wrongPassword] },

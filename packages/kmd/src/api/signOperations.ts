@@ -1,10 +1,10 @@
-/** Signs transactions and programs, with a single key or as a member of a multisig. */
-import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
-import { signedProgram, signedTransaction, withSigner } from '../audit/subjects.js'
+/** Signs transactions, programs and receipts, with a single key or as a member of a multisig. */
+import { Network, Program, SignedReceipt, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { byHandleAndAddress, signedProgram, signedTransaction, withSigner } from '../audit/subjects.js'
 import { KmdError } from '../errors.js'
 import * as AgentWallet from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
-import type { Implementations } from './Implementation.js'
+import type { Implementations, InputOf } from './Implementation.js'
 import { canonicalize, isZero, signMultisig, withPassword } from './signing.js'
 
 export const signOperations = {
@@ -90,4 +90,40 @@ export const signOperations = {
       subject: (context, input) => withSigner(signedProgram(context, input), input.public_key),
     },
   },
+  SignReceipt: {
+    run: (context, input) => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
+      const publicKey = decodeAddress(input.address)
+      const receipt = receiptOf(input)
+      return withPassword(context, wallet, input.wallet_password, () => {
+        const bytes = SignedReceipt.bytesToSign(publicKey, receipt)
+        return { receipt: SignedReceipt.attach(bytes, wallet.sign(publicKey, bytes)) }
+      })
+    },
+    record: {
+      subject: (context, input) => {
+        const { network, resourceUrl, payer, transaction } = receiptOf(input)
+        const subject = { ...byHandleAndAddress(context, input), detail: { network, resource: resourceUrl, payer } }
+        return transaction === undefined ? subject : { ...subject, transaction }
+      },
+    },
+  },
 } satisfies Partial<Implementations>
+
+const transactionId = /^[A-Z2-7]{52}$/
+
+/** Only payments on Algorand have receipts of this daemon. The time is the daemon's own. */
+function receiptOf(input: InputOf<'SignReceipt'>): SignedReceipt.Receipt {
+  const { network, resource_url: resourceUrl, payer, transaction_id: id } = input
+  decodeAddress(payer)
+  if (id !== '' && !transactionId.test(id)) throw new KmdError('bad_transaction_id')
+  const issuedAt = Math.floor(Date.now() / 1_000)
+  const receipt = { network, resourceUrl, payer, issuedAt, ...(id === '' ? {} : { transaction: id }) }
+  try {
+    Network.parse(network)
+    SignedReceipt.checkReceipt(receipt)
+  } catch (error) {
+    throw new KmdError('bad_receipt', { cause: error })
+  }
+  return receipt
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Address, Bytes, Mnemonic, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Mnemonic, Network, Transaction } from '@latchkey/algorand'
 import { operations } from '../api/Operations.js'
 import { createApp, quietNode, type TestApp, token } from '../testing/TestApp.test.helper.js'
 import type { FoundRecord } from './searchLog.js'
@@ -65,6 +65,8 @@ async function doEverything(app: TestApp): Promise<{ leaked: Map<string, string>
   await ok('/v1/program/sign', { ...held, ...secretsOf, ...program, address })
   const programBody = { ...held, ...secretsOf, ...program, address: account, public_key: base64(member) }
   await ok('/v1/multisig/signprogram', programBody)
+  const sold = { network: Network.testnet.caip2, resource_url: 'https://shop.example/a', payer: imported }
+  await ok('/latchkey/v1/receipt/sign', { ...held, ...secretsOf, ...sold, address, transaction_id: 'A'.repeat(52) })
   app.context.pendingBackups.add(id)
   await ok('/latchkey/v1/wallet/backup', { ...held, ...secretsOf })
   await ok('/v1/multisig', { ...held, ...secretsOf, address: account }, 'DELETE')
@@ -96,7 +98,7 @@ const changes = [
   ...['wallet_created', 'wallet_unlocked', 'wrong_password', 'key_generated', 'key_imported', 'key_exported'],
   ...['master_key_exported', 'multisig_imported', 'multisig_exported'],
 ]
-const signatures = ['transaction_signed', 'multisig_signed', 'program_signed', 'multisig_signed']
+const signatures = ['transaction_signed', 'multisig_signed', 'program_signed', 'multisig_signed', 'receipt_signed']
 const ends = [
   ...['master_key_exported', 'multisig_deleted', 'key_deleted', 'wallet_renamed', 'password_changed'],
   ...['console_opened', 'log_anchored', 'wallet_deleted'],

@@ -24,6 +24,7 @@ import type {
 } from '@modelcontextprotocol/client'
 import { McpError } from '../errors.js'
 import { type Bounds, boundsProblem, canonicalJson, digestOf, messageBounds, toHeader } from '../wire/boundedJson.js'
+import { type Dialect, errorKey, paymentText } from '../wire/dialect.js'
 import { paymentKey, paymentResponseKey } from '../wire/names.js'
 import { KeyedQueue } from './KeyedQueue.js'
 import { LostToolResultError } from './LostToolResultError.js'
@@ -169,6 +170,8 @@ class Purchase {
   #sent: SentPayment | undefined
   /** Whether the next payment was never sent before. */
   #isNew = false
+  /** The dialect in which the server last asked for a payment. */
+  #dialect: Dialect = 'object'
 
   constructor(parts: PurchaseParts) {
     const { params, options } = parts
@@ -247,16 +250,24 @@ class Purchase {
     const { client, buyer, params, callOptions } = this.#parts
     const isPaid = header !== null
     const payment = isPaid ? decodePayment(header) : undefined
-    const call = isPaid ? { ...params, _meta: { ...params._meta, [paymentKey]: payment } } : params
     this.#answer = undefined
     if (payment !== undefined && this.#isNew) {
       this.#isNew = false
       const error = yieldToEarlier(buyer.payments, this.#url, payment)
       if (error !== undefined) return this.#fail({ isPaid: false, why: error.message, error })
     }
+    const send = (): Promise<CallToolResult> => {
+      const shown = this.#dialect === 'text' ? paymentText(payment) : payment
+      const call = isPaid ? { ...params, _meta: { ...params._meta, [paymentKey]: shown } } : params
+      return client.callTool(call, { ...callOptions, ...(signal === undefined ? {} : { signal }) })
+    }
     let result: CallToolResult
     try {
-      result = await client.callTool(call, { ...callOptions, ...(signal === undefined ? {} : { signal }) })
+      const before = this.#dialect
+      result = await send()
+      this.#dialect = dialectOf(result) ?? before
+      // The server has not read the payment, for example one of an earlier process: it is sent as the server reads it.
+      if (isPaid && before === 'object' && this.#dialect === 'text') result = await send()
     } catch (error) {
       if (!isPaid || !isProtocolError(error)) throw error
       return this.#fail({ isPaid, why: 'the server returned a protocol error', error })
@@ -337,9 +348,21 @@ export function responseOf(result: CallToolResult): Response {
   return new Response(null, { status: 503, headers })
 }
 
-/** Returns the payment requirement in the structured content or the text of a result, or undefined if there is none. */
-function requiredIn({ structuredContent, content }: CallToolResult): unknown {
+/** The dialect in which a result asks for a payment; undefined if it does not. */
+function dialectOf({ isError, structuredContent, _meta }: CallToolResult): Dialect | undefined {
+  if (isError !== true) return undefined
+  if (isRequired(structuredContent)) return 'object'
+  return isRequired(_meta?.[errorKey]) ? 'text' : undefined
+}
+
+/**
+ * Returns the payment requirement in the structured content, the `_meta` of the other dialect or the text of a result,
+ * or undefined if there is none.
+ */
+function requiredIn({ structuredContent, content, _meta }: CallToolResult): unknown {
   if (isRequired(structuredContent)) return structuredContent
+  const other = _meta?.[errorKey]
+  if (isRequired(other)) return other
   const [first] = Array.isArray(content) ? content : []
   if (first?.type !== 'text' || first.text.length > messageBounds.maxBytes) return undefined
   const value = Json.parseObject(first.text)

@@ -66,7 +66,7 @@ test('a call without a payment gets the price in both forms of the transport, an
   const description = 'The weather of tomorrow'
   assert.deepEqual(resource, { url: 'mcp://tool/forecast', description, mimeType: 'application/json' })
   assert.deepEqual([...new Set(accepts.map(({ amount, payTo }) => `${amount} ${payTo}`))], [`10000 ${market.payTo}`])
-  assert.deepEqual([runs(), result._meta], [0, undefined])
+  assert.deepEqual([runs(), result._meta], [0, { 'x402/error': result.structuredContent }])
 })
 
 test('one payment opens one call: it runs once, and only its buyer gets the answer again', async (t) => {

@@ -24,6 +24,7 @@ import type {
 } from '@modelcontextprotocol/server'
 import { McpError } from '../errors.js'
 import { boundsProblem, digestOf, fromHeader, messageBounds, toHeader } from '../wire/boundedJson.js'
+import { dollarsKey, errorKey, fixedDollars, isPaidKey, paymentIn } from '../wire/dialect.js'
 import { checkToolName, paymentKey, paymentResponseKey, toolUrl } from '../wire/names.js'
 import type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'
 
@@ -69,12 +70,12 @@ type Serving = {
  */
 export class ToolGate {
   readonly #gate: Gate
-  readonly #names: ReadonlySet<string>
+  readonly #tools: ReadonlyMap<string, PaidTool>
   readonly #maxResultBytes: number
 
-  private constructor(gate: Gate, names: readonly string[], maxResultBytes: number) {
+  private constructor(gate: Gate, tools: ToolGateOptions['tools'], maxResultBytes: number) {
     this.#gate = gate
-    this.#names = new Set(names)
+    this.#tools = new Map(Object.entries(tools))
     this.#maxResultBytes = maxResultBytes
   }
 
@@ -93,7 +94,7 @@ export class ToolGate {
     for (const [name] of entries) checkToolName(name)
     const routes = Object.fromEntries(entries.map(([name, tool]) => [routeKey(name), routeOf(tool)]))
     const gate = await Gate.open({ ...options, routes, paywall: false })
-    return new ToolGate(gate, Object.keys(tools), maxResultBytes)
+    return new ToolGate(gate, tools, maxResultBytes)
   }
 
   /**
@@ -108,7 +109,8 @@ export class ToolGate {
     config: ToolConfig<Output, Input>,
     handler: ToolCallback<Input>,
   ): RegisteredTool {
-    if (!this.#names.has(name)) {
+    const tool = this.#tools.get(name)
+    if (tool === undefined) {
       throw new McpError('invalid_tool_option', `${JSON.stringify(name)} has no price`, {
         hint: 'Add the tool to `tools` of ToolGate.open. If it is free, register it with the MCP server instead.',
       })
@@ -122,7 +124,8 @@ export class ToolGate {
       const [run, { outputSchema }] = [() => current(...parts), registered]
       return this.#serve({ call, request, context, outputSchema, run })
     }
-    const registered = server.registerTool<Output, Input>(name, config, paid as unknown as ToolCallback<Input>)
+    const listed = { ...config, _meta: { ...announcementOf(tool), ...config._meta } }
+    const registered = server.registerTool<Output, Input>(name, listed, paid as unknown as ToolCallback<Input>)
     const { update } = registered
     // A replaced handler stays behind the gate.
     registered.update = ({ callback, ...others }) => {
@@ -283,13 +286,22 @@ async function resultOf(response: Response, name: string): Promise<CallToolResul
   return withReceipt(failedResult(members), [...headers])
 }
 
+/** Announces the price in `tools/list`, before a call. */
+function announcementOf({ accepts }: PaidTool): { [key: string]: unknown } {
+  const prices = ([accepts].flat() as readonly ToolAccept[]).map(({ price }) => fixedDollars(price))
+  const isOne = prices[0] !== undefined && prices.every((price) => price === prices[0])
+  return { [isPaidKey]: true, ...(isOne ? { [dollarsKey]: prices[0] } : {}) }
+}
+
 /**
- * The result that asks for a payment: the same JSON twice, as the transport specifies, with instructions in plain text.
+ * The result that asks for a payment: the same JSON twice, as the transport specifies, once more for buyers of the other
+ * dialect, and instructions in plain text.
  */
 function paymentRequired(required: PaymentRequired, name: string, message: string = help): CallToolResult {
   const named = { ...required, resource: { ...required.resource, url: toolUrl(name) } }
   const texts = [JSON.stringify(named), message]
-  return { isError: true, structuredContent: named, content: texts.map((text) => ({ type: 'text', text })) }
+  const content = texts.map((text) => ({ type: 'text' as const, text }))
+  return { isError: true, structuredContent: named, content, _meta: { [errorKey]: named } }
 }
 
 /** Not a payment requirement, because a buyer that is asked to pay again might do so. */
@@ -370,6 +382,8 @@ function toolRequest(call: ToolCall, digest: string, { mcpReq, http }: ServerCon
   return request
 }
 
+/** The payment as the header of HTTP. A text is the payment of the other dialect. */
 function headerOf(payment: unknown): string {
-  return boundsProblem(payment, messageBounds) === undefined ? toHeader(payment) : unreadable
+  const value = typeof payment === 'string' ? paymentIn(payment) : payment
+  return value !== undefined && boundsProblem(value, messageBounds) === undefined ? toHeader(value) : unreadable
 }

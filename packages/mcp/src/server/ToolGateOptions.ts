@@ -33,7 +33,10 @@ export type PaidTool = Pick<Route, 'description' | 'settleFirstAbove'> & {
 }
 
 /** Options of `ToolGate.open`. */
-export type ToolGateOptions = Omit<GateOptions, 'routes' | 'basePath' | 'origin' | 'cors' | 'paywall' | 'passes'> & {
+export type ToolGateOptions = Omit<
+  GateOptions,
+  'routes' | 'basePath' | 'origin' | 'cors' | 'paywall' | 'passes' | 'receipts'
+> & {
   /** The paid tools, by name. */
   tools: { readonly [name: string]: PaidTool }
   /**

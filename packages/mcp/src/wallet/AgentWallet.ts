@@ -5,6 +5,8 @@ import {
   Buyer,
   type Chain,
   decodeRequired,
+  discover,
+  type FoundResource,
   Funds,
   fromAgent,
   MemoryPassCache,
@@ -40,6 +42,12 @@ export type AgentWalletOptions = Destinations & {
    * @default '$1'
    */
   maxPerPayment?: string | undefined
+  /**
+   * The facilitators whose catalogues the tool `find_paid_api` searches.
+   *
+   * @default none: the server does not have the tool
+   */
+  facilitators?: readonly string[] | undefined
   /**
    * How many characters of a response body a model receives.
    *
@@ -83,6 +91,8 @@ export class AgentWallet {
   readonly address: string
   readonly chain: Chain
   readonly purchases: Purchases
+  /** The facilitators whose catalogues are searched. */
+  readonly facilitators: readonly string[]
   readonly #parts: WalletParts
   readonly #buyer: Buyer
   readonly #guarded: GuardedFetch
@@ -108,10 +118,11 @@ export class AgentWallet {
       quotes: new BoundedMap(maxQuotes),
       bodyLimits: { maxBytes: maxBodyBytes, maxLength: options.maxBodyLength ?? defaultMaxBodyLength },
     }
-    return new AgentWallet(parts, buyer, guarded)
+    return new AgentWallet(parts, buyer, guarded, options.facilitators ?? [])
   }
 
-  private constructor(parts: WalletParts, buyer: Buyer, guarded: GuardedFetch) {
+  private constructor(parts: WalletParts, buyer: Buyer, guarded: GuardedFetch, facilitators: readonly string[]) {
+    this.facilitators = facilitators
     this.#parts = parts
     this.#buyer = buyer
     this.#guarded = guarded
@@ -168,6 +179,12 @@ export class AgentWallet {
     // The next payment for the same request pays this price or nothing.
     if (quotes.length > 0) this.#parts.quotes.set(key, quotes)
     return { status, quotes, reasons, description: required.resource.description ?? '' }
+  }
+
+  /** Searches the catalogues for resources that can be paid on the wallet's network. */
+  find(query: string, limit: number, signal: AbortSignal): Promise<FoundResource[]> {
+    const { facilitators, chain } = this
+    return discover({ facilitators, query, network: chain.caip2, limit, signal })
   }
 
   /** A buyer that accepts offers in every asset that the agent may spend, but pays none of them. */

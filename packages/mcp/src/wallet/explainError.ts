@@ -2,6 +2,7 @@
 import { KmdClientError } from '@latchkey/kmd-client'
 import {
   AlgodError,
+  DiscoveryError,
   LostResponseError,
   PaymentRefusedError,
   PaymentRequestError,
@@ -35,11 +36,18 @@ export function explainError(error: unknown): ToolError {
   if (error instanceof PaymentRefusedError) return refused(error)
   if (error instanceof KmdClientError) return ofDaemon(error)
   if (error instanceof AlgodError) return new ToolError('node_unavailable', 'no node of the network responds')
+  if (error instanceof DiscoveryError) return ofCatalogue(error)
   if (error instanceof PaymentRequestError) {
     const isRedirect = error.code === 'payment_redirected'
     if (isRedirect) return new ToolError('redirected', 'the URL redirects to another address that requires payment')
   }
   return ofFetch(error) ?? new ToolError('failed', `the call failed: ${nameOf(error)}`, { cause: error })
+}
+
+/** The message names the facilitator, which the owner of this server chose. */
+function ofCatalogue({ message }: DiscoveryError): ToolError {
+  const next = 'Try again later, or use an address that you know with price_of.'
+  return new ToolError('server_unreachable', message, {}, { next })
 }
 
 function openPayment({ message, payment }: OpenPaymentError): ToolError {

@@ -9,6 +9,7 @@ const titles: { readonly [event: string]: string } = {
   transaction_signed: 'Transaction signed',
   program_signed: 'Program signed',
   multisig_signed: 'Multisig signature made',
+  receipt_signed: 'Receipt signed',
   signature_refused: 'Signature refused',
   reservation_returned: 'Amount released: the transaction never entered the ledger',
   wallet_created: 'Wallet created',
@@ -48,7 +49,10 @@ const titles: { readonly [event: string]: string } = {
 
 /** Kinds of events, for the filter. */
 export const eventKinds: readonly { name: string; events: readonly string[] }[] = [
-  { name: 'Signatures', events: ['transaction_signed', 'program_signed', 'multisig_signed', 'reservation_returned'] },
+  {
+    name: 'Signatures',
+    events: ['transaction_signed', 'program_signed', 'multisig_signed', 'receipt_signed', 'reservation_returned'],
+  },
   { name: 'Refusals and wrong passwords', events: ['signature_refused', 'operation_refused', 'wrong_password'] },
   {
     name: 'Approvals',

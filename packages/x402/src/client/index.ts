@@ -1,4 +1,4 @@
-/** The buyer's API: a `fetch` that pays. Runs in Node, browsers and edge runtimes. */
+/** The buyer's API: a `fetch` that pays, and the search for paid resources. Runs in Node, browsers and edge runtimes. */
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
@@ -47,6 +47,9 @@ export {
 export { type PayingFetchOptions, PaymentRequestError, payingFetch } from './buyer/payingFetch.js'
 export { type PaymentResult, paymentOf, receiptOf } from './buyer/sendPayment.js'
 export { passOf } from './buyer/showPass.js'
+export { type DescribeOfferOptions, describeOffer } from './discover/describeOffer.js'
+export { type DiscoverOptions, DiscoveryError, discover } from './discover/discover.js'
+export type { FoundResource } from './discover/readResource.js'
 export { MemoryPassCache, type PassCache, type StoredPass } from './store/PassCache.js'
 export {
   findPaymentState,

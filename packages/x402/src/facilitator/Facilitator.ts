@@ -1,13 +1,15 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
-import type {
-  PaymentPayload,
-  PaymentRequirements,
-  SettleResponse,
-  SupportedResponse,
-  VerifyResponse,
+import {
+  Discovery,
+  type PaymentPayload,
+  type PaymentRequirements,
+  type SettleResponse,
+  type SupportedResponse,
+  type VerifyResponse,
 } from '@latchkey/x402-wire'
 import { type Chain, chainList } from '../chain/Chain.js'
+import { Catalogue } from './discovery/Catalogue.js'
 import { type ErrorListener, type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import { type FacilitatorStatus, Health } from './health/Health.js'
 import { Metrics, nodeMetrics, traceOperation, tracePayment } from './health/Metrics.js'
@@ -16,9 +18,10 @@ import { keyOf, PaymentHolds } from './limits/PaymentHolds.js'
 import { type Caller, Policy } from './limits/Policy.js'
 import { checkClaimant, Reservations } from './limits/Reservations.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
-import { FeePayers } from './settle/FeePayers.js'
+import { FeePayers, isLongerThan } from './settle/FeePayers.js'
 import { responseOf, Settler } from './settle/Settler.js'
 import { failureCode } from './settle/settlementStep.js'
+import { MemoryListings } from './store/Listings.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from './store/Settlements.js'
 import {
   isUpto,
@@ -29,6 +32,8 @@ import {
   verifyPayment,
 } from './verify/verifyPayment.js'
 import { settlementFee, verifyUpto, verifyUptoSettlement, withAmount } from './verify/verifyUpto.js'
+
+const catalogueStopMs = 1_000
 
 /**
  * Verifies and settles payments. A payment is submitted once, and every call for that payment gets the same result.
@@ -43,6 +48,8 @@ export class Facilitator {
   readonly metrics: Metrics
   /** The sellers and callers that are served. */
   readonly policy: Policy
+  /** The resources whose payments were settled; undefined without the option `discovery`. */
+  readonly catalogue: Catalogue | undefined
   readonly #chains: readonly Chain[]
   readonly #feePayers: FeePayers
   readonly #options: FacilitatorLimits
@@ -68,6 +75,9 @@ export class Facilitator {
     this.#reservations = new Reservations((transactionId) => store.get(transactionId))
     const onError = silenced(options.onError)
     this.#onError = onError
+    const { discovery } = options
+    this.catalogue =
+      discovery && new Catalogue({ ...discovery, store: store.listings ?? new MemoryListings(), onError })
     this.#feePayers = new FeePayers(feePayer, { onError })
     this.#health = new Health({
       chains,
@@ -129,7 +139,8 @@ export class Facilitator {
         ),
       )
     })
-    return { kinds, extensions: [], signers: { 'algorand:*': [...this.#feePayers.addresses] } }
+    const extensions = this.catalogue === undefined ? [] : [Discovery.key]
+    return { kinds, extensions, signers: { 'algorand:*': [...this.#feePayers.addresses] } }
   }
 
   /** Returns whether a payment would be settled. Refusals are results with a code, not errors. */
@@ -176,6 +187,8 @@ export class Facilitator {
       const result = await (known === undefined
         ? this.#startOnce(payment, requirements, caller)
         : this.#settler.wait(known))
+      const isEnd = result.state === 'settled' && known?.state !== 'settled'
+      if (isEnd) this.catalogue?.add(payload, result)
       this.metrics.count('settle', result.state === 'failed' ? failureCode(result) : result.state)
       return responseOf(result, network)
     } catch (error) {
@@ -219,6 +232,8 @@ export class Facilitator {
 
   /** Stops, and closes the store. Pending settlements stay recorded. */
   async stop(): Promise<void> {
+    // A database that hangs does not keep callers waiting for their results.
+    if (this.catalogue !== undefined) await isLongerThan(catalogueStopMs, this.catalogue.stop())
     await this.#settler.stop()
   }
 

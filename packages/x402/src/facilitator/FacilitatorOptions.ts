@@ -1,6 +1,7 @@
 /** The options of a facilitator, with their defaults. */
 import type { Chain } from '../chain/Chain.js'
 import type * as Signer from '../signer/Signer.js'
+import type { DiscoveryOptions } from './discovery/DiscoveryOptions.js'
 import type { PolicyOptions } from './limits/Policy.js'
 import type { SettlementStore } from './store/Settlements.js'
 
@@ -27,6 +28,14 @@ export type FacilitatorOptions = {
    * @default no restriction
    */
   policy?: PolicyOptions | undefined
+  /**
+   * Catalogues the resources whose payments are settled, if their sellers describe them, and serves
+   * `/discovery/resources` and `/discovery/search`. The facilitator then sends requests to sellers: for each resource,
+   * the seller's own 402 must confirm the payment. `{}` for the defaults.
+   *
+   * @default no catalogue
+   */
+  discovery?: DiscoveryOptions | undefined
   /**
    * The highest fee for each transaction of a group, even if the network is busy. Below this limit, the facilitator
    * pays no more than the network asks for.

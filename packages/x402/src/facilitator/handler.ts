@@ -9,6 +9,7 @@ import {
   parseRequirements,
 } from '@latchkey/x402-wire'
 import { OptionsError } from '../errors.js'
+import { type DiscoveryEndpoint, listResources, searchResources } from './discovery/discoveryResponses.js'
 import type { Facilitator } from './Facilitator.js'
 import { isLongerThan } from './settle/FeePayers.js'
 
@@ -80,7 +81,8 @@ type Route = {
 }
 
 /**
- * The HTTP API of a facilitator: POST /verify and /settle, GET /supported, /livez, /readyz, /health and /metrics.
+ * The HTTP API of a facilitator: POST /verify and /settle, GET /supported, /livez, /readyz, /health and /metrics, and
+ * with a catalogue GET /discovery/resources and /discovery/search.
  *
  * @throws OptionsError if no facilitator is passed
  * @example
@@ -125,6 +127,22 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
     ['/health', { method: 'GET', handle: () => health(facilitator) }],
     ['/metrics', { method: 'GET', handle: () => metrics(facilitator) }],
   ])
+  const { catalogue } = facilitator
+  const find = catalogue?.find.bind(catalogue)
+  if (find !== undefined) {
+    const serve = (endpoint: DiscoveryEndpoint): Route => ({
+      method: 'GET',
+      handle: async (request, connection) => {
+        // No API key is needed, so a key here proves nothing.
+        const isAdmitted = facilitator.policy.admitCaller({ address: clientAddress(request, connection) })
+        if (!isAdmitted) return json(429, { error: 'too many requests in this minute' })
+        const { status, body } = await endpoint(new URL(request.url).searchParams, find)
+        return json(status, body, {}, connection.textResponse)
+      },
+    })
+    routes.set('/discovery/resources', serve(listResources))
+    routes.set('/discovery/search', serve(searchResources))
+  }
 
   return async (request, connection = {}) => {
     const { pathname } = new URL(request.url)

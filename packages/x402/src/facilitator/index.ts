@@ -15,6 +15,7 @@ export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
+export { catalogueRequestPrefix, type DiscoveryOptions } from './discovery/DiscoveryOptions.js'
 export { Facilitator } from './Facilitator.js'
 export type { ErrorListener, ErrorSubject, FacilitatorOptions } from './FacilitatorOptions.js'
 export {
@@ -27,6 +28,16 @@ export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './healt
 export type { HealthCheck, HealthCheckName } from './health/HealthChecks.js'
 export type { Caller, PolicyOptions } from './limits/Policy.js'
 export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
+export {
+  type Listing,
+  type ListingCaps,
+  type ListingContent,
+  type ListingCount,
+  type ListingPage,
+  type ListingQuery,
+  type ListingStore,
+  MemoryListings,
+} from './store/Listings.js'
 export type {
   HeldAhead,
   HoldResult,

@@ -2,6 +2,7 @@
 export { AlgodError, type NodeAddress } from '@latchkey/algod'
 export { LatchkeyError } from '@latchkey/algorand'
 export { KmdClientError } from '@latchkey/kmd-client'
+export { PagesError, PaywallError, type PaywallOptions, type PaywallWallet } from '@latchkey/pages/paywall'
 export { HeaderError, PriceError } from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export {
@@ -16,4 +17,10 @@ export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
 export { AlgorandClientScheme, type AlgorandClientSchemeOptions } from './AlgorandClientScheme.js'
 export { AlgorandFacilitatorScheme, type AlgorandFacilitatorSchemeOptions } from './AlgorandFacilitatorScheme.js'
+export {
+  AlgorandPaywall,
+  type AlgorandPaywallOptions,
+  type PaywallConfig,
+  type PaywallProvider,
+} from './AlgorandPaywall.js'
 export { AlgorandServerScheme, type AlgorandServerSchemeOptions } from './AlgorandServerScheme.js'

@@ -19,6 +19,8 @@ export {
 } from '@latchkey/x402-wire'
 export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
 export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
+export * as ReceiptSigner from '../signer/ReceiptSigner.js'
+export { SignerError } from '../signer/Signer.js'
 export type { Admission, Decision } from './exchange/Admission.js'
 export {
   type FacilitatorCallOptions,

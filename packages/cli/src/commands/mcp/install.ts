@@ -104,6 +104,7 @@ function serverOf(options: WalletServerValues): ServerEntry {
     ...(options.node ?? []).map((node) => ['--node', node] as const),
     ['--dollar', options.dollar],
     ['--max', options.max],
+    ...(options.facilitator ?? []).map((url) => ['--facilitator', url] as const),
     ...(options['allow-host'] ?? []).map((host) => ['--allow-host', host] as const),
     ['--log', log === undefined ? undefined : resolve(log)],
   ]

@@ -3,7 +3,7 @@ import type { ApplicationLedger, Call, CallGroup, EvaluationError, Observer, Val
 import * as Fees from '../Fees.js'
 import type { MapKey } from '../MapKey.js'
 import type { StateKind, StateUse } from './stateUse.js'
-import { isUnavailable, ProgramRecorder, type TraceOptions, type TransactionTrace } from './Trace.js'
+import { isUnavailable, ProgramRecorder, type TraceOptions, type TraceSize, type TransactionTrace } from './Trace.js'
 
 /** The values of an application before the simulation, as far as programs used them. */
 export type InitialState = {
@@ -22,6 +22,7 @@ type Level = {
 
 export class CallRecorder implements Observer {
   readonly #trace: TraceOptions | undefined
+  readonly #size: TraceSize
   readonly #seen = new Set<string>()
   readonly initialStates = new Map<bigint, InitialState>()
   /** The levels of calls, from the top-level transaction to the running one. */
@@ -38,8 +39,9 @@ export class CallRecorder implements Observer {
   /** The place of the failure: the index of the transaction, then of the inner ones. */
   failedAt: readonly number[] | undefined
 
-  constructor(trace: TraceOptions | undefined) {
+  constructor(trace: TraceOptions | undefined, size: TraceSize) {
     this.#trace = trace
+    this.#size = size
   }
 
   /** Begins with a top-level transaction. */
@@ -55,7 +57,7 @@ export class CallRecorder implements Observer {
 
   beforeProgram = (call: Call): void => {
     if (this.#trace === undefined) return
-    const recorder = new ProgramRecorder(call.machine.program, this.#trace)
+    const recorder = new ProgramRecorder(call.machine.program, this.#trace, this.#size)
     const level = this.#level
     level.program = recorder
     if (call.kind === 'approval') level.trace.approval = recorder.trace
@@ -113,7 +115,7 @@ export class CallRecorder implements Observer {
     const parent = this.#level
     const trace: TransactionTrace = { inners: [] }
     parent.trace.inners.push(trace)
-    parent.program?.unit.inners.push(parent.inners)
+    parent.program?.unit?.inners.push(parent.inners)
     this.#path.push(parent.inners)
     parent.inners++
     this.#levels.push({ trace, program: undefined, inners: 0 })
@@ -140,6 +142,7 @@ export class CallRecorder implements Observer {
     const state = this.initialStates.get(appId) ?? { globals: new Map(), locals: new Map(), boxes: new Map() }
     this.initialStates.set(appId, state)
     const value = currentValue(ledger, kind, appId, key, account)
+    this.#size.addValue(value, name.length + key.length)
     if (value === undefined && use === 'create') return
     if (kind === 'global') state.globals.set(key, value)
     else if (kind === 'box') state.boxes.set(key, value)

@@ -5,6 +5,7 @@ import type { Budget, Ledger as Chain, Evaluation, Tracer } from '@latchkey/avm'
 import * as MapKey from '../MapKey.js'
 import { multisigReason } from '../multisigReason.js'
 import { verify, verifyMultisig } from '../nodeSignature.js'
+import * as postQuantumSignature from '../postQuantumSignature.js'
 import * as avm from './avm.js'
 import { versionOf } from './programVersion.js'
 
@@ -75,7 +76,12 @@ function problemOfDelegation(
     return isValid ? undefined : unverified
   }
   if (msig !== undefined) return 'LogicSig Msig field not supported in this consensus version'
-  if (pqsig !== undefined) return 'Falcon signatures (pqsig) are not supported by this development ledger'
+  if (pqsig !== undefined) {
+    const reason = postQuantumSignature.problemOf(pqsig, authorizer)
+    if (reason !== undefined) return reason
+    const message = postQuantumSignature.programBytes(authorizer, program!)
+    return postQuantumSignature.verify(pqsig, message) ? undefined : unverified
+  }
   if (lmsig !== undefined) {
     const reason = multisigReason(lmsig, authorizer)
     if (reason !== undefined) return `logic multisig validation failed: ${reason}`

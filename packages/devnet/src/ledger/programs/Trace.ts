@@ -42,30 +42,68 @@ export type TransactionTrace = {
   readonly inners: TransactionTrace[]
 }
 
+/** The largest trace. Without a limit, a program that changes a box of 32 kB in each instruction would need 16 GB. */
+const maxTraceBytes = 64 * 1024 * 1024
+/** The text of an instruction and of a value, without bytes, in an indented response. */
+const unitBytes = 200
+const valueBytes = 160
+
+/** Counts the traces and initial states of a simulation, roughly by their size in the response. */
+export class TraceSize {
+  #bytes = 0
+
+  /** Whether the limit is exceeded. Nothing more is recorded then. */
+  get isExceeded(): boolean {
+    return this.#bytes > maxTraceBytes
+  }
+
+  addUnit(): void {
+    this.#bytes += unitBytes
+  }
+
+  /** Adds a value, or a key and a value. */
+  addValue(value: Value | undefined, keyBytes = 0): void {
+    this.#bytes += valueBytes + base64Length(keyBytes + (value instanceof Uint8Array ? value.length : 0))
+  }
+}
+
+function base64Length(bytes: number): number {
+  return 4 * Math.ceil(bytes / 3)
+}
+
 /** Records the instructions of a program. */
 export class ProgramRecorder {
   readonly trace: ProgramTrace
   readonly #options: TraceOptions
+  readonly #size: TraceSize
   #heightBefore = 0
   #slot: number | undefined
   #write: StateChange | undefined
 
-  constructor(program: Uint8Array, options: TraceOptions) {
+  constructor(program: Uint8Array, options: TraceOptions, size: TraceSize) {
     this.trace = { hash: Hash.sha512_256(program), units: [] }
     this.#options = options
+    this.#size = size
   }
 
-  /** The instruction that runs, or the last one. */
-  get unit(): Unit {
-    return this.trace.units.at(-1)!
-  }
+  /** The instruction that runs, or the last one. Undefined if it is not recorded. */
+  unit: Unit | undefined
 
   /** The application state that the instruction uses. */
   use: StateUse | undefined
 
   before(machine: Machine): void {
+    this.unit = undefined
+    this.use = undefined
+    if (this.#size.isExceeded) return
+    this.#record(machine)
+  }
+
+  #record(machine: Machine): void {
     const unit: Unit = { pc: machine.pc, pops: 0, additions: [], scratch: [], state: [], inners: [] }
+    this.unit = unit
     this.trace.units.push(unit)
+    this.#size.addUnit()
     const instruction = instructionOf(machine)
     this.use = this.#options.state && instruction ? stateUse(instruction.name, machine) : undefined
     this.#write = undefined
@@ -82,14 +120,24 @@ export class ProgramRecorder {
   }
 
   after(machine: Machine, error: Error | undefined): void {
+    const { unit } = this
+    if (unit === undefined) return
     if (error !== undefined) {
       this.#forgetUnavailable(error.message)
       return
     }
-    const { unit } = this
-    if (this.#write !== undefined) this.#write.value = valueAfter(this.use!, machine)
-    if (this.#options.stack) unit.additions = machine.stack.slice(Math.max(0, this.#heightBefore - unit.pops))
-    if (this.#slot !== undefined) unit.scratch = [{ slot: this.#slot, value: machine.scratch[this.#slot]! }]
+    if (this.#write !== undefined) {
+      this.#write.value = valueAfter(this.use!, machine)
+      this.#size.addValue(this.#write.value, this.#write.key.length)
+    }
+    if (this.#options.stack) {
+      unit.additions = machine.stack.slice(Math.max(0, this.#heightBefore - unit.pops))
+      for (const value of unit.additions) this.#size.addValue(value)
+    }
+    if (this.#slot !== undefined) {
+      unit.scratch = [{ slot: this.#slot, value: machine.scratch[this.#slot]! }]
+      this.#size.addValue(machine.scratch[this.#slot])
+    }
   }
 
   /** An account that is not available is not reported. */

@@ -29,7 +29,7 @@ export function chainReader({ chain, history, onlineStake, state }: Options): Pr
     genesisHash: MapKey.bytes(chain.genesisHash),
     blockHeader: (round) => {
       const block = history.block(round)
-      if (block !== undefined) return headerOf(block.header)
+      if (block !== undefined) return headerOf(block)
       throw unavailable(round, history.last)
     },
   }
@@ -41,7 +41,7 @@ export function blockReader(genesisHash: MapKey.MapKey, blocks: readonly Block[]
     genesisHash: MapKey.bytes(genesisHash),
     blockHeader: (round) => {
       const block = blocks.find((one) => one.round === round)
-      if (block !== undefined) return headerOf(block.header)
+      if (block !== undefined) return headerOf(block)
       throw unavailable(round, blocks.at(-1)!)
     },
   }
@@ -52,8 +52,20 @@ function unavailable(round: bigint, last: Block): Error {
   return new EvaluationError(`ledger does not have entry ${round} (latest ${last.round})`)
 }
 
+/** Read once for each block: a loop that reads headers has a cost of 1 for each. */
+const headers = new WeakMap<Block, BlockHeader>()
+
+function headerOf(block: Block): BlockHeader {
+  let header = headers.get(block)
+  if (header === undefined) {
+    header = readHeader(block.header)
+    headers.set(block, header)
+  }
+  return header
+}
+
 /** Reads an encoded header. Absent members are zero. */
-function headerOf(header: Uint8Array): BlockHeader {
+function readHeader(header: Uint8Array): BlockHeader {
   const members = membersOf(header)
   const bytes = (name: string, length: number): Uint8Array =>
     (members.get(name) as Uint8Array | undefined) ?? new Uint8Array(length)

@@ -1,7 +1,8 @@
 /**
- * The creation and closing rounds of accounts, assets and holdings, as JSON. Absent from dumps of a ledger without an
- * indexer.
+ * The creation and closing rounds of accounts, assets, holdings and applications, as JSON. Absent from dumps of a ledger
+ * without an indexer.
  */
+import type { AppLifetime, AppLifetimesCopy, LocalLifetime } from '../../ledger/AppLifetimes.js'
 import type {
   AccountLifetime,
   AssetLifetime,
@@ -13,12 +14,18 @@ import * as MapKey from '../../ledger/MapKey.js'
 import { holdingKey } from '../../ledger/StateReader.js'
 import { addOnce, type JsonCursor } from './JsonCursor.js'
 
-export const names = ['accountLifetimes', 'assetLifetimes', 'holdingLifetimes'] as const
+export const names = [
+  'accountLifetimes',
+  'assetLifetimes',
+  'holdingLifetimes',
+  'applicationLifetimes',
+  'localStateLifetimes',
+] as const
 
-export type LifetimesJson = { readonly [name in (typeof names)[number]]: object[] }
+export type LifetimesJson = { readonly [name in (typeof names)[number]]?: object[] }
 export type LifetimesMembers = { readonly [name in (typeof names)[number]]?: JsonCursor }
 
-export function toJson({ accounts, assets, holdings }: LifetimesCopy): LifetimesJson {
+export function toJson({ accounts, assets, holdings, apps }: LifetimesCopy): LifetimesJson {
   return {
     accountLifetimes: [...accounts].map(([key, { signature, ...lifetime }]) => ({
       address: MapKey.address(key),
@@ -36,6 +43,24 @@ export function toJson({ accounts, assets, holdings }: LifetimesCopy): Lifetimes
       frozen,
       ...roundsJson(lifetime),
     })),
+    ...(apps === undefined ? {} : appsJson(apps)),
+  }
+}
+
+/** Without any, nothing is written, so that earlier programs read the dump. */
+function appsJson({ applications, locals }: AppLifetimesCopy): LifetimesJson {
+  if (applications.size + locals.size === 0) return {}
+  return {
+    applicationLifetimes: [...applications].map(([appId, { creator, ...lifetime }]) => ({
+      applicationId: appId.toString(),
+      creator: MapKey.address(creator),
+      ...roundsJson(lifetime),
+    })),
+    localStateLifetimes: [...locals.values()].map(({ key, appId, ...lifetime }) => ({
+      address: MapKey.address(key),
+      applicationId: appId.toString(),
+      ...roundsJson(lifetime),
+    })),
   }
 }
 
@@ -45,12 +70,16 @@ function roundsJson({ created, closed }: Lifetime): object {
 
 /** Undefined if the dump has none. */
 export function fromJson(members: LifetimesMembers, lastRound: bigint): LifetimesCopy | undefined {
-  const { accountLifetimes, assetLifetimes, holdingLifetimes } = members
+  const { accountLifetimes, assetLifetimes, holdingLifetimes, applicationLifetimes, localStateLifetimes } = members
   if (accountLifetimes === undefined && assetLifetimes === undefined && holdingLifetimes === undefined) return undefined
   return {
     accounts: readAccounts(accountLifetimes, lastRound),
     assets: readAssets(assetLifetimes, lastRound),
     holdings: readHoldings(holdingLifetimes, lastRound),
+    apps: {
+      applications: readApplications(applicationLifetimes, lastRound),
+      locals: readLocals(localStateLifetimes, lastRound),
+    },
   }
 }
 
@@ -89,4 +118,24 @@ function readHoldings(member: JsonCursor | undefined, lastRound: bigint): Map<st
     addOnce(holdings, holdingKey(key, assetId), lifetime, it.address)
   }
   return holdings
+}
+
+function readApplications(member: JsonCursor | undefined, lastRound: bigint): Map<bigint, AppLifetime> {
+  const applications = new Map<bigint, AppLifetime>()
+  for (const one of member?.list() ?? []) {
+    const it = one.object(['applicationId', 'creator'], rounds)
+    const lifetime = { ...readRounds(it, lastRound), creator: it.creator.address() }
+    addOnce(applications, it.applicationId.unsigned(), lifetime, it.applicationId)
+  }
+  return applications
+}
+
+function readLocals(member: JsonCursor | undefined, lastRound: bigint): Map<string, LocalLifetime> {
+  const locals = new Map<string, LocalLifetime>()
+  for (const one of member?.list() ?? []) {
+    const it = one.object(['address', 'applicationId'], rounds)
+    const [key, appId] = [it.address.address(), it.applicationId.unsigned()]
+    addOnce(locals, holdingKey(key, appId), { ...readRounds(it, lastRound), key, appId }, it.address)
+  }
+  return locals
 }

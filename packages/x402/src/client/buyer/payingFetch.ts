@@ -1,6 +1,6 @@
 /** A `fetch` that pays when a server responds with 402, and otherwise behaves like the `fetch` it wraps. */
 import * as Tracing from '@latchkey/algod/tracing'
-import { Bytes } from '@latchkey/algorand'
+import { Bytes, Network, SignedReceipt } from '@latchkey/algorand'
 import { PaymentHeaders, type PaymentRequired, PaymentSecret, passHeader } from '@latchkey/x402-wire'
 import { sendDirectly } from '#direct-send'
 import { PartyError } from '../../errors.js'
@@ -260,9 +260,25 @@ async function pay(
     requests: [input, request],
   }
   const response = await tracePayment(delivery)
+  keepReceipt(buyer, payment.paid, response)
   passes?.keep(required, target, payment.paid, response)
   if (target === request) learnPrice(prices, purchase.paidRequest, { required, paid: payment.paid, response })
   return response
+}
+
+/** Keeps the receipt that the seller has signed, if it is valid and for this payment. */
+function keepReceipt({ payments, address }: Buyer, { payment, payload }: SignedPayment, response: Response): void {
+  const jws = receiptOf(response)?.signedReceipt
+  if (jws === undefined || payments.keepReceipt === undefined) return
+  try {
+    const { receipt } = SignedReceipt.verify(jws)
+    const isOwn = receipt.payer === address && Network.matches(receipt.network, payment.network)
+    const isOfPayment = (receipt.transaction ?? payment.transactionId) === payment.transactionId
+    const isOfResource = [payment.url, payload.resource?.url].includes(receipt.resourceUrl)
+    if (isOwn && isOfPayment && isOfResource) payments.keepReceipt(payment.transactionId, jws)
+  } catch {
+    // The response was paid for and is the caller's, with or without a receipt that can be kept.
+  }
 }
 
 /** A price is remembered as long as paying it opens the request. */

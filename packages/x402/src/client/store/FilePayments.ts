@@ -135,6 +135,10 @@ export class FilePayments implements PaymentLog {
     this.#change({ transactionId, owner: null, header: outcome === 'answered' ? null : undefined })
   }
 
+  keepReceipt(transactionId: string, signedReceipt: string): void {
+    if (this.#table.get(transactionId)?.signedReceipt === undefined) this.#change({ transactionId, signedReceipt })
+  }
+
   #change(change: Change): void {
     this.exclusive(() => {
       if (this.#table.get(change.transactionId) === undefined) return
@@ -275,9 +279,9 @@ function isBefore(value: Json.Members): value is Json.Members & Before {
 }
 
 function isChange(value: Json.Members): value is Json.Members & Change {
-  const { transactionId, state = 'open', header, owner, charge } = value
-  const isReadable = [header, owner].every((one) => isText(one ?? '')) && (charge === undefined || isCharge(charge))
-  return isText(transactionId) && states.includes(state) && isReadable
+  const { transactionId, state = 'open', header, owner, signedReceipt, charge } = value
+  const isReadable = [header, owner, signedReceipt].every((one) => isText(one ?? ''))
+  return isText(transactionId) && states.includes(state) && isReadable && (charge === undefined || isCharge(charge))
 }
 
 function isCharge(value: unknown): boolean {

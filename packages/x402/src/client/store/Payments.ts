@@ -41,6 +41,8 @@ export type Payment = {
    * found on the ledger.
    */
   readonly charge?: Charge | undefined
+  /** The receipt that the seller has signed, as a compact JWS, if there is a valid one. */
+  readonly signedReceipt?: string | undefined
 }
 
 /** The charge of an authorization, as found on the ledger. */
@@ -98,6 +100,12 @@ export type PaymentLog = {
   readonly resume: (requestId: string, networks: readonly string[]) => UnansweredPayment | undefined
   /** Ends the wait for an answer. An answered payment is not sent again, and its header is deleted. */
   readonly finish: (transactionId: string, outcome: 'answered' | 'unanswered') => void
+  /**
+   * Keeps the receipt that the seller has signed for a payment. Only valid receipts of this payment are passed.
+   *
+   * @default receipts are not kept
+   */
+  readonly keepReceipt?: ((transactionId: string, jws: string) => void) | undefined
 }
 
 /** Includes the network, because the same asset id is a different asset on another network. */
@@ -114,6 +122,7 @@ export type Change = {
   readonly header?: string | null | undefined
   /** The process that waits for the answer; null if none does. */
   readonly owner?: string | null | undefined
+  readonly signedReceipt?: string | undefined
 }
 
 /** A payment without an answer. */
@@ -147,7 +156,8 @@ export class PaymentTable {
     if (payment.state !== 'expired') this.#count(payment, 1n)
   }
 
-  change({ transactionId, state, charge, header, owner }: Change): void {
+  change({ transactionId, state, charge, header, owner, signedReceipt }: Change): void {
+    if (signedReceipt !== undefined) this.#keepReceipt(transactionId, signedReceipt)
     const payment = this.#payments.get(transactionId)
     if (payment === undefined) return
     // Only an open payment changes its state. The decision of the ledger is final.
@@ -167,6 +177,11 @@ export class PaymentTable {
       }
       this.#unanswered.set(transactionId, after)
     }
+  }
+
+  #keepReceipt(transactionId: string, signedReceipt: string): void {
+    const payment = this.#payments.get(transactionId)
+    if (payment !== undefined) this.#payments.set(transactionId, { ...payment, signedReceipt })
   }
 
   get count(): number {
@@ -280,6 +295,10 @@ export class MemoryPayments implements PaymentLog {
 
   finish(transactionId: string, outcome: 'answered' | 'unanswered'): void {
     this.#table.change({ transactionId, owner: null, header: outcome === 'answered' ? null : undefined })
+  }
+
+  keepReceipt(transactionId: string, signedReceipt: string): void {
+    this.#table.change({ transactionId, signedReceipt })
   }
 }
 

@@ -2,6 +2,7 @@
  * The settlements of a facilitator. Settlements are recorded before anything is submitted, by the id of the transaction
  * that pays, so that a payment is submitted once and every request for it gets the same result.
  */
+import type { ListingStore } from './Listings.js'
 import type {
   Settlement,
   SettlementClaim,
@@ -89,6 +90,12 @@ export type SettlementStore = {
    * Counts a request of a caller. Returns its number of requests in this minute over all replicas, including this one.
    */
   readonly countCaller?: ((name: string) => Promise<number>) | undefined
+  /**
+   * The catalogue of the facilitator. Read only if the facilitator has one.
+   *
+   * @default in memory
+   */
+  readonly listings?: ListingStore | undefined
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }

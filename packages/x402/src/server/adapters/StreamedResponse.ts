@@ -5,7 +5,7 @@
  * response is too long to be held, the next request produces it again.
  */
 import type { ServerResponse } from 'node:http'
-import type { Admission } from '../exchange/Admission.js'
+import { type Admission, isSentOnce } from '../exchange/Admission.js'
 import { overridesHeader } from '../exchange/Usage.js'
 import type { HeaderList } from '../gate/responses.js'
 import { addHeadersOnSend, cutResponse, onUndelivered, sendBeforeDestroy } from './bufferResponse.js'
@@ -186,11 +186,6 @@ export class StreamedResponse {
     if (typeof chunk === 'string') this.#copy.add(Buffer.from(chunk, encodingOf(encoding)))
     else if (chunk instanceof Uint8Array) this.#copy.add(chunk)
   }
-}
-
-/** A response to a pass, and one that is charged by usage, is not held for a client that has left. */
-function isSentOnce({ pass, isMetered }: Admission): boolean {
-  return pass !== undefined || isMetered === true
 }
 
 function encodingOf(encoding: unknown): BufferEncoding {

@@ -7,6 +7,7 @@ import { checkGate } from './webRequest.js'
 export { type Payment, paymentOf } from '../exchange/Payment.js'
 export type { SalesPageOptions } from '../sales/salesPage.js'
 export type { BufferOptions } from './bufferResponse.js'
+export { type PaywallFiles, paywallFiles } from './paywallFiles.js'
 export { type SalesListener, salesListener } from './salesListener.js'
 
 /** The part of an Express request that the gate uses. */

@@ -77,6 +77,11 @@ export function hasPassed(request: object, gate: Gate, target: string): boolean 
   return passed.get(request)?.get(gate) === target
 }
 
+/** Called when the handler has ended. A program that then passes the same request again has to pay again. */
+export function forgetPassed(request: object, gate: Gate): void {
+  passed.get(request)?.delete(gate)
+}
+
 export function notePassed(request: object, gate: Gate, target: string): void {
   const gates = passed.get(request) ?? new Map<Gate, string>()
   passed.set(request, gates.set(gate, target))

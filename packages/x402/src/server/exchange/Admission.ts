@@ -7,8 +7,8 @@ import type { PassUse, Payment } from './Payment.js'
 
 /** The gate's decision on a request. */
 export type Decision =
-  /** The route is free. */
-  | { readonly type: 'free' }
+  /** The handler runs without a payment. `isUnlisted`: no route of the gate has the path. */
+  | { readonly type: 'free'; readonly isUnlisted?: true | undefined }
   | GateResponse
   /** The handler runs, and then the payment is settled. */
   | { readonly type: 'paid'; readonly admission: Admission }
@@ -74,4 +74,9 @@ export type Admission = {
    * Call it if the client disconnects before it has the whole paid response. The response is held for the same buyer.
    */
   readonly undelivered: () => Promise<void>
+}
+
+/** Whether a response is not held for a client that has left: a response to a pass, and one charged by usage. */
+export function isSentOnce({ pass, isMetered }: Pick<Admission, 'pass' | 'isMetered'>): boolean {
+  return pass !== undefined || isMetered === true
 }

@@ -3,6 +3,7 @@ import type { ClaimStore } from '../store/Claims.js'
 import type { GateResponse } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
 import type { Renewals, Unfinished } from './Renewals.js'
+import type { SignedReceipts } from './SignedReceipts.js'
 import type { UnpaidPayers } from './UnpaidPayers.js'
 
 /** The parts of a gate that its exchanges share. */
@@ -12,6 +13,8 @@ export type ExchangeParts = {
   readonly renewals: Renewals
   readonly unfinished: Unfinished
   readonly cors: boolean | readonly string[]
+  /** Signs receipts, if the seller does. */
+  readonly receipts: SignedReceipts | undefined
   /** Completes a response of the gate. */
   readonly respond: (request: Request, response: Response) => GateResponse
   readonly events: GateEvents

@@ -458,7 +458,8 @@ export class PaidExchange {
 
   async #headersOf(receipt: SettleResponse): Promise<responses.HeaderList> {
     const { request, issuePass } = this.#paid
-    const headers = [...responses.paidHeaders(receipt), ...responses.corsHeaders(request.request, this.#gate.cors)]
+    const signed = (await this.#gate.receipts?.addTo(receipt, this.#paid)) ?? receipt
+    const headers = [...responses.paidHeaders(signed), ...responses.corsHeaders(request.request, this.#gate.cors)]
     return issuePass === undefined ? headers : [...headers, ...(await issuePass())]
   }
 

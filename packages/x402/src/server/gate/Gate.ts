@@ -14,6 +14,7 @@ import { PaidExchange } from '../exchange/PaidExchange.js'
 import * as PaidRequest from '../exchange/PaidRequest.js'
 import { notePayment, PaymentStatus } from '../exchange/Payment.js'
 import { Renewals, Unfinished } from '../exchange/Renewals.js'
+import { SignedReceipts } from '../exchange/SignedReceipts.js'
 import { UnpaidPayers } from '../exchange/UnpaidPayers.js'
 import { Passes, type PassOffer } from '../passes/Passes.js'
 import { Paywall } from '../paywall/Paywall.js'
@@ -102,6 +103,7 @@ export class Gate {
       renewals,
       unfinished: new Unfinished(this.#claims, renewals, this.#onError),
       cors: options.cors ?? false,
+      receipts: SignedReceipts.of(this.#options, this.#onError),
       respond: (request, response) => this.#respond(request, response),
       onError: this.#onError,
       onClaimedElsewhere: safely((transactionId: string) => this.#warnOfClaim(transactionId)),

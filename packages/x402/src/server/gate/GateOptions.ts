@@ -3,6 +3,7 @@ import type { PaywallOptions } from '@latchkey/pages/paywall'
 import { type Discovery, type Money, PaymentHeaders, type PaymentRequired, type Price } from '@latchkey/x402-wire'
 import { type Chain, isUnset } from '../../chain/Chain.js'
 import { OptionsError, PartyError } from '../../errors.js'
+import type { ReceiptSigner } from '../../signer/ReceiptSigner.js'
 import { type FacilitatorClient, httpFacilitator } from '../exchange/FacilitatorClient.js'
 import type { Payment } from '../exchange/Payment.js'
 import type { CustomPaywall } from '../paywall/Paywall.js'
@@ -174,6 +175,13 @@ export type GateOptions = GateHooks & {
    * @default true
    */
   paywall?: boolean | PaywallOptions | CustomPaywall | undefined
+  /**
+   * Signs a receipt for each paid response, which its buyer keeps: the extension `offer-receipt`, in PAYMENT-RESPONSE.
+   * Needs `origin`, because a receipt names the URL of the resource.
+   *
+   * @default no receipts
+   */
+  receipts?: ReceiptSigner | undefined
   /**
    * A secret of at least 16 characters that all replicas share, so that each accepts the quotes of the others.
    *

@@ -14,9 +14,10 @@ import {
   type PaywallOptions,
   paywallFile,
   paywallPage,
+  type RenderedPaywall,
 } from '@latchkey/pages/paywall'
 import { PaymentHeaders, type PaymentRequired, type PaymentRequirements } from '@latchkey/x402-wire'
-import { algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
+import { type AssetInfo, algoAssetId, type Chain, parseAssetId } from '../../chain/Chain.js'
 import { json } from '../gate/responses.js'
 import { type Accept, priceOf } from '../routes/Requirements.js'
 import { PaywallBalances } from './PaywallBalances.js'
@@ -179,9 +180,18 @@ async function assetInfo(chain: Chain, assetId: bigint): Promise<[string, object
 
 async function offerOf({ accept, requirement, chain }: RouteOffer): Promise<PaywallOffer> {
   const assetId = parseAssetId(requirement.asset) ?? algoAssetId
-  const { decimals, name: unit } = await chain.asset(assetId)
-  const amount = Amount.format(BigInt(requirement.amount), decimals)
   const isDollars = assetId === chain.dollarAssetId || requirement.asset === String(accept.extra?.asset)
+  return describeOffer(requirement, chain, await chain.asset(assetId), isDollars)
+}
+
+/** Formats a requirement for people. */
+export function describeOffer(
+  requirement: PaymentRequirements,
+  chain: Chain,
+  { decimals, name: unit }: Pick<AssetInfo, 'decimals' | 'name'>,
+  isDollars: boolean,
+): PaywallOffer {
+  const amount = Amount.format(BigInt(requirement.amount), decimals)
   return {
     network: { caip2: chain.caip2, ...networkName(chain) },
     dollars: isDollars ? withCents(amount) : undefined,
@@ -190,7 +200,7 @@ async function offerOf({ accept, requirement, chain }: RouteOffer): Promise<Payw
     decimals,
     asset: requirement.asset,
     payTo: requirement.payTo,
-    isFeePaid: requirement.extra['feePayer'] !== undefined,
+    isFeePaid: requirement.extra?.['feePayer'] !== undefined,
   }
 }
 
@@ -214,14 +224,20 @@ function withCents(amount: string): string {
   return fraction === '' ? whole! : `${whole}.${fraction.padEnd(2, '0')}`
 }
 
-function render(options: PaywallOptions, required: PaymentRequired, offers: readonly PaywallOffer[]): Response {
+/** Renders the page of a resource. */
+export function renderPage(
+  options: PaywallOptions,
+  required: PaymentRequired,
+  offers: readonly PaywallOffer[],
+): RenderedPaywall {
   const { url, description = '' } = required.resource
   const { host, pathname, search } = new URL(url)
   const title = description === '' ? pathname : description
-  const { html, policy } = paywallPage(
-    { title, address: `${host}${pathname}${search}`, url, required, offers },
-    options,
-  )
+  return paywallPage({ title, address: `${host}${pathname}${search}`, url, required, offers }, options)
+}
+
+function render(options: PaywallOptions, required: PaymentRequired, offers: readonly PaywallOffer[]): Response {
+  const { html, policy } = renderPage(options, required, offers)
   return new Response(html, {
     status: 402,
     headers: {

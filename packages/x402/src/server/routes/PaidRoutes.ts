@@ -9,7 +9,7 @@ import { type Match, RouteTable } from './RouteTable.js'
 export type PaidRoute = { readonly key: string; readonly route: Route }
 
 export type RouteResult =
-  | { readonly type: 'free' }
+  | { readonly type: 'free'; readonly isUnlisted?: true | undefined }
   | { readonly type: 'paid'; readonly value: PaidRoute }
   /** The gate responds to OPTIONS for paid paths. */
   | { readonly type: 'options' }
@@ -97,9 +97,9 @@ export class PaidRoutes {
   }
 
   #unmatched({ method }: Request, { path, isPrefixUnknown = false }: RequestPath): RouteResult {
-    if (!isPrefixUnknown || this.#basePath !== undefined) return { type: 'free' }
+    if (!isPrefixUnknown || this.#basePath !== undefined) return { type: 'free', isUnlisted: true }
     const key = this.#table.keyWithPrefix(method, path)
-    if (key === undefined) return { type: 'free' }
+    if (key === undefined) return { type: 'free', isUnlisted: true }
     const why = `${path.slice(0, 100)} would match the paid route ${JSON.stringify(key)} if the gate is mounted under a prefix`
     const hint = 'Set the option basePath of Gate.open: to the prefix, like "/api", or to "/" if there is none.'
     return refused(500, 'the gate does not know its basePath', [], new OptionsError(why, hint))

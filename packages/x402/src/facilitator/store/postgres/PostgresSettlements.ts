@@ -11,6 +11,7 @@ import type { Settlement, SettlementOutcome, SettlementStore, StoreConnections }
 import { facilitatorMigrations } from './facilitatorMigrations.js'
 import { PostgresHolds } from './PostgresHolds.js'
 import { maxLeaseMs, PostgresLeases } from './PostgresLeases.js'
+import { PostgresListings } from './PostgresListings.js'
 import { PostgresSettings } from './PostgresSettings.js'
 import { planOptions } from './plans.js'
 import {
@@ -57,6 +58,7 @@ export class PostgresSettlements implements SettlementStore {
   readonly holds: SharedHolds
   readonly leases: SettlementLeases
   readonly settings: PostgresSettings
+  readonly listings: PostgresListings
   readonly #connection: PostgresConnection
   readonly #statements
   readonly #owner: string
@@ -96,6 +98,7 @@ export class PostgresSettlements implements SettlementStore {
     this.holds = this.#holds = new PostgresHolds(connection, find)
     this.leases = this.#leases = new PostgresLeases(connection, { owner: this.#owner, leaseMs: this.#leaseMs, find })
     this.settings = new PostgresSettings(connection, this.#owner)
+    this.listings = new PostgresListings(connection)
     this.#sweep = setInterval(() => void this.#deleteOld(), sweepMs)
     this.#sweep.unref()
   }

@@ -1,9 +1,10 @@
-/** The tables of a facilitator: settlements, their limits, leases and holds. */
+/** The tables of a facilitator: settlements, their limits, leases and holds, and the catalogue. */
 
 import type { Migrations } from '../../../db/postgres/Migrations.js'
 import { facilitatorFunctions } from './facilitatorFunctions.js'
 import { facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
 import { holdFunctions } from './holdFunctions.js'
+import { listingGrants, listingTable } from './PostgresListings.js'
 import { replicaGrants, replicaTable } from './PostgresSettings.js'
 
 export const facilitatorMigrations: Migrations = {
@@ -13,6 +14,7 @@ export const facilitatorMigrations: Migrations = {
     replicaTable,
     // The latest version of all functions. Each one replaces its earlier version.
     [facilitatorPartitions, facilitatorFunctions, holdFunctions, 'SELECT {schema}.create_partitions()'].join('\n'),
+    listingTable,
   ],
-  grants: [...facilitatorGrants, ...replicaGrants],
+  grants: [...facilitatorGrants, ...replicaGrants, ...listingGrants],
 }

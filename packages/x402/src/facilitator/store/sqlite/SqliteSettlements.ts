@@ -3,6 +3,7 @@ import * as Sqlite from '../../../db/sqlite/Sqlite.js'
 import type { SettlementClaim, SettlementLimits } from '../Settlement.js'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from '../Settlements.js'
 import { limitsMigration, SqliteLimits } from './SqliteLimits.js'
+import { SqliteListings } from './SqliteListings.js'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS settlements (
@@ -42,6 +43,7 @@ export class SqliteSettlements implements SettlementStore {
   readonly #database: Sqlite.Database
   readonly #statements
   readonly #limits: SqliteLimits
+  #listings: SqliteListings | undefined
   /** Changes of one turn of the event loop are committed together, because the sync to disk is the main cost. */
   #batch: Change[] = []
   /** Settlements that are on the ledger, but not yet recorded as settled in the file. */
@@ -82,6 +84,11 @@ export class SqliteSettlements implements SettlementStore {
     }
     // Looked up with every call, because tests replace the clock.
     this.#limits = new SqliteLimits(this.#database, () => Date.now())
+  }
+
+  get listings(): SqliteListings {
+    this.#listings ??= new SqliteListings(this.#database, (work) => this.#read(work))
+    return this.#listings
   }
 
   claim(one: Settlement, limits: SettlementLimits): Promise<SettlementClaim> {

@@ -1,0 +1,35 @@
+/** The extension `offer-receipt`: a receipt that the seller has signed, in the settlement that it reports. */
+import { Json, SignedReceipt } from '@latchkey/algorand'
+import type { SettleResponse } from './types.js'
+
+/** The key of the extension. */
+export const key = 'offer-receipt'
+
+const text = { type: 'string' } as const
+
+/** The schema that the published packages send with a receipt. */
+const schema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  properties: {
+    receipt: { type: 'object', properties: { format: text, signature: text }, required: ['format', 'signature'] },
+  },
+  required: ['receipt'],
+} as const
+
+/** Adds a signed receipt to a settlement. */
+export function add(settlement: SettleResponse, jws: string): SettleResponse {
+  const extension = { info: { receipt: { format: 'jws', signature: jws } }, schema }
+  return { ...settlement, extensions: { ...settlement.extensions, [key]: extension } }
+}
+
+/** The receipt in the settlement that a seller reports, unverified; undefined if there is none in this format. */
+export function read(settlement: Json.Members): string | undefined {
+  const extensions = settlement['extensions']
+  const extension = Json.isObject(extensions) ? extensions[key] : undefined
+  const info = Json.isObject(extension) ? extension['info'] : undefined
+  const receipt = Json.isObject(info) ? info['receipt'] : undefined
+  if (!Json.isObject(receipt) || receipt['format'] !== 'jws') return undefined
+  const { signature } = receipt
+  return typeof signature === 'string' && signature.length <= SignedReceipt.maxLength ? signature : undefined
+}
