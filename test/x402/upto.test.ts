@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
-import { Address } from '@latchkey/algorand'
+import { Address, Mnemonic, SignedReceipt } from '@latchkey/algorand'
 import { type Buyer, decodeRequired, MemoryPayments, payingFetch, Signer } from '@latchkey/x402/client'
 import { openGateway, Upstream } from '@latchkey/x402/gateway'
-import { paymentOf } from '@latchkey/x402/node'
-import { MemoryClaims, type Payment } from '@latchkey/x402/server'
+import { paymentGate, paymentOf } from '@latchkey/x402/node'
+import { MemoryClaims, type Payment, ReceiptSigner } from '@latchkey/x402/server'
 import { altered, dollar, headerJson, openMarket, repeated, until } from './support/market.test.helper.js'
 import {
   charging,
@@ -318,6 +318,33 @@ test('a buyer does not believe a receipt of less than the ledger shows', { timeo
   await payingFetch(buyer, { fetch: lying })(url)
   assert.equal(buyer.payments.all()[0]!.charge?.amount, '300000')
   assert.equal(await received(), 300_000n)
+})
+
+test('a signed receipt names the transaction of the charge, and the buyer keeps it', { timeout }, async (t) => {
+  const receipts = ReceiptSigner.fromMnemonic(Mnemonic.encode(new Uint8Array(32).fill(5)))
+  for (const [price, hasTransaction] of [['$0.1', true] as const, ['$0', false] as const]) {
+    const errors: unknown[] = []
+    const onError = (error: unknown): void => void errors.push(error)
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const accepts = { price: { upTo: '$0.50' }, payTo: newSeller(market) }
+    const gate = await market.gate({ routes: { '/model': { accepts } }, receipts, origin, onError })
+    server.on(
+      'request',
+      paymentGate(gate, (request, response) => charging(price)(request, response, paymentOf(request)!)),
+    )
+    const buyer = market.newBuyer()
+    const { receipt } = await pay(`${origin}/model`, buyer)
+    assert.deepEqual(errors, [])
+    const signed = SignedReceipt.verify(receipt!.signedReceipt!)
+    assert.equal(signed.receipt.transaction, hasTransaction ? receipt!.transaction : undefined)
+    assert.equal(buyer.payments.all()[0]!.signedReceipt, receipt!.signedReceipt)
+  }
 })
 
 test('a service behind a gateway sets the charge with its header', { timeout }, async (t) => {

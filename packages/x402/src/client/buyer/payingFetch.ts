@@ -273,7 +273,9 @@ function keepReceipt({ payments, address }: Buyer, { payment, payload }: SignedP
   try {
     const { receipt } = SignedReceipt.verify(jws)
     const isOwn = receipt.payer === address && Network.matches(receipt.network, payment.network)
-    const isOfPayment = (receipt.transaction ?? payment.transactionId) === payment.transactionId
+    // The transaction of a price by usage was found on the ledger when the response arrived.
+    const paidBy = payments.get(payment.transactionId)?.charge?.transactionId ?? payment.transactionId
+    const isOfPayment = (receipt.transaction ?? paidBy) === paidBy
     const isOfResource = [payment.url, payload.resource?.url].includes(receipt.resourceUrl)
     if (isOwn && isOfPayment && isOfResource) payments.keepReceipt(payment.transactionId, jws)
   } catch {
