@@ -185,6 +185,8 @@ On \`http://127.0.0.1:4022\` by default. Requests and responses follow x402, ver
 | \`GET\` | \`/readyz\` | | 200 with \`status\` \`ready\`, or 503 with \`not ready\`; \`checks\`: \`name\`, \`network\`, \`status\`, \`since\`, \`reason\`; \`feeAccounts\`: \`network\`, \`address\`, \`status\`, \`since\`, \`balance\`, \`reason\`; \`warnings\` |
 | \`GET\` | \`/health\` | | 200 with \`status\` \`ok\`, or 503 with \`unhealthy\` and a \`reason\`, like \`/readyz\`; \`networks\`: \`network\`, \`name\`, \`lastRound\`, \`feeBalance\`; \`warnings\` if there are any |
 | \`GET\` | \`/metrics\` | | the text format of Prometheus |
+| \`GET\` | \`/discovery/resources\` | \`type\`, \`payTo\`, \`scheme\`, \`network\`, \`method\`, \`extensions\`, \`search\`, \`limit\`, \`offset\` in the query | with a [catalogue](facilitator.md#the-catalogue): \`items\`, \`pagination\` |
+| \`GET\` | \`/discovery/search\` | \`query\`, the same filters, \`limit\`, \`cursor\` in the query | with a catalogue: \`resources\`, \`pagination\`, \`partialResults\`; 400 without a query, 429 for too many requests |
 
 A payment that is refused is a response with status 200; the codes are in [payment-errors.md](payment-errors.md). Other
 failures are \`{"error": "..."}\`: 400 for a body that does not follow the protocol, 401 without a key, 403 for a page of

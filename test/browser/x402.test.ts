@@ -198,7 +198,7 @@ test('in workerd, a gate in front of a fetch handler sells', { skip: edgeSkipRea
   const source = edgeSource({ ...settings, FACILITATOR_URL: await openFacilitator(t, market) })
   const { url } = await startWorker(t, { source })
   assert.equal((await fetch(`${url}/weather`)).status, 402)
-  assert.equal((await fetch(`${url}/other`)).status, 500)
+  assert.equal((await fetch(`${url}/other`)).status, 404)
   const response = await market.payingFetch(`${url}/weather`)
   assert.deepEqual([response.status, await response.json()], [200, { weather: 'sunny' }])
   assert.equal(await market.dollars(), 10_000n)

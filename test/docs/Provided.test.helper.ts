@@ -176,7 +176,8 @@ async function startFacilitator({ scope, devnet, chain }: World): Promise<string
   const { url: nodes, genesisHash, accounts } = await devnet()
   const guises = ['mainnet', 'testnet'].map((network) => Chain.open({ network, nodes, genesisHash }))
   const chains = [await chain(), ...(await Promise.all(guises))]
-  const facilitator = new Facilitator({ chains, feePayer: Signer.fromMnemonic(accounts[0]!.mnemonic) })
+  const feePayer = Signer.fromMnemonic(accounts[0]!.mnemonic)
+  const facilitator = new Facilitator({ chains, feePayer, discovery: { allowPrivate: true } })
   const server = new Server({ fetch: createFacilitatorHandler({ facilitator }) })
   const { port } = await server.listen('127.0.0.1', 0)
   atEnd(scope, async () => {

@@ -99,7 +99,7 @@ test('docs/http.md names the source of every daemon error', () => {
 test('docs/http.md lists every path of the facilitator, and no other', async (t) => {
   const devnet = await startDevnet(t)
   const chain = await Chain.open({ network: 'local', nodes: devnet.url })
-  const facilitator = new Facilitator({ chains: [chain] })
+  const facilitator = new Facilitator({ chains: [chain], discovery: {} })
   t.after(() => facilitator.stop())
   const handler = createFacilitatorHandler({ facilitator })
   const ask = (method: string, path: string): Promise<Response> =>

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
-import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Address, Network, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { type Json, startDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
 import { operations } from '../support/operations.test.helper.js'
@@ -171,7 +171,19 @@ async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   const created = await daemon.call('POST', '/v1/wallet', { wallet_driver_name: 'sqlite', wallet_password: 'old' })
   const wallet = { wallet_id: created.json.wallet.id, wallet_password: 'old' }
   await call('ChangeWalletPassword', 'POST', '/latchkey/v1/wallet/password', { ...wallet, new_wallet_password: 'new' })
-  await call('DeleteWallet', 'POST', '/latchkey/v1/wallet/delete', { ...wallet, wallet_password: 'new' })
+  const password = { wallet_password: 'new' }
+  const { wallet_handle_token } = (await daemon.call('POST', '/v1/wallet/init', { ...wallet, ...password })).json
+  const { address } = (await daemon.call('POST', '/v1/key', { wallet_handle_token })).json
+  await call('SignReceipt', 'POST', '/latchkey/v1/receipt/sign', {
+    wallet_handle_token,
+    ...password,
+    address,
+    network: Network.testnet.caip2,
+    resource_url: 'https://shop.example/weather',
+    payer: address,
+    transaction_id: 'A'.repeat(52),
+  })
+  await call('DeleteWallet', 'POST', '/latchkey/v1/wallet/delete', { ...wallet, ...password })
   const link = await call('CreateConsoleLink', 'POST', '/latchkey/v1/console/link', {})
   const ticket: string = link.json.path.split('#')[1]
   const session = await call('OpenConsole', 'POST', '/latchkey/v1/console/session', { ticket })

@@ -162,7 +162,7 @@ test('a Next.js app sells from its route handlers', { skip, timeout: 2 * timeout
 
   await t.test('a handler whose route is misspelled is not given away', async () => {
     const response = await fetch(`${url}/misspelled`)
-    assert.equal(response.status, 500)
+    assert.equal(response.status, 404)
     assert.doesNotMatch(await response.text(), /sunny/)
   })
 })

@@ -16,7 +16,7 @@ import '../../../test/seed.mjs'
 
 type Txn = Transaction.Transaction
 
-const usualRuns = 60
+const usualRuns = 30
 const numRuns = Math.max(usualRuns, Math.floor(Number(process.env['LATCHKEY_FUZZ'] ?? 0) / 20))
 
 /** Parts of programs. Each leaves the stack as it was, or fails. */
@@ -108,6 +108,38 @@ test('simulations and submissions of random calls agree', async () => {
     }),
     { numRuns },
   )
+})
+
+const damage = fc.record({
+  program,
+  changes: fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 }),
+  isSignature: fc.boolean(),
+})
+
+test('damaged programs are refused or run, and cause no internal errors', async () => {
+  const node = new TestNode({ nowMs: () => 1_700_000_000_000 })
+  const alice = node.funded(0)
+  const verdicts = new Set<number>()
+  const clear = await compile('int 1')
+  await fc.assert(
+    fc.asyncProperty(damage, async ({ program, changes, isSignature }) => {
+      const damaged = new Uint8Array(await compile(sourceOf(program)))
+      for (const [index, byte] of changes) damaged[1 + (index % (damaged.length - 1))] = byte
+      const before = Dump.hash(node.ledger.snapshot())
+      const signed = isSignature
+        ? Submission.encode({ txn: node.pay(alice, alice, 1n), lsig: { l: damaged } })
+        : sign(node.txn('appl', alice, { apap: damaged, apsu: clear, apgs: { nui: 4n, nbs: 4n } }), alice)
+      const simulated = await node.simulate([signed], { 'allow-unnamed-resources': true })
+      assert.equal(simulated.status, 200)
+      assert.equal(Dump.hash(node.ledger.snapshot()), before)
+      const { status } = await node.submit(signed)
+      verdicts.add(status)
+      if (status !== 200) assert.equal(Dump.hash(node.ledger.snapshot()), before)
+      assert.deepEqual(node.errors, [])
+    }),
+    { numRuns: 3 * numRuns },
+  )
+  assert.deepEqual([...verdicts].sort(), [200, 400])
 })
 
 async function check(

@@ -39,6 +39,7 @@ const adapterImports: { readonly [adapter: string]: string } = {
   node: "import { createServer } from 'node:http'\nimport { paymentGate } from '@latchkey/x402/node'",
   hono: "import { Hono } from 'hono'\nimport { paymentGate } from '@latchkey/x402/hono'",
   express: "import express from 'express'\nimport { paymentGate } from '@latchkey/x402/express'\nconst app = express()",
+  web: "import { paymentGate } from '@latchkey/x402/web'",
   fastify: "import fastify from 'fastify'\nimport { paymentGate } from '@latchkey/x402/fastify'\nconst app = fastify()",
 }
 
@@ -96,6 +97,8 @@ test('A14 every page that shows a seller is included', () => {
     'packages/x402/README.md',
     'packages/x402/src/server/adapters/node.ts',
     'packages/x402/src/server/adapters/hono.ts',
+    'packages/x402/src/server/adapters/web.ts',
+    'docs/frameworks.md',
     'packages/x402/src/server/adapters/fastify.ts',
   ]) {
     assert.ok(shown.has(page), page)
@@ -151,7 +154,8 @@ type App =
 
 /** Returns the app that a block declares, or calls the function that creates it. */
 async function appOf(declared: Declared, world: World): Promise<App> {
-  const { createApp } = declared
+  const { createApp, handler, GET: routeHandler = handler } = declared
+  if (typeof routeHandler === 'function') return { fetch: (request) => routeHandler(request) as Promise<Response> }
   if (typeof createApp !== 'function') return (declared['app'] ?? declared['shop'] ?? declared['server']) as App
   const payTo = (await world.devnet()).accounts[1]!.address
   return createApp({ chain: await world.chain(), payTo, facilitators: await world.facilitatorUrl() }) as Promise<App>

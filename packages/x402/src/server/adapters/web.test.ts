@@ -91,10 +91,11 @@ test('refuses a path without a price, unless free paths are allowed', async () =
   // A path that looks like a pattern is no route either.
   for (const path of ['/free', '/:x', '/*', '/a/b', '/']) {
     const response = await handler(ask(path))
-    assert.equal(response.status, 500, path)
+    assert.equal(response.status, 404, path)
     assert.equal(runs, 0, path)
   }
-  assert.equal(errors.length, 5)
+  // Anyone can cause this error, so it is reported once a minute.
+  assert.equal(errors.length, 1)
   assert.match(String(errors[0]), /no route of the gate matches GET \/free/)
   assert.equal((await handler(ask('/b'))).status, 405)
   const open = paymentGate(world.gate, run, { otherPaths: 'free' })

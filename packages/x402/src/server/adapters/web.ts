@@ -20,6 +20,8 @@ export type WebHandler<Args extends [request: Request, ...rest: unknown[]]> = (
 /** A gate, or a function that opens it with the first request and gets the arguments of the handler. */
 export type GateSource<Args extends [request: Request, ...rest: unknown[]]> = Gate | ((...args: Args) => Promise<Gate>)
 
+const reportEveryMs = 60_000
+
 /** Options of {@link paymentGate}. */
 export type WebGateOptions<Args extends [request: Request, ...rest: unknown[]] = [request: Request]> = {
   /**
@@ -29,7 +31,7 @@ export type WebGateOptions<Args extends [request: Request, ...rest: unknown[]] =
    */
   maxBytes?: number | undefined
   /**
-   * What happens to a request whose path no route of the gate has: `refuse` responds with 500 and reports an error, so
+   * What happens to a request whose path no route of the gate has: `refuse` responds with 404 and reports an error, so
    * that a misspelled route does not give the handler away; `free` runs the handler, for a handler with free paths. A
    * free path that ends like a paid one then needs `basePath` of the gate.
    *
@@ -58,7 +60,7 @@ export type WebGateOptions<Args extends [request: Request, ...rest: unknown[]] =
  * @throws OptionsError if `gate` is neither a gate nor a function
  * @example
  * // app/weather/route.js of a Next.js app
- * const GET = paymentGate(gate, async (request: Request) => Response.json({ weather: 'sunny' }))
+ * const GET = paymentGate(gate, async () => Response.json({ weather: 'sunny' }))
  */
 export function paymentGate<Args extends [request: Request, ...rest: unknown[]]>(
   gate: GateSource<Args>,
@@ -67,6 +69,13 @@ export function paymentGate<Args extends [request: Request, ...rest: unknown[]]>
 ): (...args: Args) => Promise<Response> {
   const { maxBytes = defaultMaxBytes, otherPaths = 'refuse', clientAddress, onError = warn } = options
   const gateFor = gateOpener(gate)
+  let reportedMs = Number.NEGATIVE_INFINITY
+  // Limited in frequency, because anyone can request other paths.
+  const onUnlisted = (request: Request): void => {
+    if (performance.now() < reportedMs + reportEveryMs) return
+    reportedMs = performance.now()
+    onError(unlistedError(request))
+  }
   return async (...args) => {
     const [raw] = args
     let opened: Gate
@@ -76,7 +85,7 @@ export function paymentGate<Args extends [request: Request, ...rest: unknown[]]>
       onError(error)
       return unavailable(503)
     }
-    const settings = { maxBytes, otherPaths, onError, address: clientAddress?.(...args) }
+    const settings = { maxBytes, otherPaths, onUnlisted, address: clientAddress?.(...args) }
     return respond(opened, raw, async () => handler(...args), settings)
   }
 }
@@ -109,7 +118,7 @@ function gateOpener<Args extends [request: Request, ...rest: unknown[]]>(
 type Settings = {
   readonly maxBytes: number
   readonly otherPaths: 'refuse' | 'free'
-  readonly onError: (error: unknown) => void
+  readonly onUnlisted: (request: Request) => void
   readonly address: string | undefined
 }
 
@@ -117,7 +126,7 @@ async function respond(
   gate: Gate,
   raw: Request,
   handler: () => Promise<Response>,
-  { maxBytes, otherPaths, onError, address }: Settings,
+  { maxBytes, otherPaths, onUnlisted, address }: Settings,
 ): Promise<Response> {
   // Some runtimes do not report that a client has left.
   const { method, headers, url, signal = new AbortController().signal } = raw
@@ -132,8 +141,8 @@ async function respond(
   if (decision.type === 'response') return decision.response
   if (decision.type === 'free') {
     if (decision.isUnlisted !== true || otherPaths === 'free') return handler()
-    onError(unlistedError(raw))
-    return json(500, { error: 'this path has no price; nothing was charged' })
+    onUnlisted(raw)
+    return json(404, { error: 'this path has no price' })
   }
   const { admission } = decision
   notePassed(raw, gate, target)
